@@ -16,7 +16,7 @@ from broker.requests.topology import may_on_cluster
 from protocol import features
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData
-from storage.log.partition_log import LogSlice, PartitionLog
+from storage.log.partition_log import PartitionLog
 
 READ_COMMITTED = 1
 NO_EPOCH = -1
@@ -66,7 +66,7 @@ def find(
             if topic is None:
                 found.append(Reading(interest, None, _refused(interest, ErrorCode.UNKNOWN_TOPIC_ID)))
                 continue
-            interest.topic = topic.name
+            interest.topic, interest.topic_id = topic.name, topic.id  # the same object compares faster
         if not follower and not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, interest.topic):
             found.append(Reading(interest, None, _refused(interest, ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
             continue
@@ -132,19 +132,20 @@ class Reader:
             return data
 
     def _data(self, interest: Interest, partition: ReplicatedPartition) -> PartitionData:
-        asked, limits = interest.asked, self._limits
-        if interest.topic_id is not None and interest.topic_id != partition.topic_id:
+        asked, limits, topic_id = interest.asked, self._limits, interest.topic_id
+        if topic_id is not None and topic_id is not partition.topic_id and topic_id != partition.topic_id:
             raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
         log = self._log(interest, partition)
-        if limits.follower:
-            bound = log.log_end_offset
+        bounds, stable_offset, follower = log.bounds, log.last_stable_offset, limits.follower
+        if follower:
+            bound = bounds.log_end_offset
         elif limits.isolation == READ_COMMITTED:
-            bound = log.last_stable_offset
+            bound = stable_offset
         else:
-            bound = log.high_watermark
-        data = PartitionData(asked.partition, _NONE, log.high_watermark, log.last_stable_offset, None, b"")
-        data.log_start_offset = log.log_start_offset
-        if limits.rack_id and not limits.follower and partition.state.leader == self._ctx.node.id:
+            bound = bounds.high_watermark
+        data = PartitionData(asked.partition, _NONE, bounds.high_watermark, stable_offset, None, b"")
+        data.log_start_offset = bounds.log_start_offset
+        if limits.rack_id and not follower and partition.state.leader == self._ctx.node.id:
             data.preferred_read_replica = preferred_replica(
                 self._ctx, limits.rack_id, partition, log, asked.fetch_offset
             )
@@ -154,7 +155,7 @@ class Reader:
         if asked.last_fetched_epoch >= 0 and self._diverges(asked.last_fetched_epoch, asked.fetch_offset, log, data):
             return data
         max_bytes = min(asked.partition_max_bytes, self._left)
-        has_data = log.log_start_offset <= asked.fetch_offset < bound
+        has_data = bounds.log_start_offset <= asked.fetch_offset < bound
         if max_bytes < 0 and has_data:  # LogSegment.read refuses such a size, and is reached only where there is data
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         piece = log.reader.read(asked.fetch_offset, max(max_bytes, 0), bound=bound, min_one=self.size == 0)
@@ -163,8 +164,9 @@ class Reader:
         cut = (
             max_bytes > 0 and has_data and not piece.size
         )  # FetchDataInfo.firstEntryIncomplete: null instead of a list
-        if limits.isolation == READ_COMMITTED and not limits.follower and not cut:
-            data.aborted_transactions = self._aborted(log, asked.fetch_offset, piece, bound)
+        if limits.isolation == READ_COMMITTED and not follower and not cut:
+            aborted = log.reader.aborted_within(piece, asked.fetch_offset, bound)
+            data.aborted_transactions = [AbortedTransaction(*each) for each in aborted] if aborted else []
         return data
 
     def _log(self, interest: Interest, partition: ReplicatedPartition) -> PartitionLog:
@@ -189,13 +191,6 @@ class Reader:
             self.final = True
             return True
         return False
-
-    @staticmethod
-    def _aborted(log: PartitionLog, offset: int, piece: LogSlice, bound: int) -> list[AbortedTransaction]:
-        if not piece.size:
-            return []
-        upper = log.reader.upper_bound_of(piece, bound)
-        return [AbortedTransaction(pid, first) for pid, first in log.reader.aborted_transactions(offset, upper)]
 
     # --- waiting -----------------------------------------------------------------------------------------------------
 

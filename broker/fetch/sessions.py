@@ -226,7 +226,7 @@ def resolve(cache: SessionCache, request: FetchRequest, uses_topic_ids: bool, no
     """
     wanted = _wanted(request)
     follower = replica_of(request) >= 0
-    distinct = list({interest.key: interest for interest in wanted}.values())
+    distinct = list({interest.key: interest for interest in wanted}.values()) if len(wanted) > 1 else wanted
     if request.session_epoch in (SESSIONLESS_EPOCH, INITIAL_EPOCH):
         if request.session_id:
             cache.remove(request.session_id)

@@ -49,9 +49,9 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
     except KafkaError as error:
         return FetchResponse(error_code=error.code, session_id=request.session_id)
     response = FetchResponse(session_id=session_id, responses=by_topic(told))
-    leaders = {data.current_leader.leader_id for _, data in told if data.current_leader.leader_id != -1}
-    if leaders and not fetching.follower:
-        response.node_endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders)]
+    if reader.final and not fetching.follower:  # an error, perhaps because another broker leads
+        leaders = {data.current_leader.leader_id for _, data in told if data.current_leader.leader_id != -1}
+        response.node_endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders)] if leaders else ()
     return response
 
 

@@ -14,6 +14,8 @@ class Behaviour(Enum):
     def __init__(self, since: str, text: str) -> None:
         self.since, self.text = since, text
 
+    __hash__ = object.__hash__  # requests look behaviours up in sets, and Enum's hash is a Python function
+
     UNKNOWN_PRODUCER_ID = (
         "1.0",
         (

@@ -86,8 +86,8 @@ def downconvert(buffers: list[memoryview], topic: str, offset: int, ctx: Request
             format.
     """
     wanted = features.fetch_magic(ctx.version)
-    magic = min(topic_magic(topic, ctx), wanted)
-    if magic >= MAGIC_V2 or not buffers:
+    magic = min(topic_magic(topic, ctx), wanted) if buffers else MAGIC_V2
+    if magic >= MAGIC_V2:
         return list(buffers)
     if wanted < MAGIC_V2 and not _converts_down(topic, ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)

@@ -192,7 +192,7 @@ class ShareFetch:
         spans = [Span(batch.base_offset, batch.last_offset) for batch in piece.batches]
         acquired = acquire(inflight, demand, offset, spans, self._ctx.now_ms)
         if acquired and self._committed:
-            aborted = log.reader.aborted_transactions(offset, log.reader.upper_bound_of(found, bound))
+            aborted = log.reader.aborted_within(found, offset, bound)
             if aborted:
                 acquired = leave_out(inflight, acquired, aborted_spans(piece.batches, aborted))
         share.follow_locks()

@@ -180,6 +180,18 @@ class LogReader:
             starts.append(SegmentStart(self._bounds.log_end_offset, now_ms))
         return starts[::-1]
 
+    def aborted_within(self, piece: LogSlice, fetch_offset: int, bound: int) -> list[tuple[int, int]]:
+        """Return producer id and first offset of the aborted transactions with records in a slice (transactions D.11).
+
+        `fetch_offset` and `bound` are those that the slice was read with.
+        """
+        if not piece.size:
+            return []
+        active = self._segments.active
+        if fetch_offset >= active.base_offset and not active.txn_index.entries:  # most often
+            return []
+        return self.aborted_transactions(fetch_offset, self.upper_bound_of(piece, bound))
+
     def upper_bound_of(self, piece: LogSlice, bound: int) -> int:
         """Return an offset after the last record of a slice, precise enough to search for aborted transactions."""
         if piece.segment is None:
