@@ -10,7 +10,8 @@ from typing import Any
 
 import structlog
 
-from broker.api import Answer, AnyApi, AnyHandler, Chain, Disconnect, Sending
+from broker.api import Answer, AnyApi, AnyHandler, Disconnect, Sending
+from broker.chain import Chain
 from broker.context import ClusterView, Connection, Exchange, RequestContext
 from broker.handlers.api_versions import unsupported_version
 from broker.node import Node

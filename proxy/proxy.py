@@ -10,7 +10,8 @@ from uuid import UUID
 import structlog
 from anyio.abc import TaskGroup
 
-from broker.api import Chain, Disconnect
+from broker.api import Disconnect
+from broker.chain import Chain
 from broker.clock import PushedClock
 from broker.control.verbs import Function
 from broker.dispatcher import Dispatcher

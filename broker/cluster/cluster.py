@@ -8,7 +8,8 @@ from uuid import UUID
 import structlog
 from anyio.abc import TaskGroup
 
-from broker.api import AnyApi, Chain
+from broker.api import AnyApi
+from broker.chain import Chain
 from broker.clock import PushedClock
 from broker.cluster.beside import Beside, Function
 from broker.cluster.controller_listener import ControllerListener

@@ -4,7 +4,7 @@ Messages are kept as they came and went, which costs next to nothing while reque
 collector nothing to walk over; readers of the journal decode them (``broker.journal.entries``). Records are not
 kept where they are large: of each set the size and the first batch's header.
 
-Small requests are entered and counted many at a time, or when somebody looks: code that has just run takes a third of
+Small requests are entered and counted many at a time, and before each look: code that has just run takes a third of
 the time that it takes between two requests.
 """
 

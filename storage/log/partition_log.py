@@ -173,8 +173,7 @@ class PartitionLog:
         Raises:
             KafkaError: with the code of the partition's response; nothing was appended.
         """
-        if self.context.offline is not None:
-            self.context.check()
+        self.context.check()
         config, bounds = self.config, self.bounds
         batch = validate_append(
             records if isinstance(records, RecordBatch) else RecordBatch(records),

@@ -3,7 +3,8 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from broker.api import AnyHandler, Api, Chain, FrameHandler, FrameStage, Middleware
+from broker.api import AnyHandler, Api, FrameHandler, FrameStage, Middleware
+from broker.chain import Chain
 from broker.context import Connection, Exchange, RequestContext
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError

@@ -8,7 +8,8 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
-from broker.api import Api, Chain, Disconnect, NeverAnswer
+from broker.api import Api, Disconnect, NeverAnswer
+from broker.chain import Chain
 from broker.clock import ManualClock
 from broker.context import Connection, RequestContext
 from broker.dispatcher import Dispatcher, answer_errors, api_and_version

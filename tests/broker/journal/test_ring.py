@@ -84,7 +84,7 @@ def test_a_request_from_before_a_clearing_stays_forgotten() -> None:
 
 
 def test_a_request_is_listed_and_counted_as_soon_as_it_is_answered() -> None:
-    """Small requests are entered many at a time, which nobody who looks can see."""
+    """Small requests are entered many at a time, and those that are left at the first look."""
     journal = Journal()
     for number in range(1, 200):
         each = served(number)
@@ -98,7 +98,7 @@ def test_a_request_is_listed_and_counted_as_soon_as_it_is_answered() -> None:
         assert journal.counts.faulted[ApiKey.HEARTBEAT] == number
 
 
-def test_what_nobody_has_looked_at_is_bounded_and_cleared_too() -> None:
+def test_requests_that_are_not_entered_yet_are_cleared_too() -> None:
     """It is as if each request had been entered by itself."""
     journal = Journal()
     fill(journal, 30)
