@@ -171,6 +171,7 @@ class RequestNotes:
         closes: whether the connection is closed behind the answer.
         charged: whether the handler has charged the client's quotas itself.
         produced: the partitions of a Produce request and what became of them, once they are known.
+        encoded: the response and its encoded body, if the handler had to know the size; it counts for that response.
     """
 
     faults: str | None = None
@@ -178,6 +179,7 @@ class RequestNotes:
     closes: bool = False
     charged: bool = False
     produced: "Sequence[Produced] | None" = None
+    encoded: tuple[Message, Parts] | None = None
 
     def note_fault(self, fault_id: str) -> None:
         """A fault has met the request."""

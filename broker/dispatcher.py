@@ -19,7 +19,7 @@ from broker.releases import Behaviour
 from broker.requests.authentication import answer_raw_token, new_gate
 from broker.security.sasl_gate import State
 from protocol.apis import ApiKey
-from protocol.codec import BadFrame, RequestHeader, decode_header, decode_request, encode_response
+from protocol.codec import BadFrame, RequestHeader, decode_header, decode_request, encode_response, with_response_header
 from protocol.error_codes import error_codes
 from protocol.errors import ErrorCode, KafkaError
 from protocol.types import Message
@@ -124,7 +124,11 @@ class Dispatcher:
             exchange.outcome = "asked for no answer"
             return None
         exchange.errors = error_codes(response)
-        exchange.parts = parts = encode_response(key, version, number, response)
+        if exchange.encoded is not None and exchange.encoded[0] is response:
+            parts = with_response_header(key, version, number, exchange.encoded[1])
+        else:
+            parts = encode_response(key, version, number, response)
+        exchange.parts = parts
         if exchange.byte_fault is not None:
             return exchange.byte_fault.spoil(b"".join(parts))
         return Sending((b"".join(parts),), closes=True) if exchange.closes else parts

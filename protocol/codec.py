@@ -163,11 +163,18 @@ def encode_response(key: int, version: int, correlation_id: int, response: Any) 
     )
 
 
-def response_size(key: int, version: int, response: Any) -> int:
-    """Return the size of a response's body in bytes."""
+def encode_response_body(key: int, version: int, response: Any) -> Parts:
+    """Encode a response without size and header, where its size decides what is sent."""
     parts: Parts = []
     response_writer(key, version)(parts, version_adapters.older_response(key, version, response))
-    return sum(map(len, parts))
+    return parts
+
+
+def with_response_header(key: int, version: int, correlation_id: int, body: Parts) -> Parts:
+    """A response as :func:`encode_response` makes it, of its encoded body."""
+    flexible = is_flexible(key, version) and key != ApiKey.API_VERSIONS
+    head = _SIZE.pack(correlation_id) + b"\0" if flexible else _SIZE.pack(correlation_id)
+    return [_SIZE.pack(len(head) + sum(map(len, body))), head, *body]
 
 
 # --- the client's side -----------------------------------------------------------------------------------------------

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from broker.api import Api
 from broker.context import RequestContext
 from broker.fetch.read import Limits, Reader, find
-from broker.fetch.sessions import Interest, replica_of, resolve
+from broker.fetch.sessions import Fetching, Interest, replica_of, resolve
+from broker.quotas.quotas import BrokerQuotas
 from broker.requests.leader_endpoints import endpoints_of
 from broker.requests.throttling import charge_fetch, most_fetched
 from protocol import features
 from protocol.apis import ApiKey
-from protocol.codec import response_size
+from protocol.codec import encode_response_body
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, NodeEndpoint, PartitionData
 
@@ -42,22 +43,38 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
     if readable and request.max_wait_ms > 0 and not reader.final and reader.size < limits.min_bytes:
         await reader.wait(ctx.now_ms + request.max_wait_ms)
         answers = reader.read()
-    if quotas is not None and (throttle_ms := charge_fetch(quotas, ctx, _size(fetching.news(answers), ctx.version))):
+    if quotas is not None and (throttle_ms := _charge(quotas, ctx, fetching, answers)):
         return fetching.throttled(throttle_ms)
     try:
         session_id, told = fetching.answer(cache, answers, ctx.now_ms)
     except KafkaError as error:
         return FetchResponse(error_code=error.code, session_id=request.session_id)
-    response = FetchResponse(session_id=session_id, responses=by_topic(told))
+    charged = None if ctx.notes.encoded is None else ctx.notes.encoded[0]
+    if isinstance(charged, FetchResponse) and charged.session_id == session_id:
+        response = charged  # as it is encoded already
+    else:
+        response = FetchResponse(session_id=session_id, responses=by_topic(told))
     if reader.final and not fetching.follower:  # an error, perhaps because another broker leads
         leaders = {data.current_leader.leader_id for _, data in told if data.current_leader.leader_id != -1}
         response.node_endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders)] if leaders else ()
+        ctx.notes.encoded = None
     return response
 
 
-def _size(told: Sequence[tuple[Interest, PartitionData]], version: int) -> int:
-    """What a response counts for: its body and its size field (Kafka's FetchResponse.sizeOf)."""
-    return 4 + response_size(ApiKey.FETCH, version, FetchResponse(responses=by_topic(told)))
+def _charge(
+    quotas: BrokerQuotas, ctx: RequestContext, fetching: Fetching, answers: Sequence[tuple[Interest, PartitionData]]
+) -> int:
+    """Charge a response; for how many ms its client has to wait.
+
+    It counts for its body and its size field (Kafka's FetchResponse.sizeOf), so it is encoded here; once more where it
+    opens a session, whose id is drawn later.
+    """
+    session_id = 0 if fetching.session is None else fetching.session.id
+    response = FetchResponse(session_id=session_id, responses=by_topic(fetching.news(answers)))
+    body = encode_response_body(ApiKey.FETCH, ctx.version, response)
+    throttle_ms = charge_fetch(quotas, ctx, 4 + sum(map(len, body)))
+    ctx.notes.encoded = None if throttle_ms else (response, body)
+    return throttle_ms
 
 
 def by_topic(told: Sequence[tuple[Interest, PartitionData]]) -> list[FetchableTopicResponse]:

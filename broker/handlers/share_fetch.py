@@ -20,7 +20,7 @@ from broker.share.machine.acquire import Demand
 from broker.share.sessions import FINAL_EPOCH, Interest, PartitionKey, Round, SessionKey, rotated
 from broker.share.settings import share_settings
 from protocol.apis import ApiKey
-from protocol.codec import response_size
+from protocol.codec import encode_response_body
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.share_fetch import (
     LeaderIdAndEpoch,
@@ -131,7 +131,8 @@ def _answer(ctx: RequestContext, fetch_round: Round, answers: Sequence[Answer]) 
     leaders = {_name_leader(ctx, interest, data) for interest, data in answers if data.error_code in _MOVED}
     quotas = ctx.node.quotas
     if quotas is not None:
-        size = 4 + response_size(ApiKey.SHARE_FETCH, ctx.version, ShareFetchResponse(responses=_by_topic(answers)))
+        sized = ShareFetchResponse(responses=_by_topic(answers))
+        size = 4 + sum(map(len, encode_response_body(ApiKey.SHARE_FETCH, ctx.version, sized)))
         if throttle_ms := charge_fetch(quotas, ctx, size):
             code = ErrorCode.INVALID_SHARE_SESSION_EPOCH if fetch_round.overtaken else ErrorCode.NONE
             return ShareFetchResponse(throttle_ms, code)

@@ -15,6 +15,10 @@ from broker.clock import Waiter, turns
 from broker.cluster.cluster import Cluster
 from broker.network import client_connection
 from protocol import codec
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
 Body = Callable[[Cluster, Peer], Awaitable[None]]
 
@@ -82,6 +86,38 @@ def test_a_response_is_encoded_once_and_written_once(monkeypatch: pytest.MonkeyP
         await peer.ask(frames.produce("t", records=1, size=100))
         assert encoded == [0]
         assert peer.wire.writes - before == 1
+
+    with_peer(body)
+
+
+def test_a_fetch_with_quotas_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its size is charged before its session takes note of it; only the id of a new session is not known then."""
+    encoded: list[int] = []
+    writer = codec.response_writer
+
+    def counting(key: int, version: int) -> Any:
+        encoded.append(key)
+        return writer(key, version)
+
+    async def body(cluster: Cluster, peer: Peer) -> None:
+        quota = EntryData([EntityData("client-id", None)], [OpData("consumer_byte_rate", 1e12)])
+        await peer.call(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest([quota]))
+        for _ in range(3):
+            await peer.ask(frames.produce("t", records=1, size=100))
+        topics = [FetchTopic(partitions=[FetchPartition(0, 0, 1 << 20)], topic_id=cluster.partitions["t", 0].topic_id)]
+        monkeypatch.setattr(codec, "response_writer", counting)
+        session_id = 0
+        for epoch, times in ((-1, 1), (0, 2), (1, 1), (2, 1)):
+            listed = topics if epoch <= 0 else []
+            asked = FetchRequest(max_wait_ms=0, session_id=session_id, session_epoch=epoch, topics=listed)
+            encoded.clear()
+            response = await peer.call(ApiKey.FETCH, 16, asked)
+            assert encoded == [ApiKey.FETCH] * times
+            assert (response.error_code, response.throttle_time_ms) == (ErrorCode.NONE, 0)
+            session_id = response.session_id
+            assert len(response.responses) == 1
+            assert response.responses[0].partitions[0].high_watermark == 3
+            assert response.responses[0].partitions[0].records
 
     with_peer(body)
 
