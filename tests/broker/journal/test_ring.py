@@ -173,7 +173,7 @@ def test_a_large_fetch_response_is_kept_without_its_records(version: int) -> Non
 
 @pytest.mark.parametrize("aborted", [0, 100])
 def test_the_records_of_one_partition_are_found_at_once(aborted: int) -> None:
-    """Whatever is before and behind them, the result is that of a look at each part."""
+    """The result is that of a look at each part, also with many parts before and after them."""
     log = memoryview(batch(b"v" * 4000))
     data = PartitionData(0, high_watermark=5, records=[log[:100], log[100:]])
     data.aborted_transactions = [AbortedTransaction(number, number) for number in range(aborted)]
