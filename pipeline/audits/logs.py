@@ -1,6 +1,7 @@
 """The table of all batches (`history.HISTORY`), made by Spark's tasks: each reads some partitions from their beginning.
 
-On this machine a task writes its rows to a Parquet file, from which every query reads the columns that it needs alone.
+On this machine a task writes its rows to a Parquet file, from which every query reads the columns that it needs alone,
+unless they are few.
 On a cluster there is no place that all can read, so that Spark keeps the rows by itself.
 """
 
@@ -43,8 +44,11 @@ def log_table(spark: "SparkSession", directories: Sequence[str], folder: Path | 
     if folder is None:
         return numbers.mapInArrow(partial(_rows, groups=groups), ddl(HISTORY))
     folder.mkdir()
-    numbers.mapInArrow(partial(_written, groups=groups, folder=str(folder)), ddl(_WRITTEN)).toArrow()
-    return spark.read.schema(ddl(HISTORY)).parquet(str(folder))
+    written = numbers.mapInArrow(partial(_written, groups=groups, folder=str(folder)), ddl(_WRITTEN)).toArrow()
+    if sum(written.column("rows").to_pylist()) > SMALL_ROWS:
+        return spark.read.schema(ddl(HISTORY)).parquet(str(folder))
+    rows = [pq.read_table(each, schema=HISTORY) for each in sorted(folder.glob("*.parquet"))]
+    return spark.createDataFrame(pa.concat_tables([HISTORY.empty_table(), *rows]), ddl(HISTORY))
 
 
 def packed(logs: Iterable[Log]) -> list[list[Log]]:

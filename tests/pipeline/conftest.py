@@ -21,6 +21,7 @@ FRUGAL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",  # a broadcast is a job of its own
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "0",
     "spark.sql.session.timeZone": "UTC",

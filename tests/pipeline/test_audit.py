@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audits import html_report, render
+from pipeline.audits import html_report, logs, render
 from pipeline.audits.findings import Finding, Report, ask_all, totals
 from pipeline.audits.identities import parse
 from pipeline.audits.registry import NEEDS, checks, chosen
@@ -80,8 +80,14 @@ def comparable(finding: Finding) -> tuple[str, int, list[str]]:
     return finding.check.name, finding.count, sorted(map(repr, rows))
 
 
-def test_faults_between_brokers_are_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
-    """Replicas that differ, directories of two clusters, records in the wrong partition, files of a whole directory."""
+def test_faults_between_brokers_are_found_and_nothing_else(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replicas that differ, directories of two clusters, records in the wrong partition, files of a whole directory.
+
+    The batches are read from files, as those of larger logs are.
+    """
+    monkeypatch.setattr(logs, "SMALL_ROWS", 0)
     wanted = broker_faults.planted(tmp_path / "data")
     assert _between_brokers(spark, tmp_path / "data", wanted) == wanted
 
