@@ -90,6 +90,8 @@ class ReferenceConsumer:
         """What has arrived."""
         until = time.monotonic() + timeout_ms / 1000
         records: list[dict[str, Any]] = []
+        if self.stopped:
+            self.network.never.wait(timeout_ms / 1000)
         while not records and not self.stopped:
             try:
                 if not self._keep_membership():
@@ -103,6 +105,8 @@ class ReferenceConsumer:
                 break
             if time.monotonic() >= until:
                 break
+            if not records:
+                self.network.never.wait(0.01)
         return records
 
     def _fetch(self, place: Place) -> list[dict[str, Any]]:
