@@ -44,8 +44,10 @@ oracle: $(DEV) ## a real Apache Kafka 4.3.1 on 127.0.0.1:9094, to be asked by ha
 
 environment: $(DEV) ## what all of the following need, set up once
 
+# Much of the time is waiting, for clients that try again and processes that start: one worker more than there are cores.
+WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
 test: $(DEV) ## everything that Python alone can prove
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not interop and not nightly" $(PYTEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not interop and not nightly" $(PYTEST)
 
 quick: $(DEV) ## the tests without Spark and without processes, before each commit
 	$(BIN)/python -m pytest -q -n auto -m "not interop and not nightly and not processes" $(addprefix --ignore=,$(SLOW)) $(PYTEST)

@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
@@ -32,7 +33,8 @@ STARTERS = {
 STARTING_FIXTURES = {"servers", "spark", "pytester", "kafka", "kafka_cluster", "kafka_module", "kafka_session"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests that start a process, or whose module has the means to: `make quick` leaves them out."""
     modules: dict[str, bool] = {}
     for item in items:
@@ -42,6 +44,34 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 modules[name] = any(map(is_starter, vars(item.module).values()))
             if modules[name] or STARTING_FIXTURES & set(item.fixturenames):
                 item.add_marker("processes")
+    if config.getoption("loadgroup", default=False):
+        longest_first(items)
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Put files first that give a test more time than usual, then those that start processes.
+
+    Where several workers share the tests, none of them is left alone with a long file at the end.
+    """
+    limits: dict[Path, tuple[float, bool]] = {}
+    for item in items:
+        limit_s = max((mark.args[0] for mark in item.iter_markers("timeout")), default=0)
+        longest_s, starts = limits.get(item.path, (0, False))
+        starts = starts or item.get_closest_marker("processes") is not None
+        limits[item.path] = max(longest_s, limit_s), starts
+    items.sort(key=lambda item: limits[item.path], reverse=True)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadgroup`: one worker takes all tests of a file that are in no other group, in the order above.
+
+    They share fixtures, servers and what is read once. And pytest-xdist counts the groups at the end of each test.
+    """
+    if config.getoption("dist") != "loadgroup":
+        return None
+    config.option.loadscopereorder = False
+    return importlib.import_module("tests.scheduling").FileScheduling(config, log)
 
 
 def is_starter(value: object) -> bool:

@@ -64,7 +64,6 @@ def directory(root: Path, batches: int, *, hole: bool = False) -> None:
     where.close()
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.timeout(900)
 def test_each_night_goes_on_where_the_last_one_ended(tmp_path: Path, broker_with: BrokerWith) -> None:
     """With a report of each audit; what it finds ends the run with exit code 1. And with a running cluster."""

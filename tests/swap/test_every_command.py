@@ -106,7 +106,6 @@ def test_no_command_writes_over_a_file_of_the_users(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.xdist_group("spark")
 def test_an_output_is_written_where_nothing_is_lost(tmp_path: Path) -> None:
     """The positive control: to a new path, and again over that output."""
     process = start(topics={"t": 1}, data_dir=tmp_path / "data")
