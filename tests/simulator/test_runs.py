@@ -17,7 +17,7 @@ from simulator.run import KINDS, Result, Run, run
 
 ROOT = Path(__file__).parents[2]
 MINUTES = 0.5
-FRESH_S, NIGHTLY_S = 12, 1800
+FRESH_S, NIGHTLY_S = 4, 1800
 REGRESSIONS = [
     (300, 0.5),
     (712433391, 0.5),
