@@ -8,22 +8,31 @@ from broker.coordination.metadata.elections import Election
 from broker.settings.model import ConfigResourceType
 from simulator.cluster import Servers
 
+_MIN_ISR = "min.insync.replicas"
 _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "segment.ms": ("300", "2000"),
     "index.interval.bytes": ("0", "100"),
     "compression.type": ("gzip", "zstd", "uncompressed"),
     "message.timestamp.type": ("LogAppendTime",),
-    "min.insync.replicas": ("3",),
+    _MIN_ISR: ("3",),
     "flush.messages": ("1", "3"),
 }
 """Setting -> values that make no promise weaker."""
 
 
 def alter_settings(servers: Servers, chance: Random) -> str:
-    """Give a topic some settings in place of those that it has; the note for the story."""
+    """Give a topic some settings in place of those that it has; the note for the story.
+
+    The controller forgets eligible leader replicas with another min.insync.replicas, in Kafka too. So that stays as it
+    is while a partition has no replica in sync: only an unclean election would bring a leader then.
+    """
     topic = chance.choice(sorted(topic for topic in servers.cluster.image.topics if not topic.startswith("__")))
     names = chance.sample(sorted(_SETTINGS), chance.randrange(3))
     chosen = {name: chance.choice(_SETTINGS[name]) for name in names}
+    if any(not state.isr for state in servers.cluster.image.topics[topic].partitions.values()):
+        present = servers.cluster.image.config(ConfigResourceType.TOPIC, topic)
+        chosen.pop(_MIN_ISR, None)
+        chosen.update({_MIN_ISR: present[_MIN_ISR]} if _MIN_ISR in present else {})
     _set(servers, topic, chosen)
     return f"{topic} has the settings {chosen}"
 
