@@ -37,6 +37,7 @@ class Connection:
             raise ConnectionError(f"no broker answers at {address}: {error.strerror or error}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._pending: deque[tuple[int, ApiKey, int]] = deque()
+        self._read_ahead: deque[Any] = deque()
         self._count = 0
         if login is not None:
             try:
@@ -57,6 +58,8 @@ class Connection:
 
     def answer(self) -> Any:
         """Read the response to the oldest pending request, in the API's newest shape. Raises Closed, TimeoutError."""
+        if self._read_ahead:
+            return self._read_ahead.popleft()
         (size,) = struct.unpack(">i", self._receive(4))
         frame = self._receive(size)
         expected, key, version = self._pending.popleft()
@@ -64,6 +67,15 @@ class Connection:
         if correlation_id != expected:
             raise Closed(f"the answer to request {correlation_id} came where {expected} was due")
         return response
+
+    def peek(self, within_s: float) -> Any:
+        """The response that :meth:`answer` reads next; None if it does not come in time, or the peer closes."""
+        if not self._read_ahead and self.has_answer(within_s):
+            try:
+                self._read_ahead.append(self.answer())
+            except (Closed, TimeoutError):
+                return None
+        return self._read_ahead[0] if self._read_ahead else None
 
     def call(self, key: ApiKey, version: int, request: Any) -> Any:
         """Send a request and read its response."""
@@ -77,7 +89,7 @@ class Connection:
 
     def has_answer(self, within_s: float = 0.0) -> bool:
         """Whether bytes arrive (or the peer closes) within that time."""
-        return bool(select.select([self._socket], [], [], within_s)[0])
+        return bool(self._read_ahead) or bool(select.select([self._socket], [], [], within_s)[0])
 
     def close(self) -> None:
         """Close the connection; a second call does nothing."""

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -89,7 +90,8 @@ class Target:
     ``shared`` are the share partitions (group and place) that the leader has probably loaded. ``internal_topics`` are
     those of the topologies of streams groups, by group, ``expected`` those that the coordinator is creating.
     ``secured`` is the address of the listener for users who log in. ``tokens`` are delegation tokens: id and HMAC.
-    ``probe`` is a topic of its own, beside those of others who play on the same cluster at the same time.
+    ``probe`` is a topic of its own, beside those of others who play on the same cluster at the same time. ``draws``
+    sets the id that the cluster draws next, while it is entered; None where that is left to chance.
     """
 
     address: str
@@ -111,6 +113,7 @@ class Target:
     secured: str | None = None
     tokens: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     probe: str = PROBE_TOPIC
+    draws: Callable[[UUID | None], AbstractContextManager[None]] | None = None
 
     @property
     def brokers(self) -> tuple[str, ...]:

@@ -79,6 +79,7 @@ def become(request: dict[str, Any], stdin: int, stderr: int) -> NoReturn:
         os.environ.clear()
         os.environ.update(request["env"])
         sys.argv = ["understudy", *request["argv"]]
+        importlib.import_module("tests.differential.next_id").read_by_servers()
         code = importlib.import_module("understudy.cli").main(request["argv"])
     except SystemExit as ended:
         code = ended.code

@@ -8,9 +8,11 @@ from comparison.histories.tokens import USERS
 from comparison.target import PROBE_TOPIC, Target
 from tests.clients.targets import oracle_release
 from tests.differential.cluster import KafkaCluster
+from tests.differential.next_id import Draws, NextId
 from tests.ports import free_ports
 from tests.serving import Server, start
 from tests.storage.kafka_tools import RealBroker
+from understudy.launcher import ServerProcess
 
 SETTINGS = {
     "offsets.topic.num.partitions": "2",
@@ -93,7 +95,13 @@ def side(target: "RestartableCluster", player: int = 0) -> Target:
         target.stop(clean=clean)
         target.start()
 
-    return Target(target.bootstrap, restart=restart, secured=target.secured, probe=f"{PROBE_TOPIC}{player or ''}")
+    return Target(
+        target.bootstrap,
+        restart=restart,
+        secured=target.secured,
+        probe=f"{PROBE_TOPIC}{player or ''}",
+        draws=target.draws,
+    )
 
 
 def sides(kafka: KafkaCluster, understudy: Server) -> tuple[Target, Target]:
@@ -128,6 +136,11 @@ class RestartableCluster(Protocol):
         """The listener for users who log in."""
         ...
 
+    @property
+    def draws(self) -> Draws | None:
+        """Sets the id that it draws next."""
+        ...
+
     def start(self) -> None:
         """Run it; its data are what they were."""
         ...
@@ -142,6 +155,7 @@ class Kafka:
 
     def __init__(self, folder: Path, settings: dict[str, str] | None = None, port: int | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self.draws: Draws | None = None
         given = {**KAFKA_SETTINGS, **(settings or {})}
         mine, controller, login = (port or free_ports(1)[0], *free_ports(2))
         self.secured: str | None = None
@@ -180,7 +194,13 @@ class Understudy:
             "as_version": oracle_release(),
             "listeners": (f"{LOGIN}://{self.secured},protocol=SASL_PLAINTEXT",) if self.secured else (),
         }
-        self._server = start(**self._options)
+        self._ids = NextId(folder.with_name(f"{folder.name}-next-id"))
+        self.draws: Draws | None = self._ids.drawn
+        self._server = self._started()
+
+    def _started(self) -> ServerProcess:
+        with self._ids.of_a_server():
+            return start(**self._options)
 
     @property
     def bootstrap(self) -> str:
@@ -190,7 +210,7 @@ class Understudy:
     def start(self) -> None:
         """Run it, if it does not run."""
         if not self._server.alive:
-            self._server = start(**self._options)
+            self._server = self._started()
 
     def stop(self, *, clean: bool = False) -> None:
         """End it."""

@@ -220,6 +220,19 @@ def test_the_target_of_a_replacement_is_written_when_it_differs(cluster: Cluster
     assert (K.TARGET_METADATA, "", False) in written
 
 
+def test_targets_of_members_in_one_bucket_are_written_in_the_order_of_the_groups_own_table(cluster: Cluster) -> None:
+    """Both names fall into one bucket of the assignor's table; they enter it as Kafka's timeline table lists them."""
+    cluster.create("wide", 6)
+    context = Context(topics=cluster)
+    for name in ("m0", "m38"):
+        Consumer(context, name, topics=["wide"]).join()
+        context.advance(1_000)
+    before = len(context.records)
+    Consumer(context, "z", topics=["wide"]).join()
+    written = [name for kind, name, _ in kinds(context, before) if kind is K.TARGET_MEMBER]
+    assert [name for name in written if name != "z"] == ["m38", "m0"]
+
+
 def test_topics_that_do_not_exist_are_subscribed_to(context: Context) -> None:
     """A member is written again without partitions only if it names no topic (``updateCurrentAssignment``)."""
     consumer = Consumer(context, topics=["none"])

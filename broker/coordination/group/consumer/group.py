@@ -17,7 +17,7 @@ from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.rules import COMMIT, MEMBER_LOOKUP, OFFSET_FETCH, Rule
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
-from protocol.java import HashMap, HashTable, TimelineMap, reserved_capacity, string_hash
+from protocol.java import HashTable, TimelineMap, reserved_capacity, string_hash
 from protocol.log_records.consumer_group import (
     ConsumerKind,
     ConsumerRecord,
@@ -42,7 +42,7 @@ class ConsumerGroup:
     """
 
     __slots__ = (
-        "_forgets", "_names", "_order", "_owners", "_patterns", "_topics", "assignment_epoch",
+        "_forgets", "_names", "_owners", "_patterns", "_topics", "assignment_epoch",
         "assignment_timestamp_ms", "checked", "epoch", "group_id", "homogeneous", "members", "metadata_hash", "regexes",
         "static_members", "targets",
     )  # fmt: skip
@@ -51,8 +51,7 @@ class ConsumerGroup:
         self.group_id, self._topics, self._forgets = group_id, topics, forgets
         self.epoch = self.assignment_epoch = FIRST_EPOCH
         self.metadata_hash = self.assignment_timestamp_ms = 0
-        self.members: HashMap[Member] = HashMap()
-        self._order: TimelineMap[None] = TimelineMap()
+        self.members: TimelineMap[Member] = TimelineMap()
         """The members' ids in the order of Kafka's own table, which few rules go by."""
         self.static_members: dict[str, str] = {}
         self.targets: dict[str, Partitions] = {}
@@ -165,7 +164,7 @@ class ConsumerGroup:
 
         ``heirs``: member id -> the member that has just taken its place, whose records are forgotten instead.
         """
-        members = [(heirs or {}).get(member_id, member_id) for member_id in self._order]
+        members = [(heirs or {}).get(member_id, member_id) for member_id in self.members]
         kinds = (
             *((ConsumerKind.CURRENT_MEMBER, member_id) for member_id in members),
             *((ConsumerKind.TARGET_MEMBER, member_id) for member_id in members),
@@ -305,7 +304,6 @@ class ConsumerGroup:
     def _forget(self, record: ConsumerRecord) -> None:
         match record.kind:
             case ConsumerKind.MEMBER_METADATA:
-                self._order.pop(record.name)
                 member = self.members.pop(record.name)
                 if member is not None:
                     self._leave(member, for_good=True)
@@ -324,7 +322,6 @@ class ConsumerGroup:
         if before is not None:
             self._leave(before, for_good=self._forgets)
         self.members[member.member_id] = member
-        self._order[member.member_id] = None
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
         self._names.update(member.subscribed)

@@ -11,7 +11,7 @@ from broker.coordination.group.share.member import Partitions, ShareMember, read
 from broker.coordination.group.share.state_partitions import SharePartitions, read_state
 from broker.coordination.reasons import Reason, Refusal
 from protocol.errors import ErrorCode
-from protocol.java import HashMap
+from protocol.java import TimelineMap
 from protocol.log_records.group import OffsetCommit
 from protocol.log_records.share_group import (
     ShareCurrentMember,
@@ -58,7 +58,7 @@ class ShareGroup:
         self.group_id = group_id
         self.epoch = self.assignment_epoch = FIRST_EPOCH
         self.metadata_hash = self.assignment_timestamp_ms = 0
-        self.members: HashMap[ShareMember] = HashMap()
+        self.members: TimelineMap[ShareMember] = TimelineMap()
         self.targets: dict[str, Partitions] = {}
         self.partitions = SharePartitions()
         self.has_partitions = False
