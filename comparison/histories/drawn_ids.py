@@ -1,4 +1,4 @@
-"""Ids that both clusters draw alike, as far as one of them can be told which.
+"""Ids that both clusters draw alike, where the id that the first one drew can be found out.
 
 Assignors go through members and topics in the order of hash tables, so that which member gets which partition depends
 on ids that the broker draws: those of topics, and those of members of the classic protocol.

@@ -15,7 +15,7 @@ Draws = Callable[[UUID | None], AbstractContextManager[None]]
 
 
 class NextId:
-    """The id in a file. Whoever sends a request for which an id is drawn enters :meth:`drawn`, one at a time."""
+    """The id in a file. A sender of a request for which an id is drawn enters :meth:`drawn`, one at a time."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
