@@ -172,7 +172,10 @@ class RequestNotes:
         charged: whether the handler has charged the client's quotas itself.
         produced: the partitions of a Produce request and what became of them, once they are known.
         encoded: the response and its encoded body, if the handler had to know the size; it counts for that response.
+        id: the request's in the journal; 0: it is in none.
     """
+
+    id = 0
 
     faults: str | None = None
     byte_fault: ByteFault | None = None
@@ -198,7 +201,7 @@ class Exchange(RequestNotes):
     parts: Parts | None = None
     errors: Sequence[ErrorCode] = ()
     """The codes in the answer, those of faults included."""
-    id = era = 0
+    era = 0
 
     def __init__(self, frame: bytearray, connection: Connection, broker: int, at_ms: int) -> None:
         self.frame, self.connection, self.broker, self.at_ms = frame, connection, broker, at_ms

@@ -12,7 +12,15 @@ from understudy.control_api.answers.cluster import (
 from understudy.control_api.answers.common import Refusal
 from understudy.control_api.answers.diagrams import Diagram, Lane, Shape, Step
 from understudy.control_api.answers.faults import FaultState, ServedApi
-from understudy.control_api.answers.groups import Group, GroupEvent, GroupOffset, Member, SharePartition, ShareRecords
+from understudy.control_api.answers.groups import (
+    Group,
+    GroupEvent,
+    GroupOffset,
+    Member,
+    PartitionLag,
+    SharePartition,
+    ShareRecords,
+)
 from understudy.control_api.answers.journal import JournalEntry
 from understudy.control_api.answers.overview import (
     Activity,
@@ -39,7 +47,7 @@ from understudy.control_api.answers.topics import (
     Topic,
     Written,
 )
-from understudy.control_api.answers.transactions import TimelineEvent, Transaction
+from understudy.control_api.answers.transactions import PastTransaction, TimelineEvent, Transaction
 from understudy.control_api.answers.users import User
 
 __all__ = [
@@ -68,6 +76,8 @@ __all__ = [
     "OverviewGroup",
     "OverviewTransaction",
     "Partition",
+    "PartitionLag",
+    "PastTransaction",
     "Producer",
     "ProducerEvent",
     "ProducerLife",

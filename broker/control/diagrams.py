@@ -14,6 +14,7 @@ from broker.control.diagram.mermaid import mermaid
 from broker.control.diagram.text import text
 from broker.control.problems import not_found, unprocessable
 from broker.control.request import Asked
+from broker.control.transaction_history import Episode, chosen, without_id
 from broker.control.verbs import answers
 from broker.transactions.marker_notes import MarkerNote
 from understudy.control_api.answers.diagrams import Diagram
@@ -53,9 +54,12 @@ async def diagram_of(asked: Asked, query: DiagramQuery) -> Diagram:
         raise unprocessable(f"{wanted}, not {len(given)} of them", given[1] if given else "transactional_id")
     subject = given[0]
     named = str(query[subject])  # type: ignore[literal-required]
-    found = await requests.find(asked, query)
-    happened = [event for event in _events_of(asked, query, found) if _within(event.at_ms, query)]
-    notes = [note for note in _notes(asked, query) if _within(note.at_ms, query)]
+    if "transaction" in query and subject != "transactional_id":
+        raise without_id(subject)
+    episode = chosen(asked, named, query["transaction"]) if "transaction" in query else None
+    found = await requests.find(asked, query, None if episode is None else _entries_of(episode))
+    happened = [event for event in _events_of(asked, query, found, episode) if _within(event.at_ms, query)]
+    notes = [note for note in _notes(asked, query, episode) if _within(note.at_ms, query)]
     if not found and not happened and not notes:
         raise not_found(f"nothing is known of {_SUBJECTS[subject].lower()} {named!r}, or not in this selection")
     others = events.assign(found, happened)
@@ -71,7 +75,7 @@ async def diagram_of(asked: Asked, query: DiagramQuery) -> Diagram:
     lanes = Lanes(shown)
     rows = steps.build(asked, shown, others, notes, lanes)
     participants = lanes.lanes()
-    title = plain(f"{_SUBJECTS[subject]} {named}")
+    title = plain(f"{_SUBJECTS[subject]} {named}" + ("" if episode is None else f", {_title_of(episode)}"))
     drawing = draw(participants, rows)
     return Diagram(
         title=title,
@@ -87,12 +91,28 @@ async def diagram_of(asked: Asked, query: DiagramQuery) -> Diagram:
     )
 
 
+def _title_of(episode: Episode) -> str:
+    known = episode.described()
+    return f"transaction {known.id}: {known.outcome}"
+
+
 def _within(at_ms: int, query: DiagramQuery) -> bool:
     until = query["until"]
     return query["since"] <= at_ms and (until is None or at_ms <= until)
 
 
-def _events_of(asked: Asked, query: DiagramQuery, found: list[Call]) -> Iterable[Event]:
+def _entries_of(episode: Episode) -> tuple[int, int | None]:
+    """The requests of a transaction, by their ids in the journal: from the end of the one before to its own."""
+    first = episode.after + 1 if episode.after else min(each.entry for each in episode.events if each.entry)
+    return first, episode.last_entry if episode.is_over else None
+
+
+def _is_of(note: MarkerNote, episode: Episode) -> bool:
+    first = 0 if episode.begun is None else episode.begun.entry or 0
+    return first <= note.newest and (episode.before is None or note.newest < episode.before)
+
+
+def _events_of(asked: Asked, query: DiagramQuery, found: list[Call], episode: Episode | None = None) -> Iterable[Event]:
     """The events of the timelines; of a connection only those of its own requests."""
     if "group" in query:
         yield from events.of_group(asked, query["group"])
@@ -103,10 +123,12 @@ def _events_of(asked: Asked, query: DiagramQuery, found: list[Call]) -> Iterable
         for group in dict.fromkeys(filter(None, (getattr(call.known.request, "group_id", None) for call in found))):
             yield from (each for each in events.of_group(asked, group) if each.connection is not None)
     elif (name := _id_of(asked, query)) is not None:
-        yield from events.of_transaction(asked, name)
+        yield from events.of_transaction(asked, name, None if episode is None else episode.positions)
     producers = {producer for call in found for producer, _ in call.producers}
     for producer_id in {query["producer_id"]} if "producer_id" in query else producers:
-        yield from events.of_producer(asked, producer_id)
+        for event in events.of_producer(asked, producer_id):
+            if episode is None or episode.events[0].at_ms <= event.at_ms <= episode.events[-1].until_ms:
+                yield event
 
 
 def _transactional_id(call: Call) -> str | None:
@@ -116,11 +138,13 @@ def _transactional_id(call: Call) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _notes(asked: Asked, query: DiagramQuery) -> list[MarkerNote]:
+def _notes(asked: Asked, query: DiagramQuery, episode: Episode | None = None) -> list[MarkerNote]:
     """Markers and holds; those of other producers of a transactional id are left out where one is asked for."""
     name = _id_of(asked, query)
     notes = [] if name is None else events.marker_notes(asked, name)
     producer_id = query.get("producer_id")
+    if episode is not None:
+        notes = [note for note in notes if _is_of(note, episode)]
     return [note for note in notes if producer_id is None or note.producer_id == producer_id]
 
 

@@ -26,6 +26,7 @@ _MODULES = {
     "acls": "security",
     "quotas": "security",
     "producers forget": "topics",
+    "transactions history": "transaction_history",
     "transactions why": "explain.transaction",
     "producers why": "explain.producer",
     "groups why": "explain.group",

@@ -40,6 +40,7 @@ class Event(RequestEvent):
     wants: str = ""
     producer_before: int = -1
     until_ms: int = -1
+    entry: int | None = None
 
     @property
     def before(self) -> ProducerIdAndEpoch:
@@ -69,6 +70,8 @@ class Asker(NamedTuple):
     api: ApiKey
     version: int
     names: Names
+    entry: int = 0
+    """The request's id in the journal; 0: it is in none."""
 
 
 class Move(NamedTuple):
@@ -291,6 +294,7 @@ def asked_by(event: Event, asker: Asker) -> Event:
         version=asker.version,
         request_producer=asker.names.producer,
         wants=asker.names.wants,
+        entry=asker.entry or None,
     )
 
 

@@ -54,7 +54,8 @@ class _Request:
         """What of it is remembered."""
         if self._asker is None:
             ctx = self.ctx
-            self._asker = Asker(ctx.client_id, ctx.connection.number, ctx.node.id, ctx.api.key, ctx.version, self.names)
+            client, number, entry = ctx.client_id, ctx.connection.number, ctx.notes.id
+            self._asker = Asker(client, number, ctx.node.id, ctx.api.key, ctx.version, self.names, entry)
         return self._asker
 
 

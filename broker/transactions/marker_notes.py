@@ -31,6 +31,8 @@ class MarkerNote(NamedTuple):
     offset: int = -1
     detail: str = ""
     """The step at which it is held, or the error with which it failed."""
+    newest: int = 0
+    """Id in the journal of the newest request then; times are no order where the clock is frozen."""
 
 
 class MarkerNotes:

@@ -218,7 +218,9 @@ class Markers:
     def _note(self, effect: WriteMarkers, what: What, detail: str = "", **written: Any) -> None:
         producer = (effect.producer_id, effect.producer_epoch, effect.committed)
         now_ms = self._cluster.clock.now_ms()
-        self.notes.add(MarkerNote(now_ms, effect.transactional_id, what, *producer, detail=detail, **written))
+        newest = self._cluster.journal.newest_id
+        note = MarkerNote(now_ms, effect.transactional_id, what, *producer, detail=detail, newest=newest, **written)
+        self.notes.add(note)
 
     def _write(
         self, runtime: TransactionCoordinator, effect: WriteMarkers, place: TopicPartition, report: "_Report"

@@ -102,6 +102,32 @@ def test_a_diagram_is_zoomed_filtered_and_followed_into_the_journal(page: Page, 
     page.sees("Diagram of transactional id x")
 
 
+def test_a_transaction_is_chosen_from_the_list_of_its_id(page: Page, plane: ControlPlane) -> None:
+    """From its row on the page of the id, or in the diagram; the address names it, so that it can be linked to."""
+    producer = transactor(plane)
+    producer.commit_transaction(10)
+    producer.begin_transaction()
+    producer.produce("t", b"v", partition=1)
+    assert producer.flush(10) == 0
+    producer.abort_transaction(10)
+    committed, aborted = plane.kafka.transactions["x"].history()
+    page.open(plane.url, "transactions", "x")
+    page.row("committed", "commit decided").find_element("tag name", "a").click()
+    page.sees("Diagram of transactional id x", "COMMIT marker")
+    page.sees_no("ABORT marker")
+    assert page.script("return location.hash") == f"#/diagrams/transactions/x?transaction={committed.id}"
+    option = next(each for each in page.script(OPTIONS) if "aborted" in each)
+    page.choose("Transaction", option)
+    page.sees("ABORT marker")
+    page.sees_no("COMMIT marker")
+    assert page.script("return location.hash") == f"#/diagrams/transactions/x?transaction={aborted.id}"
+    page.choose("Transaction", "all, the newest requests")
+    page.sees("COMMIT marker", "ABORT marker")
+
+
+OPTIONS = "return [...document.querySelectorAll('select[name=transaction] option')].map((each) => each.text)"
+
+
 def test_the_first_page_shows_how_to_connect_until_a_client_has(page: Page, plane: ControlPlane) -> None:
     """With the addresses of the brokers."""
     page.open(plane.url)

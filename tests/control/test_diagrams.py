@@ -132,6 +132,76 @@ def test_a_fault_and_a_hold_are_steps(plane: ControlPlane) -> None:
     assert hung_up.fault == fault.id
 
 
+@pytest.mark.verb("transactions history")
+@pytest.mark.parametrize("frozen", [False, True], ids=["the clock runs", "the clock is frozen"])
+def test_one_transaction_of_an_id_is_chosen_from_a_list(plane: ControlPlane, frozen: bool) -> None:
+    """Begin, end, outcome, partitions; its diagram has its requests, markers and states, and those of no other."""
+    if frozen:
+        plane.kafka.clock.freeze()
+    first = producer_of(plane, **{"client.id": "first"})
+    write(first, 0)
+    first.commit_transaction(20)
+    write(first, 0, 1)
+    first.abort_transaction(20)
+    write(first, 1)
+    second = producer_of(plane, **{"client.id": "second"})
+    write(second, 0)
+    with pytest.raises(KafkaException):
+        first.commit_transaction(20)
+
+    past = plane.kafka.transactions["x"].history()
+
+    assert [(each.outcome, each.how, each.client_id, each.partitions) for each in past] == [
+        ("committed", "commit decided", "first", ("t-0",)),
+        ("aborted", "abort decided", "first", ("t-0", "t-1")),
+        ("aborted", "aborted for a new producer", "first", ("t-1",)),
+        ("open", "", "second", ("t-0",)),
+    ]
+    assert [each.ended_ms is None for each in past] == [False, False, False, True]
+    assert past[3].refusals == 1
+    assert [each.producer_epoch for each in past[:3]] == [past[0].producer_epoch] * 3
+    expected = [["COMMIT t-0"], ["ABORT t-0", "ABORT t-1"], ["ABORT t-1"], []]
+    for each, markers in zip(past, expected, strict=True):
+        assert each.id is not None
+        diagram = plane.kafka.diagrams.show(transactional_id="x", transaction=each.id)
+        assert diagram.title == f"Transactional id x, transaction {each.id}: {each.outcome}"
+        found = [f"{text.split()[0]} {text.split()[-1]}" for text in texts(diagram, "marker")]
+        assert sorted(found) == markers
+        ends = [text for text in texts(diagram, "state") if "-> Complete" in text]
+        assert len(ends) == (each.outcome != "open")
+        begun = [text for text in texts(diagram, "state") if text.startswith("begun")]
+        assert len(begun) == 1
+    listed = plane.ctl_text("transactions", "history", "x")
+    assert [row.split()[0] for row in listed.splitlines() if row[:1].isdigit()] == [str(each.id) for each in past]
+    text = plane.ctl_text("diagrams", "show", "--transactional-id", "x", "--transaction", str(past[1].id))
+    assert "ABORT marker" in text
+    assert "COMMIT" not in text
+
+
+def test_an_old_transaction_is_found_behind_many_requests(plane: ControlPlane) -> None:
+    """A diagram up to a time looks at the requests before it, however many came later."""
+    producer = producer_of(plane)
+    for _ in range(12):
+        write(producer, 0)
+        producer.commit_transaction(20)
+    first = plane.kafka.transactions["x"].history()[0]
+    chosen = plane.kafka.diagrams.show(transactional_id="x", transaction=first.id, limit=2)
+    assert "COMMIT at offset 1" in texts(chosen, "append")
+    until_ms = first.ended_ms
+    assert "EndTxn" in plane.kafka.diagrams.show(transactional_id="x", until=until_ms, limit=2).text
+
+
+def test_a_transaction_that_is_not_there_is_refused(plane: ControlPlane) -> None:
+    """With those that there are; and of a group there is none."""
+    producer = producer_of(plane)
+    write(producer, 0)
+    (known,) = plane.kafka.transactions["x"].history()
+    status, problem = plane.refused("GET", "/v1/diagrams?transactional_id=x&transaction=1")
+    assert (status, f"the latest: {known.id}" in problem["detail"]) == (404, True)
+    status, problem = plane.refused("GET", "/v1/diagrams?group=g&transaction=1")
+    assert (status, problem["field"]) == (422, "transaction")
+
+
 def test_a_group_s_generations(plane: ControlPlane) -> None:
     """Members as lanes, their requests at the coordinator, its states. Heartbeats only where they are asked for."""
     settings = {"group.id": "g", "auto.offset.reset": "earliest", "heartbeat.interval.ms": 50, "client.id": "reader"}

@@ -45,7 +45,7 @@ def test_errors_refusals_and_open_transactions(plane: ControlPlane) -> None:
 
 
 def test_the_errors_that_are_counted_are_found_in_the_journal(plane: ControlPlane) -> None:
-    """As many as the page says, all of them and by API and code; a request that is never answered is one."""
+    """As many as the page shows, all of them and by API and code; a request that is never answered is one."""
     plane.kafka.faults.add(api="EndTxn", drop=True, times=1)
     first = transactor(plane, "first")
     with pytest.raises(KafkaException):

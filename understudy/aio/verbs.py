@@ -258,6 +258,11 @@ class TransactionVerbs(AsyncPart):
         """State, epochs, partitions, deadline and timeline."""
         return build(results.Transaction, await self._ask("transactions show"))
 
+    async def history(self) -> list[results.PastTransaction]:
+        """Its transactions, one by one: begin, end, outcome, partitions."""
+        found = await self._ask("transactions history")
+        return [build(results.PastTransaction, each) for each in found["transactions"]]
+
     async def why(self) -> results.Refusal:
         """Explanation of the last refusal."""
         return build(results.Refusal, await self._ask("transactions why"))
@@ -359,6 +364,7 @@ class DiagramsVerbs(AsyncPart):
         *,
         transactional_id: str | None = None,
         producer_id: int | None = None,
+        transaction: int | None = None,
         group: str | None = None,
         connection: int | None = None,
         since: int | None = None,
@@ -375,6 +381,7 @@ class DiagramsVerbs(AsyncPart):
                 **given(
                     transactional_id=transactional_id,
                     producer_id=producer_id,
+                    transaction=transaction,
                     group=group,
                     connection=connection,
                     since=since,
@@ -391,6 +398,7 @@ class DiagramsVerbs(AsyncPart):
         *,
         transactional_id: str | None = None,
         producer_id: int | None = None,
+        transaction: int | None = None,
         group: str | None = None,
         connection: int | None = None,
         since: int | None = None,
@@ -405,6 +413,7 @@ class DiagramsVerbs(AsyncPart):
             **given(
                 transactional_id=transactional_id,
                 producer_id=producer_id,
+                transaction=transaction,
                 group=group,
                 connection=connection,
                 since=since,

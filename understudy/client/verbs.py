@@ -259,6 +259,11 @@ class TransactionVerbs(Part):
         """State, epochs, partitions, deadline and timeline."""
         return build(results.Transaction, self._ask("transactions show"))
 
+    def history(self) -> list[results.PastTransaction]:
+        """Its transactions, one by one: begin, end, outcome, partitions."""
+        found = self._ask("transactions history")
+        return [build(results.PastTransaction, each) for each in found["transactions"]]
+
     def why(self) -> results.Refusal:
         """Explanation of the last refusal."""
         return build(results.Refusal, self._ask("transactions why"))
@@ -360,6 +365,7 @@ class DiagramsVerbs(Part):
         *,
         transactional_id: str | None = None,
         producer_id: int | None = None,
+        transaction: int | None = None,
         group: str | None = None,
         connection: int | None = None,
         since: int | None = None,
@@ -376,6 +382,7 @@ class DiagramsVerbs(Part):
                 **given(
                     transactional_id=transactional_id,
                     producer_id=producer_id,
+                    transaction=transaction,
                     group=group,
                     connection=connection,
                     since=since,
@@ -392,6 +399,7 @@ class DiagramsVerbs(Part):
         *,
         transactional_id: str | None = None,
         producer_id: int | None = None,
+        transaction: int | None = None,
         group: str | None = None,
         connection: int | None = None,
         since: int | None = None,
@@ -406,6 +414,7 @@ class DiagramsVerbs(Part):
             **given(
                 transactional_id=transactional_id,
                 producer_id=producer_id,
+                transaction=transaction,
                 group=group,
                 connection=connection,
                 since=since,

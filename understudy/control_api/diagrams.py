@@ -7,10 +7,13 @@ from understudy.control_api.verb import Verb
 
 
 class DiagramQuery(TypedDict, total=False):
-    """What a diagram is about: exactly one of the first four, and which of its requests."""
+    """What a diagram is about: one of four subjects, and which of its requests."""
 
     transactional_id: Annotated[str, About("a transactional id")]
     producer_id: Annotated[int, About("a producer id, idempotent or transactional", least=0)]
+    transaction: Annotated[
+        int, About("one transaction of the transactional id: its id in `transactions history`", least=0)
+    ]
     group: Annotated[str, About("a group id")]
     connection: Annotated[int, About("number of a connection, as in the journal", least=0)]
     since: Annotated[int, About("not before this time of the cluster's clock (ms)", least=0, default=0)]

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 NAMES = frozenset(
     {"at_ms", "until_ms", "now_ms", "deadline_ms", "timestamp_ms", "last_timestamp_ms", "since_ms", "lock_until_ms"}
+    | {"began_ms", "ended_ms"}
     | {"last_since_ms", "last_ended_ms"}
 )
 """Fields of answers that are instants; other fields that end in _ms are durations."""

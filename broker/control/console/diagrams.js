@@ -1,8 +1,8 @@
 // The sequence diagram of one transactional id, producer, group or connection.
 
-import { download, get, query } from "./ask.js";
+import { download, get, path, query } from "./ask.js";
 import { h } from "./dom.js";
-import { number, plural } from "./format.js";
+import { clockTime, number, plural } from "./format.js";
 import { button, choices, field, link, panel, save, state, table, time, to } from "./parts.js";
 
 const SUBJECTS = { transactions: "transactional_id", producers: "producer_id", groups: "group", connections: "connection" };
@@ -21,14 +21,19 @@ export const title = ([kind, name]) => (name === undefined ? "Diagrams" : `Diagr
 /** The address of a diagram. */
 export const diagramOf = (kind, name) => to("diagrams", kind, String(name));
 
-const question = ([kind, name]) => query({ [SUBJECTS[kind]]: name, limit: chosen.limit, errors: chosen.errors || "", polls: chosen.polls || "" });
+/** The transaction that the address names, of those of a transactional id. */
+const transaction = () => new URLSearchParams(location.hash.split("?")[1] ?? "").get("transaction") ?? "";
+
+const question = ([kind, name]) => query({ [SUBJECTS[kind]]: name, transaction: transaction(), limit: chosen.limit, errors: chosen.errors || "", polls: chosen.polls || "" });
 
 export async function load(names) {
   if (names.length < 2 || !(names[0] in SUBJECTS)) return subjects();
   const asked = question(names);
   if (again || shown.asked !== asked) {
-    const diagram = await get("v1/diagrams" + asked);
-    shown = { asked, diagram, drawing: draw(diagram) };
+    const [diagram, past] = await Promise.all([
+      get("v1/diagrams" + asked),
+      names[0] === "transactions" ? get(path`v1/transactions/${names[1]}/history`).then((found) => found.transactions) : []]);
+    shown = { asked, diagram, drawing: draw(diagram), past };
     again = false;
   }
   return shown;
@@ -57,12 +62,14 @@ function all(subjects) {
     ], subjects.slice(0, 200), ([kind, name]) => `${kind}/${name}`, "Nothing has happened yet."));
 }
 
-function one({ diagram, drawing }, names, { act, refresh }) {
+function one({ diagram, drawing, past }, names, { act, refresh }) {
   const change = (name, value) => { chosen[name] = value; refresh(); };
   const refused = diagram.steps.filter((step) => step.reason);
   return [
     panel("Diagram",
       h("form", { class: "row tight", "aria-label": "What is drawn", onsubmit: (event) => event.preventDefault() },
+        past.length > 0 && h("div", { key: `transaction ${transaction()}` }, field("Transaction", choices("transaction", [["", "all, the newest requests"], ...past.filter((each) => each.id !== null).reverse().map(option)], transaction(),
+          (event) => { location.hash = diagramOf(...names) + query({ transaction: event.target.value }); }))),
         field("Newest requests", choices("limit", ["20", "60", "200", "1000"], chosen.limit, (event) => change("limit", event.target.value))),
         check("Only what went wrong", chosen.errors, (on) => change("errors", on)),
         check("Fetch, heartbeats, Metadata too", chosen.polls, (on) => change("polls", on))),
@@ -88,6 +95,11 @@ function one({ diagram, drawing }, names, { act, refresh }) {
       h("details", null, h("summary", null, "The diagram for Mermaid"), h("pre", { tabindex: "0" }, diagram.mermaid))),
   ];
 }
+
+/** A transaction to choose: when it began, what became of it, and where it wrote. */
+const option = (each) => [String(each.id), [clockTime(each.began_ms), each.outcome, each.refusals > 0 && plural(each.refusals, "refusal"), few(each.partitions)].filter(Boolean).join(", ")];
+
+const few = (names) => names.slice(0, 3).join(" ") + (names.length > 3 ? ` +${names.length - 3}` : "");
 
 /** The largest zoom at which all lanes can be seen. */
 function fitting(width) {

@@ -1,10 +1,10 @@
 // Transactional ids, what has happened to each, and stopping a commit at a step.
 
-import { get, path, post } from "./ask.js";
+import { get, path, post, query } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { duration, number } from "./format.js";
-import { button, choices, code, facts, field, inTime, link, moves, panel, reason, state, table, timeline, to } from "./parts.js";
+import { button, chips, choices, code, facts, field, inTime, link, moves, panel, reason, state, table, time, timeline, to } from "./parts.js";
 
 const STEPS = [["prepare", "prepare"], ["markers", "markers"], ["complete", "complete"]];
 let step = "prepare";
@@ -13,9 +13,9 @@ export const title = ([name]) => name ?? "Transactions";
 
 export async function load([name]) {
   if (name === undefined) return get("v1/transactions");
-  const [found, why, cluster] = await Promise.all(
-    [get(path`v1/transactions/${name}`), get(path`v1/transactions/${name}/why`), get("v1/cluster")]);
-  return { ...found, why, cluster };
+  const here = path`v1/transactions/${name}`;
+  const [found, why, past, cluster] = await Promise.all([get(here), get(`${here}/why`), get(`${here}/history`), get("v1/cluster")]);
+  return { ...found, why, past: past.transactions, cluster };
 }
 
 export const render = (data, names, tools) => (data.transactions ? all(data.transactions, tools) : one(data, tools));
@@ -74,8 +74,21 @@ function one(found, tools) {
         found.held_at && button("Release", () => act(() => post(`${where}/release`), "It goes on.")),
         found.state === "Ongoing" && button("Abort", () => act(() => post(`${where}/abort`), "Aborted, as its timeout would."))),
       moves("transaction", found.transactional_id, found.cluster, found.coordinator, tools)),
+    panel("Transactions", table("Transactions", [
+      ["Began", (each) => each.began_ms !== null && (each.id === null ? time(each.began_ms) : link(diagramOf("transactions", found.transactional_id) + query({ transaction: each.id }), time(each.began_ms)))],
+      ["Ended", (each) => each.ended_ms !== null && time(each.ended_ms)],
+      ["Outcome", (each) => [state(each.outcome, OUTCOMES[each.outcome])]],
+      ["How", (each) => each.how],
+      ["Epoch", (each) => each.producer_epoch, "number"],
+      ["Refusals", (each) => each.refusals > 0 && state(number(each.refusals), "bad"), "number"],
+      ["Client", (each) => each.client_id && link(to("clients", each.client_id), each.client_id)],
+      ["Partitions", (each) => chips(each.partitions), "wide"],
+    ], found.past.slice(-100).reverse(), (each) => `${each.id}/${each.began_ms}`, "None has begun."),
+    found.past.length > 100 && h("p", { class: "quiet" }, "The newest 100 are shown.")),
     panel("Timeline", timeline(found.timeline, { words: (event) => event.detail, stood })),
   ];
 }
+
+const OUTCOMES = { committed: "good", open: "busy", ending: "busy" };
 
 const stood = (event) => [event.state_before && `${event.state_before}, epoch ${event.epoch_before}`, `${event.state_after}, epoch ${event.epoch_after}`];

@@ -98,15 +98,39 @@ class _OfProducer:
         return any(each[0] == self._id for each in producers_of(decode(Entry(*raw))))
 
 
-async def find(asked: Asked, query: DiagramQuery) -> list[Call]:
-    """The requests of a diagram, the oldest first, and more than it shows: equal ones will be one step."""
+class _Until:
+    """What another search finds, up to a time and an id."""
+
+    def __init__(self, inner: Sifting, until_ms: int | None, last: int | None) -> None:
+        self._inner, self._until_ms, self._last = inner, until_ms, last
+
+    def sift(self, raws: Sequence[Raw]) -> list[Raw]:
+        """Without those that came later."""
+        return self._inner.sift(
+            [
+                raw
+                for raw in raws
+                if (self._until_ms is None or raw[1] <= self._until_ms) and (self._last is None or raw[0] <= self._last)
+            ]
+        )
+
+    def settles(self, raw: Raw) -> bool:
+        """As the other search decides."""
+        return self._inner.settles(raw)
+
+
+async def find(asked: Asked, query: DiagramQuery, ids: tuple[int, int | None] | None = None) -> list[Call]:
+    """The requests of a diagram, the oldest first, and more than it shows: equal ones will be one step.
+
+    ``ids``: the first and the last one in the journal that may be in it, None for no last one.
+    """
     limit, name_of, slices = query["limit"], topic_names(asked), Slices()
     has_generations = cache(partial(is_classic, asked))
     found: list[Call] = []
-    for raw, connections in await _entries(asked, query, _SEARCHED * limit):
+    for raw, connections in await _entries(asked, query, _SEARCHED * limit, ids):
         await slices.pause()
         entry = Entry(*raw)
-        if query["until"] is not None and entry.at_ms > query["until"]:
+        if ids is not None and entry.id < ids[0]:
             continue
         call = read(entry, connections.get(entry.connection), name_of, has_generations, query.get("group", ""))
         odd = call.error is not None or entry.fault is not None or entry.outcome != "answered"
@@ -123,7 +147,9 @@ def _moves(call: Call) -> bool:
     return before <= 0 or before != getattr(call.known.response, "member_epoch", before)
 
 
-async def _entries(asked: Asked, query: DiagramQuery, limit: int) -> Iterator[Place]:
+async def _entries(
+    asked: Asked, query: DiagramQuery, limit: int, ids: tuple[int, int | None] | None
+) -> Iterator[Place]:
     slices: Pausing = Slices()
     sifting: Sifting
     if "producer_id" in query:
@@ -134,6 +160,8 @@ async def _entries(asked: Asked, query: DiagramQuery, limit: int) -> Iterator[Pl
             if name in query:
                 conditions[name] = query[name]
         sifting = Query(asked, conditions)
+    if query["until"] is not None or ids is not None:
+        sifting = _Until(sifting, query["until"], None if ids is None else ids[1])
     return await search(asked.source.journal, sifting, limit, slices)
 
 

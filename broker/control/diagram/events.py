@@ -33,10 +33,11 @@ class Event:
     """The request that it was decided before, although that one came within the same millisecond."""
 
 
-def of_transaction(asked: Asked, name: str) -> Iterator[Event]:
-    """The timeline of a transactional id."""
+def of_transaction(asked: Asked, name: str, positions: range | None = None) -> Iterator[Event]:
+    """The timeline of a transactional id, or the events at these positions."""
     events = asked.source.transaction_timelines.of(name).events
-    for at, event in enumerate(events):
+    for at in range(len(events)) if positions is None else positions:
+        event = events[at]
         if event.error is not None:
             cause = TransactionRefused(asked, name, events[:at], event).cause()
             text = "" if event.count == 1 else f"refused {event.count} times"

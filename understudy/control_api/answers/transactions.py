@@ -35,6 +35,7 @@ class TimelineEvent:
     wants: Annotated[str, About("commit or abort, for a request that ends the transaction")] = ""
     detail: str = ""
     fault: FaultIds = None
+    entry: Annotated[int | None, About("id of the request in the journal; null: no single request caused it")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,36 @@ class Transaction:
     connection: Annotated[int | None, About("number of that client's connection, as in the journal")] = None
     client: Annotated[str | None, About("its address, while the journal has a request of that connection")] = None
     software: Annotated[str | None, About("its library with the version, where it sends them")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class PastTransaction:
+    """One transaction of a transactional id, or several old ones that its timeline has merged."""
+
+    id: Annotated[
+        int | None,
+        About(
+            "id of the request in the journal that began it, as `diagrams show --transaction` takes it; null: unknown"
+        ),
+    ] = None
+    began_ms: Annotated[int | None, About("null: its beginning is not remembered")] = None
+    ended_ms: Annotated[int | None, About("when its markers were written; null: it is open")] = None
+    outcome: Annotated[str, About("committed, aborted, open, ending, or what several were")] = ""
+    how: Annotated[str, About("what decided its end, such as `commit decided` or `aborted for a new producer`")] = ""
+    producer_id: Int64 = -1
+    producer_epoch: int = -1
+    partitions: Annotated[tuple[str, ...], About("such as topic-0")] = ()
+    refusals: Annotated[int, About("requests that were refused until it ended")] = 0
+    client_id: str | None = None
+    count: Count = 1
+
+
+class TransactionHistory(TypedDict):
+    """The transactions of a transactional id, the oldest first."""
+
+    transactional_id: str
+    transactions: list[PastTransaction]
+    forgotten: Annotated[int, About("events that are not remembered; -1: unknown")]
 
 
 class Transactions(TypedDict):

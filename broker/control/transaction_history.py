@@ -1,0 +1,154 @@
+"""The transactions of a transactional id, one by one, out of its timeline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from broker.control.explain.transaction import unused
+from broker.control.problems import Problem, not_found, unprocessable
+from broker.control.request import Asked
+from broker.control.verbs import answers
+from broker.timelines.transaction_events import Event
+from protocol.log_records.transaction import TransactionState
+from understudy.control_api.answers.transactions import PastTransaction, TransactionHistory
+
+_ONGOING = TransactionState.ONGOING.text
+_ENDS = {TransactionState.COMPLETE_COMMIT.text: "committed", TransactionState.COMPLETE_ABORT.text: "aborted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """The events since the end of the transaction before, to the end of this one."""
+
+    events: Sequence[Event]
+    begins: int
+    """Position of the first one in the timeline."""
+    after: int
+    """The latest request of the transaction before, by its id in the journal; 0: it is not known."""
+    before: int | None = None
+    """The request that began the next transaction; None: there is none yet."""
+
+    @property
+    def positions(self) -> range:
+        """Of its events in the timeline."""
+        return range(self.begins, self.begins + len(self.events))
+
+    @property
+    def begun(self) -> Event | None:
+        """The event that began the transaction; None where it is not remembered."""
+        return next((each for each in self.events if _moves(each) and each.state_after == _ONGOING), None)
+
+    @property
+    def last_entry(self) -> int:
+        """The latest request, by its id in the journal; 0: none is known."""
+        return max((each.entry or 0 for each in self.events), default=0)
+
+    @property
+    def outcome(self) -> str:
+        """``committed`` or ``aborted``; ``open`` and ``ending`` before."""
+        last = next(each for each in reversed(self.events) if each.error is None)
+        return _ENDS.get(last.state_after, "open" if last.state_after == _ONGOING else "ending")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its markers are written."""
+        return self.outcome in _ENDS.values()
+
+    def described(self) -> PastTransaction:
+        """As the verb answers it."""
+        begun, moves = self.begun, [each for each in self.events if _moves(each)]
+        last = moves[-1]
+        decided = next((each for each in moves if each.state_before == _ONGOING != each.state_after), None)
+        added = (name for each in self.events if _adds(each) for name in each.detail.split(", ") if name)
+        return PastTransaction(
+            id=None if begun is None else begun.entry,
+            began_ms=None if begun is None else begun.at_ms,
+            ended_ms=last.until_ms if self.is_over else None,
+            outcome=self.outcome,
+            how="" if decided is None else decided.event,
+            producer_id=last.producer_id,
+            producer_epoch=last.epoch_before if begun is None else begun.epoch_after,
+            partitions=tuple(dict.fromkeys(added)) if begun is not None else (),
+            refusals=sum(each.count for each in self.events if each.error is not None),
+            client_id=None if begun is None else begun.client_id,
+            count=1,
+        )
+
+
+def _adds(event: Event) -> bool:
+    return event.error is None and event.state_after == _ONGOING
+
+
+def _moves(event: Event) -> bool:
+    return event.error is None and event.state_before != event.state_after
+
+
+def episodes(events: Sequence[Event]) -> list[Episode | Event]:
+    """One after the other; an event where it represents several transactions that the timeline has merged."""
+    found: list[Episode | Event] = []
+    here: list[Event] = []
+    begins = after = 0
+    for at, event in enumerate(events):
+        if event.error is None and event.count > 1:
+            found.append(event)
+            here, begins, after = [], at + 1, 0
+            continue
+        here.append(event)
+        if _moves(event) and event.state_after in _ENDS:
+            episode = Episode(here, begins, after)
+            found.append(episode)
+            here, begins, after = [], at + 1, episode.last_entry or after
+    if any(_adds(each) for each in here):
+        found.append(Episode(here, begins, after))
+    nexts = [each.begun.entry if isinstance(each, Episode) and each.begun is not None else None for each in found[1:]]
+    return [
+        replace(each, before=following) if isinstance(each, Episode) else each
+        for each, following in zip(found, [*nexts, None], strict=True)
+    ]
+
+
+@answers("transactions history")
+async def history(asked: Asked) -> TransactionHistory:
+    """All that the timeline remembers; none of an id that has only been initialised."""
+    name = asked.names["transactional_id"]
+    known = asked.source.transaction_timelines.of(name)
+    if not known.events:
+        raise unused(asked, name)
+    listed = [each.described() if isinstance(each, Episode) else _merged(each) for each in episodes(known.events)]
+    return {"transactional_id": name, "transactions": listed, "forgotten": known.forgotten}
+
+
+def _merged(event: Event) -> PastTransaction:
+    return PastTransaction(
+        id=None,
+        began_ms=event.at_ms,
+        ended_ms=event.until_ms,
+        outcome=event.event,
+        how="",
+        producer_id=event.producer_id,
+        producer_epoch=event.epoch_after,
+        partitions=(),
+        refusals=0,
+        client_id=event.client_id,
+        count=event.count,
+    )
+
+
+def chosen(asked: Asked, name: str, transaction: int) -> Episode:
+    """The transaction that was begun by this request. Raises Problem 404."""
+    found = [each for each in episodes(asked.source.transaction_timelines.of(name).events) if isinstance(each, Episode)]
+    begun = {each.begun.entry: each for each in found if each.begun is not None}
+    if transaction not in begun:
+        raise _no_such(name, transaction, [each for each in begun if each is not None])
+    return begun[transaction]
+
+
+def _no_such(name: str, transaction: int, known: Sequence[int]) -> Problem:
+    latest = ", ".join(map(str, known[-5:])) or "none"
+    return not_found(
+        f"transactional id {name!r} has no transaction {transaction}, or it is not remembered; the latest: {latest}"
+    )
+
+
+def without_id(subject: str) -> Problem:
+    """422 where a transaction is chosen of something else."""
+    return unprocessable(f"'transaction' goes with 'transactional_id', not with {subject!r}", "transaction")
