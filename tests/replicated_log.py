@@ -8,7 +8,7 @@ EVERYTHING = 2**63 - 1
 
 
 class ReplicatedInMemory:
-    """Everything is replicated at once, unless a test says up to which offset."""
+    """Everything is replicated at once, unless a test sets the offset up to which it is."""
 
     def __init__(self) -> None:
         self.replicated_to = EVERYTHING
