@@ -1,4 +1,4 @@
-"""The part of a coordinator's log that tells how far it is replicated, for logs that tests keep in lists."""
+"""How far a coordinator's log is replicated, for logs that tests keep in lists."""
 
 from collections.abc import Callable
 
