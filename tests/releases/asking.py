@@ -1,5 +1,6 @@
 """A client that asks a cluster of any release: each request in the newest version that both sides know."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
@@ -42,6 +43,11 @@ _NUMBERS = count(time.time_ns())
 """Of all names: one row for all clients, which may follow each other faster than the clock ticks."""
 
 
+def wait(seconds: float) -> None:
+    """Let the time of a real cluster pass."""
+    threading.Event().wait(seconds)
+
+
 class Absent(Exception):
     """The cluster has no such API, or none of the versions that are wanted."""
 
@@ -59,10 +65,13 @@ def added(answer: AddPartitionsToTxnResponse) -> ErrorCode:
 
 
 class Client:
-    """One connection; names of topics, groups and transactional ids are new at each call."""
+    """One connection; names of topics, groups and transactional ids are new at each call.
 
-    def __init__(self, address: str, patience_s: float = 20) -> None:
-        self.address, self.patience_s = address, patience_s
+    `pause(seconds)` lets the cluster's time pass.
+    """
+
+    def __init__(self, address: str, patience_s: float = 20, pause: Callable[[float], object] = wait) -> None:
+        self.address, self.patience_s, self.pause = address, patience_s, pause
         self.wire = Wire(address, "releases", patience_s)
         answer = self.wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
         self.versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}

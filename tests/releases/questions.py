@@ -25,7 +25,7 @@ from tests.releases import (
     questions_of_refusals,
     questions_of_share_groups,
 )
-from tests.releases.asking import GROUP, Absent, Client, added, adding, delete_records, result_of
+from tests.releases.asking import GROUP, Absent, Client, added, adding, delete_records, result_of, wait
 from tests.wire import Closed, header
 
 Question = Callable[[Client], str]
@@ -294,14 +294,16 @@ def asked_of(release: str) -> tuple[Question, ...]:
     return tuple(each for each in QUESTIONS if own >= NAMES.index(SINCE.get(each.__name__, NAMES[0])))
 
 
-def ask_all(address: str, release: str, patience_s: float = 20) -> dict[str, str]:
+def ask_all(
+    address: str, release: str, patience_s: float = 20, pause: Callable[[float], object] = wait
+) -> dict[str, str]:
     """The answers to all questions that the release was asked, each on a connection of its own."""
-    return {question.__name__: ask(address, question, patience_s) for question in asked_of(release)}
+    return {question.__name__: ask(address, question, patience_s, pause) for question in asked_of(release)}
 
 
-def ask(address: str, question: Question, patience_s: float) -> str:
-    """The answer to one question, on a connection of its own."""
-    client = Client(address, patience_s)
+def ask(address: str, question: Question, patience_s: float, pause: Callable[[float], object] = wait) -> str:
+    """The answer to one question, on a connection of its own. `pause` as in `Client`."""
+    client = Client(address, patience_s, pause)
     try:
         return question(client)
     except Absent as absent:

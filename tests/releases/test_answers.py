@@ -40,7 +40,7 @@ def test_a_release_answers_as_the_real_one(cluster: Server, name: str) -> None:
     """Every question; what differs is known, and differs still."""
     cluster.control("PUT", "/v1/versions", {"as_version": name})
     expected = {question: KNOWN.get((question, name), answer) for question, answer in RECORDED[name].items()}
-    answers = ask_all(cluster.addresses[0], name, patience_s=5)
+    answers = ask_all(cluster.addresses[0], name, 5, lambda seconds: cluster.advance(int(seconds * 1000)))
     for question in RACES:
         for _ in range(10):
             if answers.get(question.__name__) == expected.get(question.__name__):
