@@ -5,6 +5,7 @@ is there, time is pushed through the control plane, and what a test waits for it
 """
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -167,9 +168,10 @@ def start(**options: Any) -> ServerProcess:
 
 def until(ask: Callable[[], T | None], what: str, patience_s: float = PATIENCE_S) -> T:
     """Ask again and again until the answer is true; fails the test when patience ends."""
-    deadline = time.monotonic() + patience_s
+    pause, deadline = threading.Event(), time.monotonic() + patience_s
     while time.monotonic() < deadline:
         found = ask()
         if found:
             return found
+        pause.wait(0.01)
     raise AssertionError(f"not seen within {patience_s} s: {what}")
