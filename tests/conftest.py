@@ -1,7 +1,9 @@
 """Fixtures of all tests that talk to a server: one process per set-up, as just started for each test."""
 
+import atexit
+import gc
 import importlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,6 +33,21 @@ STARTERS = {
 }
 """Modules with what starts a process."""
 STARTING_FIXTURES = {"servers", "spark", "pytester", "kafka", "kafka_cluster", "kafka_module", "kafka_session"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the garbage collector, which would look through ten thousand tests again and again.
+
+    What is collected lives until the end.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+        atexit.register(gc.unfreeze)
 
 
 @pytest.hookimpl(tryfirst=True)
