@@ -14,9 +14,9 @@ from rich.text import Text
 
 from understudy.control_api import times
 from understudy.control_api.verb import Verb
-from understudy.text_table import WIDEST_AT_THE_END, cell, formatted, heading, readable
+from understudy.text_table import WIDEST_AT_THE_END, are_numbers, cell, formatted, heading, readable
 
-NARROWEST = 12
+NARROWEST = 10
 """Columns of text get at least this many characters; where that does not fit, each row becomes a block of lines."""
 GAP = 2
 NESTED: Mapping[str, tuple[str, ...]] = {
@@ -27,11 +27,19 @@ NESTED: Mapping[str, tuple[str, ...]] = {
     "refusals": ("at_ms", "name", "error", "why"),
 }
 """Columns of lists within an answer; of others all fields are shown."""
-EXPENDABLE = ("connection", "connections", "version", "broker", "throttled_ms", "host", "fault", "id", "groups")
+EXPENDABLE = (
+    *("connection", "connections", "version", "broker", "throttled_ms", "host", "fault", "how", "ended_ms", "id"),
+    *("groups", "topics", "producer_epoch", "transactional_ids"),
+)
 """Columns that are left out, in this order, where a table does not fit; JSON has them."""
+RIGID = frozenset({"error", "state", "outcome"})
+"""Columns of names that mean nothing when they are cut."""
 WRAPPED = frozenset({"meets", "does", "why"})
 """Columns of sentences: they take more lines rather than being cut."""
-HIDDEN: Mapping[str, frozenset[str]] = {"overview": frozenset({"step_ms", "window_ms"})}
+HIDDEN: Mapping[str, frozenset[str]] = {
+    "overview": frozenset({"step_ms", "window_ms", "first_entry"}),
+    "groups show": frozenset({"offsets"}),  # `lags` has them, with the partitions that have no commit
+}
 """Fields that only programs need, by the verb."""
 BARS = "▁▂▃▄▅▆▇█"
 LATEST = 20
@@ -62,8 +70,8 @@ class Column(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Characters that it takes if it is not cut."""
-        return max([len(self.title), *(cell.cell_len for cell in self.cells)])
+        """Characters that it takes if it is not cut; its heading may have several lines."""
+        return max([*map(len, self.title.split()), *(cell.cell_len for cell in self.cells)])
 
     @property
     def title(self) -> str:
@@ -96,8 +104,10 @@ def picture(verb: Verb, answer: Any, width: int) -> RenderableType:
 
 
 def _parts(verb: Verb, answer: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
-    listed = {name: value for name, value in answer.items() if name == verb.items or _is_rows(value)}
     hidden = HIDDEN.get(verb.name, frozenset())
+    listed = {
+        name: value for name, value in answer.items() if name not in hidden and (name == verb.items or _is_rows(value))
+    }
     plain = {
         name: value
         for name, value in answer.items()
@@ -151,12 +161,14 @@ def rows(names: Sequence[str], found: Sequence[Mapping[str, Any]], width: int, *
     if _needs(shown) > width or "why" in names:
         return Group(*(_block(shown, at) for at in range(len(found))))
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    broad = sum(max(column.width, len(column.title)) for column in shown) + GAP * (len(shown) - 1)
+    high = broad > width
     for column in shown:
-        right = all(each.plain.lstrip("-").isdigit() for each in column.cells)
         table.add_column(
-            Text(column.title, no_wrap=True, overflow="ellipsis"),
-            justify="right" if right else "left",
+            Text("\n".join(column.title.split()) if high else column.title, overflow="ellipsis"),
+            justify="right" if are_numbers([each.plain for each in column.cells]) else "left",
             no_wrap=column.rigid,
+            vertical="top",
         )
     for at in range(len(found)):
         table.add_row(*(column.cells[at] for column in shown))
@@ -202,7 +214,7 @@ def plain_cell(value: Any, name: str) -> str:
 def _column(name: str, found: Sequence[Mapping[str, Any]]) -> Column:
     values = [row.get(name) for row in found]
     cells = [text(value, name, one_line=name not in WRAPPED) for value in values]
-    rigid = name in times.NAMES or all(isinstance(value, int | float | None) for value in values)
+    rigid = name in RIGID or name in times.NAMES or all(isinstance(value, int | float | None) for value in values)
     return Column(name, cells, rigid)
 
 

@@ -72,10 +72,16 @@ def table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Iterator
     ]
     headings = [heading(column).upper() for column in columns]
     widths = [max([len(above), *(len(line[i]) for line in grid)]) for i, above in enumerate(headings)]
-    numeric = [bool(grid) and all(line[i].lstrip("-").isdigit() for line in grid) for i in range(len(columns))]
+    numeric = [are_numbers([line[i] for line in grid]) for i in range(len(columns))]
     for line in [headings, *grid]:
         spots = zip(line, widths, numeric, strict=True)
         yield "  ".join(f"{text:>{w}}" if right else f"{text:<{w}}" for text, w, right in spots).rstrip()
+
+
+def are_numbers(cells: Sequence[str]) -> bool:
+    """Whether a column belongs to the right: numbers, some of which may be unknown."""
+    known = [text for text in cells if text != "-"]
+    return bool(known) and all(text.lstrip("-").isdigit() for text in known)
 
 
 def heading(name: str) -> str:

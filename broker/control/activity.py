@@ -5,6 +5,7 @@ between, the oldest of them are skipped and counted as such, so that a look take
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from broker.clock import Slices, stopwatch_ns
@@ -60,7 +61,8 @@ class Activity:
         self.connections: dict[int, Known] = {}
         self.latest: dict[tuple[str, str], tuple[int, str]] = {}
         """API and error -> the latest request with it: its id and its client."""
-        self.skipped = 0
+        self._skipped: dict[int, int] = {}
+        """Step -> how many requests that began in it, or before, were not counted."""
         self._ring = ring
         self._chunk: Chunk | None = None
         self._position = 0
@@ -78,12 +80,12 @@ class Activity:
             self._begin(journal.chunks)
         now = stopwatch_ns() // 1_000_000 // STEP_MS
         fresh, total = self._fresh(journal)
-        self.skipped += total - len(fresh)
+        self._skip(total - len(fresh), fresh)
         most = _MOST_READ_FIRST if is_first else _MOST_READ
         begin = max(len(fresh) - most, 0)
         before = self._left
         older = before[max(len(before) - max(most - len(fresh), 0), 0) :]
-        self.skipped += len(before) - len(older)
+        self._skip(len(before) - len(older), older or fresh)
         self._left = fresh[:begin]
         for raw, connection in (*older, *fresh[begin:]):
             await slices.pause()
@@ -108,6 +110,15 @@ class Activity:
                 break
         self._chunk, self._position = journal.chunks[-1], len(journal.chunks[-1].entries)
         return found[::-1], total
+
+    def _skip(self, count: int, after: Sequence[Seen]) -> None:
+        if count and after:
+            number = Entry(*after[0][0]).began_us // 1000 // STEP_MS
+            self._skipped[number] = self._skipped.get(number, 0) + count
+
+    def skipped(self, now: int) -> int:
+        """How many requests of the window, or shortly before it, were not counted."""
+        return sum(count for number, count in self._skipped.items() if number > now - STEPS)
 
     def _count(self, entry: Entry, connection: Connection | None, number: int, name_of: TopicName) -> None:
         known = decode(entry)
@@ -136,6 +147,7 @@ class Activity:
     def _forget(self, now: int) -> None:
         for number in [each for each in self.steps if each <= now - STEPS]:
             del self.steps[number]
+        self._skipped = {number: count for number, count in self._skipped.items() if number > now - STEPS}
         old = [number for number, each in self.connections.items() if each.last_step <= now - STEPS]
         for number in old:
             connection = self.connections[number].connection

@@ -43,7 +43,7 @@ async def overview(asked: Asked) -> Overview:
         errors=sum(errors),
         series=tuple(series),
         error_series=tuple(errors),
-        skipped=activity.skipped,
+        skipped=activity.skipped(now),
         first_entry=activity.first_entry(now),
         apis=_counted(activity, "apis", now),
         topics=_counted(activity, "topics", now),

@@ -11,7 +11,7 @@ from broker.clock import stopwatch_ns
 from broker.context import Connection
 from broker.control import activity as activities
 from broker.control import journal as searching
-from broker.control.activity import Activity
+from broker.control.activity import STEPS, Activity
 from broker.control.journal import Query, find
 from broker.control.request import Asked
 from broker.faults.rules import Script
@@ -196,16 +196,17 @@ async def test_a_short_name_is_looked_for_with_its_length(journal: Journal, look
 
 
 async def test_the_first_page_counts_the_newest_few_at_once(journal: Journal, looked: Counter[str]) -> None:
-    """500 requests, then up to 5000 at each further look; what is left out is counted as such."""
+    """500 requests, then up to 5000 at each further look; what is left out is counted as such, for two minutes."""
     activity, source = Activity(), Source(journal)
-    await activity.look(source, lambda _: None)  # type: ignore[arg-type]  # it asks for the journal alone
+    now = await activity.look(source, lambda _: None)  # type: ignore[arg-type]  # it asks for the journal alone
     assert looked["decoded"] == 500
-    assert activity.skipped == MILLION - 5000
+    assert activity.skipped(now) == MILLION - 5000
     await activity.look(source, lambda _: None)  # type: ignore[arg-type]
     assert looked["decoded"] == 5000
     await activity.look(source, lambda _: None)  # type: ignore[arg-type]
     assert looked["decoded"] == 5000
-    assert activity.skipped == MILLION - 5000
+    assert activity.skipped(now) == MILLION - 5000
+    assert activity.skipped(now + STEPS) == 0, "they are older than what the page is about"
     assert sum(step.requests for step in activity.steps.values()) == 5000
     ((api, error), (latest, client_id)) = next(iter(activity.latest.items()))
     assert (api, error, latest, client_id) == ("ListOffsets", "OFFSET_OUT_OF_RANGE", MILLION, "app")

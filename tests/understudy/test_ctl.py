@@ -94,8 +94,8 @@ def test_a_list_is_a_table(control: FakeControl, capsys: pytest.CaptureFixture[s
     assert main(["ctl", "topics", "list"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"NAME    {'ID':60}  INTERNAL  PARTITIONS",
-        f"orders  {'x' * 57}...  no        2",
-        f"p       {'-':60}  yes       -",
+        f"orders  {'x' * 57}...  no                 2",
+        f"p       {'-':60}  yes                -",
     ]
 
 

@@ -56,16 +56,21 @@ def test_a_table_that_cannot_fit_becomes_blocks_of_lines() -> None:
 
 
 def test_lists_within_an_answer_are_tables_of_their_own() -> None:
-    """What is JSON on one line in a pipe; empty columns and empty lists are left out."""
+    """What is JSON on one line in a pipe; empty columns and lists are left out, and offsets that `lags` has."""
     group = {
         "group_id": "g", "state": "Stable", "epoch": 1, "share_partitions": [], "forgotten": 0,
         "members": [{"member_id": "m", "client_id": "c", "instance_id": None, "assignment": ["t-0", "t-1"]}],
         "offsets": [{"topic": "t", "partition": 0, "offset": 4, "metadata": None, "lag": 2}],
+        "lags": [
+            {"topic": "t", "partition": 0, "offset": 4, "end_offset": 6, "lag": 2},
+            {"topic": "t", "partition": 1, "offset": None, "end_offset": 10, "lag": None},
+        ],
     }  # fmt: skip
     assert printed("groups show", group) == [
         *("group_id  g", "state     Stable", "epoch     1", "", "members"),
         *("MEMBER ID  CLIENT ID  INSTANCE ID  ASSIGNMENT", "m          c          -            t-0,t-1", ""),
-        *("offsets", "TOPIC  PARTITION  OFFSET  LAG", "t              0       4    2"),
+        *("lags", "TOPIC  PARTITION  OFFSET  END OFFSET  LAG"),
+        *("t              0       4           6    2", "t              1       -          10    -"),
     ]
 
 
@@ -122,7 +127,7 @@ def test_colours_are_for_terminals_without_no_color() -> None:
         assert not re.search(r"\x1b\[3\d", plain)
         shown = [re.sub(r"\x1b\[[\d;]*m", "", line).rstrip() for line in plain.splitlines()]
         assert max(map(len, shown)) <= 60
-        assert "…" in shown[1]
+        assert "…" in shown[2]
         command = [sys.executable, "-m", "understudy", "ctl", "--control", control.url, "groups", "list"]
         piped = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert piped.splitlines()[1].split() == ["g" * 50, "classic", "Stable", "3", "-", "7"]
@@ -136,11 +141,56 @@ def test_a_journal_fits_eighty_columns() -> None:
         "api": "AddPartitionsToTxn", "version": 16, "topics": ["orders"], "groups": [], "transactional_ids": ["x"],
         "error": "NOT_COORDINATOR", "fault": None,
     }  # fmt: skip
-    heading, *rows = printed("journal list", {"entries": [entry] * 3}, 80)
-    assert max(map(len, (heading, *rows))) <= 80
+    above, heading, *rows = printed("journal list", {"entries": [entry] * 3}, 80)
+    assert max(map(len, (above, heading, *rows))) <= 80
     assert len(rows) == 3
-    assert {"AT", "CLIENT", "API", "TOPICS", "ERROR"} <= set(heading.split())
-    assert not {"CONNECTION", "FAULT", "GROUPS"} & set(heading.split())
+    assert {"AT", "CLIENT", "API", "TOPICS", "ERROR"} <= {*above.split(), *heading.split()}
+    assert not {"CONNECTION", "FAULT", "GROUPS"} & {*above.split(), *heading.split()}
+
+
+def test_errors_and_states_are_never_cut_and_headings_take_several_lines() -> None:
+    """Eighty columns are enough for the partitions of a topic, the transactions of an id, and the longest codes."""
+    partition = {
+        "partition": 0,
+        "leader": 1,
+        "leader_epoch": 0,
+        "isr": [1, 2, 3],
+        "log_start_offset": 0,
+        "high_watermark": 123_456,
+        "last_stable_offset": 123_456,
+    }
+    lines = printed("topics show", {"name": "orders", "partitions": [partition] * 2}, 80)
+    assert lines[-1].split().count("123456") == 2
+    assert not any("…" in line for line in lines)
+    past = {
+        "id": 51,
+        "began_ms": 1,
+        "ended_ms": 2,
+        "outcome": "committed",
+        "how": "commit decided",
+        "producer_epoch": 0,
+        "partitions": ["payments-0", "payments-1"],
+        "refusals": 0,
+        "client_id": "service",
+    }
+    last = printed("transactions history", {"transactional_id": "x", "transactions": [past] * 2}, 80)[-1]
+    assert last.split()[0] == "51"
+    assert "committed" in last
+    code, now_ms = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", int(datetime.now().astimezone().timestamp() * 1000)
+    entry = {
+        "id": 1,
+        "at_ms": now_ms,
+        "broker": 1,
+        "connection": 1,
+        "client_id": "a-long-client-id",
+        "version": 5,
+        "api": "InitProducerId",
+        "topics": [],
+        "groups": [],
+        "transactional_ids": ["payments-1"],
+        "error": code,
+    }
+    assert printed("journal list", {"entries": [entry]}, 80)[-1].endswith(code)
 
 
 def test_sentences_take_more_lines_and_series_are_bars() -> None:

@@ -8,14 +8,15 @@ import { button, code, facts, field, link, panel, save, state, time, to } from "
 
 const FIELDS = [
   ["api", "API"], ["client_id", "Client id"], ["topic", "Topic"], ["group", "Group"],
-  ["transactional_id", "Transactional id"], ["error", "Error"], ["outcome", "Outcome"], ["fault", "Fault"], ["connection", "Connection"], ["broker", "Broker"], ["since", "Since (id or ms)"],
+  ["transactional_id", "Transactional id"], ["error", "Error"],
 ];
+const RARE = [["outcome", "Outcome"], ["fault", "Fault"], ["connection", "Connection"], ["broker", "Broker"], ["since", "Since (id or ms)"]];
 const COLUMNS = [["topics", "Topic", "topics"], ["groups", "Group", "groups"], ["transactional_ids", "Id", "transactions"]];
 const SHOWN = 100;
 const ASKED = 500;
 const ASKED_FIRST = 120; // what a page that opens is waiting for
 const POLLING = new Set(["Fetch", "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat", "ShareFetch"]);
-const filter = { ...Object.fromEntries(FIELDS.map(([name]) => [name, ""])), errors: "" };
+const filter = { ...Object.fromEntries([...FIELDS, ...RARE].map(([name]) => [name, ""])), errors: "" };
 const A_TIME_FROM = 1e11; // `since` is a time from here on, and an id below
 const opened = new Set();
 let applied = ""; // the filters of the address
@@ -109,14 +110,13 @@ export function render(found, [id], { act, refresh }) {
   const shown = found.entries.filter((entry) => !(leaves && polls(entry))).slice(0, SHOWN);
   return [
     h("form", { key: linked, class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
-      FIELDS.map(([name, label]) => field(label, h("input", {
-        name, value: filter[name], list: name === "api" ? "apis" : undefined, autocomplete: "off", spellcheck: "false", placeholder: "any",
-        onchange: (event) => { filter[name] = event.target.value.trim(); stopped = null; show(); refresh(); },
-      }))),
+      FIELDS.map((each) => input(each, refresh)),
+      h("details", { class: "more", open: RARE.some(([name]) => filter[name] !== "") }, h("summary", null, "More filters"),
+        h("div", { class: "filters" }, RARE.map((each) => input(each, refresh)))),
       h("datalist", { id: "apis" }, apis.map((name) => h("option", { key: name, value: name })))),
     h("div", { class: "row" },
       button(stops ? "Go on" : "Stop here", () => { stops = !stops; stopped = null; refresh(); }),
-      button("Clear filters", () => { clear(); refresh(); }),
+      button("Clear filters", () => { clear(); refresh({ redraw: true }); refresh(); }),
       button("Save for Wireshark", () => act(async () => save(await download("v1/journal.pcap" + query(filter)), "journal.pcap"))),
       button("Clear the journal", () => act(() => remove("v1/journal"), "The journal is empty.")),
       h("label", { class: "check" },
@@ -133,6 +133,11 @@ export function render(found, [id], { act, refresh }) {
     shown.length === SHOWN && h("p", { class: "quiet" }, `The newest ${SHOWN} are shown.`),
   ];
 }
+
+const input = ([name, label], refresh) => field(label, h("input", {
+  name, value: filter[name], list: name === "api" ? "apis" : undefined, autocomplete: "off", spellcheck: "false", placeholder: "any",
+  onchange: (event) => { filter[name] = event.target.value.trim(); stopped = null; show(); refresh(); },
+}));
 
 function clear() {
   for (const name of Object.keys(filter)) filter[name] = "";

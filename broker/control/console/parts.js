@@ -28,7 +28,10 @@ const MOODS = {
 /** A name such as NOT_LEADER_OR_FOLLOWER, which is broken at its underscores only. */
 const breakable = (text) => (typeof text === "string" ? text.split(/(?<=_)/).map((part, at) => [at > 0 && h("wbr"), part]) : text);
 
-export const state = (text, mood = MOODS[text] ?? "quiet") => h("span", { class: `state ${mood}` }, breakable(text));
+/** A state such as PrepareCommit may be broken between its words, too. */
+const words = (text) => (typeof text === "string" ? text.split(/(?<=_)|(?<=[a-z])(?=[A-Z])/).map((part, at) => [at > 0 && h("wbr"), part]) : text);
+
+export const state = (text, mood = MOODS[text] ?? "quiet") => h("span", { class: `state ${mood}` }, words(text));
 
 export const code = (text) => h("code", null, text);
 

@@ -95,7 +95,7 @@ function quotasOf({ quotas }, { act }) {
       input("user", "User", { placeholder: "none" }),
       input("client_id", "Client id", { placeholder: "none" }),
       input("ip", "Address", { placeholder: "none" }),
-      field("Quota", choices("rate", RATES)),
+      h("div", { class: "broad" }, field("Quota", choices("rate", RATES))),
       input("value", "Value (empty: remove it)", { type: "number", min: "0", step: "any" }),
       h("button", { type: "submit" }, "Set the quota")),
     h("p", { class: "quiet" }, "For users, client ids or addresses without quotas of their own: ", code("<default>"), "."),

@@ -93,7 +93,7 @@ class Overview:
     errors: int = 0
     series: Series = ()
     error_series: Annotated[tuple[int, ...], About("as `series`, of requests with an error")] = ()
-    skipped: Annotated[int, About("requests that were too many to be counted")] = 0
+    skipped: Annotated[int, About("requests of the window, or shortly before, that were too many to be counted")] = 0
     first_entry: Annotated[
         int | None, About("id of the first counted request in the journal: with `since`, a search finds those counted")
     ] = None
