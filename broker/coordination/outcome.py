@@ -84,6 +84,14 @@ class TransactionalAppend:
     guard: object | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class TransactionEnd:
+    """A transaction marker in the machine's own log, where records that are not replicated are listed."""
+
+    producer_id: int
+    committed: bool
+
+
 CommonEffect = Reply | SetTimer | CancelTimer | RunLater
 """What every machine may ask of its runtime."""
 
@@ -133,7 +141,10 @@ class Machine(Protocol[X_co]):
         ...
 
     def replicating(self, records: Sequence[Any], transaction: TransactionalAppend | None) -> None:
-        """Note that records are in the leader's log alone; called before they are replayed."""
+        """Note that records, or the :class:`TransactionEnd` of a marker, are in the leader's log alone.
+
+        Called before they are replayed.
+        """
         ...
 
     def replicated(self, records: Sequence[Any]) -> None:

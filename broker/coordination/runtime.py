@@ -21,7 +21,16 @@ import structlog
 
 from broker.clock import Clock
 from broker.coordination.deferred import DeferredEffects, ReplicatedLog, resolve
-from broker.coordination.outcome import CancelTimer, Machine, Outcome, Reply, RunLater, SetTimer, TransactionalAppend
+from broker.coordination.outcome import (
+    CancelTimer,
+    Machine,
+    Outcome,
+    Reply,
+    RunLater,
+    SetTimer,
+    TransactionalAppend,
+    TransactionEnd,
+)
 from broker.long_work import LongWork
 from broker.timers import Timer
 from protocol.errors import ErrorCode, KafkaError
@@ -259,9 +268,13 @@ class Runtime(Generic[M, X]):
                     resolve(effect.to, effect.message)
         self.state = State.CLOSED
 
-    def marker_written(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
-        """A transaction marker has just been appended to this runtime's own log."""
+    def marker_written(self, producer_id: int, producer_epoch: int, committed: bool, end_offset: int) -> None:
+        """A transaction marker has just been appended to this runtime's own log, which it ends at ``end_offset``."""
         if self.state is State.ACTIVE:
+            if self._deferred or self._log.high_watermark < end_offset:
+                end = (TransactionEnd(producer_id, committed),)
+                self.machine.replicating(end, None)
+                self._deferred.add(end_offset, end, ())
             self.machine.replay_marker(producer_id, producer_epoch, committed)
 
     # --- doing -------------------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """OffsetFetch: how far groups have read.
 
 Versions 1-10; stable offsets on demand from v7 (KIP-447), many groups from v8 (KIP-709), topics by id from v10
-(KIP-848). Differs from Kafka: offsets that a transaction committed are answered from the state of this moment, not from
-what is replicated.
+(KIP-848). Not done: nothing.
 """
 
 from collections.abc import Sequence

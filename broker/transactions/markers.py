@@ -54,7 +54,8 @@ def write_marker(cluster: "ClusterView", node: Node, place: TopicPartition, mark
         shard = _group_shard(node, place)
         info = partition.append_marker(node.id, *marker, cluster.clock.now_ms())
         if shard is not None:
-            shard.marker_written(marker.producer_id, marker.producer_epoch, marker.committed)
+            end_offset = info.last_offset + 1
+            shard.marker_written(marker.producer_id, marker.producer_epoch, marker.committed, end_offset)
     except KafkaError as error:
         answered(error.code)
         return -1

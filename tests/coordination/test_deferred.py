@@ -5,7 +5,7 @@ from collections.abc import Hashable
 
 import pytest
 
-from broker.coordination.outcome import CancelTimer, Outcome, Reply, RunLater, SetTimer
+from broker.coordination.outcome import CancelTimer, Outcome, Reply, RunLater, SetTimer, TransactionEnd
 from broker.coordination.runtime import Runtime
 from protocol.errors import ErrorCode, KafkaError
 from tests.coordination.runtime_harness import START_MS, Bench, Machine
@@ -163,3 +163,20 @@ async def test_timers_are_set_at_once() -> None:
     replicas.log.replicate()
     await turn()
     assert len(fired) == 2
+
+
+async def test_a_marker_of_its_log_waits_in_its_turn() -> None:
+    """The machine is asked for what is replicated, until the marker is."""
+    replicas = SlowReplicas()
+    replicas.begin("a")
+    replicas.runtime.marker_written(7, 1, committed=True, end_offset=102)
+    end = TransactionEnd(7, committed=True)
+    assert (replicas.machine.unreplicated, replicas.machine.markers) == (["a", end], [(7, 1, True)])
+    replicas.log.replicate(101)
+    await turn()
+    assert replicas.machine.unreplicated == [end]
+    replicas.log.replicate(102)
+    await turn()
+    assert replicas.machine.unreplicated == []
+    replicas.runtime.marker_written(7, 1, committed=True, end_offset=102)
+    assert replicas.machine.unreplicated == []

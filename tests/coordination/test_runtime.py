@@ -267,5 +267,5 @@ def test_a_runtime_that_was_closed_does_not_load() -> None:
 def test_a_marker_concerns_a_coordinator_that_is_active(load: bool) -> None:
     """One that still loads finds it in its log."""
     bench = Bench(load=load)
-    bench.runtime.marker_written(7, 1, committed=False)
+    bench.runtime.marker_written(7, 1, committed=False, end_offset=101)
     assert bench.machine.markers == ([(7, 1, False)] if load else [])

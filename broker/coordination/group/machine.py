@@ -36,7 +36,7 @@ from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuild
 from broker.coordination.group.share.machine import ShareGroups
 from broker.coordination.group.streams.context import StreamsSettings
 from broker.coordination.group.streams.machine import StreamsGroups
-from broker.coordination.outcome import TransactionalAppend
+from broker.coordination.outcome import TransactionalAppend, TransactionEnd
 from broker.releases import Behaviour, newest_behaves
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import (
@@ -254,14 +254,15 @@ class GroupMachine:
                 kind = next(each for each in self._kinds.values() if isinstance(record, each.record_classes))
                 kind.replay(record)
 
-    def replicating(self, records: Sequence[GroupRecord], transaction: TransactionalAppend | None) -> None:
-        """Keep what these commits replace: OffsetFetch answers it until they are replicated."""
-        if transaction is None:
-            self.offsets.replicating(_offset_records(records))
+    def replicating(
+        self, records: Sequence[GroupRecord | TransactionEnd], transaction: TransactionalAppend | None
+    ) -> None:
+        """Keep what these commits and markers change: OffsetFetch answers the offsets before until all have them."""
+        self._commits.unreplicated.add(records, None if transaction is None else transaction.producer_id)
 
-    def replicated(self, records: Sequence[GroupRecord]) -> None:
+    def replicated(self, records: Sequence[GroupRecord | TransactionEnd]) -> None:  # noqa: ARG002
         """Answer the newer offsets from now on."""
-        self.offsets.replicated(_offset_records(records))
+        self._commits.unreplicated.remove()
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:  # noqa: ARG002
         """Apply a transaction marker: the producer's pending offsets are decided in all groups at once."""
@@ -283,7 +284,3 @@ class GroupMachine:
         for kind in self._kinds.values():
             kind.unloaded(builder)
         return builder.outcome()
-
-
-def _offset_records(records: Sequence[GroupRecord]) -> list[OffsetCommit | OffsetCommitTombstone]:
-    return [record for record in records if isinstance(record, OffsetCommit | OffsetCommitTombstone)]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.outcome import TransactionalAppend
+from broker.coordination.outcome import TransactionalAppend, TransactionEnd
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import GroupMetadataTombstone, OffsetCommit, OffsetCommitTombstone
 from protocol.messages.offset_fetch import OffsetFetchRequestGroup
@@ -199,3 +199,42 @@ def test_a_transaction_that_the_log_refuses_is_refused() -> None:
     context = Context(refuse_append=ErrorCode.INVALID_PRODUCER_EPOCH)
     assert commit(context, {0: 5}) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert context.offset("foo", stable=True) == -1
+
+
+def test_what_is_pending_and_not_replicated_is_stable() -> None:
+    """Its transaction may be forgotten by the next coordinator; once replicated, it is unstable until its marker is."""
+    context = Context()
+    context.commit("foo", {0: 5})
+    context.followers_lag = True
+    commit(context, {0: 10})
+    assert context.offset("foo", stable=True) == 5
+    context.machine.replicated(())
+    assert context.offset("foo", stable=True) is UNSTABLE
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_marker_that_is_not_replicated_decides_nothing(committed: bool) -> None:
+    """Unstable, or the offset before for those that do not ask for stable ones."""
+    context = Context()
+    context.commit("foo", {0: 5})
+    commit(context, {0: 10})
+    context.machine.replicating((TransactionEnd(PID, committed),), None)
+    context.marker(PID, committed=committed)
+    assert (context.offset("foo", stable=True), context.offset("foo")) == (UNSTABLE, 5)
+    context.machine.replicated(())
+    assert context.offset("foo", stable=True) == (10 if committed else 5)
+
+
+def test_a_whole_transaction_that_is_not_replicated_is_not_seen() -> None:
+    """Neither its pending offset nor its end; each appears with its own replication."""
+    context = Context()
+    context.commit("foo", {0: 5})
+    context.followers_lag = True
+    commit(context, {0: 10})
+    context.machine.replicating((TransactionEnd(PID, committed=True),), None)
+    context.marker(PID, committed=True)
+    assert context.offset("foo", stable=True) == 5
+    context.machine.replicated(())
+    assert context.offset("foo", stable=True) is UNSTABLE
+    context.machine.replicated(())
+    assert context.offset("foo", stable=True) == 10

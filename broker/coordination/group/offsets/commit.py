@@ -8,6 +8,7 @@ from broker.coordination.group.classic.rebalance import Rebalances, Settings
 from broker.coordination.group.classic.states import State
 from broker.coordination.group.group import Committer, Group, GroupType, PartitionCheck
 from broker.coordination.group.offsets.store import CommittedOffset, Offsets, Partitions
+from broker.coordination.group.offsets.unreplicated import UnreplicatedOffsets
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import COMMIT, OFFSET_DELETE
 from broker.coordination.reasons import Refusal
@@ -62,6 +63,7 @@ class Commits:
     ) -> None:
         self._groups, self._offsets, self._settings, self._rebalances = groups, offsets, settings, rebalances
         self._version = offset_version
+        self.unreplicated = UnreplicatedOffsets(offsets)
         self.unseen: set[str] = set()
         """Groups created without a record: reads see only committed state, so not these before their next record."""
 
@@ -208,7 +210,7 @@ class Commits:
         known = group is not None and group.type is not GroupType.SHARE
         if group is not None and known:
             group.check_fetch(wanted.member_id, wanted.member_epoch)
-        stored = self._offsets.replicated_topics(wanted.group_id) if known else {}
+        stored = self.unreplicated.topics(wanted.group_id) if known else {}
         if wanted.topics is None:
             topics = [OffsetFetchRequestTopics(name, list(partitions), None) for name, partitions in stored.items()]
         else:
@@ -223,7 +225,7 @@ class Commits:
         answers = []
         for partition in topic.partition_indexes:
             offset = offsets.get(partition)
-            if require_stable and self._offsets.is_pending(group_id, topic.name, partition):
+            if require_stable and self.unreplicated.is_pending(group_id, topic.name, partition):
                 answers.append(no_offset(partition, ErrorCode.UNSTABLE_OFFSET_COMMIT))
             elif offset is None or _of_another_topic(offset, topic.topic_id):
                 answers.append(no_offset(partition))

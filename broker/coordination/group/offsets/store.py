@@ -3,7 +3,7 @@
 All of it comes from records and markers, in log order; nothing here decides. After Kafka's ``OffsetMetadataManager``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
@@ -26,13 +26,12 @@ _GroupPlace = tuple[str, str, int]
 class Offsets:
     """Offsets by group, topic and partition."""
 
-    __slots__ = ("_by_group", "_open", "_pending", "_replaced")
+    __slots__ = ("_by_group", "_open", "_pending")
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[str, Partitions]] = {}
         self._pending: dict[int, dict[_GroupPlace, CommittedOffset]] = {}
         self._open: dict[str, dict[_Place, set[int]]] = {}
-        self._replaced: dict[_GroupPlace, list[CommittedOffset | None]] = {}
 
     # --- replay ------------------------------------------------------------------------------------------------------
 
@@ -77,36 +76,6 @@ class Offsets:
             if known is None or offset.at > known.at:
                 self.commit(offset.commit, offset.at)
 
-    # --- replication -------------------------------------------------------------------------------------------------
-
-    def replicating(self, records: Sequence[OffsetCommit | OffsetCommitTombstone]) -> None:
-        """Keep what is committed where these records, not replicated yet, are about to be replayed."""
-        for record in records:
-            place = (record.group_id, record.topic, record.partition)
-            self._replaced.setdefault(place, []).append(self.find(*place))
-
-    def replicated(self, records: Sequence[OffsetCommit | OffsetCommitTombstone]) -> None:
-        """Forget what the oldest of such records replaced."""
-        for record in records:
-            place = (record.group_id, record.topic, record.partition)
-            replaced = self._replaced.get(place, [])
-            del replaced[:1]
-            if not replaced:
-                self._replaced.pop(place, None)
-
-    def replicated_topics(self, group_id: str) -> dict[str, Partitions]:
-        """As :meth:`topics`, before the commits that are not replicated."""
-        topics = self.topics(group_id)
-        if not self._replaced:
-            return topics
-        topics = {topic: dict(partitions) for topic, partitions in topics.items()}
-        for (group, topic, partition), (before, *_) in self._replaced.items():
-            if group == group_id and before is not None:
-                topics.setdefault(topic, {})[partition] = before
-            elif group == group_id:
-                topics.get(topic, {}).pop(partition, None)
-        return topics
-
     def _close(self, producer_id: int, place: _GroupPlace) -> None:
         group_id, topic, partition = place
         places = self._open[group_id]
@@ -130,6 +99,10 @@ class Offsets:
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
         """Whether a transaction is open that has committed there."""
         return (topic, partition) in self._open.get(group_id, ())
+
+    def producers(self, group_id: str, topic: str, partition: int) -> Collection[int]:
+        """Producers whose open transactions have committed there."""
+        return self._open.get(group_id, {}).get((topic, partition), ())
 
     def in_transactions(self, group_id: str) -> bool:
         """Whether a transaction is open that has committed for the group."""

@@ -1,0 +1,91 @@
+"""Offsets as the replicas in sync have them, while the leader's log is ahead: what OffsetFetch answers.
+
+After Kafka's ``OffsetMetadataManager``, which reads its timelines at the last committed offset of the log.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from broker.coordination.group.offsets.store import CommittedOffset, Offsets, Partitions
+from broker.coordination.outcome import TransactionEnd
+from protocol.log_records.group import GroupRecord, OffsetCommit, OffsetCommitTombstone
+
+_Place = tuple[str, str, int]
+
+
+class _Change:
+    """What one append or marker replaces: offsets that were committed, producers that were pending or were not."""
+
+    __slots__ = ("begun", "committed", "ended")
+
+    def __init__(self) -> None:
+        self.committed: dict[_Place, CommittedOffset | None] = {}
+        self.begun: set[tuple[_Place, int]] = set()
+        self.ended: set[tuple[_Place, int]] = set()
+
+
+class UnreplicatedOffsets:
+    """The changes of offsets that are not replicated, in the order of the log; mostly there are none."""
+
+    def __init__(self, offsets: Offsets) -> None:
+        self._offsets = offsets
+        self._changes: deque[_Change] = deque()
+
+    def add(self, records: Sequence[GroupRecord | TransactionEnd], producer_id: int | None) -> None:
+        """Keep what the records of one append, or a marker, are about to change; ``producer_id`` of a transaction."""
+        change = _Change()
+        for record in records:
+            match record:
+                case TransactionEnd():
+                    self._keep_pending(change, record)
+                case OffsetCommit() if producer_id is not None:
+                    place = (record.group_id, record.topic, record.partition)
+                    if producer_id not in self._offsets.producers(*place):
+                        change.begun.add((place, producer_id))
+                case OffsetCommit() | OffsetCommitTombstone():
+                    place = (record.group_id, record.topic, record.partition)
+                    change.committed.setdefault(place, self._offsets.find(*place))
+        self._changes.append(change)
+
+    def _keep_pending(self, change: _Change, end: TransactionEnd) -> None:
+        for place, _ in self._offsets.pending_of(end.producer_id):
+            change.ended.add((place, end.producer_id))
+            if end.committed:
+                change.committed[place] = self._offsets.find(*place)
+
+    def remove(self) -> None:
+        """The oldest of them is replicated."""
+        self._changes.popleft()
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def topics(self, group_id: str) -> dict[str, Partitions]:
+        """As :meth:`Offsets.topics`, replicated."""
+        topics = self._offsets.topics(group_id)
+        if not self._changes:
+            return topics
+        topics = {topic: dict(partitions) for topic, partitions in topics.items()}
+        for change in reversed(self._changes):
+            for (group, topic, partition), before in change.committed.items():
+                if group != group_id:
+                    continue
+                if before is not None:
+                    topics.setdefault(topic, {})[partition] = before
+                else:
+                    topics.get(topic, {}).pop(partition, None)
+        return topics
+
+    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """As :meth:`Offsets.is_pending`, replicated."""
+        if not self._changes:
+            return self._offsets.is_pending(group_id, topic, partition)
+        place = (group_id, topic, partition)
+        producers = set(self._offsets.producers(*place))
+        for change in reversed(self._changes):
+            producers -= _at(place, change.begun)
+            producers |= _at(place, change.ended)
+        return bool(producers)
+
+
+def _at(place: _Place, changes: Iterable[tuple[_Place, int]]) -> set[int]:
+    return {producer_id for where, producer_id in changes if where == place}
