@@ -51,7 +51,8 @@ class SnapshotBatch:
 
     marker: bool | None = None
     is_transactional = False
-    producer_id, producer_epoch = -1, -1
+    producer_id = -1
+    producer_epoch = -1
 
     def __init__(self, contents: bytes, end_offset: int) -> None:
         self._contents, self._offset = contents, end_offset - 1

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from broker.clock import ManualClock
+from broker.clock import Clock, ManualClock
 from broker.network.connections import CONNECTION_BYTES, ROOMY_BYTES, Connections, IdleTimeouts
 from broker.settings import BrokerSettings
 
@@ -36,10 +36,13 @@ class Peer:
         self.hang_up()
 
 
-class SteeredClock(ManualClock):
+class SteeredClock:
     """A clock that was pushed: the machine's time stays behind the cluster's."""
 
-    pushed_ms = 0
+    def __init__(self) -> None:
+        clock = ManualClock()
+        self.now_ms, self.call_at, self.found, self.advance = clock.now_ms, clock.call_at, clock.found, clock.advance
+        self.pushed_ms = 0
 
     def machine_ms(self) -> int:
         """Without what was pushed."""
@@ -51,7 +54,7 @@ class SteeredClock(ManualClock):
         self.advance(ms)
 
 
-def connections(clock: ManualClock | None = None, *, most: int = 1000, **settings: object) -> Connections[Peer]:
+def connections(clock: Clock | None = None, *, most: int = 1000, **settings: object) -> Connections[Peer]:
     """A broker's connections; settings are written with ``_`` for the dots."""
     texts = {name.replace("_", "."): str(value) for name, value in settings.items()}
     return Connections(BrokerSettings(1, texts), clock or ManualClock(), most)
