@@ -1,39 +1,56 @@
-"""What becomes of freed memory: little of it is kept for the next batches, much of it is returned to the system.
+"""What becomes of freed memory: it is kept for the next batches for some seconds, then returned to the system.
 
 By itself, glibc does neither. It maps each large block separately and unmaps it when it is freed, so that the next one
 begins with new pages, whose first touch costs more than anything else that is done to a batch. Of its heap it returns
 only the end: one small block that was allocated late, such as a journal entry, keeps everything below it, so a
 server would stay as large as the largest topic that it ever held.
+
+A test suite resets the server, or deletes its topics, and produces again at once: it gets memory that was used before.
 """
 
-import asyncio
 import sys
 from collections.abc import Callable
 
+from broker.clock import soon
+
 _TRIM_BYTES = 32 * 1024 * 1024
-"""Less than this is kept for the next batches: memory that is returned has to be mapped again, page by page."""
+"""Less than this is never returned: memory that is returned has to be mapped again, page by page."""
+_KEPT_MS = 5000
+"""For so long more than that is kept for the next batches, by the machine's time."""
+_KEPT_BYTES = 128 * 1024 * 1024
+"""What glibc keeps at most at the end of its heap, whatever has freed it."""
 _MMAP_BYTES = 32 * 1024 * 1024
 """The most that glibc takes as M_MMAP_THRESHOLD on 64-bit systems: smaller blocks come from the heap."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 class Heap:
-    """Counts the bytes that removed files and connections have freed; trims the process's heap after every 32 MiB."""
+    """Counts the bytes that removed files and connections have freed; trims the process's heap some seconds later."""
 
-    def __init__(self, trim: Callable[[], object] | None = None) -> None:
-        self._trim = trim or _malloc_trim
+    def __init__(
+        self,
+        trim: Callable[[], object] | None = None,
+        later: Callable[[int, Callable[[], None]], object] = soon,
+    ) -> None:
+        """`later` calls a function after so many milliseconds."""
+        self._trim, self._later = trim or _malloc_trim, later
         self._freed_bytes = 0
+        self._planned = False
 
     def freed(self, size_bytes: int) -> None:
-        """Note that a file in memory was removed, or a connection closed. A later turn of the loop trims the heap."""
+        """Note that a file in memory was removed, or a connection closed."""
         self._freed_bytes += size_bytes
-        if self._freed_bytes >= _TRIM_BYTES:
-            self._freed_bytes = 0
-            asyncio.get_running_loop().call_soon(self._trim)
+        if self._freed_bytes >= _TRIM_BYTES and not self._planned:
+            self._planned = True
+            self._later(_KEPT_MS, self._return)
+
+    def _return(self) -> None:
+        self._freed_bytes, self._planned = 0, False
+        self._trim()
 
 
 def keep_freed_memory() -> bool:
-    """Let glibc keep up to 32 MiB that were freed at the end of its heap; False with other C libraries."""
+    """Let glibc keep up to 128 MiB that were freed at the end of its heap; False with other C libraries."""
     import ctypes  # noqa: PLC0415 - slow to import
 
     if not sys.platform.startswith("linux"):
@@ -41,7 +58,7 @@ def keep_freed_memory() -> bool:
     library = ctypes.CDLL(None)
     if not hasattr(library, "gnu_get_libc_version"):
         return False
-    return bool(library.mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES) and library.mallopt(_M_TRIM_THRESHOLD, _TRIM_BYTES))
+    return bool(library.mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES) and library.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES))
 
 
 def _malloc_trim() -> None:
