@@ -21,6 +21,10 @@ from typing import Any
 from benchmarks import frames, inside, scale
 from benchmarks.inside import Peer
 from broker.cluster.cluster import Cluster
+from protocol.apis import ApiKey
+from protocol.codec import encode_request
+from protocol.messages.heartbeat import HeartbeatRequest
+from protocol.messages.init_producer_id import InitProducerIdRequest
 
 _ROOT = Path(__file__).resolve().parent.parent
 _SETTINGS = {"transaction.state.log.num.partitions": "4", "offsets.topic.num.partitions": "4"}
@@ -56,6 +60,10 @@ async def operations(cluster: Cluster, peer: Peer) -> dict[str, Operation]:
     bulk, tail = frames.fetch(topic_id, offset=0), frames.fetch(topic_id, offset=1000)
     producer = await scale.begin(peer, "mine")
     await scale.committed(peer, "mine", producer)
+    while (await peer.call(ApiKey.HEARTBEAT, 3, HeartbeatRequest("g", 0, "x"))).error_code in scale.NOT_YET:
+        await peer.ask(frames.find_coordinator("g"))
+    beat = encode_request(ApiKey.HEARTBEAT, 4, 1, "bench", await scale.rebalance(cluster, "g", [peer]))
+    init = encode_request(ApiKey.INIT_PRODUCER_ID, 4, 1, "bench", InitProducerIdRequest("other", 60_000))
 
     async def commit() -> None:
         await scale.add(peer, "mine", producer)
@@ -68,6 +76,8 @@ async def operations(cluster: Cluster, peer: Peer) -> dict[str, Operation]:
         "fetch, the newest record": lambda: peer.ask(tail),
         "fetch, 1 MB": lambda: peer.ask(bulk),
         "transaction: add a partition, commit": commit,
+        "a producer gets its id and epoch again": lambda: peer.ask(init),
+        "heartbeat of a member": lambda: peer.ask(beat),
     }
     for each in by_title.values():
         await each()

@@ -145,11 +145,11 @@ async def members(count: int) -> Values:
     """Measure one group of `count` members: a rebalance of all of them, and their heartbeats."""
     async with inside.broker("t:1", settings=_FEW) as cluster:
         peers = [Peer(cluster) for _ in range(max(count, 2))]
-        while (await peers[0].call(ApiKey.HEARTBEAT, 3, HeartbeatRequest("g", 0, "x"))).error_code in _NOT_YET:
+        while (await peers[0].call(ApiKey.HEARTBEAT, 3, HeartbeatRequest("g", 0, "x"))).error_code in NOT_YET:
             await peers[0].ask(frames.find_coordinator("g"))
-        await _rebalance(cluster, "warm", peers[:2])
+        await rebalance(cluster, "warm", peers[:2])
         before, begun = rss(), time.thread_time()
-        beat = await _rebalance(cluster, "g", peers)
+        beat = await rebalance(cluster, "g", peers)
         took, grown = time.thread_time() - begun, rss() - before
         assert (await peers[-1].call(ApiKey.HEARTBEAT, 3, beat)).error_code is ErrorCode.NONE
         frame = encode_request(ApiKey.HEARTBEAT, 3, 1, "bench", beat)
@@ -161,7 +161,7 @@ async def members(count: int) -> Values:
         }
 
 
-async def _rebalance(cluster: Cluster, group: str, peers: list[Peer]) -> HeartbeatRequest:
+async def rebalance(cluster: Cluster, group: str, peers: list[Peer]) -> HeartbeatRequest:
     """Let all members join and sync; return the last member's heartbeat request."""
     protocols = [JoinGroupRequestProtocol("range", bytes(40))]
     join = JoinGroupRequest(group, 60_000, "", "consumer", protocols, rebalance_timeout_ms=60_000)
@@ -180,7 +180,7 @@ async def _rebalance(cluster: Cluster, group: str, peers: list[Peer]) -> Heartbe
     return HeartbeatRequest(group, generation, ids[-1])
 
 
-_NOT_YET = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+NOT_YET = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 # --- transactions ----------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ async def begin(peer: Peer, name: str) -> tuple[int, int]:
         response = await peer.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 60_000))
         if response.error_code is ErrorCode.NONE:
             break
-        assert response.error_code in _NOT_YET
+        assert response.error_code in NOT_YET
         await peer.ask(frames.find_transactions(name))
     producer = (response.producer_id, response.producer_epoch)
     await add(peer, name, producer)
