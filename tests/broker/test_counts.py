@@ -203,8 +203,8 @@ async def calls_of_one(peer: Peer, frame: bytes) -> int:
 def test_a_small_request_takes_few_calls(name: str, most: int) -> None:
     """Of Python functions, from the bytes to the bytes: at half a microsecond each they are what a request costs.
 
-    139 and 113 to 118 are seen. Four of them are the closures of the chain, which cost less than the calls of ``partial``
-    objects that no profiler counts.
+    139 and 113 to 118 are seen. Four of them are the closures of the chain, which cost less than the calls of
+    ``partial`` objects that no profiler counts.
     """
 
     async def body(cluster: Cluster, peer: Peer) -> None:
