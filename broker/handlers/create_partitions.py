@@ -15,6 +15,7 @@ from broker.requests.throttling import Mutations
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import string_hash, table_order
 from protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -26,18 +27,23 @@ _MOST_ADDED = 10_000
 
 
 async def handle(request: CreatePartitionsRequest, ctx: RequestContext) -> CreatePartitionsResponse:
-    """Duplicates and permissions here, the rest in the machine (core B.8)."""
+    """Duplicates and permissions here, the rest in the machine (core B.8).
+
+    Topics are decided and answered in the order of the sets that ``ControllerApis.createPartitions`` makes of names.
+    """
+    topics = {topic.name: topic for topic in request.topics}
     times = Counter(topic.name for topic in request.topics)
     twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-    results = [_result(name, twice) for name, count in times.items() if count > 1]
+    doubled = table_order([name for name, count in times.items() if count > 1], string_hash)
+    results = [_result(name, twice) for name in doubled]
     wanted = []
-    for topic in request.topics:
-        if times[topic.name] > 1:
+    for name in table_order(list(times), string_hash):
+        if times[name] > 1:
             continue
-        if ctx.authorized(AclOperation.ALTER, ResourceType.TOPIC, topic.name):
-            wanted.append(_wanted(topic))
+        if ctx.authorized(AclOperation.ALTER, ResourceType.TOPIC, name):
+            wanted.append(_wanted(topics[name]))
         else:
-            results.append(_result(topic.name, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+            results.append(_result(name, KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
     if request.timeout_ms <= 0 and wanted:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
     if ctx.release.has(Behaviour.ADDED_PARTITIONS_BOUNDED) and _added(wanted, ctx) > _MOST_ADDED:

@@ -19,6 +19,7 @@ from broker.settings.describe import topic_entries
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import string_hash, table_order
 from protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -66,25 +67,31 @@ async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTop
 def _sort_out(
     request: CreateTopicsRequest, ctx: RequestContext
 ) -> tuple[list[CreatableTopic], list[CreatableTopicResult], list[CreatableTopicResult]]:
-    """The topics that go on, the duplicates (core B.7 T1), the forbidden ones (core B.7 T2, T3)."""
+    """The topics that go on, the duplicates (core B.7 T1), the forbidden ones (core B.7 T2, T3).
+
+    The last two are in the order of the sets that ``ControllerApis.createTopics`` makes of names.
+    """
     times = Counter(topic.name for topic in request.topics)
     everything = may_on_cluster(ctx, AclOperation.CREATE)
-    wanted, refused = [], []
+    wanted: list[CreatableTopic] = []
+    refused: dict[str, CreatableTopicResult] = {}
     for topic in request.topics:
         if times[topic.name] > 1:
             continue
         if topic.name == METADATA_TOPIC:
             sentence = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
-            refused.append(_error(topic.name, KafkaError(ErrorCode.INVALID_REQUEST, sentence)))
+            refused[topic.name] = _error(topic.name, KafkaError(ErrorCode.INVALID_REQUEST, sentence))
         elif not everything and not ctx.authorized(AclOperation.CREATE, ResourceType.TOPIC, topic.name):
             error = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
-            refused.append(_error(topic.name, error))
+            refused[topic.name] = _error(topic.name, error)
         elif (too_few := _too_few(topic, ctx)) is not None:
-            refused.append(_error(topic.name, too_few))
+            refused[topic.name] = _error(topic.name, too_few)
         else:
             wanted.append(topic)
     twice = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-    return wanted, [_error(name, twice) for name, count in times.items() if count > 1], refused
+    doubled = table_order([name for name, count in times.items() if count > 1], string_hash)
+    names = table_order(list(times), string_hash)
+    return wanted, [_error(name, twice) for name in doubled], [refused[name] for name in names if name in refused]
 
 
 def _too_few(topic: CreatableTopic, ctx: RequestContext) -> KafkaError | None:

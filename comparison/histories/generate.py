@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from comparison.histories.drawing.administration import Administration
+from comparison.histories.drawing.batches import Batches
 from comparison.histories.drawing.consumers import Consumers
 from comparison.histories.drawing.groups import Groups
 from comparison.histories.drawing.partitions import Partitions
@@ -273,9 +274,37 @@ class TokenGenerator(Tokens, _Security):
     last: ClassVar = {"do": "describe_tokens", "v": 3, "c": "as:admin", "owners": None}
 
 
+class BatchGenerator(Batches):
+    """Generates histories of an administrator whose requests have several entries."""
+
+    def history(self, length: int, *, restarts: int = 0) -> list[Step]:
+        """Generate the next history, with `restarts` restarts among its steps."""
+        draws: dict[Callable[[], dict[str, Any]], int] = {
+            self._create_many: 6,
+            self._delete_many: 3,
+            self._grow_many: 4,
+            self._alter_many: 5,
+            self._replace_many: 2,
+            self._describe_many: 4,
+            self._elect_many: 2,
+            self._reassign_many: 3,
+            self._delete_many_records: 2,
+            self._describe_all: 3,
+        }
+        drawn: list[Step] = [draw() for draw in self._chance.choices(list(draws), list(draws.values()), k=length)]
+        for _ in range(restarts):
+            drawn.insert(self._chance.randrange(length // 4, length), {"do": "restart", "clean": self._rarely(2)})
+        return drawn
+
+
 KINDS: dict[
     str,
-    type[Generator] | type[ConsumerGenerator] | type[ShareGenerator] | type[StreamsGenerator] | type[_Security],
+    type[Generator]
+    | type[ConsumerGenerator]
+    | type[ShareGenerator]
+    | type[StreamsGenerator]
+    | type[BatchGenerator]
+    | type[_Security],
 ] = {
     "records": Generator,
     "consumers": ConsumerGenerator,
@@ -287,5 +316,6 @@ KINDS: dict[
     "acls": AclGenerator,
     "features": FeatureGenerator,
     "tokens": TokenGenerator,
+    "batches": BatchGenerator,
 }
 """What a history is about -> what generates it."""

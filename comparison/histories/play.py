@@ -10,6 +10,7 @@ from comparison.difference import Difference
 from comparison.exchange import Exchange
 from comparison.histories import (
     admin,
+    admin_batches,
     admin_reads,
     consumers,
     end_state,
@@ -53,6 +54,7 @@ BUILDERS: Mapping[str, Builder] = {
     **consumers.STEPS,
     **shares.STEPS,
     **streams.STEPS,
+    **admin_batches.STEPS,
     **admin_reads.STEPS,
     **security.STEPS,
     **tokens.STEPS,
