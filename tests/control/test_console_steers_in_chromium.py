@@ -132,3 +132,19 @@ def test_a_group_without_members_goes_on_elsewhere(page: Page, plane: ControlPla
     page.press("Set the offsets")
     page.sees("g goes on at offset 3 of t")
     assert (0, 3) in {(each.partition, each.offset) for each in plane.kafka.groups["g"].show().offsets}
+
+
+def test_an_offset_beyond_the_numbers_of_a_browser_is_set_digit_by_digit(page: Page, plane: ControlPlane) -> None:
+    """2^53 + 1 is no number in JavaScript: it was sent as 2^53."""
+    offset = 2**53 + 1
+    plane.kafka.topics["t"].partitions[0].start_at(2**53)
+    plane.kafka.topics["t"].write(*({"value": each, "partition": 0} for each in "abc"))
+    plane.kafka.groups["g"].reset_offsets("t", to="earliest")
+    page.open(plane.url, "groups", "g")
+    page.sees(f"{2**53:,}", f"{2**53 + 3:,}")
+    page.choose("Go on at", "this offset")
+    page.write("Offset", str(offset))
+    page.press("Set the offsets")
+    page.sees(f"g goes on at offset {offset} of t", f"{offset:,}")
+    (found,) = [each for each in plane.kafka.groups["g"].show().lags if each.partition == 0]
+    assert (found.offset, found.end_offset, found.lag) == (offset, 2**53 + 3, 2)

@@ -31,12 +31,15 @@ export function steers() {
   return found;
 }
 
+/** JSON in which a BigInt is a number with all of its digits: offsets may be beyond what other numbers hold exactly. */
+const exact = (body) => JSON.stringify(body, (_, value) => (typeof value === "bigint" ? `\u0000${value}` : value)).replace(/"\\u0000(\d+)"/g, "$1");
+
 async function send(path, method, body) {
   const headers = token === null ? {} : { authorization: `Bearer ${token}` };
   if (body !== undefined) headers["content-type"] = "application/json";
   let answer;
   try {
-    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : exact(body) });
   } catch {
     throw new Silence("The server does not answer.");
   }

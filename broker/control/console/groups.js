@@ -87,7 +87,7 @@ function resets(group, where, act) {
   const send = (event) => {
     event.preventDefault();
     const { topic, to, offset } = event.target.elements;
-    const body = { topic: topic.value.trim(), ...(to.value === "offset" ? { offset: Number(offset.value) } : { to: to.value }) };
+    const body = { topic: topic.value.trim(), ...(to.value === "offset" ? { offset: BigInt(offset.value) } : { to: to.value }) };
     act(() => post(`${where}/offsets`, body), `${group.group_id} goes on at ${to.value === "offset" ? `offset ${offset.value}` : `the ${to.value} offsets`} of ${body.topic}.`);
   };
   return h("form", { key: "reset", class: "row", "aria-label": "Set offsets", onsubmit: send },
