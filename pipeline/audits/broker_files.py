@@ -162,7 +162,7 @@ class BrokerFiles:
             gone = [(base, "missing") for base in segments - by_suffix[suffix]] if suffix != "txnindex" else []
             for base, what in sorted(left + gone):
                 self.segment_files.append({**place, "file": f"{folder}/{base:020d}.{suffix}", "what": what})
-        for base in sorted(by_suffix["index"]):
+        for base in sorted(by_suffix["index"] if folder != _METADATA else ()):  # Kafka 4.4 leaves those of its quorum
             path = f"{folder}/{base:020d}.index"
             if tree.read(path)[-_ZEROS:] == bytes(_ZEROS):
                 self.segment_files.append({**place, "file": path, "what": "not trimmed"})

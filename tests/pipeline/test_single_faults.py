@@ -10,7 +10,7 @@ from pipeline.audits.metadata_files import faults
 from pipeline.audits.registry import chosen
 from pipeline.audits.sidecar_files import Tree
 from pipeline.duck.tables import DuckTables
-from tests.pipeline.single_fault_cases import FAULTS, directory
+from tests.pipeline.single_fault_cases import FAULTS, METADATA, directory
 
 OF_THE_METADATA: Final = {"metadata-snapshot", "quorum-state", "metadata-record"}
 FIRST: Final = {check: name for name, (check, _) in sorted(FAULTS.items(), reverse=True)}
@@ -32,6 +32,13 @@ def found(root: Path, *checks: str) -> set[str]:
 def test_the_directory_without_a_fault_is_clean(tmp_path: Path) -> None:
     """Of all checks of logs, not only of those with a fault here."""
     assert found(directory(tmp_path / "data")) == set()
+
+
+def test_an_index_of_the_metadata_log_need_not_be_trimmed(tmp_path: Path) -> None:
+    """Kafka 4.4 leaves it as it was, also when it stops cleanly; with an index of another log it is a fault."""
+    root = directory(tmp_path / "data")
+    (root / METADATA / f"{0:020d}.index").write_bytes(bytes(64))
+    assert "segment-files" not in found(root, "segment-files")
 
 
 @pytest.mark.parametrize("name", sorted(BY_QUERY))
