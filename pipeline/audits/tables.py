@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from pipeline.answers.judge import answer_tables
 from pipeline.audits import journal
 from pipeline.audits.broker_files import TABLES, BrokerFiles
 from pipeline.audits.coordinator_logs import older_metadata, state_tables
@@ -80,6 +81,7 @@ class Tables:
             self._identities(identity)
         if self.journal_path is not None:
             journal.register(spark, self._cache, self.journal_path, journal_views)
+            self._answers(self.journal_path if journal_views is journal.VIEWS else None)
 
     def add(self, schemas: Mapping[str, pa.Schema], rows: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
         """Make small tables by name."""
@@ -148,6 +150,11 @@ class Tables:
         self._rows([{"group_id": each} for each in identity.groups], PROCESSORS).createOrReplaceTempView("processors")
         for name in IDENTITY_VIEWS:
             self._view(name, self.spark.sql(view(name)))
+
+    def _answers(self, path: str | None) -> None:
+        """What is wrong in the answers one by one; this process reads the lines that are not Produce or Fetch."""
+        for name, rows in answer_tables(path).items() if path is not None else ():
+            self.spark.createDataFrame(rows, ddl(rows.schema)).createOrReplaceTempView(name)
 
     def _look_beside(self) -> None:
         """The small files of all directories, as views."""

@@ -5,6 +5,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from pipeline.answers.judge import answer_tables
 from pipeline.audits import broker_files, journal
 from pipeline.audits.coordinator_logs import each_once, logs_of, older_metadata, read_state_logs
 from pipeline.audits.history import FOUND, HISTORY, ORDERED
@@ -65,6 +66,8 @@ class DuckTables:
                 engine.view(name, view(name))
         if self.journal_path is not None:
             register_journal(engine, self.journal_path)
+            for name, rows in answer_tables(self.journal_path).items():
+                engine.table(name, rows)
 
     def add(self, schemas: Mapping[str, pa.Schema], rows: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
         """Make small tables by name."""

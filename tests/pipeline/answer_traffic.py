@@ -1,6 +1,5 @@
 """What clients of many kinds ask of one broker, so that a journal has answers of most APIs, none of them wrong."""
 
-from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, IsolationLevel, Producer, TopicPartition
@@ -14,24 +13,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # not in its 
 )
 
 from pipeline.live.asking import LiveCluster
-from tests.serving import start, until
+from tests.serving import until
 
 PATIENCE_S: Final = 60
 READER: Final[dict[str, Any]] = {
     "auto.offset.reset": "earliest", "enable.auto.commit": False, "isolation.level": "read_committed",
     "fetch.wait.max.ms": 3000,
 }  # fmt: skip
-
-
-def recorded(folder: Path) -> tuple[Path, Path]:
-    """Data directory and journal of a run of Understudy."""
-    server = start(data_dir=folder / "data", journal=folder / "journal")
-    try:
-        make(server.ready.bootstrap_servers[0])
-    finally:
-        server.stop()
-    until(lambda: list((folder / "journal").glob("*.jsonl")), "the finished file")
-    return folder / "data", folder / "journal"
 
 
 def make(bootstrap: str) -> None:

@@ -19,6 +19,24 @@ ANSWERS: dict[str, tuple[str, WirePlant]] = {}
 """Wrong answers of a broker: name -> the check that has to find it, and the plant."""
 
 
+_CASES = (
+    "journal_fault_cases", "invariant_fault_cases", "broker_answer_cases", "broker_value_cases", "group_answer_cases",
+)  # fmt: skip
+
+
+ALSO: Mapping[str, tuple[str, ...]] = {
+    "assigned-twice": ("answer-items", "answer-place"),
+    "group-twice": ("answer-items",),
+    "metadata-partition-twice": ("answer-items",),
+    "partition-of-no-topic": ("answer-place",),
+    "task-active-and-standby": ("assignment-answer",),
+    "topic-id-changed": ("answer-contradicted",),
+    "transaction-listed-twice": ("answer-items",),
+    "versions-twice": ("answer-items",),
+}
+"""Further checks that find a wrong answer: general ones, beside that of its API."""
+
+
 class FoundCall(NamedTuple):
     """What an audit of the journal has to point at."""
 
@@ -48,7 +66,7 @@ def answer(check: str) -> Callable[[WirePlant], WirePlant]:
 
 def plants() -> Mapping[str, WirePlant]:
     """All of them by check."""
-    for module in ("journal_fault_cases", "invariant_fault_cases", "broker_answer_cases", "broker_value_cases"):
+    for module in _CASES:
         importlib.import_module(f"tests.pipeline.{module}")
     return PLANTS
 
@@ -115,7 +133,9 @@ def planted(root: Path, journal: Path, *names: str) -> set[FoundCall]:
     wiring = Wiring(where)
     found = clean(wiring) | {FoundCall(name, plants()[name](wiring, name)) for name in names or plants()}
     if not names:
-        found |= {FoundCall(check, make(wiring, name)) for name, (check, make) in ANSWERS.items()}
+        for name, (check, make) in ANSWERS.items():
+            number = make(wiring, name)
+            found |= {FoundCall(each, number) for each in (check, *ALSO.get(name, ()))}
     where.close()
     wiring.write(journal)
     return found

@@ -2,7 +2,7 @@
 -- severity: error
 -- needs: journal
 -- A negative throttle time, an id, epoch or offset below those that mean none, a state or type that there is not, a port that cannot
--- be, another member than the one that asked, fields that belong to an error in an answer without one.
+-- be, another member than the one that asked, fields that belong to an error in an answer without one, operations that no one asked for.
 WITH sound AS (
   SELECT run, id, api, version, client_id, software, request, response, get_json_object(response, '$.error_code') AS whole_error FROM calls
   WHERE response IS NOT NULL AND size(coalesce(faults, array())) = 0
@@ -109,7 +109,9 @@ found AS (
   WHERE exists(results, one -> size(array_distinct(transform(one.configs, each -> each.name))) < size(one.configs)
     OR exists(one.configs, each -> each.config_source NOT BETWEEN -1 AND 8 OR each.config_type NOT BETWEEN 0 AND 9
       OR exists(each.synonyms, synonym -> synonym.source NOT BETWEEN 0 AND 8)))
+  UNION ALL
+  SELECT run, id, what FROM answer_faults WHERE kind = 'answer-value'
 )
-SELECT found.run, found.id, calls.api, calls.client_id, calls.software, what
+SELECT found.run, found.id, calls.api, calls.client_id, calls.software, min(what) AS what, count(*) AS times
 FROM found JOIN calls ON calls.run = found.run AND calls.id = found.id
-GROUP BY ALL
+GROUP BY found.run, found.id, calls.api, calls.client_id, calls.software

@@ -8,7 +8,21 @@ SELECT given.run, given.id, given.topic, given.partition, given.base_offset AS o
 FROM (SELECT run, id, topic, partition, client_id, software, batch.base_offset, batch.last_offset, batch.producer_id,
              batch.count, batch.size_bytes, batch.leader_epoch, batch.producer_epoch, batch.base_sequence, batch.crc, batch.transactional, batch.control,
              batch.compression, batch.log_append_time, batch.base_timestamp_ms, batch.max_timestamp_ms
-      FROM current_fetches LATERAL VIEW explode(batches) AS batch) given
+      FROM (SELECT run, id, topic, partition, client_id, software, batches FROM current_fetches
+            UNION ALL
+            SELECT run, id, topic, partition, client_id, software, batches
+            FROM (SELECT pieces.*, topic_names.topic FROM (
+                  SELECT got.run, got.era, got.id, got.client_id, got.software, each.topic_id, piece.partition_index AS partition, piece.records.batches AS batches
+                  FROM (SELECT *, from_json(response, 'responses ARRAY<STRUCT<topic_id STRING, partitions ARRAY<STRUCT<partition_index INT, records STRUCT<batches
+                          ARRAY<STRUCT<base_offset BIGINT, last_offset BIGINT, producer_id BIGINT, count BIGINT, size_bytes BIGINT, leader_epoch INT, producer_epoch
+                          INT, base_sequence BIGINT, crc BIGINT, transactional BOOLEAN, control BOOLEAN, compression STRING, log_append_time BOOLEAN,
+                          base_timestamp_ms BIGINT, max_timestamp_ms BIGINT>>>>>>>').responses AS topics
+                        FROM calls WHERE api = 'ShareFetch' AND response IS NOT NULL) got
+                  LATERAL VIEW explode(topics) AS each LATERAL VIEW explode(each.partitions) AS piece) pieces
+                  JOIN topic_names ON topic_names.topic_id = pieces.topic_id) shared
+            CROSS JOIN era LEFT JOIN deletions USING (topic)
+            WHERE struct(run, era) >= since AND deleted IS NULL) handed
+      LATERAL VIEW explode(batches) AS batch) given
 JOIN (SELECT topic, partition, max(log_end) AS log_end, max(greatest(log_start, cleaned_to)) AS judged_from, max(is_damaged) AS is_damaged
       FROM partitions GROUP BY ALL) USING (topic, partition)
 LEFT JOIN batches ON batches.topic = given.topic AND batches.partition = given.partition AND batches.base_offset = given.base_offset

@@ -2,7 +2,7 @@
 -- severity: warning
 -- needs: journal
 -- Answers to Metadata and FindCoordinator at one listener named one broker with different hosts or ports, and the answers before and after it were
--- alike: clients connect to a wrong place, unless the broker moved for this moment.
+-- alike: clients connect to a wrong place, unless the broker moved for this moment. Or a broker named itself differently on one connection.
 WITH named AS (
   SELECT run, era, id, listener, client_id, software, each.node_id, concat(each.host, ':', CAST(each.port AS STRING)) AS address
   FROM (SELECT *, from_json(response, 'brokers ARRAY<STRUCT<node_id INT, host STRING, port INT>>').brokers AS brokers
@@ -22,3 +22,7 @@ SELECT run, id, client_id, software, node_id, address, before AS usual_address
 FROM (SELECT *, lag(address) OVER neighbours AS before, lead(address) OVER neighbours AS after FROM named
       WINDOW neighbours AS (PARTITION BY run, era, listener, node_id ORDER BY id))
 WHERE before = after AND address <> before
+UNION ALL
+SELECT answer_faults.run, answer_faults.id, client_id, software, CAST(NULL AS INT), what, CAST(NULL AS STRING)
+FROM answer_faults JOIN calls ON calls.run = answer_faults.run AND calls.id = answer_faults.id
+WHERE kind = 'node-address'

@@ -1,0 +1,120 @@
+"""Requests with their answers, as a journal has them, decoded; and what is found in them."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+ANSWER_FAULTS: Final = pa.schema(
+    [
+        pa.field("run", pa.string()),
+        pa.field("id", pa.int64()),
+        pa.field("kind", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("group_id", pa.string()),
+        pa.field("member_id", pa.string()),
+        pa.field("what", pa.string()),
+    ]
+)
+"""One row per contradiction; `kind` is the check that reports it, `id` the request that was answered wrongly."""
+ANSWER_PLACES: Final = pa.schema(
+    [
+        pa.field("run", pa.string()),
+        pa.field("era", pa.int64()),
+        pa.field("id", pa.int64()),
+        pa.field("topic", pa.string()),  # null: named by its id alone
+        pa.field("topic_id", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("leader_epoch", pa.int32()),
+        pa.field("end_offset", pa.int64()),  # an offset that the log reaches at least; null: none was named
+    ]
+)
+"""One row per partition that an answer names, for comparisons with the logs."""
+COLUMNS: Final = (
+    "run", "era", "id", "v", "ts_us", "duration_us", "at_ms", "cluster_id", "broker", "listener", "connection",
+    "client_id", "principal", "api", "version", "outcome", "error", "faults", "request", "response",
+)  # fmt: skip
+"""What is read of a journal."""
+BULK: Final = frozenset({"Produce", "Fetch"})
+"""APIs that queries look at, and whose lines are most of a journal."""
+ZERO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+NONE: Final = "NONE"
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request and its answer. Times are the machine's, in microseconds; `at_ms` is that of the cluster's clock."""
+
+    run: str
+    era: int
+    id: int
+    start_us: int
+    end_us: int
+    at_ms: int
+    cluster_id: str | None
+    broker: int
+    listener: str
+    connection: int
+    client_id: str | None
+    principal: str | None
+    api: str
+    version: int
+    is_answered: bool
+    """Whether there is an answer that the broker made itself: no fault was injected."""
+    error: str | None
+    """The first error in the answer."""
+    request: Body
+    response: Body
+    """Empty without an answer."""
+
+    @property
+    def is_accepted(self) -> bool:
+        """Answered without any error."""
+        return self.is_answered and self.error is None
+
+
+class Fault(NamedTuple):
+    """A contradiction, as a row of `ANSWER_FAULTS` but for the run."""
+
+    id: int
+    kind: str
+    what: str
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    group_id: str | None = None
+    member_id: str | None = None
+
+
+def calls_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Call]:
+    """The calls among the lines of a journal that are judged one by one, in their order."""
+    for rows in batches:
+        for row in rows.to_pylist():
+            if row["v"] is not None and row["api"] not in BULK and row["request"] is not None:
+                yield _call(row)
+
+
+def _call(row: Body) -> Call:
+    answered = row["outcome"] == "answered" and row["response"] is not None and not row["faults"]
+    return Call(
+        row["run"], row["era"] or 0, row["id"], row["ts_us"], row["ts_us"] + max(row["duration_us"] or 0, 0),
+        row["at_ms"] or 0, row["cluster_id"], row["broker"], row["listener"] or "", row["connection"], row["client_id"],
+        row["principal"], row["api"], row["version"], answered, row["error"], json.loads(row["request"]),
+        json.loads(row["response"]) if answered else {},
+    )  # fmt: skip
+
+
+def listed(body: Any, name: str) -> list[Any]:
+    """The elements of a list in a body; none where it is null or missing."""
+    found = body.get(name) if isinstance(body, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def canonical(value: Any) -> str:
+    """A value as text, equal for equal values."""
+    return json.dumps(value, sort_keys=True)

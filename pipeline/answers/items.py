@@ -1,0 +1,115 @@
+"""Whether an answer is about what its request names."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from pipeline.answers.calls import NONE, Body, Call, Fault, canonical, listed
+
+
+class _Items(NamedTuple):
+    """Where a body lists what it is about: a list, what names an element, and a list in it with what names its own."""
+
+    field: str
+    names: tuple[str, ...]
+    parts: str | None = None
+    part: str | None = None
+    """None: the parts are numbers."""
+
+
+_STATE = (
+    _Items("topics", ("topic_id",), "partitions", "partition"),
+    _Items("results", ("topic_id",), "partitions", "partition"),
+)
+_BOTH_TOPICS = _Items("topics", ("name",), "partitions", "partition_index")
+_SETTINGS = (
+    _Items("resources", ("resource_type", "resource_name")),
+    _Items("responses", ("resource_type", "resource_name")),
+)
+_MEMBERS = _Items("members", ("member_id", "group_instance_id"))
+ITEMS: Final[Mapping[str, tuple[_Items, _Items]]] = {
+    "AlterClientQuotas": (_Items("entries", ("entity",)), _Items("entries", ("entity",))),
+    "AlterConfigs": _SETTINGS,
+    "AlterPartitionReassignments": (_BOTH_TOPICS, _BOTH_TOPICS._replace(field="responses")),
+    "AlterShareGroupOffsets": (
+        _Items("topics", ("topic_name",), "partitions", "partition_index"),
+        _Items("responses", ("topic_name",), "partitions", "partition_index"),
+    ),
+    "DeleteShareGroupOffsets": (_Items("topics", ("topic_name",)), _Items("responses", ("topic_name",))),
+    "DeleteShareGroupState": _STATE,
+    "DescribeQuorum": (
+        _Items("topics", ("topic_name",), "partitions", "partition_index"),
+        _Items("topics", ("topic_name",), "partitions", "partition_index"),
+    ),
+    "DescribeShareGroupOffsets": (_Items("groups", ("group_id",)), _Items("groups", ("group_id",))),
+    "DescribeTopicPartitions": (_Items("topics", ("name",)), _Items("topics", ("name",))),
+    "DescribeUserScramCredentials": (_Items("users", ("name",)), _Items("results", ("user",))),
+    "ElectLeaders": (
+        _Items("topic_partitions", ("topic",), "partitions"),
+        _Items("replica_election_results", ("topic",), "partition_result", "partition_id"),
+    ),
+    "IncrementalAlterConfigs": _SETTINGS,
+    "InitializeShareGroupState": _STATE,
+    "LeaveGroup": (_MEMBERS, _MEMBERS),
+    "OffsetDelete": (_BOTH_TOPICS, _BOTH_TOPICS),
+    "OffsetForLeaderEpoch": (
+        _Items("topics", ("topic",), "partitions", "partition"),
+        _Items("topics", ("topic",), "partitions", "partition"),
+    ),
+    "ReadShareGroupState": _STATE,
+    "ReadShareGroupStateSummary": _STATE,
+    "ShareAcknowledge": (
+        _Items("topics", ("topic_id",), "partitions", "partition_index"),
+        _Items("responses", ("topic_id",), "partitions", "partition_index"),
+    ),
+    "WriteShareGroupState": _STATE,
+}  # fmt: skip
+"""APIs whose answer has each item of the request once."""
+_BY_POSITION: Final = {"CreateAcls": ("creations", "results"), "DeleteAcls": ("filters", "filter_results")}
+
+
+def faults_of(call: Call) -> Iterator[Fault]:
+    """Items that an answer without an error for the whole leaves out, or that no one asked for."""
+    if call.response.get("error_code", NONE) != NONE:
+        return
+    asked, answered = _compared(call)
+    if asked:  # otherwise nothing, or all that there is
+        for item in sorted(asked - answered):
+            yield Fault(call.id, "answer-items", f"left out: {item}")
+        for item in sorted(answered - asked):
+            yield Fault(call.id, "answer-items", f"not asked for: {item}")
+
+
+def _compared(call: Call) -> tuple[set[str], set[str]]:
+    """What a request names and its answer has; two empty sets where they cannot be compared."""
+    if call.api in ITEMS and _names_all(call):
+        sent, got = ITEMS[call.api]
+        return _named(call.request, sent), _named(call.response, got)
+    if call.api == "AlterUserScramCredentials":
+        changed = listed(call.request, "deletions") + listed(call.request, "upsertions")
+        return {each["name"] for each in changed}, {each["user"] for each in listed(call.response, "results")}
+    if call.api in _BY_POSITION:
+        one, other = _BY_POSITION[call.api]
+        return _positions(call.request, one), _positions(call.response, other)
+    return set(), set()
+
+
+def _positions(body: Body, name: str) -> set[str]:
+    return {f"the {at}." for at in range(1, len(listed(body, name)) + 1)}
+
+
+def _names_all(call: Call) -> bool:
+    """Whether the answer is not a page of several, nor that to an older version with another shape."""
+    if call.api == "DescribeTopicPartitions":
+        return call.response.get("next_cursor") is None and call.request.get("cursor") is None
+    return call.api != "LeaveGroup" or call.version >= 3
+
+
+def _named(body: Body, where: _Items) -> set[str]:
+    found: set[str] = set()
+    for each in listed(body, where.field):
+        name = canonical([each.get(field) for field in where.names])
+        if where.parts is None:
+            found.add(name)
+        for part in listed(each, where.parts) if where.parts else ():
+            found.add(f"{name} {part if where.part is None else part.get(where.part)}")
+    return found

@@ -1,0 +1,134 @@
+"""All rules for a broker's answers, over the calls of a journal, as tables for the checks."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pipeline.answers import descriptions, facts, filters, group_lists, items, rules, shapes
+from pipeline.answers.calls import ANSWER_FAULTS, ANSWER_PLACES, COLUMNS, Call, Fault, calls_of, canonical, listed
+from pipeline.answers.members import HEARTBEATS, Groups
+from pipeline.answers.places import rows_of
+from pipeline.answers.registers import Registers
+from pipeline.answers.share import ShareGroups
+from pipeline.directory import Paths
+from pipeline.reading import read_journal
+
+_JUMP_MS: Final = 3_600_000
+"""Where the cluster's clock was pushed by more, offsets may have expired."""
+_PER_GROUP: Final = ("heartbeat_interval_ms", "acceptable_recovery_lag", "task_offset_interval_ms")
+"""What heartbeats report all members of a group alike, as long as its settings do not change."""
+
+
+_RULES: Final = (shapes.faults_of, items.faults_of, filters.faults_of, rules.faults_of)
+_INCOMPLETE: Final = (KeyError, TypeError, IndexError, AttributeError)
+"""What a rule raises where a body is not as a broker or proxy of ours writes it."""
+
+
+def _found(rule: Callable[..., Iterator[Fault]], *about: object) -> list[Fault]:
+    """What a rule finds; nothing in bodies without some of the fields, which another program has written."""
+    try:
+        return list(rule(*about))
+    except _INCOMPLETE:
+        return []
+
+
+@dataclass
+class _Life:
+    """One run and era: what its calls have reported so far."""
+
+    values: Registers = field(default_factory=Registers)
+    groups: Groups = field(default_factory=Groups)
+    share: ShareGroups = field(default_factory=ShareGroups)
+    described: list[Call] = field(default_factory=list)
+    offers: dict[tuple[int, str, int], list[tuple[Call, str]]] = field(default_factory=lambda: defaultdict(list))
+    """By broker, listener and version: answers to ApiVersions."""
+    last_us: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """By connection: when its last request came."""
+    at_ms: int = 0
+
+    def note(self, call: Call) -> Iterator[Fault]:
+        if call.at_ms - self.at_ms > _JUMP_MS and self.at_ms:
+            self.values.reset(("committed offset",), call.start_us)
+        self.last_us[call.connection] = max(self.last_us[call.connection], call.start_us)
+        self.at_ms = max(self.at_ms, call.at_ms)
+        for rule in _RULES if call.is_answered else ():
+            yield from _found(rule, call)
+        for step in (self._values, self.groups.note, self.share.note):
+            yield from _found(step, call)
+        if call.is_answered and (call.api in descriptions.DESCRIPTIONS or call.api in group_lists.LISTS):
+            self.described.append(call)
+
+    def _values(self, call: Call) -> Iterator[Fault]:
+        """What is written and reported; none of it is wrong yet."""
+        self._versions(call)
+        facts.note(call, self.values)
+        if call.api in HEARTBEATS and call.is_accepted and call.request["member_epoch"] >= 0:
+            for name in _PER_GROUP:
+                if call.response.get(name, 0) > 0:
+                    key = ("group", call.request["group_id"], name)
+                    times = (call.start_us, call.end_us)
+                    self.values.read(key, str(call.response[name]), times, call.broker, call.id, group_id=key[1])
+        return iter(())
+
+    def _versions(self, call: Call) -> None:
+        """A broker that offers other versions was replaced by another release, which has other defaults."""
+        if call.api != "ApiVersions" or not call.is_accepted:
+            return
+        names = ("api_keys", "supported_features") if call.version >= 3 else ("api_keys",)
+        reported = canonical([sorted(listed(call.response, name), key=canonical) for name in names])
+        key = (call.broker, call.listener, call.version)
+        if self.offers[key] and self.offers[key][-1][1] != reported:
+            self.values.reset(("default",), 0)
+            self.values.reset(("setting's kind",), 0)
+        self.offers[key].append((call, reported))
+
+    def _other_offers(self) -> Iterator[Fault]:
+        """One broker offered other versions or features while a connection lasted that it had made an offer before."""
+        for offers in self.offers.values():
+            for (before, one), (call, other) in pairwise(offers):
+                if one != other and self.last_us[before.connection] > call.end_us:
+                    yield Fault(
+                        call.id, "answer-contradicted", "other versions or features than the broker offered before"
+                    )
+
+    def faults(self) -> Iterator[Fault]:
+        yield from self._other_offers()
+        yield from self.values.faults()
+        yield from _found(self.groups.faults)
+        yield from _found(self.share.faults)
+        for call in self.described:
+            judge = descriptions if call.api in descriptions.DESCRIPTIONS else group_lists
+            yield from _found(judge.faults_of, call, self.groups)
+
+
+def _places(call: Call) -> list[dict[str, Any]]:
+    try:
+        return list(rows_of(call))
+    except _INCOMPLETE:
+        return []
+
+
+def answer_tables(path: Paths) -> dict[str, pa.Table]:
+    """By name: the faults of a journal's answers (`ANSWER_FAULTS`), and the partitions that they name."""
+    return judged(calls_of(read_journal(path, columns=COLUMNS, mode="skip")))
+
+
+def judged(calls: Iterable[Call]) -> dict[str, pa.Table]:
+    """The same of calls, those of a run and era in their order."""
+    lives: dict[tuple[str, int], _Life] = {}
+    faults: list[dict[str, Any]] = []
+    places: list[dict[str, Any]] = []
+    for call in calls:
+        life = lives.setdefault((call.run, call.era), _Life())
+        faults += ({"run": call.run, **each._asdict()} for each in life.note(call))
+        places += _places(call)
+    for (run, _), life in lives.items():
+        faults += ({"run": run, **each._asdict()} for each in life.faults())
+    return {
+        "answer_faults": pa.Table.from_pylist(faults, ANSWER_FAULTS),
+        "answer_places": pa.Table.from_pylist(places, ANSWER_PLACES),
+    }

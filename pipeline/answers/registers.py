@@ -1,0 +1,130 @@
+"""Values that clients write and brokers report: what is read has to be what was written last, or what was read before.
+
+An answer may be older than the last write by `LAG_US`, because a broker learns of changes from the metadata log; but an
+answer of the same broker never goes back behind an earlier one. A write without an answer may take effect at any
+time.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from pipeline.answers.calls import Fault
+
+LAG_US: Final = 5_000_000
+ANY: Final = object()
+"""A value that the journal does not report."""
+_ABSENT: Final = object()
+_NEVER: Final = 2**62
+
+Key = tuple[str, ...]
+"""Kind of a value, then what it belongs to: ("setting", "2", "orders", "retention.ms")."""
+
+
+class _Write(NamedTuple):
+    start_us: int
+    end_us: int
+    """`_NEVER`: no one knows whether it took effect."""
+    value: object
+
+
+class _Read(NamedTuple):
+    start_us: int
+    end_us: int
+    value: str | None
+    broker: int
+    call_id: int
+    topic: str | None
+    group_id: str | None
+    lag_us: int
+
+
+class Registers:
+    """All values of one run and era."""
+
+    def __init__(self) -> None:
+        self._writes: dict[Key, list[_Write]] = defaultdict(list)
+        self._reads: dict[Key, list[_Read]] = defaultdict(list)
+        self._resets: dict[Key, list[_Write]] = defaultdict(list)
+        self._born: set[Key] = set()
+
+    def write(self, key: Key, value: object, start_us: int, end_us: int, *, certain: bool = True) -> None:
+        """A value was written between two moments; uncertain: at some time from the first on, or never."""
+        self._writes[key].append(_Write(start_us, end_us if certain else _NEVER, value))
+
+    def reset(self, scope: Key, start_us: int, end_us: int = _NEVER) -> None:
+        """Between two moments, or at some time from the first on, values whose key begins so may have changed."""
+        self._resets[scope].append(_Write(start_us, end_us, ANY))
+
+    def begin(self, key: Key, value: object, start_us: int, end_us: int) -> None:
+        """What a value belongs to was made between two moments: before, there was none."""
+        self.write(key, value, start_us, end_us)
+        self._born.add(key)
+
+    def known(self, *scope: str) -> list[Key]:
+        """The keys that begin so, of values that were written or reported."""
+        keys = self._writes.keys() | self._reads.keys()
+        return [each for each in keys if each[: len(scope)] == scope]
+
+    def read(
+        self, key: Key, value: str | None, times: tuple[int, int], broker: int, call_id: int, *,
+        topic: str | None = None, group_id: str | None = None, lag_us: int = LAG_US,
+    ) -> None:  # fmt: skip
+        """An answer reported a value."""
+        self._reads[key].append(_Read(*times, value, broker, call_id, topic, group_id, lag_us))
+
+    def faults(self) -> Iterator[Fault]:
+        """Answers that report a value which it cannot have had."""
+        for key, reads in self._reads.items():
+            resets = [each for end in range(1, len(key) + 1) for each in self._resets.get(key[:end], ())]
+            writes = sorted([*self._writes.get(key, ()), *resets], key=lambda each: (each.start_us, each.end_us))
+            yield from _Value(key, writes, is_born=key in self._born).faults(reads)
+
+
+class _Value:
+    """One value: its writes in their order, and what its reads have reported of it so far."""
+
+    def __init__(self, key: Key, writes: list[_Write], *, is_born: bool) -> None:
+        self._key, self._writes = key, writes
+        self._begun: list[object] = [_ABSENT] if is_born else []
+        """What there was before the first write."""
+        self._learned: dict[int, object] = {}
+        """Values of writes that the journal does not report, by index."""
+        self._floors: dict[int, tuple[int, int]] = {}
+        """By broker: end of a read, and the oldest write that explains it."""
+
+    def faults(self, reads: list[_Read]) -> Iterator[Fault]:
+        """The reads that no order of the writes explains."""
+        for read in sorted(reads, key=lambda each: each.end_us):
+            first, values = self._possible(read)
+            fitting = [first + at for at, value in enumerate(values) if value is ANY or value == read.value]
+            since, floor = self._floors.get(read.broker, (0, -1))
+            if since < read.start_us and fitting and max(fitting) < floor:
+                yield _fault(read, self._key, "goes back to an older value")
+            elif not fitting:
+                known = " or ".join(sorted({str(value) for value in values if value is not _ABSENT}))
+                yield _fault(read, self._key, f"is {read.value}, not {known}")
+            elif ANY not in values:
+                self._floors[read.broker] = (read.end_us, max(floor, min(fitting)))
+
+    def _possible(self, read: _Read) -> tuple[int, list[object]]:
+        """Index of the oldest write that may have been in force (-1: none was), and the values from it on."""
+        begun = [each for each in self._writes if each.start_us <= read.end_us]
+        over = [at for at, each in enumerate(begun) if each.end_us < read.start_us - read.lag_us]
+        if not over:
+            written = [each.value for each in begun]
+            if not self._begun and ANY not in written and read.value not in written:
+                self._begun.append(read.value)
+            return (-1, [self._begun[0], *written]) if self._begun else (0, written or [ANY])
+        # A write that overlaps the last one that is over may have been the later of the two.
+        oldest = over[-1]
+        while oldest > 0 and begun[oldest - 1].end_us >= begun[oldest].start_us:
+            oldest -= 1
+        if len(begun) == oldest + 1 and begun[oldest].value is ANY:
+            self._learned.setdefault(oldest, read.value)
+        return oldest, [self._learned.get(at, begun[at].value) for at in range(oldest, len(begun))]
+
+
+def _fault(read: _Read, key: Key, what: str) -> Fault:
+    kind = "node-address" if key[0] == "node" else "answer-contradicted"
+    return Fault(read.call_id, kind, f"{' '.join(key)} {what}", topic=read.topic, group_id=read.group_id)

@@ -1,0 +1,117 @@
+"""What is wrong in an answer without any other: values that no field has, elements that a list has twice."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pipeline.answers.calls import NONE, ZERO_ID, Call, Fault, canonical
+from protocol.errors import ErrorCode
+
+_BY_POSITION: Final = frozenset({"CreateAcls", "DeleteAcls"})
+"""The results are those of the requests at the same places, and may be alike."""
+_MAY_REPEAT: Final = frozenset({"record_errors", "aborted_transactions", "error_codes"})
+_IDENTITIES: Final = (
+    "partition_index", "partition", "partition_id", "member_id", "group_id", "api_key", "broker_id", "replica_id",
+    "transactional_id", "mechanism", "producer_id", "subtopology_id", "log_dir",
+)  # fmt: skip
+"""Fields of which a list has no value twice."""
+_LEAST: Final = -2
+"""No field has less, unless it is one of:"""
+_MAY_BE_NEGATIVE: Final = frozenset({"base_timestamp_ms", "max_timestamp_ms"})
+_NO_MESSAGE: Final = (None, "", NONE)
+_UNASKED: Final = -(2**31)
+"""`*_authorized_operations` of a request that does not ask for them (KIP-430)."""
+_OPERATIONS: Final = sum(1 << code for code in range(3, 16))
+"""AclOperation READ to TWO_PHASE_COMMIT."""
+_CODES: Final = frozenset(int(code) for code in ErrorCode)
+_ACL_APIS: Final = frozenset({"DescribeAcls", "DeleteAcls"})
+_OF_ACLS: Final = {
+    "resource_type": range(2, 8), "pattern_type": range(3, 5), "operation": range(2, 16),
+    "permission_type": range(2, 4),
+}  # fmt: skip
+_OF_SETTINGS: Final = {
+    "resource_type": frozenset({2, 4, 8, 16, 32}), "config_source": range(-1, 9), "source": range(9),
+    "config_type": range(10),
+}  # fmt: skip
+_SETTING_APIS: Final = frozenset({"DescribeConfigs", "CreateTopics", "ListConfigResources", "IncrementalAlterConfigs"})
+
+
+def faults_of(call: Call) -> Iterator[Fault]:
+    """What is wrong in one answer."""
+    for what in _walk(call, call.response, ""):
+        yield Fault(call.id, "answer-value", what)
+    if not any(True for _ in _repeated(call, call.request, "")):
+        for what in _repeated(call, call.response, ""):
+            yield Fault(call.id, "answer-items", what)
+
+
+def _walk(call: Call, value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, list):
+        for part in value:
+            if isinstance(part, dict | list):
+                yield from _walk(call, part, path)
+            elif isinstance(part, int) and part < _LEAST:
+                yield f"{path.removesuffix('.')} has {part}"
+    elif isinstance(value, dict):
+        if value.get("error_code") == NONE and value.get("error_message") not in _NO_MESSAGE:
+            yield f"{path}error_message without an error"
+        for name, part in value.items():
+            if isinstance(part, dict | list):
+                yield from _walk(call, part, f"{path}{name}.")
+            elif isinstance(part, int) and not _is_possible(call, name, part):
+                yield f"{path}{name} is {part}"
+
+
+def _is_possible(call: Call, name: str, value: int) -> bool:
+    if name.endswith("authorized_operations"):
+        always = call.api == "DescribeTopicPartitions"
+        asked = always or any(
+            each and key.startswith("include_") and key.endswith("operations") for key, each in call.request.items()
+        )
+        return value == _UNASKED or bool(asked and value >= 0 and not value & ~_OPERATIONS)
+    if name.endswith("error_code"):
+        return value in _CODES
+    if value < _LEAST:
+        return name in _MAY_BE_NEGATIVE
+    if call.api in _ACL_APIS and name in _OF_ACLS:
+        return value in _OF_ACLS[name]
+    if call.api in _SETTING_APIS and name in _OF_SETTINGS:
+        return value in _OF_SETTINGS[name]
+    if call.api == "DescribeCluster":
+        if name == "endpoint_type":
+            return bool(value == call.request.get("endpoint_type", 1))
+        if name == "is_fenced":
+            return not value or bool(call.request.get("include_fenced_brokers"))
+    return True
+
+
+def _repeated(call: Call, value: Any, path: str) -> Iterator[str]:
+    """Lists of a body that have an element, or what identifies one, twice."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            if isinstance(part, dict | list) and name not in _MAY_REPEAT:
+                yield from _repeated(call, part, f"{path}{name}.")
+    elif isinstance(value, list):
+        if not (call.api in _BY_POSITION and path.count(".") == 1):
+            texts = [canonical(part) for part in value]
+            if len(set(texts)) < len(texts) or _has_an_identity_twice(value):
+                yield f"{path.removesuffix('.')} has an element twice"
+        for part in value:
+            yield from _repeated(call, part, path)
+
+
+def _has_an_identity_twice(parts: list[Any]) -> bool:
+    if not parts or not isinstance(parts[0], dict):
+        return False
+    for name in _IDENTITIES:
+        if name in parts[0] and not _is_one_of_several(name, parts[0]):
+            values = [part.get(name) for part in parts if part.get(name) not in (None, "", ZERO_ID)]
+            if len(set(values)) < len(values):
+                return True
+    return False
+
+
+def _is_one_of_several(name: str, part: dict[str, Any]) -> bool:
+    """Whether a field identifies an element only together with others of it."""
+    if name in {"partition", "subtopology_id"}:
+        return {"partition", "subtopology_id"} <= part.keys()
+    return name == "producer_id" and ("transactional_id" in part or "first_offset" in part)
