@@ -70,8 +70,10 @@ def _streams(where: Planting, group_id: str, value: Any, name: str = "") -> int:
 
 def _streams_members(where: Planting, group_id: str, tasks: dict[str, tuple[int, ...]], place: str = "0") -> int:
     """A streams group of one subtopology; the offset of its last record."""
+    for number in range(3):
+        where.shelf("worked", number)
     _streams(where, group_id, streams_group.StreamsGroupEpoch(3, 5))
-    _streams(where, group_id, streams_group.StreamsTopology(0, (streams_group.Subtopology("0", ("orders",)),)))
+    _streams(where, group_id, streams_group.StreamsTopology(0, (streams_group.Subtopology("0", ("worked",)),)))
     _streams(where, group_id, streams_group.StreamsTargetEpoch(3))
     at = -1
     for name, numbers in tasks.items():
@@ -84,7 +86,7 @@ def _streams_members(where: Planting, group_id: str, tasks: dict[str, tuple[int,
 # --- one record of a share partition ---------------------------------------------------------------------------------
 
 
-def _record(number: int, *batches: RecordedBatch, **fields: Any) -> Callable[[Planting, str], Places]:
+def record_of_share(number: int, *batches: RecordedBatch, **fields: Any) -> Callable[[Planting, str], Places]:
     """A snapshot that is wrong in itself."""
 
     def make(where: Planting, name: str) -> Places:
@@ -96,18 +98,18 @@ def _record(number: int, *batches: RecordedBatch, **fields: Any) -> Callable[[Pl
 
 PLANTS.update(
     {
-        "share-batch-overlap": _record(1, RecordedBatch(0, 4, 2, 1), RecordedBatch(4, 6, 2, 1)),
-        "share-batch-order": _record(2, RecordedBatch(7, 9, 2, 1), RecordedBatch(0, 4, 2, 1)),
-        "share-batch-backwards": _record(3, RecordedBatch(7, 5, 2, 1)),
-        "share-batch-negative": _record(4, RecordedBatch(-3, 5, 2, 1), start_offset=-1),
-        "share-batch-acquired": _record(5, RecordedBatch(0, 5, 1, 1)),
-        "share-batch-state": _record(6, RecordedBatch(0, 5, 9, 1)),
-        "share-batch-count": _record(7, RecordedBatch(0, 5, 2, -1)),
-        "share-batch-below-start": _record(8, RecordedBatch(0, 5, 2, 1), start_offset=3),
-        "share-start-negative": _record(9, start_offset=-4),
-        "share-epoch-negative": _record(10, state_epoch=-2),
-        "share-complete-count": _record(11, delivery_complete_count=-3),
-        "share-written-before": _record(12, write_timestamp_ms=5),
+        "share-batch-overlap": record_of_share(1, RecordedBatch(0, 4, 2, 1), RecordedBatch(4, 6, 2, 1)),
+        "share-batch-order": record_of_share(2, RecordedBatch(7, 9, 2, 1), RecordedBatch(0, 4, 2, 1)),
+        "share-batch-backwards": record_of_share(3, RecordedBatch(7, 5, 2, 1)),
+        "share-batch-negative": record_of_share(4, RecordedBatch(-3, 5, 2, 1), start_offset=-1),
+        "share-batch-acquired": record_of_share(5, RecordedBatch(0, 5, 1, 1)),
+        "share-batch-state": record_of_share(6, RecordedBatch(0, 5, 9, 1)),
+        "share-batch-count": record_of_share(7, RecordedBatch(0, 5, 2, -1)),
+        "share-batch-below-start": record_of_share(8, RecordedBatch(0, 5, 2, 1), start_offset=3),
+        "share-start-negative": record_of_share(9, start_offset=-4),
+        "share-epoch-negative": record_of_share(10, state_epoch=-2),
+        "share-complete-count": record_of_share(11, delivery_complete_count=-3),
+        "share-written-before": record_of_share(12, write_timestamp_ms=5),
     }
 )
 

@@ -35,6 +35,7 @@ _CASES = (
     "side_file_fault_cases",
     "state_fault_cases",
     "group_fault_cases",
+    "task_fault_cases",
     "relation_fault_cases",
     "metadata_fault_cases",
 )

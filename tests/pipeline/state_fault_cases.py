@@ -155,7 +155,8 @@ PLANTS.update(
             "transaction-state-jump", 650, State.EMPTY, State.ONGOING, State.COMPLETE_ABORT
         ),
         "state-prepare-from-empty": _states(
-            "transaction-state-jump", 651, State.EMPTY, State.PREPARE_COMMIT, partitions=frozenset({("orders", 0)})
+            "transaction-state-jump", 651, State.EMPTY, State.PREPARE_COMMIT, partitions=frozenset({("orders", 0)}),
+            timeout_ms=900_000,
         ),
         "state-empty-from-ongoing": _states("transaction-state-jump", 652, State.ONGOING, State.EMPTY),
         "state-ongoing-from-prepare": _states(

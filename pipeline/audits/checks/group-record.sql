@@ -1,14 +1,21 @@
 -- title: a record of a consumer, share or streams group that contradicts itself or those before
 -- severity: error
--- Epochs are not negative, those of a group and of its assignments only grow until it is deleted, and a member's state is one that
--- there is.
+-- Epochs are not negative, those of a group, of its assignments and of its topology only grow until it is deleted; a member had its
+-- partitions, tasks and previous epoch before its current epoch; and a member's state is one that there is.
 WITH entries AS (
   SELECT partition, offset, group_id, group_type, type, name, is_tombstone,
          try_cast(get_json_object(record, '$.epoch') AS INT) AS epoch,
          try_cast(get_json_object(record, '$.assignment_epoch') AS INT) AS assignment_epoch,
          try_cast(get_json_object(record, '$.member_epoch') AS INT) AS member_epoch,
+         try_cast(get_json_object(record, '$.previous_member_epoch') AS INT) AS previous_epoch_of_member,
+         array_max(flatten(transform(concat(coalesce(given.assigned_partitions, array()), coalesce(given.partitions_pending_revocation, array()),
+           coalesce(given.active_tasks, array()), coalesce(given.active_tasks_pending_revocation, array())),
+           each -> coalesce(each.assignment_epochs, array())))) AS epoch_of_assignment,
          try_cast(get_json_object(record, '$.state') AS INT) AS member_state
-  FROM state_group_records WHERE NOT coalesce(aborted, false)
+  FROM (SELECT *, from_json(record, 'assigned_partitions ARRAY<STRUCT<assignment_epochs ARRAY<INT>>>,
+          partitions_pending_revocation ARRAY<STRUCT<assignment_epochs ARRAY<INT>>>, active_tasks ARRAY<STRUCT<assignment_epochs ARRAY<INT>>>,
+          active_tasks_pending_revocation ARRAY<STRUCT<assignment_epochs ARRAY<INT>>>') AS given
+        FROM state_group_records WHERE NOT coalesce(aborted, false))
 ),
 ordered AS (
   SELECT *, lag(epoch) OVER each AS previous_epoch, lag(assignment_epoch) OVER each AS previous_assignment_epoch
@@ -20,6 +27,9 @@ FROM (
     WHEN epoch < 0 OR assignment_epoch < 0 OR member_epoch < -2 THEN 'a negative epoch'
     WHEN type = 'GROUP_METADATA' AND epoch < previous_epoch THEN 'the group epoch goes back'
     WHEN type = 'TARGET_METADATA' AND assignment_epoch < previous_assignment_epoch THEN 'the assignment epoch goes back'
+    WHEN type = 'CURRENT_MEMBER' AND member_epoch >= 0 AND previous_epoch_of_member > member_epoch THEN 'a previous member epoch beyond the current one'
+    WHEN type = 'CURRENT_MEMBER' AND member_epoch >= 0 AND epoch_of_assignment > member_epoch THEN 'a partition or task of a later epoch than the member''s'
+    WHEN type = 'TOPOLOGY' AND epoch < previous_epoch THEN 'the topology epoch goes back'
     WHEN type = 'CURRENT_MEMBER' AND member_state NOT IN (0, 1, 2, 3, 127) THEN 'an unknown member state' END AS what
   FROM ordered WHERE NOT is_tombstone
 )

@@ -1,9 +1,24 @@
 -- title: records of a group that do not fit together
 -- severity: error
 -- The newest records of a consumer, share or streams group: a member has its own metadata and no epoch beyond that of the group, nor
--- have assignments; no partition or task belongs to two members at once (a share group's may); tasks are of the group's topology; and
--- the group is of one type.
+-- have assignments; no partition or active task belongs to two members at once (a share group's may); tasks are of the group's topology and
+-- of a partition of its topics, each in one role and process; the topology has each subtopology and source once; and the group is of one
+-- type, which no classic group of its name has beside it.
 WITH groups AS (SELECT group_id, group_type, epoch FROM group_states WHERE type = 'GROUP_METADATA'),
+topologies AS (
+  SELECT partition, offset, group_id, group_type, type, name, epoch, from_json(record, 'subtopologies ARRAY<STRUCT<subtopology_id STRING,
+           source_topics ARRAY<STRING>, source_topic_regex ARRAY<STRING>, repartition_source_topics ARRAY<STRUCT<name STRING>>>>').subtopologies AS subtopologies
+  FROM group_states WHERE group_type = 'streams' AND type = 'TOPOLOGY'
+),
+parts AS (
+  SELECT group_id, each.subtopology_id, topic, size(each.source_topics) AS sources,
+         size(each.source_topic_regex) > 0 OR size(each.repartition_source_topics) > 0 AS is_derived
+  FROM topologies LATERAL VIEW explode(subtopologies) AS each LATERAL VIEW explode(each.source_topics) AS topic
+),
+processes AS (
+  SELECT group_id, name, get_json_object(record, '$.process_id') AS process_id
+  FROM group_states WHERE group_type = 'streams' AND type = 'MEMBER_METADATA'
+),
 found AS (
   SELECT each.partition, each.offset, each.group_id, each.group_type, each.type, each.name, CASE
     WHEN groups.group_id IS NULL THEN 'a group without its own record'
@@ -17,7 +32,7 @@ found AS (
   WHERE each.type NOT IN ('STATE_PARTITIONS', 'REGULAR_EXPRESSION', 'PARTITION_METADATA')
   UNION ALL
   SELECT state_partition, max(offset), group_id, group_type, type, concat(place, '-', number), 'one partition or task of two members'
-  FROM group_tasks WHERE group_type <> 'share'
+  FROM group_tasks WHERE group_type <> 'share' AND role = 'active'
   GROUP BY state_partition, group_id, group_type, type, place, number HAVING count(*) > 1
   UNION ALL
   SELECT tasks.state_partition, tasks.offset, tasks.group_id, tasks.group_type, tasks.type, tasks.name, 'a task of no subtopology'
@@ -25,6 +40,40 @@ found AS (
     ON topology.group_id = tasks.group_id AND topology.group_type = 'streams' AND topology.type = 'TOPOLOGY'
   WHERE tasks.group_type = 'streams' AND NOT exists(from_json(topology.record, 'subtopologies ARRAY<STRUCT<subtopology_id STRING>>').subtopologies,
     each -> each.subtopology_id = tasks.place)
+  UNION ALL
+  SELECT state_partition, max(offset), group_id, group_type, type, name, 'one task in two roles of a member'
+  FROM group_tasks WHERE group_type = 'streams'
+  GROUP BY state_partition, group_id, group_type, type, name, place, number HAVING count(DISTINCT role) > 1
+  UNION ALL
+  SELECT tasks.state_partition, tasks.offset, tasks.group_id, tasks.group_type, tasks.type, tasks.name, 'a task beyond the partitions of its topics'
+  FROM group_tasks tasks
+  JOIN (SELECT parts.group_id, parts.subtopology_id, max(known.partitions) AS partitions
+        FROM parts JOIN (SELECT topic, count(*) AS partitions FROM metadata_partitions GROUP BY topic) known ON known.topic = parts.topic
+        GROUP BY parts.group_id, parts.subtopology_id, parts.sources, parts.is_derived
+        HAVING count(*) = parts.sources AND NOT parts.is_derived) sizes
+    ON sizes.group_id = tasks.group_id AND sizes.subtopology_id = tasks.place
+  WHERE tasks.group_type = 'streams' AND tasks.number >= sizes.partitions
+  UNION ALL
+  SELECT partition, offset, group_id, group_type, type, name, 'a topology that contradicts itself'
+  FROM topologies
+  WHERE epoch < 0 OR size(array_distinct(transform(subtopologies, each -> each.subtopology_id))) < size(subtopologies)
+    OR exists(subtopologies, each -> size(each.source_topics) = 0 AND size(each.source_topic_regex) = 0 AND size(each.repartition_source_topics) = 0)
+    OR size(array_distinct(flatten(transform(subtopologies, each -> each.source_topics)))) < size(flatten(transform(subtopologies, each -> each.source_topics)))
+  UNION ALL
+  SELECT standby.state_partition, standby.offset, standby.group_id, standby.group_type, standby.type, standby.name, 'a standby task in the process of the active one'
+  FROM group_tasks standby
+  JOIN group_tasks active ON active.group_id = standby.group_id AND active.type = standby.type AND active.role = 'active'
+    AND active.place = standby.place AND active.number = standby.number
+  JOIN processes one ON one.group_id = standby.group_id AND one.name = standby.name
+  JOIN processes other ON other.group_id = active.group_id AND other.name = active.name
+  WHERE standby.group_type = 'streams' AND standby.role = 'standby' AND standby.type = 'TARGET_MEMBER' AND standby.name <> active.name
+    AND one.process_id = other.process_id AND one.process_id <> ''
+  UNION ALL
+  SELECT consumers.partition, greatest(consumers.offset, classic.offset), consumers.group_id, consumers.group_type, consumers.type, '', 'a classic group of the same name'
+  FROM group_states consumers
+  JOIN (SELECT partition, group_id, max(offset) AS offset, max_by(is_tombstone, offset) AS is_gone FROM state_groups GROUP BY partition, group_id) classic
+    ON classic.group_id = consumers.group_id AND classic.partition = consumers.partition AND NOT classic.is_gone
+  WHERE consumers.type = 'GROUP_METADATA'
   UNION ALL
   SELECT partition, max(offset), group_id, min(group_type), 'GROUP_METADATA', '', 'two types of groups'
   FROM group_states WHERE type = 'GROUP_METADATA' GROUP BY partition, group_id HAVING count(*) > 1

@@ -2,7 +2,14 @@
 -- severity: warning
 -- In the newest records of the directory its timeout has been over for 30 seconds, and the coordinator has not ended it: it was not
 -- running, or does not get its markers through. Without the coordinator's log, 15 minutes count, the longest timeout that
--- brokers allow by default. Consumers that read committed get nothing behind its first record.
+-- brokers allow by default. Consumers that read committed get nothing behind its first record. Or a decided transaction was never
+-- finished though all markers of it are there: the transactional id can begin no other.
 SELECT directory, topic, partition, offset, producer_id, producer_epoch, transactional_id, state, age_ms, timeout_ms,
        pinned_offsets
 FROM open_transactions WHERE coalesce(age_ms, 0) > timeout_ms + 30000
+UNION ALL
+SELECT DISTINCT CAST(NULL AS STRING), '__transaction_state', state_partition, state_offset, producer_id, producer_epoch, transactional_id, state,
+       newest_ms - last_update_ms, timeout_ms, CAST(NULL AS BIGINT)
+FROM coordinator CROSS JOIN (SELECT max(max_timestamp_ms) AS newest_ms FROM batches WHERE max_timestamp_ms <= now_ms())
+WHERE is_latest AND state IN ('PrepareCommit', 'PrepareAbort') AND newest_ms - last_update_ms > timeout_ms + 30000
+  AND NOT EXISTS (SELECT 1 FROM open_transactions each WHERE each.producer_id = coordinator.producer_id)

@@ -2,7 +2,7 @@
 -- severity: error
 -- A transactional id has a producer, an epoch that only grows, and a timeout; a transaction that is going on has partitions, one
 -- that is over has none, and it began before its last change. A producer id belongs to one transactional id.
--- Its partitions are those of the topic.
+-- Its partitions are those of a topic that there is or was.
 WITH entries AS (
   SELECT *, lag(transaction_producer_id) OVER each AS previous_id, lag(transaction_producer_epoch) OVER each AS previous_epoch,
          min_by(transactional_id, offset) OVER (PARTITION BY transaction_producer_id) AS owner
@@ -23,3 +23,10 @@ SELECT '__transaction_state', state_partition, state_offset, transactional_id, s
 FROM coordinator JOIN (SELECT topic, count(*) AS partitions FROM metadata_partitions GROUP BY topic) known
   ON known.topic = coordinator.topic
 WHERE is_latest AND (coordinator.partition < 0 OR coordinator.partition >= partitions)
+UNION ALL
+SELECT '__transaction_state', state_partition, state_offset, transactional_id, state, producer_id, producer_epoch, NULL, timeout_ms,
+       start_ms, last_update_ms, NULL
+FROM coordinator
+WHERE topic IS NOT NULL AND (SELECT min(base_offset) FROM batches WHERE topic = '__cluster_metadata') = 0
+  AND EXISTS (SELECT 1 FROM metadata_topics) AND NOT EXISTS (
+    SELECT 1 FROM state_metadata WHERE type = 'TopicRecord' AND get_json_object(record, '$.name') = coordinator.topic)
