@@ -16,6 +16,8 @@ from pipeline.audits.partition_files import COMPACTED_TOPICS
 from pipeline.conformance import run, tables
 from pipeline.duck.tables import COMPACTED_KEYS
 from pipeline.duck.translation import FILE, key_of, translate
+from pipeline.reports import answers, asking
+from pipeline.reports import registry as reports
 
 TARGET = ROOT / "pipeline" / "duck" / FILE
 
@@ -30,6 +32,9 @@ def queries() -> Iterator[str]:
     yield from (run.by_software(check) for check in run.invariants())
     yield from tables.views().values()
     yield from (question.sql for question in tables.questions().values())
+    yield from asking.views().values()
+    yield from (question.sql for question in reports.questions().values())
+    yield answers.LAGS
     yield COMPACTED_TOPICS
     yield COMPACTED_KEYS
 

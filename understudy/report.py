@@ -41,6 +41,7 @@ def main(argv: Sequence[str]) -> int:
     )
     made.add_argument("--journal", metavar="DIR", help="files of `understudy serve --journal`: lag over time")
     made.add_argument("--format", choices=FORMATS, default="table", help="output format (default table)")
+    spark_command.spark_above(made)
     made.add_argument("--out", metavar="FILE", help="write the output to this file instead of stdout")
     made.add_argument("--plots", metavar="FOLDER", help="also write the charts to this folder as PNG files")
     made.add_argument("--only", metavar="REPORT", action="append", default=[], help="only this report (repeatable)")

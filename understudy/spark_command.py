@@ -18,7 +18,7 @@ from understudy.argparser import Parser, refuse
 from understudy.java import NoJavaError, find_java
 from understudy.launcher import ServerProcess, command_line
 
-WITHOUT_SPARK = ("audit", "conformance")
+WITHOUT_SPARK = ("audit", "conformance", "report")
 """Commands that start Spark only for large inputs."""
 
 

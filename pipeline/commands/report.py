@@ -1,21 +1,21 @@
-"""`understudy report`, in a process that has Spark."""
+"""`understudy report`: on DuckDB in this process, or on Spark."""
 
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.errors import PySparkException
-
+from pipeline.audits.engine import EngineError
 from pipeline.audits.sidecar_files import Tree
+from pipeline.commands.engines import is_small
 from pipeline.commands.output import deliver, terminal_width
 from pipeline.commands.progress import Progress, refuse
 from pipeline.journal import find_files
 from pipeline.rendering.queries import Question
 from pipeline.rendering.text import last_line
 from pipeline.reports import answers, registry
+from pipeline.reports.asking import Asked, TablesOfReports
 from pipeline.reports.registry import NoSuchReportError
-from pipeline.reports.tables import Asked, ReportTables
 from pipeline.transfer.selection import ChoiceError, parse_time
 
 PROGRAM: Final = "understudy report"
@@ -35,8 +35,8 @@ def main(arguments: Mapping[str, Any]) -> int:
         text, summary = written(arguments, wanted, asked_of(arguments), progress)
     except (NoSuchReportError, ChoiceError, FileNotFoundError) as error:
         refuse(PROGRAM, error)
-    except PySparkException as error:
-        refuse(PROGRAM, last_line(error), 1)
+    except EngineError as error:
+        refuse(PROGRAM, error, 1)
     finally:
         progress.done()
     deliver(PROGRAM, arguments["dir"], arguments, text, summary)
@@ -72,30 +72,20 @@ def described(question: Question) -> str:
 
 
 def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, progress: Progress) -> tuple[str, str]:
-    """Start Spark, make the tables, ask; the report in its format, and one line about it.
+    """Make the tables, ask; the report in its format, and one line about it.
 
     Raises:
         FileNotFoundError: there is nothing to look at.
+        EngineError: a query failed.
     """
     from pipeline.reports import render  # noqa: PLC0415 - it brings the plots
-    from pipeline.session import session  # noqa: PLC0415 - it starts Spark's gateway
 
-    Tree(arguments["dir"])  # reports a wrong path before Spark starts
+    Tree(arguments["dir"])  # reports a wrong path before an engine starts
     if arguments["journal"]:
         find_files(arguments["journal"])
     if arguments["plots"]:
         Path(arguments["plots"]).mkdir(parents=True, exist_ok=True)
-    progress.show("starting Spark ...")
-    spark = session(arguments["register"], arguments["master"])
-    tables = ReportTables(spark, arguments["dir"], arguments["journal"], asked)
-    try:
-        progress.show("reading ...")
-        tables.register(wanted)
-        found = answers.ask_all(tables, wanted, lambda name: progress.show(f"{name} ..."))
-        lags = answers.lags(tables) if any("journal" in each.needs for each in wanted) else []
-        report = answers.Report(arguments["dir"], arguments["journal"], tables.topics, found, lags)
-    finally:
-        tables.forget()
+    report = reported(arguments, wanted, asked, progress)
     drawn = []
     if arguments["plots"] or arguments["format"] == "html":
         from pipeline.reports.pictures import pictures  # noqa: PLC0415 - it brings the plots
@@ -110,3 +100,38 @@ def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, 
     is_json = arguments["format"] == "json"
     text = render.as_json(report) if is_json else render.as_table(report, terminal_width(arguments))
     return text, report.summary
+
+
+def reported(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, progress: Progress) -> answers.Report:
+    """All answers. Raises FileNotFoundError, EngineError."""
+    directory, journal = arguments["dir"], arguments["journal"]
+    if is_small(arguments, [directory, journal] if journal else [directory]):
+        from pipeline.reports.duck_tables import DuckReportTables  # noqa: PLC0415 - it brings DuckDB
+
+        return answered(DuckReportTables(directory, journal, asked), arguments, wanted, progress)
+    register = arguments["enter_spark"]()
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - as below
+
+    from pipeline.reports.tables import ReportTables  # noqa: PLC0415 - it brings Spark
+    from pipeline.session import session  # noqa: PLC0415 - it starts Spark's gateway
+
+    progress.show("starting Spark ...")
+    try:
+        tables = ReportTables(session(register, arguments["master"]), directory, journal, asked)
+        return answered(tables, arguments, wanted, progress)
+    except PySparkException as error:
+        raise EngineError(last_line(error)) from error
+
+
+def answered(
+    tables: TablesOfReports, arguments: Mapping[str, Any], wanted: list[Question], progress: Progress
+) -> answers.Report:
+    """Make the tables and ask them."""
+    try:
+        progress.show("reading ...")
+        tables.prepare(wanted)
+        found = answers.ask_all(tables, wanted, lambda name: progress.show(f"{name} ..."))
+        lags = answers.lags(tables) if any("journal" in each.needs for each in wanted) else []
+        return answers.Report(arguments["dir"], arguments["journal"], tables.topics, found, lags)
+    finally:
+        tables.forget()

@@ -1,6 +1,6 @@
 """DuckDB in this process: tables from Arrow, queries in Spark's SQL."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -12,7 +12,8 @@ from pipeline.duck.translation import translated
 
 _MACROS: Final = (
     "CREATE MACRO now_ms() AS epoch_ms(now())",
-    "CREATE MACRO xxhash64(value) AS hash(value)",
+    "CREATE MACRO xxhash64(value) AS hash(value), (one, two, three) AS hash(one, two, three)",
+    "CREATE MACRO timestamp_millis(value) AS epoch_ms(CAST(value AS BIGINT))",
     "CREATE MACRO timestamp_micros(value) AS make_timestamp(value)",
     "CREATE MACRO collect_set(value) AS coalesce(list(DISTINCT value) FILTER (value IS NOT NULL), [])",
     "CREATE MACRO distinct_in_order(items) AS list_filter(items, lambda an_item, n: list_position(items, an_item) = n)",
@@ -45,10 +46,12 @@ class DuckEngine:
         self._connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS SELECT * FROM arrow_rows')  # noqa: S608 - our name
         self._connection.unregister("arrow_rows")
 
-    def view(self, name: str, sql: str, *, kept: bool = True) -> None:
-        """Make a table of a query's rows, or a view of it. Raises EngineError."""
+    def view(self, name: str, sql: str, arguments: Mapping[str, Any] | None = None, *, kept: bool = True) -> None:
+        """Make a table of a query's rows, or a view of it; a table where it has arguments. Raises EngineError."""
         with _errors():
-            self._connection.execute(f'CREATE OR REPLACE {"TABLE" if kept else "VIEW"} "{name}" AS {translated(sql)}')
+            kind = "TABLE" if kept else "VIEW"
+            text = f'CREATE OR REPLACE {kind} "{name}" AS {translated(sql)}'
+            self._connection.execute(text, dict(arguments) if arguments else None)
 
     def columns(self, name: str, of: str, names: Sequence[str]) -> None:
         """Make a view of some columns of a table."""
@@ -63,6 +66,13 @@ class DuckEngine:
         """The rows of a query in DuckDB's SQL. Raises EngineError."""
         with _errors():
             return _narrow(self._connection.sql(sql).to_arrow_table())
+
+    def answer(self, sql: str, arguments: Mapping[str, Any], most: int) -> tuple[list[dict[str, Any]], int, list[str]]:
+        """The first rows of a query in its own order, how many there are, and the columns. Raises EngineError."""
+        with _errors():
+            found = self._connection.sql(translated(sql), params=dict(arguments)).to_arrow_table()
+        rows = _narrow(found.slice(0, most)).to_pylist()
+        return rows, len(found), list(found.column_names)
 
     def find(self, sql: str, order: Sequence[str], most: int) -> tuple[list[dict[str, Any]], int]:
         """As `Engine.find`."""

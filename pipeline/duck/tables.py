@@ -47,13 +47,7 @@ class DuckTables:
     def register(self, *, records: bool = False, identity: Identity | None = None) -> None:
         """Make the tables of the logs and of the journal, and of records by identity."""
         engine = self.engine
-        engine.table("history", _table(HISTORY, self._history()))
-        engine.columns("ordered", "history", ORDERED)
-        engine.columns("batches", "history", FOUND)
-        self._small_files()
-        self._states()
-        engine.table("partition_files", pa.Table.from_pylist(partition_rows(self.files), PARTITION_FILES))
-        engine.view("partitions", view("partitions"))
+        self._logs()
         engine.table("indexes", _table(INDEXES, self._indexes()))
         if records:
             self._records()
@@ -68,6 +62,17 @@ class DuckTables:
             register_journal(engine, self.journal_path)
             for name, rows in answer_tables(self.journal_path).items():
                 engine.table(name, rows)
+
+    def _logs(self) -> None:
+        """Batches, the small files, the coordinators' records and the partitions."""
+        engine = self.engine
+        engine.table("history", _table(HISTORY, self._history()))
+        engine.columns("ordered", "history", ORDERED)
+        engine.columns("batches", "history", FOUND)
+        self._small_files()
+        self._states()
+        engine.table("partition_files", pa.Table.from_pylist(partition_rows(self.files), PARTITION_FILES))
+        engine.view("partitions", view("partitions"))
 
     def add(self, schemas: Mapping[str, pa.Schema], rows: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
         """Make small tables by name."""

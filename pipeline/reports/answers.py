@@ -6,10 +6,14 @@ from typing import Any, Final
 
 from pipeline.rendering.queries import Question
 from pipeline.rendering.text import counted, plain
-from pipeline.reports.tables import ReportTables
+from pipeline.reports.asking import TablesOfReports
 
 ROWS_KEPT: Final = 1000
 """Of each report's rows, in their order; the count is of all."""
+LAGS: Final = """
+  SELECT run, era, reader, topic, at_ms, sum(lag) AS lag FROM lag_windows
+  GROUP BY run, era, reader, topic, at_ms ORDER BY at_ms
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +53,15 @@ class Report:
         return text if self.journal is None else f"{text}, journal {self.journal}"
 
 
-def ask(tables: ReportTables, question: Question) -> Answer:
+def ask(tables: TablesOfReports, question: Question) -> Answer:
     """One report."""
-    frame = tables.ask(question)
-    columns = tuple(frame.columns)
-    found = frame.limit(ROWS_KEPT + 1).toArrow().to_pylist()
-    count = len(found) if len(found) <= ROWS_KEPT else frame.count()
-    rows = [{name: plain(value) for name, value in row.items()} for row in found[:ROWS_KEPT]]
-    return Answer(question, count, columns, rows)
+    found, count, columns = tables.ask(question.sql, ROWS_KEPT)
+    rows = [{name: plain(value) for name, value in row.items()} for row in found]
+    return Answer(question, count, tuple(columns), rows)
 
 
 def ask_all(
-    tables: ReportTables, questions: Sequence[Question], show: Callable[[str], None] = lambda _name: None
+    tables: TablesOfReports, questions: Sequence[Question], show: Callable[[str], None] = lambda _name: None
 ) -> list[Answer]:
     """All of them, one after the other; `show` is called with the name of each before it begins."""
     answers = []
@@ -70,10 +71,6 @@ def ask_all(
     return answers
 
 
-def lags(tables: ReportTables) -> list[dict[str, Any]]:
+def lags(tables: TablesOfReports) -> list[dict[str, Any]]:
     """The lag of each reader and topic over time: what its picture shows. At most sixty windows each."""
-    found = tables.spark.sql("""
-      SELECT run, era, reader, topic, at_ms, sum(lag) AS lag FROM lag_windows GROUP BY ALL ORDER BY at_ms LIMIT 20000
-    """)
-    rows: list[dict[str, Any]] = found.toArrow().to_pylist()
-    return rows
+    return tables.ask(LAGS, 20_000)[0]

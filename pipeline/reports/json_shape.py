@@ -1,23 +1,71 @@
-"""The paths in a JSON value, with their types: what the report `json-shape` counts."""
+"""What the reports look into, value by value: which kind it has, the paths of JSON with their types, keys as text.
+
+Both engines call these functions, with bytes or null.
+"""
 
 import json
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 MOST_PATHS: Final = 500
 """Of one value: objects that are used as maps have a path for every key."""
 MOST_DEPTH: Final = 20
 EXAMPLE: Final = 40
+EXAMPLE_OF_A_KEY: Final = 60
+_REGISTRY_HEAD: Final = 5
+"""A zero byte and the schema's number, as the serializers of registries write them."""
 LEAVES: Final = "array<struct<path:string,types:array<string>,is_null:boolean,example:string>>"
 """Spark type of the answer of `json_paths`."""
+
+STRUCTS: Final = "STRUCT(path VARCHAR, types VARCHAR[], is_null BOOLEAN, example VARCHAR)[]"
+"""The same type in DuckDB."""
 
 Leaf = tuple[str, list[str], bool, str | None]
 
 
-def json_paths(text: str | None) -> list[Leaf]:
+def value_kind(value: bytes | None) -> str:
+    """Whether a record's value is JSON, text, bytes, or written for a schema registry."""
+    if value is None:
+        return "null"
+    if not value:
+        return "empty"
+    if value[:1] == b"\0" and len(value) > _REGISTRY_HEAD:
+        return "schema registry"
+    try:
+        found = json.loads(bytes(value).decode(), parse_constant=_no_number)
+    except UnicodeDecodeError:
+        return "binary"
+    except (ValueError, RecursionError):
+        return "text"
+    return "JSON object" if isinstance(found, dict) else "JSON array" if isinstance(found, list) else "JSON scalar"
+
+
+def _no_number(name: str) -> NoReturn:
+    """NaN and infinities, which JSON does not have."""
+    raise ValueError(name)
+
+
+def schema_number(value: bytes | None) -> str | None:
+    """The number of the schema that a value was written with; None: it has none."""
+    if value_kind(value) != "schema registry":
+        return None
+    return str(int.from_bytes(bytes(value or b"")[1:_REGISTRY_HEAD]))
+
+
+def shown_bytes(key: bytes | None) -> str | None:
+    """A key as text, or as X'...'; 60 characters of it."""
+    if key is None:
+        return None
+    try:
+        return bytes(key).decode()[:EXAMPLE_OF_A_KEY]
+    except UnicodeDecodeError:
+        return f"X'{bytes(key).hex().upper()[:EXAMPLE_OF_A_KEY]}'"
+
+
+def json_paths(text: bytes | str | None) -> list[Leaf]:
     """Each path of a value once: its types, whether null is one of them, and one example; [] for no JSON."""
     try:
-        value = json.loads(text or "")
-    except (ValueError, RecursionError):
+        value = json.loads(text if isinstance(text, str) else bytes(text or b"").decode())
+    except (ValueError, RecursionError):  # UnicodeDecodeError is one too
         return []
     found: dict[str, tuple[set[str], list[str]]] = {}
     _walk(value, "$", 0, found)

@@ -1,8 +1,8 @@
-"""The reports on Spark, of a directory of which all is known; the storage itself judges compaction and retention."""
+"""The reports on both engines, of a directory of which all is known; the storage judges compaction and retention."""
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,12 @@ from pyspark.sql import SparkSession
 
 from pipeline.reports import answers, registry, render
 from pipeline.reports.answers import Report
+from pipeline.reports.asking import Asked, TablesOfReports
+from pipeline.reports.duck_tables import DuckReportTables
 from pipeline.reports.json_shape import MOST_PATHS, json_paths
 from pipeline.reports.pictures import pictures
 from pipeline.reports.registry import NoSuchReportError
-from pipeline.reports.tables import Asked, ReportTables
+from pipeline.reports.tables import ReportTables
 from tests.pipeline import reported
 from tests.pipeline.reported import DAY_MS
 
@@ -24,25 +26,56 @@ pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 class Reported:
     """A report, and what it is about."""
 
-    def __init__(self, root: Path, now_ms: int, report: Report) -> None:
-        self.root, self.now_ms, self.report = root, now_ms, report
+    def __init__(self, root: Path, now_ms: int, report: Report, tables: Callable[[Asked], TablesOfReports]) -> None:
+        self.root, self.now_ms, self.report, self.tables = root, now_ms, report, tables
 
     def rows(self, name: str, topic: str) -> list[dict[str, Any]]:
         """A topic's rows of a report."""
         return [row for row in self.report.rows(name) if row["topic"] == topic]
 
 
-@pytest.fixture(scope="module")
-def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reported]:
-    """All reports of the directory and the journal."""
+@pytest.fixture(scope="module", params=["duckdb", "spark"])
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Reported:
+    """All reports of the directory and the journal, on one of the engines."""
     folder = tmp_path_factory.mktemp("reported")
     now_ms = reported.directory(folder / "data")
-    journal = reported.journal(folder / "journal", folder / "scratch")
-    tables = ReportTables(spark, str(folder / "data"), str(journal), Asked(("*",), now_ms, top=60))
-    tables.register(registry.chosen())
-    found = answers.ask_all(tables, registry.chosen())
-    yield Reported(folder / "data", now_ms, Report("DATA", "JOURNAL", tables.topics, found, answers.lags(tables)))
-    tables.forget()
+    journal = str(reported.journal(folder / "journal", folder / "scratch"))
+    root = str(folder / "data")
+
+    def tables(asked: Asked, with_journal: str | None = None) -> TablesOfReports:
+        if request.param == "duckdb":
+            return DuckReportTables(root, with_journal, asked)
+        return ReportTables(request.getfixturevalue("spark"), root, with_journal, asked)
+
+    return Reported(folder / "data", now_ms, report_of(tables(Asked(("*",), now_ms, top=60), journal)), tables)
+
+
+def report_of(tables: TablesOfReports) -> Report:
+    """All reports."""
+    try:
+        tables.prepare(registry.chosen())
+        found = answers.ask_all(tables, registry.chosen())
+        return Report("DATA", "JOURNAL", tables.topics, found, answers.lags(tables))
+    finally:
+        tables.forget()
+
+
+def test_both_engines_answer_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    """Row by row, every report."""
+    now_ms = reported.directory(tmp_path / "data")
+    journal = str(reported.journal(tmp_path / "journal", tmp_path / "scratch"))
+    root, asked = str(tmp_path / "data"), Asked(("*",), now_ms, top=60)
+    one = report_of(DuckReportTables(root, journal, asked))
+    other = report_of(ReportTables(spark, root, journal, asked))
+    for left, right in zip(one.answers, other.answers, strict=True):
+        assert (left.question.name, left.count, left.columns) == (right.question.name, right.count, right.columns)
+        assert [approximately(row) for row in left.rows] == [approximately(row) for row in right.rows], left.question
+    assert sorted(map(str, one.lags)) == sorted(map(str, other.lags))
+
+
+def approximately(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose shares are rounded: sums are made in another order."""
+    return {name: round(value, 9) if isinstance(value, float) else value for name, value in row.items()}
 
 
 def test_sizes_are_those_of_the_files(made: Reported) -> None:
@@ -87,16 +120,16 @@ def test_compaction_removes_what_the_report_predicted(made: Reported, tmp_path: 
 @pytest.mark.parametrize(
     "what_if", [{}, {"retention_ms": 5 * DAY_MS}, {"retention_bytes": 700}, {"retention_ms": -1, "retention_bytes": 0}]
 )
-def test_retention_deletes_what_the_report_predicted(
-    made: Reported, spark: SparkSession, tmp_path: Path, what_if: dict[str, int]
-) -> None:
+def test_retention_deletes_what_the_report_predicted(made: Reported, tmp_path: Path, what_if: dict[str, int]) -> None:
     """With the topics' own settings, and with others: by the storage's own rules."""
     policies = {"both": ("compact", "delete"), "__consumer_offsets": ("compact",)}
     known = {row["topic"]: tuple(row["cleanup_policy"].split(",")) for row in made.report.rows("retention")}
     assert {name: known[name] for name in policies} == policies
     if what_if:
-        tables = ReportTables(spark, str(made.root), None, Asked(("*",), made.now_ms, **what_if))
+        tables = made.tables(Asked(("*",), made.now_ms, **what_if))
+        tables.prepare([registry.questions()["retention"]])
         rows = answers.ask(tables, registry.questions()["retention"]).rows
+        tables.forget()
     else:
         rows = made.report.rows("retention")
     copy = shutil.copytree(made.root, tmp_path / "data")
@@ -184,7 +217,7 @@ def test_every_report_explains_itself() -> None:
         assert f"| `{question.name}` | {question.title}" in page
 
 
-def test_nothing_wanted_is_refused(spark: SparkSession, made: Reported) -> None:
+def test_nothing_wanted_is_refused(made: Reported) -> None:
     """With the names of what there is."""
     with pytest.raises(FileNotFoundError, match=r"no topic that is wanted; it has .*aged"):
-        ReportTables(spark, str(made.root), None, Asked(("nonsense",), made.now_ms))
+        made.tables(Asked(("nonsense",), made.now_ms))

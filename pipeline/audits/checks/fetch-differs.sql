@@ -14,8 +14,8 @@ FROM (SELECT run, id, topic, partition, client_id, software, batch.base_offset, 
             FROM (SELECT pieces.*, topic_names.topic FROM (
                   SELECT got.run, got.era, got.id, got.client_id, got.software, each.topic_id, piece.partition_index AS partition, piece.records.batches AS batches
                   FROM (SELECT *, from_json(response, 'responses ARRAY<STRUCT<topic_id STRING, partitions ARRAY<STRUCT<partition_index INT, records STRUCT<batches
-                          ARRAY<STRUCT<base_offset BIGINT, last_offset BIGINT, producer_id BIGINT, count BIGINT, size_bytes BIGINT, leader_epoch INT, producer_epoch
-                          INT, base_sequence BIGINT, crc BIGINT, transactional BOOLEAN, control BOOLEAN, compression STRING, log_append_time BOOLEAN,
+                          ARRAY<STRUCT<base_offset BIGINT, last_offset BIGINT, producer_id BIGINT, transactional BOOLEAN, control BOOLEAN, count BIGINT, size_bytes
+                          BIGINT, leader_epoch INT, producer_epoch INT, base_sequence BIGINT, crc BIGINT, compression STRING, log_append_time BOOLEAN,
                           base_timestamp_ms BIGINT, max_timestamp_ms BIGINT>>>>>>>').responses AS topics
                         FROM calls WHERE api = 'ShareFetch' AND response IS NOT NULL) got
                   LATERAL VIEW explode(topics) AS each LATERAL VIEW explode(each.partitions) AS piece) pieces

@@ -1,9 +1,7 @@
 -- title: the keys with most records
 -- needs: records
 -- The first keys of each topic (`--top`). `main_partition` has most of the key's records. Keys that are not text are shown as X'...'.
-SELECT topic, place, CASE WHEN key IS NULL THEN NULL
-                          WHEN is_valid_utf8(CAST(key AS STRING)) THEN left(CAST(key AS STRING), 60)
-                          ELSE concat("X'", left(hex(key), 60), "'") END AS key,
+SELECT topic, place, shown_bytes(key) AS key,
        records, share, value_bytes, partitions, main_partition,
        if(newest_ms BETWEEN 0 AND 253402300799999, timestamp_millis(newest_ms), NULL) AS newest_at
 FROM (SELECT *, records / sum(records) OVER (PARTITION BY topic) AS share,

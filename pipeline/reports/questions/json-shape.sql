@@ -1,14 +1,14 @@
 -- title: the shape of JSON values
 -- needs: records
 -- One row per path in the sample (`--values`): `[]` is every element of an array. `present_share`: of the topic's JSON values;
--- `null_share`: of those that have the path. `least` and `most` are examples, cut to 40 characters; `different`: about how many.
+-- `null_share`: of those that have the path. `least` and `most` are examples, cut to 40 characters; `different`: how many.
 WITH leaves AS (
   SELECT topic, leaf.*, total
   FROM (SELECT topic, value, count(*) OVER (PARTITION BY topic) AS total FROM sampled WHERE kind LIKE 'JSON%')
-  LATERAL VIEW explode(json_paths(CAST(value AS STRING))) AS leaf
+  LATERAL VIEW explode(json_paths(value)) AS leaf
 )
 SELECT topic, path, array_join(array_sort(array_distinct(flatten(collect_set(types)))), ' or ') AS types, count(*) AS sampled,
-       count(*) / max(total) AS present_share, count_if(is_null) / count(*) AS null_share, approx_count_distinct(example) AS different,
+       count(*) / max(total) AS present_share, count_if(is_null) / count(*) AS null_share, count(DISTINCT example) AS different,
        min(example) AS least, max(example) AS most
 FROM leaves
 GROUP BY topic, path
