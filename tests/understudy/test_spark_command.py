@@ -35,12 +35,28 @@ def run(*arguments: str) -> SimpleNamespace:
         (["load", "nowhere", "--to", "x", "--codec", "rar"], "holds no _manifest.json"),
     ],
 )
-def test_invalid_arguments_are_refused_in_one_sentence(arguments: list[str], sentence: str) -> None:
-    """On stderr, with exit code 2 (1 where a file or an address is not what it should be), before Spark starts."""
-    done = run(*arguments)
-    assert done.code == (1 if "_manifest" in sentence or "no broker" in sentence else 2)
-    assert done.err.startswith(f"understudy {arguments[0]}: ")
-    assert sentence in done.err
+def test_invalid_arguments_are_refused_in_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On stderr, with exit code 2 (1 where a file or an address is not what it should be), before Spark starts.
+
+    Within this process: they are many, and a process takes its time.
+    """
+    with pytest.raises(SystemExit) as left:
+        sys.exit(cli.main(arguments))
+    answer = capsys.readouterr().err
+    assert left.value.code == (1 if "_manifest" in sentence or "no broker" in sentence else 2)
+    assert answer.startswith(f"understudy {arguments[0]}: ")
+    assert sentence in answer
+    assert answer.count("\n") == 1
+
+
+def test_a_process_ends_with_the_sentence_and_the_exit_code() -> None:
+    """As those above."""
+    done = run("audit", "README.md")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("understudy audit: ")
+    assert "README.md is a file; name a broker's data directory" in done.err
     assert done.err.count("\n") == 1
 
 
@@ -64,7 +80,7 @@ def test_invalid_arguments_are_refused_in_one_sentence(arguments: list[str], sen
 def test_invalid_arguments_of_reports_are_refused(
     arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As above, within this process: they are many, and a process takes its time."""
+    """As above."""
     with pytest.raises(SystemExit) as left:
         cli.main(arguments)
     assert left.value.code == 2
@@ -74,14 +90,18 @@ def test_invalid_arguments_of_reports_are_refused(
     assert answer.count("\n") == 1
 
 
-def test_the_checks_are_listed_and_shown_without_spark() -> None:
+def test_the_checks_are_listed_and_shown_without_spark(capsys: pytest.CaptureFixture[str]) -> None:
     """Names with titles; one with its query."""
-    assert "sequence-gap" in run("audit", "--list").out
-    shown = run("audit", "--show", "i03-sequence")
-    assert shown.code == 0
-    assert "SELECT" in shown.out
-    assert "hot-keys" in run("report", "--list").out
-    assert "SELECT" in run("report", "--show", "skew").out
+
+    def shown(*arguments: str) -> str:
+        assert cli.main(list(arguments)) == 0
+        return capsys.readouterr().out
+
+    listed = run("audit", "--list")
+    assert (listed.code, "sequence-gap" in listed.out) == (0, True)
+    assert "SELECT" in shown("audit", "--show", "i03-sequence")
+    assert "hot-keys" in shown("report", "--list")
+    assert "SELECT" in shown("report", "--show", "skew")
 
 
 def test_a_missing_library_is_named_with_how_to_get_it(
