@@ -7,10 +7,7 @@ start a listener is given to the simulated network.
 import asyncio
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from simulator.network import Listener
+from typing import Any
 
 _RESOLUTION_S = 1e-6
 _MOST_TURNS = 200_000
@@ -65,7 +62,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         super().__init__()
         self.now_s = 0.0
         self.limit_s = math.inf
-        self.listen: Callable[[Callable[[], Any], str, int], Listener] | None = None
+        self.listen: Callable[[Callable[[], Any], str, int], object] | None = None
         """Opens a listener; set by the simulated network."""
         self._selector = _Selector(self)
         self._clock_resolution = _RESOLUTION_S

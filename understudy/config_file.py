@@ -3,19 +3,35 @@
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from understudy.control_api.spelling import hint
 
-if TYPE_CHECKING:  # serve reads files through this module
-    from understudy.serve import Option
+
+class Option(Protocol):
+    """What has to be known of an option (`understudy.serve.Option`)."""
+
+    @property
+    def name(self) -> str:
+        """As on the command line, without its dashes."""
+        ...
+
+    @property
+    def metavar(self) -> str | None:
+        """The placeholder of its value; None: a flag."""
+        ...
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it may be given more than once."""
+        ...
 
 
 class ConfigFileError(Exception):
     """The file cannot be read; the message is one sentence that names it."""
 
 
-def read(path: str, options: Mapping[str, "Option"]) -> dict[str, list[str]]:
+def read(path: str, options: Mapping[str, Option]) -> dict[str, list[str]]:
     """Option name -> values; a server.properties gives the one key `properties` with KEY=VALUE values."""
     file = Path(path)
     try:
@@ -31,7 +47,7 @@ def read(path: str, options: Mapping[str, "Option"]) -> dict[str, list[str]]:
     raise ConfigFileError(f"--config {path} is neither *.toml nor *.properties")
 
 
-def from_toml(path: str, text: str, options: Mapping[str, "Option"]) -> dict[str, list[str]]:
+def from_toml(path: str, text: str, options: Mapping[str, Option]) -> dict[str, list[str]]:
     """The options of a TOML file; repeated ones as an array of strings or, where they have names, as a table."""
     try:
         document = tomllib.loads(text)

@@ -9,8 +9,9 @@ import pytest
 from tests.exam.mutants import FURTHER, MUTANTS
 from tests.exam.reference.driver import InProcess
 from understudy.client import Cluster, start
+from understudy.exam.level import Level
 from understudy.exam.runner import OPTIONS, Runner
-from understudy.exam.scenario import SCENARIOS, Level
+from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import Verdict
 
 SAMPLE = (

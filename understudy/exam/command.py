@@ -15,8 +15,9 @@ from understudy.control_api.spelling import hint
 from understudy.errors import UnderstudyError
 from understudy.exam import driver_api, report
 from understudy.exam.driver import Driver, DriverProblem
+from understudy.exam.level import Level
 from understudy.exam.runner import PLAYS, Runner, shard
-from understudy.exam.scenario import SCENARIOS, Level, Scenario
+from understudy.exam.scenario import SCENARIOS, Scenario
 from understudy.exam.self_test import self_test
 from understudy.exam.verdicts import Result, changes
 

@@ -9,7 +9,7 @@ from understudy.client import Cluster
 from understudy.client.steering import Fault
 from understudy.exam import witnesses
 from understudy.exam.driver import AnyDriver, CallError, LibraryError, library_error
-from understudy.exam.scenario import Level, Scenario
+from understudy.exam.level import Level
 from understudy.options import FaultOptions, JournalQuery
 from understudy.results import JournalEntry, Record
 
@@ -219,7 +219,6 @@ class Exercise:
 
     cluster: Cluster
     driver: AnyDriver
-    scenario: Scenario
     faults: list[Fault] = field(default_factory=list)
     made: int = 0
     timeout_ms: int = TIMEOUT_MS

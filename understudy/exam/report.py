@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from understudy.exam.scenario import Level
+from understudy.exam.level import Level
 from understudy.exam.verdicts import ABOUT, ExamResult, Result, Verdict
 
 FORMATS: Final = ("table", "json", "junit", "markdown", "html", "badge")

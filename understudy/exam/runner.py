@@ -11,7 +11,8 @@ from understudy.exam import scenarios as _all_scenarios  # noqa: F401 - register
 from understudy.exam import security, witnesses
 from understudy.exam.driver import AnyDriver, CallError, DriverHang, DriverProblem, NotSupported
 from understudy.exam.exercise import TIMEOUT_MS, Exercise, NotExercised, Violation
-from understudy.exam.scenario import STEERING, Level, Scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import STEERING, Scenario
 from understudy.exam.verdicts import ExamResult, Library, Result, Verdict, of_violation
 from understudy.version import __version__
 
@@ -99,7 +100,7 @@ class Runner:
         try:
             with self.driver() as driver:
                 driver.hello()
-                scenario.play(Exercise(cluster, driver, scenario, timeout_ms=self.timeout_ms))
+                scenario.play(Exercise(cluster, driver, timeout_ms=self.timeout_ms))
                 driver.call("quit")
         except Violation as violation:
             weaker = failed if violation.level is Level.MUST else Verdict.NON_STRICT

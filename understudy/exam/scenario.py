@@ -2,22 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from understudy.exam.exercise import Exercise
+from understudy.exam.exercise import Exercise
+from understudy.exam.level import Level
 
-
-class Level(Enum):
-    """How binding the rule is (RFC 2119)."""
-
-    MUST = "MUST"
-    SHOULD = "SHOULD"
-    MAY = "MAY"
-
-
-Play = Callable[["Exercise"], None]
+Play = Callable[[Exercise], None]
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def failure(runner: Runner, cluster: Cluster, scenario: Scenario) -> str | None:
     try:
         with runner.driver() as driver:
             driver.hello()
-            scenario.play(Exercise(cluster, driver, scenario, timeout_ms=runner.timeout_ms))
+            scenario.play(Exercise(cluster, driver, timeout_ms=runner.timeout_ms))
             driver.call("quit")
     except NotSupported as reason:
         return f"the capability is listed, and the command is not supported: {reason}"

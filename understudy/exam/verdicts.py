@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any, Final
 
-from understudy.exam.scenario import Level, Scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import Scenario
 
 
 class Verdict(Enum):

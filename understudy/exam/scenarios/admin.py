@@ -2,7 +2,8 @@
 
 from understudy.exam.driver import CallError, LibraryError
 from understudy.exam.exercise import Exercise
-from understudy.exam.scenario import Level, scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import scenario
 from understudy.fault_actions import Disconnect
 
 NEEDS = "admin"

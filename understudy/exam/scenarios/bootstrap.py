@@ -3,7 +3,8 @@
 import time
 
 from understudy.exam.exercise import Exercise
-from understudy.exam.scenario import Level, scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.connection import LOST, check_written
 from understudy.exam.scenarios.consumers import check_read
 from understudy.exam.scenarios.values import numbered

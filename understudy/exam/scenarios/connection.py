@@ -6,7 +6,8 @@ Connecting again is what a library SHOULD do: one that reports the lost connecti
 from typing import Any
 
 from understudy.exam.exercise import Exercise, NotExercised, Producer
-from understudy.exam.scenario import Level, scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
 from understudy.fault_actions import Disconnect
 

@@ -3,7 +3,8 @@
 import time
 
 from understudy.exam.exercise import Consumer, Exercise
-from understudy.exam.scenario import Level, scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
 from understudy.fault_actions import Disconnect, Error
 

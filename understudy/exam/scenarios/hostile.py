@@ -4,7 +4,8 @@ Whether it connects again by itself or reports the error is the library's choice
 """
 
 from understudy.exam.exercise import Exercise
-from understudy.exam.scenario import Level, scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.connection import LOST, RECONNECT, check_written
 from understudy.exam.scenarios.consumers import SKIPPED, check_read, read_twenty
 from understudy.exam.scenarios.groups import STOPPED, check_reads_on

@@ -2,7 +2,8 @@
 
 from understudy.exam.driver import CallError
 from understudy.exam.exercise import Exercise, Producer, Violation
-from understudy.exam.scenario import Level, scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
 from understudy.fault_actions import Disconnect, Error
 

@@ -1,7 +1,8 @@
 """Producers without idempotence: nothing that was acknowledged may be missing."""
 
 from understudy.exam.exercise import Exercise, Producer
-from understudy.exam.scenario import Level, scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.values import numbered
 from understudy.fault_actions import Disconnect
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 from understudy.exam import security
 from understudy.exam.driver import CallError, LibraryError
 from understudy.exam.exercise import Exercise, NotExercised
-from understudy.exam.scenario import Level, Play, scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import Play, scenario
 from understudy.exam.scenarios.connection import LOST, RECONNECT, check_written
 from understudy.exam.scenarios.values import numbered
 from understudy.results import JournalEntry

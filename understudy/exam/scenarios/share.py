@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from understudy.exam.exercise import Exercise, NotExercised
-from understudy.exam.scenario import Level, Play, scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import Play, scenario
 from understudy.exam.scenarios.values import numbered
 from understudy.exam.share_consumer import ShareConsumer, share_consumer
 from understudy.fault_actions import Disconnect

@@ -1,7 +1,8 @@
 """Throttling (KIP-219): a throttled client keeps quiet on that connection, and nothing has failed."""
 
 from understudy.exam.exercise import Exercise, NotExercised
-from understudy.exam.scenario import Level, scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.connection import check_written
 from understudy.exam.scenarios.consumers import read_twenty
 from understudy.exam.scenarios.values import numbered

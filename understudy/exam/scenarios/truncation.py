@@ -1,7 +1,8 @@
 """Fetch sessions (KIP-227) of several partitions, and logs that were truncated (KIP-320)."""
 
 from understudy.exam.exercise import Consumer, Exercise, NotExercised
-from understudy.exam.scenario import Level, scenario
+from understudy.exam.level import Level
+from understudy.exam.scenario import scenario
 from understudy.exam.scenarios.consumers import SKIPPED
 from understudy.exam.scenarios.values import numbered
 from understudy.fault_actions import Disconnect
