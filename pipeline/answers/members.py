@@ -59,10 +59,11 @@ class Member:
             self._drop(self.held.keys() - reported)
         if self.beats:
             for piece, given in self.held.items():
-                self.holdings[piece].append(Holding(self.member_id, given.end_us, call.start_us, given))
+                self.holdings[piece][-1] = Holding(self.member_id, given.end_us, call.start_us, given)
         for piece in (pieces(call.response, self.kind) or ()) if epoch >= 0 else ():
-            self.held.setdefault(piece, call)
-            self.holdings[piece].append(Holding(self.member_id, call.end_us, call.end_us, call))
+            if piece not in self.held:
+                self.held[piece] = call
+                self.holdings[piece].append(Holding(self.member_id, call.end_us, call.end_us, call))
         if epoch < 0:  # it had all until now
             self._drop(set(self.held))
         self.subscribed.update(listed(call.request, "subscribed_topic_names"))

@@ -5,6 +5,7 @@ answer of the same broker never goes back behind an earlier one. A write without
 time.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -86,6 +87,10 @@ class _Value:
 
     def __init__(self, key: Key, writes: list[_Write], *, is_born: bool) -> None:
         self._key, self._writes = key, writes
+        self._starts = [each.start_us for each in writes]
+        endless = (at for at, each in enumerate(writes) if each.end_us == _NEVER and each.value is ANY)
+        self._unknown_from = next(endless, len(writes))
+        """Index of the first write from which on any value is possible."""
         self._begun: list[object] = [_ABSENT] if is_born else []
         """What there was before the first write."""
         self._learned: dict[int, object] = {}
@@ -109,20 +114,28 @@ class _Value:
 
     def _possible(self, read: _Read) -> tuple[int, list[object]]:
         """Index of the oldest write that may have been in force (-1: none was), and the values from it on."""
-        begun = [each for each in self._writes if each.start_us <= read.end_us]
-        over = [at for at, each in enumerate(begun) if each.end_us < read.start_us - read.lag_us]
-        if not over:
-            written = [each.value for each in begun]
+        begun = bisect_right(self._starts, read.end_us)
+        if begun > self._unknown_from:
+            return 0, [ANY]
+        oldest = self._last_over(read.start_us - read.lag_us, begun)
+        if oldest < 0:
+            written = [each.value for each in self._writes[:begun]]
             if not self._begun and ANY not in written and read.value not in written:
                 self._begun.append(read.value)
             return (-1, [self._begun[0], *written]) if self._begun else (0, written or [ANY])
         # A write that overlaps the last one that is over may have been the later of the two.
-        oldest = over[-1]
-        while oldest > 0 and begun[oldest - 1].end_us >= begun[oldest].start_us:
+        while oldest > 0 and self._writes[oldest - 1].end_us >= self._writes[oldest].start_us:
             oldest -= 1
-        if len(begun) == oldest + 1 and begun[oldest].value is ANY:
+        if begun == oldest + 1 and self._writes[oldest].value is ANY:
             self._learned.setdefault(oldest, read.value)
-        return oldest, [self._learned.get(at, begun[at].value) for at in range(oldest, len(begun))]
+        return oldest, [self._learned.get(at, self._writes[at].value) for at in range(oldest, begun)]
+
+    def _last_over(self, before_us: int, begun: int) -> int:
+        """Index of the last of the writes that have begun which was over before a moment; -1: none was."""
+        at = begun - 1
+        while at >= 0 and self._writes[at].end_us >= before_us:
+            at -= 1
+        return at
 
 
 def _fault(read: _Read, key: Key, what: str) -> Fault:

@@ -1,0 +1,84 @@
+"""Values that are written and reported: which of them an answer may have."""
+
+from pipeline.answers.registers import ANY, LAG_US, Registers
+
+KEY = ("setting", "2", "orders", "retention.ms")
+SECOND = 1_000_000
+
+
+def found(values: Registers) -> list[tuple[int, str]]:
+    """Ids of the answers that are wrong, and why."""
+    return [(each.id, each.what.removeprefix(f"{' '.join(KEY)} ")) for each in values.faults()]
+
+
+def read(values: Registers, number: int, value: str | None, at_s: float, broker: int = 1) -> None:
+    """An answer that takes a millisecond."""
+    at_us = int(at_s * SECOND)
+    values.read(KEY, value, (at_us, at_us + 1000), broker, number)
+
+
+def written(value: object, at_s: float, *, certain: bool = True) -> Registers:
+    """A value that was 1 before the journal, and is written once."""
+    values = Registers()
+    read(values, 0, "1", 1)
+    values.write(KEY, value, int(at_s * SECOND), int(at_s * SECOND) + 1000, certain=certain)
+    return values
+
+
+def test_an_answer_may_be_late_but_not_for_long() -> None:
+    """Brokers learn of a change from the metadata log."""
+    values = written("2", 10)
+    read(values, 1, "1", 10 + LAG_US / SECOND / 2)
+    read(values, 2, "1", 11 + LAG_US / SECOND)
+    read(values, 3, "2", 12 + LAG_US / SECOND)
+    assert found(values) == [(2, "is 1, not 2")]
+
+
+def test_a_broker_does_not_go_back() -> None:
+    """Not within that time either; another broker may still be behind."""
+    values = written("2", 10)
+    read(values, 1, "2", 11)
+    read(values, 2, "1", 12)
+    read(values, 3, "1", 12, broker=2)
+    assert found(values) == [(2, "goes back to an older value")]
+
+
+def test_a_value_that_no_client_wrote_is_wrong_at_once() -> None:
+    """Also within the time that an answer may be late."""
+    values = written("2", 10)
+    read(values, 1, "7", 10.5)
+    assert found(values) == [(1, "is 7, not 1 or 2")]
+
+
+def test_a_write_without_an_answer_may_take_effect_at_any_time() -> None:
+    """Both values are right for ever, and no third one."""
+    values = written("2", 10, certain=False)
+    read(values, 1, "1", 100)
+    read(values, 2, "2", 200)
+    read(values, 3, "3", 300)
+    assert found(values) == [(3, "is 3, not 1 or 2")]
+
+
+def test_what_the_journal_does_not_show_is_learned_from_the_first_answer() -> None:
+    """After a change whose result is unknown, the answers agree with each other."""
+    values = written(ANY, 10)
+    read(values, 1, "5", 100)
+    read(values, 2, "5", 101)
+    read(values, 3, "6", 102)
+    assert found(values) == [(3, "is 6, not 5")]
+
+
+def test_after_a_reset_nothing_is_known() -> None:
+    """Of all values whose key begins so."""
+    values = written("2", 10)
+    values.reset(KEY[:3], 20 * SECOND)
+    read(values, 1, "9", 100)
+    assert found(values) == []
+
+
+def test_what_was_made_now_had_no_value_before() -> None:
+    """The first answer cannot be about an earlier life."""
+    values = Registers()
+    values.begin(KEY, "2", 10 * SECOND, 10 * SECOND + 1000)
+    read(values, 1, "1", 11)
+    assert found(values) == [(1, "is 1, not 2")]
