@@ -63,16 +63,28 @@ class ConsumerContext:
         what = "is not a consumer group" if group_id in self.groups else "not found"
         return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *rule, f"Group {group_id} {what}.")
 
-    def new_hash(self, group: ConsumerGroup, members: Iterable[Member]) -> int:
-        """The hash of the topics that these members subscribe to."""
-        names: set[str] = set()
-        for member in members:
-            names |= group.names_of(member)
+    def new_hash(self, group: ConsumerGroup, members: Iterable[Member], forgotten: Collection[str] = ()) -> int:
+        """The hash of the topics that these members name, and of those that resolved expressions match.
+
+        ``forgotten`` are the expressions that do not count; others do, even if no member subscribes by them any more
+        (``ConsumerGroup.computeSubscribedTopicNamesWithoutDeletedMembers``).
+        """
+        names = {name for member in members for name in member.subscribed}
+        for regex, found in group.regexes.items():
+            if regex not in forgotten:
+                names.update(found.topics or ())
         return metadata_hash(names, self.topics)
 
-    def bump_epoch(self, builder: OutcomeBuilder, group: ConsumerGroup, members: Collection[Member]) -> None:
+    def bump_epoch(
+        self,
+        builder: OutcomeBuilder,
+        group: ConsumerGroup,
+        members: Collection[Member],
+        forgotten: Collection[str] = (),
+    ) -> None:
         """Begin the group's next epoch, with these members and the topics that they subscribe to."""
-        builder.record(ConsumerRecord.of(group.group_id, GroupEpoch(group.epoch + 1, self.new_hash(group, members))))
+        new_hash = self.new_hash(group, members, forgotten)
+        builder.record(ConsumerRecord.of(group.group_id, GroupEpoch(group.epoch + 1, new_hash)))
         report_change(builder, group, members, group.epoch + 1, group.assignment_epoch)
 
 

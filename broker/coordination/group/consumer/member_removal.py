@@ -57,20 +57,21 @@ class MemberRemoval:
             for record in tombstones(group.group_id, member.member_id):
                 builder.record(record)
             self._timers.cancel_all(builder, group.group_id, member.member_id)
-        forget_regexes(builder, group, [member.regex for member in members], left)
-        self._context.bump_epoch(builder, group, left)
+        forgotten = forget_regexes(builder, group, [member.regex for member in members], left)
+        self._context.bump_epoch(builder, group, left, forgotten)
         if not left and self._context.behaves(Behaviour.CONSUMER_EMPTIED_ASSIGNMENT):
             builder.record(ConsumerRecord.of(group.group_id, TargetEpoch(group.epoch + 1, 0)))
 
 
 def forget_regexes(
     builder: OutcomeBuilder, group: ConsumerGroup, regexes: Sequence[str], left: Sequence[Member]
-) -> None:
-    """Tombstones for regular expressions without subscribers."""
+) -> list[str]:
+    """Tombstones for regular expressions without subscribers, which are returned."""
     used = {member.regex for member in left}
-    for regex in dict.fromkeys(regexes):
-        if regex and regex not in used:
-            builder.record(ConsumerRecord(ConsumerKind.REGULAR_EXPRESSION, group.group_id, regex))
+    forgotten = [regex for regex in dict.fromkeys(regexes) if regex and regex not in used]
+    for regex in forgotten:
+        builder.record(ConsumerRecord(ConsumerKind.REGULAR_EXPRESSION, group.group_id, regex))
+    return forgotten
 
 
 def _undated(assigned: Assigned) -> Assigned:
