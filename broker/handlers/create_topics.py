@@ -15,7 +15,7 @@ from broker.releases import Behaviour
 from broker.requests.throttling import Mutations
 from broker.requests.topology import may_on_cluster
 from broker.settings import topics as topic_settings
-from broker.settings.describe import topic_entries
+from broker.settings.describe import Entry, topic_entries
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -150,12 +150,19 @@ def _result(topic: CreatedTopic, ctx: RequestContext, described: _Described) -> 
     if configs not in described:
         described[configs] = [
             CreatableTopicConfigs(
-                entry.name, topic.configs.get(entry.name, entry.value), entry.read_only, entry.source, entry.sensitive
+                entry.name, topic.configs.get(entry.name, _shown(entry)), entry.read_only, entry.source, entry.sensitive
             )
             for entry in sorted(topic_entries(topic.configs, ctx.node.settings), key=lambda entry: entry.name)
         ]
     result.configs = described[configs]
     return result
+
+
+def _shown(entry: Entry) -> str | None:
+    """A setting's value as the controller shows it: `log.retention.ms` as it was set, which brokers hold to -1."""
+    if entry.synonyms and entry.synonyms[0].name == "log.retention.ms":
+        return entry.synonyms[0].value
+    return entry.value
 
 
 def refuse(request: CreateTopicsRequest, error: KafkaError, version: int) -> CreateTopicsResponse:  # noqa: ARG001
