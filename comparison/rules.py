@@ -130,7 +130,7 @@ UNORDERED: dict[tuple[str, str], tuple[str, ...]] = {
     # Kafka returns these in the order of a hash map; clients cannot rely on it.
     ("DescribeConfigs", "configs"): ("name",),
     ("CreateTopics", "configs"): ("name",),
-    ("DeleteTopics", "responses"): ("name", "error_code", "error_message"),  # shuffled
+    ("DeleteTopics", "responses"): ("name", "error_code", "error_message", "topic_id"),  # shuffled
     ("DeleteRecords", "topics"): ("name",),
     ("DeleteRecords", "partitions"): ("partition_index",),
     ("DescribeProducers", "active_producers"): ("producer_id",),
