@@ -50,9 +50,12 @@ def pytest_collection() -> Generator[None, object, object]:
         atexit.register(gc.unfreeze)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests that start a process, or whose module has the means to: `make quick` leaves them out."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, object, object]:
+    """Mark tests that start a process, or whose module has the means to: `make quick` leaves them out.
+
+    For several workers, put in order what is left.
+    """
     modules: dict[str, bool] = {}
     for item in items:
         if isinstance(item, pytest.Function):
@@ -61,8 +64,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 modules[name] = any(map(is_starter, vars(item.module).values()))
             if modules[name] or STARTING_FIXTURES & set(item.fixturenames):
                 item.add_marker("processes")
+    result = yield
     if config.getoption("loadgroup", default=False):
         longest_first(items)
+    return result
 
 
 def longest_first(items: list[pytest.Item]) -> None:
