@@ -105,7 +105,7 @@ async def test_the_group_coordinator_is_notified_of_a_marker_on_its_log() -> Non
 
     class Shard:
         state = State.LOADING
-        heard: list[tuple[int, int, bool]] = []  # noqa: RUF012
+        heard: list[tuple[int, int, bool, int]] = []  # noqa: RUF012
 
         def marker_written(self, *news: Any) -> None:
             self.heard.append(news)
@@ -115,7 +115,7 @@ async def test_the_group_coordinator_is_notified_of_a_marker_on_its_log() -> Non
     assert stage.partitions["__consumer_offsets", 0].markers == []
     shard.state = State.ACTIVE
     assert await marked(stage, marker(7, "__consumer_offsets", 0)) == {7: {("__consumer_offsets", 0): 0}}
-    assert shard.heard == [(7, 2, True)]
+    assert shard.heard == [(7, 2, True, 1)], "with the offset behind the marker"
 
 
 async def described(stage: Stage, *names: str, **more: Any) -> list[tuple[object, ...]]:
