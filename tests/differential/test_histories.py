@@ -87,9 +87,9 @@ def test_histories_of_streams_groups(histories: Histories, pytestconfig: pytest.
 
 @pytest.mark.nightly
 @pytest.mark.timeout(36_000)
-@pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls", "tokens"])
+@pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls", "tokens", "batches"])
 def test_histories_of_users_and_limits(tmp_path: Path, pytestconfig: pytest.Config, kind: str) -> None:
-    """SCRAM users, client quotas, features, ACLs and delegation tokens, with boundary and hostile values."""
+    """SCRAM users, quotas, features, ACLs, tokens and requests of several entries, with boundary and hostile values."""
     for (only,) in clusters(tmp_path, kind):
         check(only, of_tonight(range(-4_000, -3_800), 4), pytestconfig, kind=kind)
 
