@@ -52,6 +52,7 @@ SMALL = {
         ),
         *("logs_cleaned", "segments_deleted", "delivery_count"),
         *("requests", "errors", "series", "error_series", "skipped", "entry", "connections", "open", "members"),
+        *("first_entry", "refusals"),
         *("partitions", "left_out", "step", "steps", "subjects", "versions"),
         *("offset", "base_offset", "first_offset", "last_offset", "txn_start_offset", "high_watermark"),
         *("log_start_offset", "log_end_offset", "last_stable_offset"),
@@ -67,6 +68,8 @@ SMALL = {
         "lock_until_ms",
         "last_since_ms",
         "last_ended_ms",
+        "began_ms",
+        "ended_ms",
     ),
     "a time, of the cluster or the machine, or fixed": ("throttled_ms", "window_ms", "step_ms", "ts_us"),
     "of at most some thousand lines in a drawing": (
