@@ -88,11 +88,15 @@ def kafka_libs() -> Path:
     return Path(os.environ.get("KAFKA_LIBS", CACHE / "java" / f"kafka-{KAFKA_VERSION}"))
 
 
-def oracle_release() -> str:
-    """The release of the real Kafka that this one is compared with, such as "4.3", by its jars."""
+def oracle_version() -> str:
+    """The version of the real Kafka that this one is compared with, such as "4.3.1", by its jars."""
     jar = next(kafka_libs().glob("kafka-clients-*.jar"), None)
-    version = KAFKA_VERSION if jar is None else jar.stem.removeprefix("kafka-clients-")
-    return ".".join(version.split(".")[:2])
+    return KAFKA_VERSION if jar is None else jar.stem.removeprefix("kafka-clients-")
+
+
+def oracle_release() -> str:
+    """Its release, such as "4.3"."""
+    return ".".join(oracle_version().split(".")[:2])
 
 
 def wait_until(condition: Callable[[], bool], timeout_s: float, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.targets import wait_until
+from tests.clients.targets import oracle_release, oracle_version, wait_until
 
 
 def test_what_does_not_come_up_is_ended(tmp_path: Path) -> None:
@@ -27,3 +27,10 @@ def test_what_ends_at_its_start_is_not_waited_for(tmp_path: Path) -> None:
         process.wait()
         with pytest.raises(RuntimeError, match="ended with exit code 3"):
             wait_until(lambda: False, 60, process, log)
+
+
+def test_the_version_of_the_real_kafka_is_that_of_its_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So results name the patch release."""
+    (tmp_path / "kafka-clients-4.4.0.jar").touch()
+    monkeypatch.setenv("KAFKA_LIBS", str(tmp_path))
+    assert (oracle_version(), oracle_release()) == ("4.4.0", "4.4")

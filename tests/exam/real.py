@@ -3,8 +3,8 @@
     python -m tests.exam.real java-4.4.0 [PATTERN ...]
 
 As `understudy exam --upstream`, and besides it steers Kafka's processes, leaders and coordinators; the scenarios of TLS
-and SASL are played on a second one of one broker. KAFKA_LIBS names the folder with the jars of Kafka. With EXAM_RUNS,
-the result is written to that folder, for `python -m tests.exam.scoreboard --on-kafka`.
+and SASL are played on a second one of one broker. It is Kafka 4.4.0, or the one whose jars are in KAFKA_LIBS. With
+EXAM_RUNS, the result is written to that folder, for `python -m tests.exam.scoreboard --on-kafka`.
 """
 
 # ruff: noqa: T201 -- a program
@@ -19,8 +19,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
-from tests.clients.targets import oracle_release
+from tests.clients.drivers import command as run_command
+from tests.clients.targets import CACHE, ROOT, oracle_version
 from tests.differential.cluster import KafkaCluster
 from tests.exam.libraries import LIBRARIES
 from tests.exam.real_cluster import BROKERS, SETTINGS, SteeredKafka
@@ -33,6 +35,18 @@ from understudy.exam.runner import Runner
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.upstream import opened
 from understudy.exam.verdicts import ExamResult, Result, Verdict
+
+RELEASE: Final = "4.4.0"
+"""The Kafka that is fetched if KAFKA_LIBS names none."""
+
+
+def kafka_jars() -> Path:
+    """The folder with Kafka's jars: KAFKA_LIBS, or else those of RELEASE, which are fetched once."""
+    if libs := os.environ.get("KAFKA_LIBS"):
+        return Path(libs)
+    folder = CACHE / "java" / f"kafka-{RELEASE}"
+    run_command([ROOT / "tools" / "fetch_kafka.sh", folder, "kafka", RELEASE])
+    return folder
 
 
 @contextmanager
@@ -48,7 +62,10 @@ def steered(folder: Path) -> Iterator[Cluster]:
 
 
 def examined(library: str, patterns: Sequence[str]) -> ExamResult:
-    """Play scenarios of these ids with a library; prints a line for each."""
+    """Play scenarios of these ids with a library, on the Kafka of KAFKA_LIBS; prints a line for each.
+
+    With EXAM_RUNS, the result is written there, as `LIBRARY.json`.
+    """
     command = LIBRARIES[library].build()
     need_kafka()
     chosen = [
@@ -68,16 +85,18 @@ def examined(library: str, patterns: Sequence[str]) -> ExamResult:
             with tempfile.TemporaryDirectory() as folder:
                 runner = Runner(lambda: Driver(command), opened=partial(opener, Path(folder)))
                 result = runner.run(part, report)
-    return replace(result, results=tuple(done))
+    result = replace(result, results=tuple(done))
+    if runs := os.environ.get("EXAM_RUNS"):
+        kept = {**result.as_json(), "kafka": oracle_version()}
+        (Path(runs) / f"{library}.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    return result
 
 
 def main() -> int:
     """Play the scenarios; exit code 1: a MUST was broken."""
     name, *patterns = sys.argv[1:]
+    os.environ["KAFKA_LIBS"] = str(kafka_jars())
     result = examined(name, patterns)
-    if runs := os.environ.get("EXAM_RUNS"):
-        kept = {**result.as_json(), "kafka": oracle_release()}
-        (Path(runs) / f"{name}.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
     print(*(f"{verdict.value}: {result.count(verdict)}" for verdict in Verdict), sep="\n")
     return int(result.failed)
 
