@@ -15,6 +15,16 @@ _RESOLVED = (
     "(`KafkaConsumer::Commit` in src/kafka-consumer.cc). An application that awaits it is not informed of a refusal."
 )
 
+_CONNECTS_FOR_30_S = (
+    "`connect()` rejects after 30 s, which no setting shortens (also with `connectionTimeout` and "
+    "`authenticationTimeout` of 1 s); the exam waits for 20 s. `Producer` and `Consumer` in lib/kafkajs call "
+    "`connect(null, ...)`, which asks for metadata with the default limit of `Connection::NodeGetMetadata` "
+    "(src/connection.cc). Nothing polls librdkafka's events meanwhile: those of the refusal, which came within the "
+    "first second, are all delivered when the 30 s are over, for a producer after its promise was rejected with "
+    "ERR__TRANSPORT, so that it does not mention the cause. Polling during `connect()`, and rejecting at once with "
+    "ERR__AUTHENTICATION or ERR__SSL, would mend it. KafkaJS, whose interface this is, rejects at once."
+)
+
 _KAFKAJS_ENDED = (
     "`eosManager.commit` changes the state to COMMITTING and sends EndTxn once (src/producer/eosManager/index.js). "
     "After a retriable error the state remains, in which `isActive()` is false (src/producer/index.js): an "
@@ -47,8 +57,9 @@ _FENCED_FIRST = (
 
 _LIBRDKAFKAS = ("librdkafka", "confluent-kafka-go", "rust-rdkafka")
 _NO_BROKERS = (
-    "In each of two runs the first play failed and a repeated one passed: in the first, no further Metadata request "
-    "came within 15 s of such an answer, and the record expired."
+    "The answer makes it close the connections to the brokers that it has learned. If no other request is due at that "
+    "moment, no connection is opened again and Metadata is not asked for again within 15 s, also not at the bootstrap "
+    "servers, and the records expire. Some of several producers get away with it. librdkafka 2.16.0 goes on."
 )
 _RUST_ENUM = (
     "The process ends by SIGILL, on Apache Kafka behind a proxy as well. rdkafka-sys declares librdkafka's "
@@ -163,6 +174,19 @@ NOTES: dict[tuple[str, str], str] = {
             "evicted-member-commits",
         )
     },
+    **{
+        ("confluent-kafka-javascript", each): _CONNECTS_FOR_30_S
+        for each in (
+            "sasl/wrong-password",
+            "sasl/wrong-scram-password",
+            "sasl/mechanism-not-enabled",
+            "sasl/consumer-wrong-password",
+            "sasl/broker-without-password",
+            "tls/other-host",
+            "tls/expired-certificate",
+            "tls/unknown-authority",
+        )
+    },
     ("aiokafka", "transactions/record-refused"): (
         "The same on Apache Kafka 4.3.1, with a record larger than `max.message.bytes` of one of two topics: `send` "
         "reports MessageSizeTooLargeError, `commit_transaction()` returns without an error, and a read_committed "
@@ -223,7 +247,14 @@ NOTES: dict[tuple[str, str], str] = {
             "groups/offsetfetch-not-coordinator": "As librdkafka, on which it is built.",
         }.items()
     },
-    ("confluent-kafka-go", "hostile/metadata-without-brokers"): _NO_BROKERS,
+    **{
+        (library, "hostile/metadata-without-brokers"): text
+        for library, text in {
+            "confluent-kafka-go": f"librdkafka 2.11.1. {_NO_BROKERS}",
+            "rust-rdkafka": f"librdkafka 2.12.1. {_NO_BROKERS}",
+            "confluent-kafka-javascript": f"librdkafka 2.15.1. {_NO_BROKERS}",
+        }.items()
+    },
     ("rust-rdkafka", "hostile/unexpected-produce-error"): _RUST_ENUM,
     ("kafka-python", "groups/subscription-grows"): _JOIN_FORGOTTEN,
     **{
