@@ -38,6 +38,7 @@ from broker.timelines.group_events import (
 from protocol.apis import ApiKey
 from protocol.error_codes import first_error
 from protocol.errors import ErrorCode, KafkaError
+from protocol.paths import errors
 
 
 class GroupTimelines:
@@ -104,6 +105,8 @@ class GroupTimelines:
         finally:
             refusal = self._refusals.pop(id(ctx))
         error = first_error(response)
+        if error is None and ctx.api.key is ApiKey.SHARE_FETCH:
+            error = next(errors(response), None)  # an acknowledgement's is in a field that no counter counts
         if error is ErrorCode.MEMBER_ID_REQUIRED:
             # KIP-394: every new member first receives its id.
             self._log.note(name, self._event(request, ctx, "was given its member id"))
