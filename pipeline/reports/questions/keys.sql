@@ -10,7 +10,8 @@ WITH ranked AS (
 without AS (SELECT topic, sum(if(key IS NULL, records, 0)) AS without_key, sum(records) AS records FROM keys GROUP BY topic)
 SELECT topic, max(without.records) AS records, max(without_key) AS without_key, count(ranked.records) AS keys,
        max(ranked.records) / max(without.records) AS hottest_share,
-       count_if(coalesce(before, 0) < total / 2) AS keys_of_half, count_if(partitions > 1) AS scattered_keys
+       coalesce(count_if(coalesce(before, 0) < total / 2), 0) AS keys_of_half,
+       coalesce(count_if(partitions > 1), 0) AS scattered_keys
 FROM without LEFT JOIN ranked USING (topic)
 GROUP BY topic
 ORDER BY hottest_share DESC NULLS LAST, topic
