@@ -8,4 +8,4 @@ SELECT topic, kind, count(*) AS sampled, count(*) / sum(count(*)) OVER (PARTITIO
        slice(array_sort(collect_set(schema_number(value))), 1, 10) AS schema_ids
 FROM sampled
 GROUP BY topic, kind
-ORDER BY topic, sampled DESC
+ORDER BY topic, sampled DESC, kind
