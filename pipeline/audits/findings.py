@@ -30,7 +30,7 @@ class Finding:
         """
         names = list(self.rows[0]) if self.rows else []
         filled = {name for name in names if any(row[name] is not None for row in self.rows)}
-        if "directory" in filled and not any(is_brokers(row["directory"]) for row in self.rows):
+        if "directory" in filled and not any(row["directory"] and is_brokers(row["directory"]) for row in self.rows):
             filled.remove("directory")
         return [name for name in names if name in filled]
 

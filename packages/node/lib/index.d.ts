@@ -143,6 +143,8 @@ export interface JournalQuery {
   group?: string;
   transactional_id?: string;
   error?: string;
+  errors?: boolean;
+  outcome?: string;
   fault?: string;
   since?: number;
   limit?: number;
