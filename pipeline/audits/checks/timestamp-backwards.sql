@@ -2,7 +2,7 @@
 -- severity: warning
 -- The log's own times (LogAppendTime) are those of the leader's clock, and one is before the one before it: the clock was set
 -- back, or a leader with another clock took over. Searches by time may miss records. So it is with the times of changes in the records of
--- a transactional id, by which its transactions time out.
+-- a transactional id, by which its transactions time out. There a second is no finding: Kafka takes the time before it appends the record.
 SELECT directory, topic, partition, base_offset AS offset, max_timestamp_ms, previous_timestamp_ms,
        previous_timestamp_ms - max_timestamp_ms AS back_by_ms, segment, position
 FROM ordered
@@ -13,4 +13,4 @@ SELECT CAST(NULL AS STRING), '__transaction_state', partition, offset, last_upda
        CAST(NULL AS STRING), CAST(NULL AS BIGINT)
 FROM (SELECT *, lag(last_update_ms) OVER (PARTITION BY transactional_id ORDER BY offset) AS previous_update_ms
       FROM state_transactions WHERE NOT is_tombstone)
-WHERE last_update_ms < previous_update_ms
+WHERE last_update_ms < previous_update_ms - 1000
