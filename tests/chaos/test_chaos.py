@@ -2,7 +2,8 @@
 
 5,000 records with the interop suite, 100,000 nightly. A broker is down at a time, killed or stopped; a copier is killed
 or left alone; leaders of both topics and the coordinators of the copiers move when all brokers are up, and some take
-their time to load. While a killed broker counts as in sync, for a second, commits wait, as on Kafka. What counts in the end: a read_committed reader finds each record once.
+their time to load. While a killed broker counts as in sync, for a second, commits wait, as on Kafka. What counts in the
+end: a read_committed reader finds each record once.
 """
 
 import random
