@@ -28,7 +28,7 @@ FROM (
     WHEN type = 'GROUP_METADATA' AND epoch < previous_epoch THEN 'the group epoch goes back'
     WHEN type = 'TARGET_METADATA' AND assignment_epoch < previous_assignment_epoch THEN 'the assignment epoch goes back'
     WHEN type = 'CURRENT_MEMBER' AND member_epoch >= 0 AND previous_epoch_of_member > member_epoch THEN 'a previous member epoch beyond the current one'
-    WHEN type = 'CURRENT_MEMBER' AND member_epoch >= 0 AND epoch_of_assignment > member_epoch THEN 'a partition or task of a later epoch than the member''s'
+    WHEN type = 'CURRENT_MEMBER' AND member_epoch >= 0 AND epoch_of_assignment > member_epoch THEN 'a partition or task of a later epoch than its member'
     WHEN type = 'TOPOLOGY' AND epoch < previous_epoch THEN 'the topology epoch goes back'
     WHEN type = 'CURRENT_MEMBER' AND member_state NOT IN (0, 1, 2, 3, 127) THEN 'an unknown member state' END AS what
   FROM ordered WHERE NOT is_tombstone
