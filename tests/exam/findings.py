@@ -109,7 +109,6 @@ NOTES: dict[tuple[str, str], str] = {
         for each in (
             "sessions/one-of-three-refused",
             "hostile/cluster-restarts",
-            "consumers/leader-moves",
             "consumers/list-offsets-refused",
         )
     },
@@ -193,16 +192,6 @@ NOTES: dict[tuple[str, str], str] = {
         "consumer sees the other records. The Java client's `commitTransaction` throws if a send of the transaction "
         "failed. Until then, an application has to await each future of the transaction before it commits."
     ),
-    ("franz-go", "share/heartbeat-unknown-member-id"): (
-        "In one of two runs the first play read nothing within 15 s and a repeated one passed; the machine was busy."
-    ),
-    **{
-        ("java-4.4.0", f"share/{each}"): (
-            "The records with which the scenario begins were not read within 15 s in one of two runs: the machine was "
-            "busy."
-        )
-        for each in ("acknowledge-invalid-record-state", "lock-expires")
-    },
     ("sarama", "groups/commit-coordinator-load-in-progress"): _SARAMA,
     ("sarama", "groups/commit-not-coordinator"): _SARAMA,
     ("sarama", "produce/delivery-timeout"): _NO_DELIVERY_TIMEOUT,
