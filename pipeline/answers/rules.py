@@ -7,6 +7,8 @@ from pipeline.answers.calls import NONE, Call, Fault, listed
 
 _KIND: Final = "answer-value"
 _TOPIC: Final = 2
+_DYNAMIC_SOURCES: Final = (2, 3)
+"""DYNAMIC_BROKER_CONFIG and DYNAMIC_DEFAULT_BROKER_CONFIG: settings of brokers that change while they run."""
 _DEFAULT_SOURCE: Final = 5
 _NO_LEADERS: Final = frozenset({(-1, -1), (0, 0)})
 """Leader and epoch of an answer that has no hint: the defaults of the fields, and what brokers fill in."""
@@ -110,7 +112,9 @@ def _settings(call: Call) -> Iterator[str]:
                 continue  # those of a broker lag behind its settings
             if synonyms:
                 first = synonyms[0]
-                if (first["value"], first["source"]) != (each["value"], each["config_source"]):
+                sources = {first["source"], each["config_source"]}
+                same = (first["value"], first["source"]) == (each["value"], each["config_source"])
+                if not same and sources.isdisjoint(_DYNAMIC_SOURCES):  # of those, a topic's lag behind as well
                     reported = f"{each['value']} of source {each['config_source']}"
                     yield f"{name} is {reported}, its first synonym {first['value']} of {first['source']}"
             elif each["value"] is not None and each["config_source"] != _DEFAULT_SOURCE:
