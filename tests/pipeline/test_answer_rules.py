@@ -1,0 +1,29 @@
+"""Rules of one answer: what a real broker answers is no fault, and what none answers is one."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from pipeline.answers.rules import _settings
+
+TOPIC, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 3, 4, 5
+
+
+@pytest.mark.parametrize(
+    ("source", "first", "found"),
+    [(TOPIC, TOPIC, 1), (DEFAULT, STATIC_BROKER, 1), (DYNAMIC_DEFAULT_BROKER, DYNAMIC_DEFAULT_BROKER, 0)],
+)
+def test_a_topics_value_is_that_of_its_first_synonym(source: int, first: int, found: int) -> None:
+    """But where the broker's own setting has just changed: Kafka 4.4.0 answered so, once."""
+    synonym = {"name": "message.max.bytes", "value": "1048600", "source": first}
+    config = {
+        "name": "max.message.bytes",
+        "value": "1048588",
+        "config_source": source,
+        "is_sensitive": False,
+        "synonyms": [synonym],
+    }
+    result = {"resource_type": 2, "resource_name": "t", "configs": [config]}
+    call = SimpleNamespace(request={"include_synonyms": True}, response={"results": [result]})
+    assert len(list(_settings(cast("Any", call)))) == found
