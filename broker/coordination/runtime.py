@@ -132,7 +132,7 @@ class Runtime(Generic[M, X]):
         self._timers: dict[Hashable, Timer] = {}
         self._skipped = 0
         self._answers_in_order = answers_in_order
-        self._deferred = DeferredEffects(log, clock, write_timeout_ms, self._effect, self._replicated)
+        self._deferred = DeferredEffects(log, clock, write_timeout_ms, self._effect, machine.replicated)
         self._long: LongWork[None] | None = None
         """An operation of many records that is under way."""
 
@@ -322,9 +322,6 @@ class Runtime(Generic[M, X]):
         else:
             for effect in seen:
                 self._effect(effect)
-
-    def _replicated(self, records: Sequence[Any]) -> None:
-        self.machine.replicated(records)
 
     def _encode(self, record: Any) -> tuple[bytes | None, bytes | None]:
         if self._long is not None:
