@@ -14,7 +14,11 @@ from tests.serving import Server
 from tests.wire import Wire
 
 MOST_GROWTH = 1.3
-"""Resident memory of the last round, as a multiple of that in which the journal became full, or the second's."""
+"""Resident memory of the last round, as a multiple of that in which the journal became full, or the second's.
+
+On top of it comes what one round has freed: the server keeps that for five seconds (``broker/cluster/heap.py``), so on
+a slow machine it may be gone when an early round is measured, and be there after the last one.
+"""
 JOURNAL_ENTRIES = 100_000
 """What the journal keeps by default: until it has as many, memory that grows is what the user asked for."""
 LARGE, SMALL = 900_000, 4_000
@@ -69,10 +73,9 @@ def check_growth(server: Server, end: Round, *, rounds: int, mebibytes: int, siz
         write(wire, size, batches)
         end(server, wire)
         wire.close()
-        server.control("GET", "/v1/clock")  # freed memory is returned before the next request is served
         sizes.append(server.resident_bytes() >> 20)
-    grown = sizes[-1] / sizes[settled]
-    assert grown <= MOST_GROWTH, f"{grown:.2f} times its size after round {settled + 1}; MiB after each: {sizes}"
+    most = sizes[settled] * MOST_GROWTH + mebibytes
+    assert sizes[-1] <= most, f"{sizes[-1]} MiB, at most {most:.0f} were expected; after each round: {sizes}"
 
 
 @pytest.mark.parametrize("end", [reset, restore, delete, retain])
