@@ -21,12 +21,15 @@ from pathlib import Path
 from benchmarks import frames
 from benchmarks.targets import SETTINGS, answers, free_port
 from protocol.apis import ApiKey
+from protocol.codec import encode_request
 from protocol.errors import ErrorCode
 from protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.heartbeat import HeartbeatRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.wire import Wire
 
 Operation = Callable[[], object]
@@ -82,17 +85,28 @@ class Build:
         self.ask(frames.produce("read", records=1, size=100))
         (topic,) = wire.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(name="read")])).topics
         tail = frames.fetch(topic.topic_id, offset=1000)
-        heartbeat = HeartbeatRequest("unknown", 1, "m")
+        heartbeat = encode_request(ApiKey.HEARTBEAT, 4, 1, "bench", self._member())
         by_title: dict[str, Operation] = {
             "produce, 1 record of 100 B": lambda: self.ask(one),
             "produce, 1,000 records of 990 B": lambda: self.ask(large),
             "fetch, the newest record": lambda: self.ask(tail),
-            "heartbeat": lambda: wire.call(ApiKey.HEARTBEAT, 4, heartbeat),
+            "heartbeat of a member": lambda: self.ask(heartbeat),
             "transaction: add a partition, commit": self._transactions(),
         }
         for each in by_title.values():
             each()
         return by_title
+
+    def _member(self) -> HeartbeatRequest:
+        """Let one member join a group of the classic protocol."""
+        wire = self.wire
+        join = JoinGroupRequest("g", 300_000, "", "consumer", [JoinGroupRequestProtocol("range", b"")], 300_000)
+        while (joined := wire.call(ApiKey.JOIN_GROUP, 3, join)).error_code:
+            self.ask(frames.find_coordinator("g"))
+        given = [SyncGroupRequestAssignment(joined.member_id, b"")]
+        request = SyncGroupRequest("g", joined.generation_id, joined.member_id, given)
+        assert wire.call(ApiKey.SYNC_GROUP, 3, request).error_code is ErrorCode.NONE
+        return HeartbeatRequest("g", joined.generation_id, joined.member_id)
 
     def _transactions(self) -> Operation:
         wire, name = self.wire, "mine"
