@@ -90,3 +90,8 @@ def read_file(location: Location) -> bytes:
     """The contents of a small file. Raises OSError."""
     with open_file(location) as file:
         return bytes(file.read())
+
+
+def reachable(path: str, master: str) -> str:
+    """The path as the tasks understand it: on a cluster they work in folders of their own. URIs stay as they are."""
+    return path if "://" in path or master.startswith("local") else str(Path(path).absolute())

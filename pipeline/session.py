@@ -5,7 +5,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -55,11 +54,6 @@ def session(register: Callable[[SparkSession], None], master: str = LOCAL, name:
         spark = builder.getOrCreate()
     register(spark)
     return spark
-
-
-def reachable(path: str, master: str) -> str:
-    """The path as the tasks understand it: on a cluster they work in folders of their own. URIs stay as they are."""
-    return path if "://" in path or master.startswith("local") else str(Path(path).absolute())
 
 
 @contextmanager

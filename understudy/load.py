@@ -16,6 +16,7 @@ def main(argv: Sequence[str]) -> int:
     made.add_argument("source", metavar="IN", help="an export: a folder or a URI")
     made.add_argument("--to", metavar="DIR|BOOTSTRAP", required=True, help="a data directory, or HOST:PORT")
     choices(made)
+    spark_command.spark_above(made)
     made.add_argument("--codec", default="none", help="none, gzip, snappy, lz4 or zstd (default none)")
     made.add_argument("--speed", metavar="FACTOR", help="produce at this multiple of the original pace")
     made.add_argument("--config", metavar="KEY=VALUE", action="append", default=[], help="a topic setting (repeatable)")

@@ -18,9 +18,6 @@ from understudy.argparser import Parser, refuse
 from understudy.java import NoJavaError, find_java
 from understudy.launcher import ServerProcess, command_line
 
-WITHOUT_SPARK = ("audit", "conformance", "report")
-"""Commands that start Spark only for large inputs."""
-
 
 def enter_pipeline(program: str, *, with_spark: bool = True) -> None:
     """Make the pipeline's code importable, or exit with code 2 and one sentence."""
@@ -67,10 +64,7 @@ def run(program: str, command: str, arguments: Mapping[str, Any]) -> int:
         return importlib.import_module("understudy.spark").register
 
     more: dict[str, Any] = {"serve": serve, "write": write, "enter_spark": enter_spark}
-    if command in WITHOUT_SPARK:
-        enter_pipeline(program, with_spark=False)
-    else:
-        more["register"] = enter_spark()
+    enter_pipeline(program, with_spark=False)
     module = importlib.import_module(f"pipeline.commands.{command}")
     code: int = module.main({**arguments, **more})
     return code
@@ -90,7 +84,7 @@ def spark_above(made: Parser) -> None:
     """Add the option of the commands that need no Spark for small inputs."""
     made.add_argument(
         "--spark-above", metavar="MB", type=int, default=256,
-        help="start Spark if logs and journals are larger than this (default 256; 0: always)",
+        help="start Spark if the files are larger than this (default 256; 0: always)",
     )  # fmt: skip
 
 

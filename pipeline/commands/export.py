@@ -1,4 +1,4 @@
-"""`understudy export`, in a process that has Spark."""
+"""`understudy export`: in this process if the logs are small, else on Spark."""
 
 import sys
 import tempfile
@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.errors import PySparkException
-
+from pipeline.audits.engine import EngineError
+from pipeline.commands.engines import engine_errors, session_for
 from pipeline.commands.progress import Progress, refuse
-from pipeline.rendering.text import counted, last_line
-from pipeline.session import reachable, session
+from pipeline.decoding.damage import DamagedError
+from pipeline.locations import reachable
+from pipeline.rendering.text import counted
 from pipeline.transfer import catalog, export
 from pipeline.transfer.catalog import RegisterError
 from pipeline.transfer.manifest import Manifest, ManifestError, Store
@@ -60,28 +61,24 @@ def main(arguments: Mapping[str, Any]) -> int:
         schemas.check()
         check_source(arguments["source"], choice, security)
         before = export.prepare(Store(arguments["out"]), overwrite=arguments["overwrite"], append=arguments["append"])
-        progress.show("starting Spark ...")
-        spark = session(arguments["register"], arguments["master"])
-        if not is_bootstrap(arguments["source"]):
-            progress.show("copying ...")
-            manifest = copied(spark, arguments, arguments["source"], choice, schemas)
-        else:
-            with tempfile.TemporaryDirectory(prefix="understudy-export-") as folder:
-                with Cluster(arguments["source"], security=security) as cluster:
-                    progress.show("fetching ...")
-                    configs = mirror(cluster, Path(folder), choice, starts_of(before if arguments["append"] else None))
-                progress.show("copying ...")
-                manifest = copied(spark, arguments, folder, choice, schemas, configs)
+        with engine_errors():
+            if not is_bootstrap(arguments["source"]):
+                manifest = copied(arguments, arguments["source"], choice, schemas, progress)
+            else:
+                starts = starts_of(before if arguments["append"] else None)
+                with tempfile.TemporaryDirectory(prefix="understudy-export-") as folder:
+                    with Cluster(arguments["source"], security=security) as cluster:
+                        progress.show("fetching ...")
+                        configs = mirror(cluster, Path(folder), choice, starts)
+                    manifest = copied(arguments, folder, choice, schemas, progress, configs)
         store = Store(arguments["out"])
         kinds = dict.fromkeys([*arguments["register_as"], *(catalog.registered(store) if arguments["append"] else ())])
         catalog.forget(store)
         places = catalog.register(store, manifest, list(kinds))
     except (ChoiceError, SecurityError, SchemaError, RegistryError, FileNotFoundError) as error:
         refuse(PROGRAM, error)
-    except (ManifestError, RegisterError, WireError) as error:
+    except (ManifestError, RegisterError, WireError, EngineError, DamagedError) as error:
         refuse(PROGRAM, error, 1)
-    except PySparkException as error:
-        refuse(PROGRAM, last_line(error), 1)
     finally:
         progress.done()
     amounts = (
@@ -126,10 +123,12 @@ def check_source(source: str, choice: Choice, security: Security) -> None:
 
 
 def copied(
-    spark: Any, arguments: Mapping[str, Any], source: str, choice: Choice, schemas: Schemas,
+    arguments: Mapping[str, Any], source: str, choice: Choice, schemas: Schemas, progress: Progress,
     configs: Mapping[str, Any] | None = None,
 ) -> Manifest:  # fmt: skip
     """The export proper, from a directory."""
+    spark = session_for(arguments, source, progress, needs_sql=choice.needs_sql)
+    progress.show("copying ...")
     return export.export(
         spark,
         source,

@@ -1,4 +1,4 @@
-"""`understudy load`, in a process that has Spark."""
+"""`understudy load`: in this process if the export is small, else on Spark."""
 
 import sys
 import tempfile
@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.errors import PySparkException
-
+from pipeline.audits.engine import EngineError
+from pipeline.commands.engines import engine_errors, session_for
 from pipeline.commands.export import choice_of
 from pipeline.commands.progress import Progress, refuse
-from pipeline.rendering.text import counted, last_line
-from pipeline.session import reachable, session
+from pipeline.locations import reachable
+from pipeline.rendering.text import counted
 from pipeline.transfer import cluster_target, export, load, load_notes, targets
 from pipeline.transfer.manifest import ManifestError, Store
 from pipeline.transfer.security import Security, SecurityError, read_security
@@ -48,9 +48,8 @@ def main(arguments: Mapping[str, Any]) -> int:
         security = read_security(arguments["client_config"])
         if is_bootstrap(arguments["to"]):  # an address without a broker is reported before Spark starts
             Cluster(arguments["to"], security=security).close()
-        progress.show("starting Spark ...")
-        spark = session(arguments["register"], arguments["master"])
-        with tempfile.TemporaryDirectory(prefix="understudy-load-") as folder:
+        with engine_errors(), tempfile.TemporaryDirectory(prefix="understudy-load-") as folder:
+            spark = session_for(arguments, arguments["source"], progress, needs_sql=choice.needs_sql)
             if choice.changes_records:
                 progress.show("choosing records ...")
                 store, manifest = export.chosen(spark, store, manifest, choice, folder)
@@ -62,10 +61,8 @@ def main(arguments: Mapping[str, Any]) -> int:
             count = _loaded(spark, {**arguments, "records": f"{known} {choice}"}, wanted, security)
     except (ChoiceError, SecurityError, FileNotFoundError) as error:
         refuse(PROGRAM, error)
-    except (ManifestError, LoadError, WireError, DirectoryLockedError) as error:
+    except (ManifestError, LoadError, WireError, DirectoryLockedError, EngineError) as error:
         refuse(PROGRAM, error, 1)
-    except PySparkException as error:
-        refuse(PROGRAM, last_line(error), 1)
     finally:
         progress.done()
     topics = len({each.topic for each in wanted})

@@ -1,4 +1,4 @@
-"""The tasks of an export: records -> Parquet files, with Spark's rows in between or without."""
+"""The tasks of an export: records -> Parquet files."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow.parquet as pq
 
 from pipeline import sources
-from pipeline.schemas import ddl
 from pipeline.transfer import parquet
-from pipeline.transfer.manifest import ExportedFile, file_of
+from pipeline.transfer.manifest import ExportedFile, Store, file_of
+from pipeline.transfer.selection import Choice
+from pipeline.transfer.tasks import Run
 from pipeline.values.columns import NO_SCHEMAS, Schemas, with_values
-from pipeline.workers import settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,54 +25,55 @@ class Target:
     run: str = "0"
     schemas: Schemas = NO_SCHEMAS
 
-    def files(self, rows: Iterable[pa.RecordBatch], task: int) -> Iterator[pa.RecordBatch]:
-        """Write the rows of a task; its files as rows."""
+    def files(self, rows: Iterable[pa.RecordBatch], task: int) -> Iterator[str]:
+        """Write the rows of a task; its files, as JSON."""
         made = with_values(rows, self.schemas)
         return parquet.answers(parquet.write_files(made, self.out, self.columns, task, self.run))
 
 
-def written(records: DataFrame, target: Target) -> list[ExportedFile]:
-    """Write the records, each task its own files; what was written, in the order of the paths."""
-    work = partial(_write_task, target=target)
-    answers = records.mapInArrow(work, ddl(parquet.ANSWER)).toArrow().column("answer").to_pylist()
-    return sorted((file_of(json.loads(text)) for text in answers), key=lambda each: each.path)
+def copied(run: Run, options: Mapping[str, str], target: Target, choice: Choice) -> list[ExportedFile]:
+    """Write the records of logs that are wanted; what was written, in the order of the paths.
 
-
-def _write_task(batches: Iterable[pa.RecordBatch], *, target: Target) -> Iterator[pa.RecordBatch]:
-    settle()
-    context = TaskContext.get()
-    yield from target.files(batches, 0 if context is None else context.partitionId())
-
-
-def copied(
-    spark: SparkSession, options: Mapping[str, str], target: Target, renamed: Mapping[str, str]
-) -> list[ExportedFile]:
-    """Write all records as they are; what was written, in the order of the paths.
-
-    No question is asked of a record, so none becomes a row of Spark's: each task goes from bytes to Parquet by itself.
+    Nothing is asked in SQL, so no record becomes a row of Spark's: each task goes from bytes to Parquet by itself.
     """
     base = [name for name in target.columns.names if name not in target.schemas.columns.names]
-    tasks = sources.tasks("kafka_segments", options, base)
-    work = partial(_copy, tasks=tasks, target=target, renamed=dict(renamed))
-    numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
-    answers = numbers.mapInArrow(work, ddl(parquet.ANSWER)).toArrow().column("answer").to_pylist()
+    tasks = sources.tasks("kafka_segments", options, base, choice.conditions)
+    return _files(run(partial(_copy, tasks=tasks, target=target, choice=choice), len(tasks)))
+
+
+def _copy(number: int, *, tasks: Sequence[bytes], target: Target, choice: Choice) -> Iterator[str]:
+    return target.files(map(choice.rows, sources.read(tasks[number])), number)
+
+
+def selected(run: Run, store: Store, paths: Sequence[str], target: Target, choice: Choice) -> list[ExportedFile]:
+    """Write the records of an export's files that are wanted, each file as a task; what was written, as `copied`."""
+    return _files(run(partial(_select, path=store.path, names=paths, target=target, choice=choice), len(paths)))
+
+
+def _select(number: int, *, path: str, names: Sequence[str], target: Target, choice: Choice) -> Iterator[str]:
+    store = Store(path)
+    with store.files.open_input_file(store.full(names[number])) as stream:
+        rows = pq.ParquetFile(stream).iter_batches(columns=list(target.columns.names))
+        yield from target.files(map(choice.rows, rows), number)
+
+
+def _files(answers: Iterable[str]) -> list[ExportedFile]:
     return sorted((file_of(json.loads(text)) for text in answers), key=lambda each: each.path)
 
 
-def _copy(
-    batches: Iterable[pa.RecordBatch], *, tasks: Sequence[bytes], target: Target, renamed: Mapping[str, str]
-) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for number in batch.column("id").to_pylist():
-            yield from target.files(_renamed(sources.read(tasks[number]), renamed), number)
+def ends(run: Run, options: Mapping[str, str]) -> Iterator[tuple[str, int, int]]:
+    """Topic, partition and last offset of the batches in logs; a partition more than once, if it is large."""
+    tasks = sources.tasks("kafka_batches", options, ("topic", "partition", "last_offset"))
+    for text in run(partial(_ends, tasks=tasks), len(tasks)):
+        topic, partition, last = json.loads(text)
+        yield topic, partition, last
 
 
-def _renamed(found: Iterable[pa.RecordBatch], renamed: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """The rows under their topic's new name; those that come together are of one topic."""
-    for rows in found:
-        at = rows.schema.get_field_index("topic")
-        name = renamed.get(rows.column(at)[0].as_py())
-        if name is None:
-            yield rows
-        else:
-            yield rows.set_column(at, rows.schema.field(at), pa.repeat(pa.scalar(name), rows.num_rows))
+def _ends(number: int, *, tasks: Sequence[bytes]) -> Iterator[str]:
+    found: dict[tuple[str, int], int] = {}
+    for rows in sources.read(tasks[number]):
+        columns = (rows.column(name).to_pylist() for name in ("topic", "partition", "last_offset"))
+        for topic, partition, last in zip(*columns, strict=True):
+            if last is not None:
+                found[topic, partition] = max(last, found.get((topic, partition), last))
+    yield from (json.dumps([*key, last]) for key, last in found.items())

@@ -3,26 +3,28 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Final
 
 from pipeline.audits.sidecar_files import Tree
 from pipeline.metadata_log import metadata_logs, metadata_rows
 from pipeline.schemas import ddl
 from pipeline.transfer import parquet
-from pipeline.transfer.copying import Target, copied, written
+from pipeline.transfer.copying import Target, copied, ends, selected
 from pipeline.transfer.manifest import NAME, Bounds, ExportedFile, Manifest, ManifestError, Store
-from pipeline.transfer.selection import Choice
+from pipeline.transfer.runner import runner
+from pipeline.transfer.selection import Choice, ChoiceError
 from pipeline.transfer.staging import Staging, recover
 from pipeline.values.columns import Schemas
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _NAMES_SHOWN: Final = 5
 _TOPIC_RESOURCE: Final = 2
 
 
 def export(
-    spark: SparkSession,
+    spark: "SparkSession | None",
     source: str,
     out: str,
     *,
@@ -43,12 +45,13 @@ def export(
     continued: each partition from behind the last record that was copied. `warn` gets a sentence for each partition of
     which records were deleted before they could be copied.
 
-    `check_source` reports, before Spark starts, a source that has nothing to copy.
+    Without a session all of it happens in this process, with the same files; a choice that `needs_sql` takes one.
 
     Raises:
         ManifestError: `out` holds an export already, and is neither to be overwritten nor continued; or it cannot be
             continued with these arguments.
         FileNotFoundError: there is no such directory.
+        ChoiceError: there is no session for a choice that needs one.
     """
     choice, schemas = choice or Choice(), schemas or Schemas()
     store = Store(out)
@@ -82,10 +85,21 @@ def export(
     return made
 
 
-def _files(spark: SparkSession, options: Mapping[str, str], target: Target, choice: Choice) -> list[ExportedFile]:
-    if choice.changes_records:
-        return written(choice.applied(spark.read.format("kafka_segments").options(**options).load()), target)
-    return copied(spark, options, target, choice.renamed)
+def _files(
+    spark: "SparkSession | None", options: Mapping[str, str], target: Target, choice: Choice
+) -> list[ExportedFile]:
+    if not choice.needs_sql:
+        return copied(runner(spark), options, target, choice)
+    from pipeline.transfer.spark_tasks import applied, written  # noqa: PLC0415 - it brings Spark
+
+    records = _session(spark).read.format("kafka_segments").options(**options).load()
+    return written(applied(choice, records), target)
+
+
+def _session(spark: "SparkSession | None") -> "SparkSession":
+    if spark is None:
+        raise ChoiceError("--where, --mask and --sample need Spark")
+    return spark
 
 
 def _options(made: Manifest, starts: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
@@ -100,15 +114,21 @@ def _options(made: Manifest, starts: Mapping[str, Mapping[str, int]]) -> dict[st
     }
 
 
-def chosen(spark: SparkSession, store: Store, manifest: Manifest, choice: Choice, out: str) -> tuple[Store, Manifest]:
-    """An export of those records of an export that are wanted, in another folder."""
+def chosen(
+    spark: "SparkSession | None", store: Store, manifest: Manifest, choice: Choice, out: str
+) -> tuple[Store, Manifest]:
+    """An export of those records of an export that are wanted, in another folder. Without Spark, as `export`."""
     columns = parquet.schema(producers=manifest.producers)
-    files = [each for each in manifest.files if choice.wants(each.topic)]
-    if files:
-        paths = [f"{store.path}/{each.path}" for each in files]
-        records = spark.read.schema(ddl(columns)).parquet(*paths).sortWithinPartitions("topic", "partition", "offset")
-        plain_choice = replace(choice, renamed={})
-        made = written(plain_choice.applied(records.select(*columns.names)), Target(out, columns))
+    names = [each.path for each in manifest.files if choice.wants(each.topic)]
+    unnamed, target = replace(choice, renamed={}), Target(out, columns)
+    if not choice.needs_sql:
+        made = selected(runner(spark), store, names, target, unnamed)
+    elif names:
+        from pipeline.transfer.spark_tasks import applied, written  # noqa: PLC0415 - it brings Spark
+
+        read = _session(spark).read.schema(ddl(columns)).parquet(*(f"{store.path}/{name}" for name in names))
+        records = read.sortWithinPartitions("topic", "partition", "offset")
+        made = written(applied(unnamed, records.select(*columns.names)), target)
     else:
         made = []
     plain = {
@@ -158,7 +178,7 @@ def check_topics(source: str, topics: Iterable[str], choice: Choice) -> None:
 
 
 def described(
-    spark: SparkSession, source: str, choice: Choice
+    spark: "SparkSession | None", source: str, choice: Choice
 ) -> tuple[dict[str, dict[int, Bounds]], dict[str, dict[str, str]], dict[str, str]]:
     """The wanted topics with the bounds of their partitions' logs; their own settings; their ids."""
     topics: dict[str, dict[int, Bounds]] = {}
@@ -172,13 +192,11 @@ def described(
                 end = max(each.last_segment_base, each.high_watermark or 0)
                 known = topics.setdefault(each.topic, {}).get(each.partition, Bounds(start, end))
                 topics[each.topic][each.partition] = Bounds(min(known.log_start, start), max(known.log_end, end))
-    ends = spark.read.format("kafka_batches").option("topics", ",".join(topics) or "-").load(source)
-    for row in ends.groupBy("topic", "partition").agg({"last_offset": "max"}).toArrow().to_pylist():
-        last = row["max(last_offset)"]
-        partitions = topics.get(row["topic"], {})
-        if last is not None and row["partition"] in partitions:
-            known = partitions[row["partition"]]
-            partitions[row["partition"]] = replace(known, log_end=max(known.log_end, last + 1))
+    for topic, number, last in ends(runner(spark), {"topics": ",".join(topics) or "-", "path": source}):
+        partitions = topics.get(topic, {})
+        if number in partitions:
+            known = partitions[number]
+            partitions[number] = replace(known, log_end=max(known.log_end, last + 1))
     return topics, topic_settings(source, topics), ids
 
 

@@ -1,29 +1,26 @@
 """Parquet and its manifest -> a data directory that a broker serves, or a running cluster.
 
 Into a directory, one task per partition, everything is kept: offsets, times, and the producers' side where the export
-has it. A running cluster gives offsets of its own.
+has it. A running cluster gives offsets of its own. Without a session the tasks run one after another in this process.
 """
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from typing import Any
-
-import pyarrow as pa
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from pipeline.encoding import Batching, encode
-from pipeline.schemas import ddl
-from pipeline.transfer import load_notes, parquet
+from pipeline.transfer import load_notes
 from pipeline.transfer.producer import Producer
 from pipeline.transfer.replay import begun, replay, shared_out
+from pipeline.transfer.runner import runner
 from pipeline.transfer.security import Security
 from pipeline.transfer.targets import LoadError, Target, tables
+from pipeline.transfer.tasks import Run
 from pipeline.transfer.wire import LATEST, Cluster
-from pipeline.workers import settle
 from protocol.records.records import frame_batch
 from storage.checkpoints import (
     HIGH_WATERMARK,
@@ -41,6 +38,9 @@ from storage.log.partition_log import PartitionLog
 from storage.log.recovery import Checkpointed
 from storage.log.recovery import load as open_log
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 _FAR_MS = 2**62
 
 Load = Callable[[list[Target]], list[dict[str, Any]]]
@@ -48,7 +48,7 @@ Load = Callable[[list[Target]], list[dict[str, Any]]]
 
 
 def into_directory(
-    spark: SparkSession, directory: str, wanted: Sequence[Target], now_ms: int, *, overwrite: bool = False,
+    spark: "SparkSession | None", directory: str, wanted: Sequence[Target], now_ms: int, *, overwrite: bool = False,
     records: str = "",
 ) -> int:  # fmt: skip
     """Write the logs of topics that a broker has created in its data directory, while no broker has it open.
@@ -66,7 +66,7 @@ def into_directory(
         for each in wanted:
             _check(files, each, may_hold_records=overwrite or load_notes.is_unfinished(directory))
         load_notes.begin(files, wanted, records)
-        done = _each(spark, [[each] for each in wanted], partial(_write, directory=directory, now_ms=now_ms))
+        done = _each(runner(spark), [[each] for each in wanted], partial(_write, directory=directory, now_ms=now_ms))
         own = {(row["topic"], row["partition"]): row for row in done}
         for name, field in ((HIGH_WATERMARK, "log_end"), (RECOVERY_POINT, "log_end"), (LOG_START, "log_start")):
             known = {}
@@ -81,32 +81,26 @@ def into_directory(
 
 
 def into_cluster(
-    spark: SparkSession, bootstrap: str, wanted: Sequence[Target], security: Security | None = None
+    spark: "SparkSession | None", bootstrap: str, wanted: Sequence[Target], security: Security | None = None
 ) -> int:
     """Produce to the topics of a running cluster; how many records. Raises WireError."""
     wanted = begun(wanted, time.time())  # noqa: TID251 - what a speed counts from
-    shares = shared_out(wanted, spark.sparkContext.defaultParallelism)
+    shares = shared_out(wanted, 1 if spark is None else spark.sparkContext.defaultParallelism)
     return sum(
-        row["records"] for row in _each(spark, shares, partial(_produce, bootstrap=bootstrap, security=security))
+        row["records"]
+        for row in _each(runner(spark), shares, partial(_produce, bootstrap=bootstrap, security=security))
     )
 
 
-def _each(spark: SparkSession, shares: Sequence[Sequence[Target]], load: Load) -> list[dict[str, Any]]:
-    """Run `load` for every share of the targets, each in a task of its own, on the workers; its answers."""
+def _each(run: Run, shares: Sequence[Sequence[Target]], load: Load) -> list[dict[str, Any]]:
+    """Run `load` for every share of the targets, each in a task of its own; its answers."""
     texts = [json.dumps([asdict(each) for each in share]) for share in shares]
-    # One number a partition of the range: no shuffle puts two shares into one task.
-    frame = spark.range(0, len(texts), 1, max(1, len(texts)))
-    answers = frame.mapInArrow(partial(_run, load=load, texts=texts), ddl(parquet.ANSWER)).toArrow()
-    return [json.loads(text) for text in answers.column("answer").to_pylist()]
+    return [json.loads(text) for text in run(partial(_load_share, load=load, texts=texts), len(texts))]
 
 
-def _run(batches: Iterable[pa.RecordBatch], *, load: Load, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    settle()
-    for batch in batches:
-        for number in batch.column("id").to_pylist():
-            share = [Target(**{**fields, "files": tuple(fields["files"])}) for fields in json.loads(texts[number])]
-            for answer in load(share):
-                yield pa.RecordBatch.from_pydict({"answer": [json.dumps(answer)]}, schema=parquet.ANSWER)
+def _load_share(number: int, *, load: Load, texts: Sequence[str]) -> Iterator[str]:
+    share = [Target(**{**fields, "files": tuple(fields["files"])}) for fields in json.loads(texts[number])]
+    return map(json.dumps, load(share))
 
 
 # --- what a task does ------------------------------------------------------------------------------------------------

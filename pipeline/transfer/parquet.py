@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -22,8 +23,6 @@ FILE_BYTES: Final = 256 << 20
 ROW_GROUP_ROWS: Final = 128 * 1024
 ROW_GROUP_BYTES: Final = 64 << 20
 """Of Arrow data in one row group: writers and readers hold this much in memory."""
-ANSWER: Final = pa.schema([pa.field("answer", pa.string())])
-"""Answer of `write_files`: one JSON text for each file."""
 
 
 def schema(*, producers: bool, values: Sequence[str] = ()) -> pa.Schema:
@@ -122,12 +121,9 @@ def _name(topic: str, run: str, task: int, number: int) -> str:
     return f"part-{quote(topic, safe='')}-{run}-{task:05d}-{number:04d}.parquet"
 
 
-def answers(files: Iterable[ExportedFile]) -> Iterator[pa.RecordBatch]:
-    """Files as rows of `ANSWER`."""
-    from dataclasses import asdict  # noqa: PLC0415 - workers import as little as they can
-
-    for each in files:
-        yield pa.RecordBatch.from_pydict({"answer": [json.dumps(asdict(each))]}, schema=ANSWER)
+def answers(files: Iterable[ExportedFile]) -> Iterator[str]:
+    """Files as JSON, one text for each."""
+    return (json.dumps(asdict(each)) for each in files)
 
 
 def first_time_ms(store: Store, paths: Iterable[str]) -> int:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from typing import Final
+from functools import reduce
+from typing import Any, Final
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+import pyarrow as pa
+import pyarrow.compute as pc
 
-_HASHED: Final = 1_000_000
 MASKABLE: Final = ("key", "value", "headers", "timestamp_ms")
 
 
@@ -65,44 +65,48 @@ class Choice:
         """A topic's new name."""
         return self.renamed.get(topic, topic)
 
-    def applied(self, records: DataFrame) -> DataFrame:
-        """The records that are wanted, as they are wanted.
+    @property
+    def needs_sql(self) -> bool:
+        """Whether only Spark can select or change the records: it knows the functions of SQL, and samples keys."""
+        return self.sample < 1 or bool(self.masks) or self.where is not None
 
-        Control records are kept regardless of time, key and value: without its marker a transaction would never end.
+    @property
+    def conditions(self) -> list[tuple[str, str, int]]:
+        """The offsets that are wanted, as `sources.tasks` spares reading others."""
+        pairs = zip((">=", "<"), self.offsets, strict=True)
+        return [("offset", operator, bound) for operator, bound in pairs if bound is not None]
+
+    def rows(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The records that are wanted, under the new name of their topic, of which all rows are. Without SQL.
+
+        Control records are kept regardless of time: without its marker a transaction would never end.
         """
-        frame = _within(records, "offset", self.offsets)
-        marker = F.col("is_control") if "is_control" in records.columns else F.lit(False)
-        kept = F.lit(True)
-        low, high = self.times
-        if low is not None:
-            kept = kept & (F.col("timestamp_ms") >= low)
-        if high is not None:
-            kept = kept & (F.col("timestamp_ms") < high)
-        if self.sample < 1:
-            share = F.pmod(F.xxhash64(F.coalesce(F.col("key"), F.lit(b""))), F.lit(_HASHED))
-            kept = kept & (share < int(self.sample * _HASHED))
-        if self.where is not None:
-            kept = kept & F.coalesce(F.expr(self.where), F.lit(False))
-        if self.changes_records:
-            frame = frame.where(marker | kept)
-        types = dict(records.dtypes)
-        for column, expression in self.masks.items():
-            masked = F.expr(expression).cast(types[column])
-            frame = frame.withColumn(column, F.when(marker, F.col(column)).otherwise(masked))
-        for old, new in self.renamed.items():
-            frame = frame.withColumn("topic", F.when(F.col("topic") == old, F.lit(new)).otherwise(F.col("topic")))
-        return frame
+        if not rows.num_rows:
+            return rows
+        name = self.renamed.get(rows.column("topic")[0].as_py())
+        if name is not None:
+            at = rows.schema.get_field_index("topic")
+            rows = rows.set_column(at, rows.schema.field(at), pa.repeat(pa.scalar(name), rows.num_rows))
+        rows = _within(rows, "offset", self.offsets)
+        marker = rows.column("is_control") if "is_control" in rows.schema.names else None
+        return _within(rows, "timestamp_ms", self.times, marker)
 
 
 def _as_json(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _within(frame: DataFrame, column: str, bounds: tuple[int | None, int | None]) -> DataFrame:
+def _within(rows: pa.RecordBatch, column: str, bounds: tuple[int | None, int | None], or_where: Any = None) -> Any:
     low, high = bounds
+    kept = []
     if low is not None:
-        frame = frame.where(F.col(column) >= low)
-    return frame if high is None else frame.where(F.col(column) < high)
+        kept.append(pc.greater_equal(rows.column(column), low))
+    if high is not None:
+        kept.append(pc.less(rows.column(column), high))
+    if not kept:
+        return rows
+    wanted = reduce(pc.and_, kept)
+    return rows.filter(wanted if or_where is None else pc.or_(wanted, or_where))
 
 
 def parse_offsets(text: str | None) -> tuple[int | None, int | None]:

@@ -215,11 +215,11 @@ def test_a_killed_load_is_not_served_and_goes_on(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(loading, "_each", here)
     with pytest.raises(Killed):
-        loading.into_directory(None, str(directory), wanted, NOW_MS)  # type: ignore[arg-type]
+        loading.into_directory(None, str(directory), wanted, NOW_MS)
     with pytest.raises(StartError, match="understudy load"):
         ServerProcess(command_line(data_dir=directory, port=0, control_port="off"))
     with pytest.raises(LoadError, match="another load"):
-        loading.into_directory(None, str(directory), wanted[:1], NOW_MS)  # type: ignore[arg-type]
+        loading.into_directory(None, str(directory), wanted[:1], NOW_MS)
     done.clear()
     done.append("a run that is not killed")
     written_again: list[str] = []
@@ -227,12 +227,12 @@ def test_a_killed_load_is_not_served_and_goes_on(tmp_path: Path, monkeypatch: py
         loading, "_each", lambda _spark, shares, load: [answer for share in shares for answer in load(share)]
     )
     monkeypatch.setattr(loading, "_end_at", lambda _log, target, _now_ms: written_again.append(target.topic))
-    assert loading.into_directory(None, str(directory), wanted, NOW_MS) == 6  # type: ignore[arg-type]
+    assert loading.into_directory(None, str(directory), wanted, NOW_MS) == 6
     assert written_again == ["b"]
     assert not (directory / LOADING).exists()
     with pytest.raises(LoadError, match="--overwrite"):
-        loading.into_directory(None, str(directory), wanted, NOW_MS)  # type: ignore[arg-type]
-    assert loading.into_directory(None, str(directory), wanted, NOW_MS, overwrite=True) == 6  # type: ignore[arg-type]
+        loading.into_directory(None, str(directory), wanted, NOW_MS)
+    assert loading.into_directory(None, str(directory), wanted, NOW_MS, overwrite=True) == 6
     server = ServerProcess(command_line(data_dir=directory, port=0, control_port="off"))
     try:
         with Cluster(server.ready.bootstrap_servers[0]) as cluster:

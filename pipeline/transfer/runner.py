@@ -1,0 +1,17 @@
+"""Where the tasks of an export or a load run: in this process, or on Spark, which is imported for that alone."""
+
+from typing import TYPE_CHECKING
+
+from pipeline.transfer.tasks import Run, in_process
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def runner(spark: "SparkSession | None") -> Run:
+    """What runs tasks: Spark, or this process without a session."""
+    if spark is None:
+        return in_process
+    from pipeline.transfer.spark_tasks import on_spark  # noqa: PLC0415 - it brings Spark
+
+    return on_spark(spark)

@@ -1,0 +1,94 @@
+"""Exports and loads on Spark: tasks on its workers, and the selections that take its SQL."""
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from pipeline.schemas import ddl
+from pipeline.transfer.copying import Target
+from pipeline.transfer.manifest import ExportedFile, file_of
+from pipeline.transfer.selection import Choice
+from pipeline.transfer.tasks import Run, Task
+from pipeline.workers import settle
+
+ANSWER: Final = pa.schema([pa.field("answer", pa.string())])
+_HASHED: Final = 1_000_000
+
+
+def on_spark(spark: SparkSession) -> Run:
+    """Runs each task as one of Spark's."""
+
+    def run(task: Task, count: int) -> list[str]:
+        # One number a partition of the range: no shuffle puts two of them into one task.
+        numbers = spark.range(0, count, 1, max(1, count))
+        answers = numbers.mapInArrow(partial(_run, task=task), ddl(ANSWER)).toArrow()
+        return list(answers.column("answer").to_pylist())
+
+    return run
+
+
+def _run(batches: Iterable[pa.RecordBatch], *, task: Task) -> Iterator[pa.RecordBatch]:
+    settle()
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            yield from _answers(task(number))
+
+
+def _answers(texts: Iterable[str]) -> Iterator[pa.RecordBatch]:
+    for text in texts:
+        yield pa.RecordBatch.from_pydict({"answer": [text]}, schema=ANSWER)
+
+
+def applied(choice: Choice, records: DataFrame) -> DataFrame:
+    """The records that are wanted, as they are wanted.
+
+    Control records are kept regardless of time, key and value: without its marker a transaction would never end.
+    """
+    frame = _within(records, "offset", choice.offsets)
+    marker = F.col("is_control") if "is_control" in records.columns else F.lit(False)
+    kept = F.lit(True)
+    low, high = choice.times
+    if low is not None:
+        kept = kept & (F.col("timestamp_ms") >= low)
+    if high is not None:
+        kept = kept & (F.col("timestamp_ms") < high)
+    if choice.sample < 1:
+        share = F.pmod(F.xxhash64(F.coalesce(F.col("key"), F.lit(b""))), F.lit(_HASHED))
+        kept = kept & (share < int(choice.sample * _HASHED))
+    if choice.where is not None:
+        kept = kept & F.coalesce(F.expr(choice.where), F.lit(False))
+    if choice.changes_records:
+        frame = frame.where(marker | kept)
+    types = dict(records.dtypes)
+    for column, expression in choice.masks.items():
+        masked = F.expr(expression).cast(types[column])
+        frame = frame.withColumn(column, F.when(marker, F.col(column)).otherwise(masked))
+    for old, new in choice.renamed.items():
+        frame = frame.withColumn("topic", F.when(F.col("topic") == old, F.lit(new)).otherwise(F.col("topic")))
+    return frame
+
+
+def _within(frame: DataFrame, column: str, bounds: tuple[int | None, int | None]) -> DataFrame:
+    low, high = bounds
+    if low is not None:
+        frame = frame.where(F.col(column) >= low)
+    return frame if high is None else frame.where(F.col(column) < high)
+
+
+def written(records: DataFrame, target: Target) -> list[ExportedFile]:
+    """Write the records, each task its own files; what was written, in the order of the paths."""
+    work = partial(_write_task, target=target)
+    answers = records.mapInArrow(work, ddl(ANSWER)).toArrow().column("answer").to_pylist()
+    return sorted((file_of(json.loads(text)) for text in answers), key=lambda each: each.path)
+
+
+def _write_task(batches: Iterable[pa.RecordBatch], *, target: Target) -> Iterator[pa.RecordBatch]:
+    settle()
+    context = TaskContext.get()
+    yield from _answers(target.files(batches, 0 if context is None else context.partitionId()))
