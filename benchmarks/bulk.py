@@ -105,11 +105,11 @@ def _consuming(title: str, goal: float, *, name: str, size: int, count: int) -> 
 
 ROWS = (
     _producing("produce 100 B", 1.1, name="produce_100", size=100, count=1_500_000),
-    _producing("produce 1 kB", 1.2, name="produce_1k", size=1000, count=500_000),
+    _producing("produce 1 kB", 1.0, name="produce_1k", size=1000, count=500_000),
     _producing("produce 1 kB lz4", 1.0, name="produce_1k_lz4", size=1000, count=500_000, compression_type="lz4"),
     _producing(
         "produce 100 B idempotent",
-        1.2,
+        1.1,
         name="produce_100_idempotent",
         size=100,
         count=1_000_000,

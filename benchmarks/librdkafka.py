@@ -135,7 +135,9 @@ def _p(address: Any) -> ctypes.c_void_p:
 
 
 class Producer(_Handle):
-    """Sends records to partition 0 of one topic and counts acknowledgements."""
+    """Sends records to one topic and counts acknowledgements."""
+
+    partition = 0
 
     def __init__(self, bootstrap: str, topic: str, payloads: Sequence[bytes], **settings: object) -> None:
         own = {
@@ -196,7 +198,7 @@ class Producer(_Handle):
 
     def hand_over(self, count: int) -> int:
         """Pass `count` records (at most ten thousand) to librdkafka; return how many it accepted."""
-        return int(_LIB.rd_kafka_produce_batch(self._topic, 0, 0, self._messages, count))
+        return int(_LIB.rd_kafka_produce_batch(self._topic, self.partition, 0, self._messages, count))
 
     def _acknowledged(self, timeout_ms: int) -> int:
         event = _p(_LIB.rd_kafka_queue_poll(self._queue, timeout_ms))

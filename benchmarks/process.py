@@ -4,7 +4,7 @@ import time
 
 from benchmarks import payloads
 from benchmarks.librdkafka import Producer
-from benchmarks.row import WITHOUT_MOCK, Figure, FreshRow, Goal, Scale, Values
+from benchmarks.row import STORING, WITHOUT_MOCK, Figure, FreshRow, Goal, Scale, Values
 from benchmarks.targets import Kind, running
 
 _MB = 1_000_000
@@ -51,7 +51,7 @@ ROWS = (
             ),
         ),
         _stored,
-        targets=("understudy", "understudy-disk", "kafka", "kfake"),
+        targets=STORING,
         rounds=1,
     ),
 )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from benchmarks.row import PEERS, SLOPE, Figure, Goal, Row, ScaleRow, StorageRow
+from benchmarks.row import BUILDS, PEERS, SLOPE, Figure, Goal, Row, ScaleRow, StorageRow
 from benchmarks.runner import Results
 from benchmarks.targets import KINDS
 
@@ -41,29 +41,30 @@ def better_peer(results: Results, figure: Figure) -> float | None:
     return max(values) if figure.better == "higher" else min(values)
 
 
-def verdict(results: Results, figure: Figure) -> bool | None:
-    """Return whether the goal is met; None without a goal or without the figures to compare with."""
+def verdict(results: Results, figure: Figure, build: str = "understudy") -> bool | None:
+    """Return whether a build meets the goal; None without a goal or without the figures to compare with."""
     goal = figure.goal
-    mine = results.median(figure.name, "understudy")
+    mine = results.median(figure.name, build)
     if goal is None or mine is None:
         return None
     checks = [_holds(figure, mine, bound) for bound in _bounds(results, figure, goal)]
-    for target, most in goal.most.items():
+    for of, most in goal.most.items():
+        target = build if of == "understudy" else of
         value = results.median(figure.name, target)
         checks.append(None if value is None else value <= most)
     return None if None in checks else all(checks)
 
 
 def _bounds(results: Results, figure: Figure, goal: Goal) -> Iterable[float | None]:
-    if goal.of_better is not None:
-        peer = better_peer(results, figure)
-        yield None if peer is None else peer * goal.of_better
-    if goal.of_kafka is not None:
-        kafka = results.median(figure.name, "kafka")
-        yield None if kafka is None else kafka * goal.of_kafka
-    if goal.of_own is not None:
-        own = results.median(goal.of_own[0], "understudy")
-        yield None if own is None else own * goal.of_own[1]
+    factors = (
+        (goal.of_better, better_peer(results, figure)),
+        (goal.of_kafka, results.median(figure.name, "kafka")),
+        (goal.of_kfake, results.median(figure.name, "kfake")),
+        (goal.of_limit, results.median(figure.name, "limit")),
+    )
+    for factor, theirs in factors:
+        if factor is not None:
+            yield None if theirs is None else theirs * factor
 
 
 def _holds(figure: Figure, mine: float, bound: float | None) -> bool | None:
@@ -72,8 +73,19 @@ def _holds(figure: Figure, mine: float, bound: float | None) -> bool | None:
     return mine >= bound if figure.better == "higher" else mine <= bound
 
 
-def _ratio(mine: float | None, other: float | None) -> str:
-    return f"{mine / other:.2f}" if mine is not None and other else "-"
+def _ratios(results: Results, figure: Figure, other: float | None) -> str:
+    """Format the ratios of the builds that were measured to another figure."""
+    mine = [results.median(figure.name, build) for build in BUILDS]
+    return ", ".join(f"{each / other:.2f}" for each in mine if each is not None and other) or "-"
+
+
+def _met(results: Results, figure: Figure) -> str:
+    """Say which builds meet the goal."""
+    verdicts = [verdict(results, figure, build) for build in BUILDS]
+    words = {(True, False): "met, not compiled", (False, True): "met when compiled"}
+    met, met_compiled = verdicts
+    known = met if met is not None else met_compiled
+    return words.get((met, met_compiled), {True: "met", False: "missed", None: ""}[known])  # type: ignore[arg-type]  # None is no key
 
 
 def _table(results: Results, figures: Iterable[Figure], targets: Iterable[str]) -> list[str]:
@@ -86,16 +98,14 @@ def _table(results: Results, figures: Iterable[Figure], targets: Iterable[str]) 
     for figure in figures:
         if figure.name not in results.rounds:
             continue
-        mine = results.median(figure.name, "understudy")
         sign = ">= " if figure.better == "higher" else "<= "
-        met = {True: "met", False: "**missed**", None: ""}[verdict(results, figure)]
         cells = [
             f"{figure.title}, {figure.unit}",
             *(_cell(results, figure.name, name) for name in targets),
-            _ratio(mine, better_peer(results, figure)),
-            _ratio(mine, results.median(figure.name, "limit")),
+            _ratios(results, figure, better_peer(results, figure)),
+            _ratios(results, figure, results.median(figure.name, "limit")),
             sign + str(figure.goal) if figure.goal else "",
-            met,
+            _met(results, figure),
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
@@ -139,7 +149,7 @@ def _scale_table(results: Results, row: ScaleRow) -> list[str]:
         cells = [_number(measured[size][figure.name]) for size in sizes]
         ratio = slope(results, row, figure.name)
         judged = figure.unit == "us" and ratio is not None
-        met = "" if not judged or ratio is None else "met" if ratio <= SLOPE else "**missed**"
+        met = "" if not judged or ratio is None else "met" if ratio <= SLOPE else "missed"
         ratio_text = "-" if ratio is None or not judged else f"{ratio:.2f}"
         lines.append(f"| {figure.title}, {figure.unit} | " + " | ".join(cells) + f" | {ratio_text} | {met} |")
     one = bytes_of_one(results, row)
@@ -212,7 +222,7 @@ def as_json(results: Results, rows: Iterable[Row], machine: Mapping[str, str]) -
                 "unit": figures[name].unit,
                 "better": figures[name].better,
                 "goal": str(figures[name].goal) if figures[name].goal else None,
-                "met": verdict(results, figures[name]),
+                "met": {build: verdict(results, figures[name], build) for build in BUILDS},
                 "medians": {target: results.median(name, target) for target in targets},
                 "rounds": {target: list(values) for target, values in targets.items()},
             }

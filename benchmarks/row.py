@@ -7,17 +7,21 @@ from typing import Literal
 from benchmarks.targets import Kind, Server
 
 PEERS = ("kafka", "kfake")
-ALL = ("understudy", "understudy-disk", "kafka", "kfake", "mock", "limit")
+BUILDS = ("understudy", "understudy-compiled")
+"""The same sources, interpreted and compiled: goals are those of both."""
+STORING = (*BUILDS, "understudy-disk", "kafka", "kfake")
+ALL = (*STORING, "mock", "limit")
 WITHOUT_MOCK = tuple(name for name in ALL if name != "mock")
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Goal of Understudy: factors of other figures, or numbers."""
+    """Goal of Understudy: factors of other figures, or numbers; all of them have to be met."""
 
     of_better: float | None = None
     of_kafka: float | None = None
-    of_own: tuple[str, float] | None = None  # another figure of Understudy's and a factor
+    of_kfake: float | None = None
+    of_limit: float | None = None
     most: Mapping[str, float] = field(default_factory=dict)  # target -> value
 
     def __str__(self) -> str:
@@ -27,8 +31,10 @@ class Goal:
             parts.append(f"{self.of_better:g} x the better peer")
         if self.of_kafka is not None:
             parts.append(f"{self.of_kafka:g} x Kafka")
-        if self.of_own is not None:
-            parts.append(f"{self.of_own[1]:g} x its {self.of_own[0].rpartition('_')[2]}")
+        if self.of_kfake is not None:
+            parts.append(f"{self.of_kfake:g} x kfake")
+        if self.of_limit is not None:
+            parts.append(f"{self.of_limit:g} x the limit")
         parts += [f"{value:g}" + ("" if name == "understudy" else " (disk)") for name, value in self.most.items()]
         return ", ".join(parts)
 

@@ -19,7 +19,7 @@ from confluent_kafka.admin._resource import ResourceType
 from benchmarks import payloads
 from benchmarks.latency import percentile
 from benchmarks.librdkafka import QUIET, ClientError, Producer
-from benchmarks.row import Figure, Goal, Scale, ServerRow, Values
+from benchmarks.row import STORING, Figure, Goal, Scale, ServerRow, Values
 from benchmarks.targets import Server
 
 _LINES = payloads.lines(100)
@@ -27,7 +27,7 @@ _MEMBERS = 8
 _TIMEOUT_S = 60.0
 _POLL_S = 0.5
 _BATCH = 500
-_TARGETS = ("understudy", "understudy-disk", "kafka", "kfake")
+_TARGETS = STORING
 _groups = numbers()
 
 

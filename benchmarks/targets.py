@@ -14,18 +14,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # not in its __all__
 from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.librdkafka import QUIET
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache" / "bench"
+_COMPILED = ROOT / "build" / "compiled" / "environment" / "bin" / "understudy"
 KAFKA_VERSION = "4.3.1"
 START_TIMEOUT_S = 90.0
 # Kafka's own names, also for Understudy. Without a rebalance delay, groups do not wait for more members.
@@ -61,6 +62,7 @@ class Kind:
     command: Callable[[int, Path], list[str]]
     prepare: Callable[[], None] = lambda: None
     finds_port: bool = False  # it chooses its port, and writes it to the folder's file "port"
+    client: Mapping[str, str] = field(default_factory=dict)  # librdkafka's settings to connect to it, if it is secured
 
 
 def kafka_libs() -> Path:
@@ -79,10 +81,27 @@ def _build_kfake() -> None:
     subprocess.run(["go", "build", "-o", str(CACHE / "kfake"), "."], check=True, cwd=ROOT / "benchmarks" / "kfake")
 
 
-def _understudy(port: int, _folder: Path) -> list[str]:
-    own = shlex.split(os.environ.get("UNDERSTUDY_CMD", f"{shlex.quote(sys.executable)} -m understudy"))
+def _build_compiled() -> None:
+    """Build the wheel with the compiler, unless COMPILED_CMD names a command of such a build."""
+    if "COMPILED_CMD" not in os.environ:
+        subprocess.run([sys.executable, "-m", "tools.compiled", "--no-tests"], check=True, cwd=ROOT)
+
+
+def own_command(compiled: bool = False) -> list[str]:
+    """Return the command `understudy` of this checkout, UNDERSTUDY_CMD or, compiled, COMPILED_CMD."""
+    if compiled:
+        return shlex.split(os.environ.get("COMPILED_CMD", shlex.quote(str(_COMPILED))))
+    return shlex.split(os.environ.get("UNDERSTUDY_CMD", f"{shlex.quote(sys.executable)} -m understudy"))
+
+
+def _understudy(port: int, _folder: Path, *, compiled: bool = False) -> list[str]:
+    own = own_command(compiled)
     settings = [argument for name, value in SETTINGS.items() for argument in ("--set", f"{name}={value}")]
     return [*own, "serve", "--port", str(port), "--control-port", "off", "--log-level", "warning", *settings]
+
+
+def _understudy_compiled(port: int, folder: Path) -> list[str]:
+    return _understudy(port, folder, compiled=True)
 
 
 def _understudy_disk(port: int, folder: Path) -> list[str]:
@@ -93,17 +112,23 @@ def _mock(_port: int, folder: Path) -> list[str]:
     return [sys.executable, "-m", "benchmarks.mock", "--port-file", str(folder / "port")]
 
 
-def kafka(port: int, folder: Path, *, create_topics: bool = False) -> list[str]:
-    """Format a folder, and return the command of a broker; `create_topics`: those that clients ask for."""
+def kafka(
+    port: int, folder: Path, *, create_topics: bool = False, protocol: str = "PLAINTEXT", more: Mapping[str, str] = {}
+) -> list[str]:
+    """Format a folder, and return the command of a broker; `create_topics`: those that clients ask for.
+
+    `protocol` is that of its listener, `more` what it needs in addition.
+    """
     controller = free_port()
     properties = {
         "process.roles": "broker,controller",
         "node.id": "1",
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
         "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "listeners": f"{protocol}://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"{protocol}://127.0.0.1:{port}",
+        "listener.security.protocol.map": f"CONTROLLER:PLAINTEXT,{protocol}:{protocol}",
+        "inter.broker.listener.name": protocol,
         "log.dirs": str(folder / "data"),
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
@@ -112,6 +137,7 @@ def kafka(port: int, folder: Path, *, create_topics: bool = False) -> list[str]:
         "share.coordinator.state.topic.min.isr": "1",
         **SETTINGS,
         "auto.create.topics.enable": str(create_topics).lower(),
+        **more,
     }
     file = folder / "server.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
@@ -125,6 +151,7 @@ KINDS = {
     kind.name: kind
     for kind in (
         Kind("understudy", "Understudy", _understudy),
+        Kind("understudy-compiled", "Understudy, compiled", _understudy_compiled, _build_compiled),
         Kind("understudy-disk", "Understudy, `--data-dir`", _understudy_disk),
         Kind("kafka", f"Kafka {KAFKA_VERSION}", kafka, _fetch_kafka),
         Kind("kfake", "kfake", lambda port, _: [str(CACHE / "kfake"), "-port", str(port)], _build_kfake),
@@ -146,6 +173,13 @@ def answers(port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as asking:
         asking.sendall(_ASK_VERSIONS)
         return len(asking.recv(8)) == 8
+    return False
+
+
+def accepts(port: int) -> bool:
+    """Whether a server listens on that port."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
+        return True
     return False
 
 
@@ -194,18 +228,27 @@ class Server:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def create_topic(self, name: str) -> None:
-        """Create a topic with one partition; returns when it can be written to. In the limit every topic exists."""
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        """Create a topic; returns when it can be written to. In the limit every topic exists."""
         if not self.stores:
             return
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
-        admin.create_topics([NewTopic(name, 1, 1)], operation_timeout=10)[name].result(20)
+        admin = self._admin()
+        admin.create_topics([NewTopic(name, partitions, 1)], operation_timeout=10)[name].result(20)
+
+    def records(self, topic: str, partitions: int = 1) -> int:
+        """Return how many records a topic has, by the ends of its partitions."""
+        asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}  # type: ignore[no-untyped-call]
+        admin = self._admin()  # its requests end with it
+        return sum(each.result(20).offset for each in admin.list_offsets(asked).values())
+
+    def _admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.bootstrap, **QUIET, **self.kind.client})
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic, so that its records do not affect later rows."""
         if not self.stores:
             return
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
+        admin = self._admin()
         with contextlib.suppress(KafkaException):
             admin.delete_topics([name], operation_timeout=10)[name].result(20)
 
@@ -229,7 +272,7 @@ class Server:
                 return False
             self.port = int(file.read_text())
             self.bootstrap = f"127.0.0.1:{self.port}"
-        return answers(self.port)
+        return accepts(self.port) if self.kind.client else answers(self.port)
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S

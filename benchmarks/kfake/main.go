@@ -2,6 +2,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ func main() {
 	port := flag.Int("port", 0, "port to listen on; 0: a free one")
 	data := flag.String("data-dir", "", "keep everything there; without it: memory only")
 	create := flag.Bool("create-topics", false, "create the topics that clients ask for")
+	certificate := flag.String("tls", "", "certificate and key, PEM: serve TLS, with SASL/PLAIN for bench, password bench")
 	flag.Parse()
 
 	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(*port)}
@@ -23,6 +25,15 @@ func main() {
 	}
 	if *create {
 		options = append(options, kfake.AllowAutoTopicCreation())
+	}
+	if *certificate != "" {
+		pair, err := tls.LoadX509KeyPair(*certificate, *certificate)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		options = append(options, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}),
+			kfake.EnableSASL(), kfake.Superuser("PLAIN", "bench", "bench"))
 	}
 	cluster, err := kfake.NewCluster(options...)
 	if err != nil {

@@ -1,0 +1,142 @@
+"""Rows of a secured listener: TLS with SASL/PLAIN, as clusters in companies have it."""
+
+import dataclasses
+import functools
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import trustme
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from cryptography.hazmat.primitives import serialization
+
+from benchmarks import payloads
+from benchmarks.latency import percentile
+from benchmarks.librdkafka import QUIET, Consumer, Producer
+from benchmarks.row import STORING, Figure, FreshRow, Goal, Scale, Values
+from benchmarks.targets import CACHE, Kind, kafka, running
+
+_NAME = "bench"
+_TIMEOUT_S = 60.0
+
+
+@functools.cache
+def _certificates() -> tuple[Path, Path]:
+    """Return the authority's certificate, and the server's with its key; they last as long as this process."""
+    folder = Path(tempfile.mkdtemp(prefix="bench-tls-"))
+    authority, own = folder / "authority.pem", folder / "own.pem"
+    ca = trustme.CA()
+    ca.cert_pem.write_to_path(str(authority))
+    issued = ca.issue_cert("127.0.0.1")
+    key = serialization.load_pem_private_key(issued.private_key_pem.bytes(), None)
+    readable_by_java = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    own.write_bytes(readable_by_java + b"".join(each.bytes() for each in issued.cert_chain_pems))
+    return authority, own
+
+
+def _settings() -> dict[str, str]:
+    """Return what a broker needs, by Kafka's names."""
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    users = f'username="{_NAME}" password="{_NAME}" user_{_NAME}="{_NAME}"'
+    return {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(_certificates()[1]),
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "ssl.endpoint.identification.algorithm": "",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(_certificates()[0]),
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": f"{login} {users};",
+    }
+
+
+def _understudy(plain: Kind, port: int, folder: Path) -> list[str]:
+    """Its own command, with one more listener at the port."""
+    file = folder / "server.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in _settings().items()))
+    command = plain.command(0, folder)
+    return [*command, "--config", str(file), "--listener", f"SASL_SSL://127.0.0.1:{port}"]
+
+
+def _kafka(port: int, folder: Path) -> list[str]:
+    return kafka(port, folder, protocol="SASL_SSL", more=_settings())
+
+
+def _kfake(port: int, _folder: Path) -> list[str]:
+    return [str(CACHE / "kfake"), "-port", str(port), "-tls", str(_certificates()[1])]
+
+
+def secured(plain: Kind) -> Kind:
+    """Return the kind with a secured listener only, and what clients need."""
+    commands = {"kafka": _kafka, "kfake": _kfake}
+    command = commands.get(plain.name, functools.partial(_understudy, plain))
+    client = {
+        "security.protocol": "sasl_ssl",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": _NAME,
+        "sasl.password": _NAME,
+        "ssl.ca.location": str(_certificates()[0]),
+    }
+    return dataclasses.replace(plain, command=command, client=client)
+
+
+def _until_served(bootstrap: str, client: dict[str, str]) -> float:
+    """Return the milliseconds that a new client takes until it has the metadata: connection, handshake, login."""
+    deadline = time.perf_counter() + _TIMEOUT_S
+    while True:
+        begun = time.perf_counter()
+        try:
+            AdminClient({"bootstrap.servers": bootstrap, **QUIET, **client}).list_topics(timeout=10)
+        except KafkaException:
+            if time.perf_counter() > deadline:
+                raise
+        else:
+            return (time.perf_counter() - begun) * 1e3
+
+
+def _measure(kind: Kind, scale: Scale) -> Values:
+    """Log in, produce one in flight, consume all of a topic."""
+    count, one_by_one = scale.of(300_000, 10_000), scale.of(2000, 200)
+    with running(secured(kind)) as server:
+        client = dict(server.kind.client)
+        _until_served(server.bootstrap, client)
+        logins = sorted(_until_served(server.bootstrap, client) for _ in range(5))
+        server.create_topic("t")
+        own: dict[str, Any] = {name.replace(".", "_"): value for name, value in client.items()}
+        with Producer(server.bootstrap, "t", payloads.lines(100), linger_ms=0, **own) as producer:
+            for _ in range(100):
+                producer.send_one()
+            samples = [producer.send_one() for _ in range(one_by_one)]
+            producer.send(count, _TIMEOUT_S)
+        whole = count + 100 + one_by_one
+        if (stored := server.records("t")) != whole:
+            raise AssertionError(f"{whole} records acknowledged, {stored} in the log")
+        with Consumer(server.bootstrap, "t", **own) as consumer:
+            while consumer.position() <= 0:
+                consumer.read(1000)
+            first, begun = consumer.position(), time.perf_counter()
+            consumer.read_to(whole, _TIMEOUT_S)
+            seconds = time.perf_counter() - begun
+        return {
+            "secured_login": logins[2],
+            "secured_one_in_flight": percentile(samples, 50),
+            "secured_consume": (whole - first) / seconds,
+        }
+
+
+ROWS = (
+    FreshRow(
+        "secured",
+        (
+            Figure("secured_login", "TLS and SASL/PLAIN: a client logs in", "ms", "lower", Goal(of_kafka=1.0)),
+            Figure("secured_one_in_flight", "... produce one in flight, p50", "us", "lower", Goal(of_kafka=1.0)),
+            Figure("secured_consume", "... consume 100 B", "msg/s", goal=Goal(of_kafka=1.0)),
+        ),
+        _measure,
+        targets=STORING,
+    ),
+)
