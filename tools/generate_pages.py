@@ -94,6 +94,8 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "rows": row_tables.rows_table,
     "mistakes": row_tables.mistakes_table,
     "histories": row_tables.histories_table,
+    "kinds": row_tables.kinds_table,
+    "triples": row_tables.triples_table,
 }
 PAGES = ("docs/GAPS.md", "docs/states.md", "docs/divergences.md", "docs/rows.md", "docs/releases.md")
 

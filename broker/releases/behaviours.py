@@ -208,7 +208,8 @@ class Behaviour(Enum):
         "4.4",
         (
             "The share coordinator never lowers a start offset, and refuses negative epochs with INVALID_REQUEST; "
-            "before, it stores the start offset that the leader writes, and -1 is an epoch that is not checked."
+            "before, it stores the start offset that the leader writes, and -1 is an epoch that is not checked. "
+            "FENCED_STATE_EPOCH has the text of the release."
         ),
     )
     SHARE_PARTITIONS_FROM_ZERO = (

@@ -13,11 +13,12 @@ from comparison.histories.drawing.groups import Groups
 from comparison.histories.drawing.partitions import Partitions
 from comparison.histories.drawing.pieces import Known, Versions
 from comparison.histories.drawing.security import Security
-from comparison.histories.drawing.shares import ALLOW, Shares
+from comparison.histories.drawing.shares import ALLOW, QUEUE, Shares
 from comparison.histories.drawing.streams import FURTHER_MEMBERS, Streams
 from comparison.histories.drawing.tokens import Tokens
 from comparison.histories.drawing.topologies import SOUND
 from comparison.histories.drawing.transactions import Transactions
+from comparison.histories.drawing.uncommon import Uncommon
 from comparison.histories.step_request import Step
 
 
@@ -152,6 +153,34 @@ class ShareGenerator(Administration, Partitions, Transactions, Shares):
         for _ in range(self._lock_waits):
             drawn.insert(self._chance.randrange(len(drawn) // 3, len(drawn)), self._locks_end())
         return [*first, *drawn]
+
+
+class ShareEndGenerator(ShareGenerator):
+    """Generates histories of share groups with dead-letter queues, lost connections, silent members and restarts."""
+
+    def __init__(self, versions: Versions, seed: object) -> None:
+        super().__init__(versions, seed)
+        self._draws |= {
+            self._share_reject: 10,
+            self._queue_named: 4,
+            self._queue_created: 2,
+            self._queue_deleted: 1,
+            self._disconnect: 4,
+        }
+
+    def history(self, length: int, *, restarts: int = 0) -> list[Step]:
+        """Generate the next history: mostly a queue early on, at most one silent member, and the restarts."""
+        drawn = super().history(length - 2)
+        if not self._rarely(5):
+            drawn.insert(2, self._queue_named(QUEUE))
+        if self._rarely(2):
+            drawn.insert(3, self._queue_created())
+        if self._rarely(3):
+            drawn.insert(self._chance.randrange(len(drawn) // 2, len(drawn)), self._member_ends())
+        for _ in range(restarts):
+            at = self._chance.randrange(len(drawn) // 4, len(drawn) - 1)
+            drawn.insert(at, {"do": "restart", "clean": self._rarely(2)})
+        return drawn
 
 
 class ShareAclGenerator(ShareGenerator):
@@ -297,6 +326,29 @@ class BatchGenerator(Batches):
         return drawn
 
 
+class UncommonGenerator(Administration, Uncommon):
+    """Generates histories of requests that clients hardly ever send."""
+
+    def history(self, length: int, *, restarts: int = 0) -> list[Step]:
+        """Generate the next history: a topic first, then random steps, with `restarts` restarts among them."""
+        self._known = Known()
+        first = self._create_topic(sound=True)
+        draws: dict[Callable[[], dict[str, Any]], int] = {
+            self._share_state: 20,
+            self._quorum: 3,
+            self._move_log_dirs: 3,
+            self._topology: 4,
+            self._handshake: 2,
+            self._create_topic: 1,
+            self._create_partitions: 1,
+            self._delete_topic: 1,
+        }
+        drawn = [draw() for draw in self._chance.choices(list(draws), list(draws.values()), k=length - 1)]
+        for _ in range(restarts):
+            drawn.insert(self._chance.randrange(length // 4, length - 1), {"do": "restart", "clean": self._rarely(2)})
+        return [first, *drawn]
+
+
 KINDS: dict[
     str,
     type[Generator]
@@ -304,12 +356,14 @@ KINDS: dict[
     | type[ShareGenerator]
     | type[StreamsGenerator]
     | type[BatchGenerator]
+    | type[UncommonGenerator]
     | type[_Security],
 ] = {
     "records": Generator,
     "consumers": ConsumerGenerator,
     "share": ShareGenerator,
     "share_acls": ShareAclGenerator,
+    "share_ends": ShareEndGenerator,
     "streams": StreamsGenerator,
     "users": UserGenerator,
     "quotas": QuotaGenerator,
@@ -317,5 +371,6 @@ KINDS: dict[
     "features": FeatureGenerator,
     "tokens": TokenGenerator,
     "batches": BatchGenerator,
+    "uncommon": UncommonGenerator,
 }
 """What a history is about -> what generates it."""

@@ -46,6 +46,8 @@ def _spread(step: dict[str, Any], chance: random.Random, brokers: int, counts: d
     do, everywhere = step["do"], range(1, brokers + 1)
     if do in {"create_topic", "create_partitions"}:
         _assign(step, chance, brokers, counts)
+    elif do in {"create_topics", "create_more"}:
+        step["topics"] = [_placed(entry, chance, brokers, counts) for entry in step["topics"]]
     elif do == "delete_topic":
         counts.pop(step["topic"], None)
     elif do == "metadata":
@@ -77,6 +79,21 @@ def _assign(step: dict[str, Any], chance: random.Random, brokers: int, counts: d
     step.pop("factor", None)
     if not step.get("validate") and (step["do"] == "create_topic" or topic in counts):
         counts[topic] = max(count, counts.get(topic, 0))
+
+
+def _placed(entry: Any, chance: random.Random, brokers: int, counts: dict[str, int]) -> Any:
+    """Assign the replicas of an entry that leaves them to the cluster, unless its numbers are refused."""
+    if isinstance(entry, list):  # of CreatePartitions: name, count, replicas
+        name, count, assign = entry
+        missing = max(count - counts.get(name, 1), 1)
+        counts[name] = max(count, counts.get(name, 1))
+        return [name, count, assign or [_replicas(chance, brokers) for _ in range(missing)]]
+    if "assign" in entry or entry["partitions"] in (0, -2) or entry["factor"] in (0, -2):
+        return entry
+    count, width = max(entry["partitions"], 1), chance.choice((1, 2, brokers))
+    counts.setdefault(entry["topic"], count)
+    assigned = [[index, chance.sample(range(1, brokers + 1), width)] for index in range(count)]
+    return {**entry, "partitions": -1, "factor": -1, "assign": assigned}
 
 
 def broker_of(target: Target, step: Step) -> int:

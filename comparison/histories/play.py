@@ -17,10 +17,12 @@ from comparison.histories import (
     groups,
     records,
     security,
+    share_ends,
     shares,
     streams,
     tokens,
     transactions,
+    uncommon,
 )
 from comparison.histories.drawn_ids import drawn_alike
 from comparison.histories.multi_broker import broker_of, wait_in_sync
@@ -53,11 +55,13 @@ BUILDERS: Mapping[str, Builder] = {
     **groups.STEPS,
     **consumers.STEPS,
     **shares.STEPS,
+    **share_ends.STEPS,
     **streams.STEPS,
     **admin_batches.STEPS,
     **admin_reads.STEPS,
     **security.STEPS,
     **tokens.STEPS,
+    **uncommon.STEPS,
 }
 CLOSED, SILENT = "(connection closed)", "(no answer)"
 LOST = (CLOSED, SILENT)
@@ -130,6 +134,9 @@ class Player:
     def _step(self, number: int, step: Step, played: Played) -> list[Difference]:
         if step["do"] == "restart":
             return self._restart(step)
+        if step["do"] == "disconnect":
+            share_ends.disconnect(self.exchange.targets, self._since, step["c"])
+            return []
         requests = [BUILDERS[step["do"]](target, step) for target in self.exchange.targets]
         if self.exchange.targets[0].others:
             self._address(broker_of(self.exchange.targets[0], step), step, requests)
@@ -176,6 +183,8 @@ class Player:
                 wait_restarted(target)
                 if target.others:
                     wait_in_sync(target)
+                if self._shares:
+                    share_ends.restarted(target)
         return []
 
     def _read(self, number: int, requests: Sequence[StepRequest]) -> list[Difference]:

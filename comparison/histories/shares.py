@@ -280,8 +280,9 @@ def _set_config(target: Target, group: str, name: str, value: str | None) -> Non
 
 
 def group_config(target: Target, step: Step) -> StepRequest:
-    """IncrementalAlterConfigs of a group's setting; `value` null removes it."""
-    request = _configs(target, step["group"], step["name"], step["value"])
+    """IncrementalAlterConfigs of a group's setting; `value` null removes it, `queue` is the symbol of a topic."""
+    value = target.called(step["queue"]) if "queue" in step else step["value"]
+    request = _configs(target, step["group"], step["name"], value)
     return StepRequest(ApiKey.INCREMENTAL_ALTER_CONFIGS, step["v"], request, step["c"], settle=Settle.METADATA)
 
 

@@ -4,13 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from comparison.exchange import Pair
 from comparison.histories.run import Histories, Report
-from tests.clients.targets import oracle_release
-from tests.differential.cluster import KafkaCluster
-from tests.differential.many import clusters
-from tests.differential.targets import KAFKA_SETTINGS, SETTINGS, THREE, sides
-from tests.serving import Server, start
+from tests.differential.many import clusters, clusters_of_several
 from tests.storage.kafka_tools import need_kafka
 
 REPORTS = pytest.StashKey[list[Report]]()
@@ -28,17 +23,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Histories]:
 def histories_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Histories]:
     """Two clusters of three brokers each."""
     need_kafka()
-    settings = {**KAFKA_SETTINGS, **THREE}
-    ours = Server(start(brokers=3, settings={**SETTINGS, **THREE}, as_version=oracle_release()))
-    try:
-        theirs = KafkaCluster(tmp_path_factory.mktemp("three"), brokers=3, settings=settings)
-        try:
-            theirs.start()
-            yield Histories(Pair(*sides(theirs, ours)))
-        finally:
-            theirs.stop(clean=False)
-    finally:
-        ours.process.stop()
+    yield from clusters_of_several(tmp_path_factory.mktemp("three"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

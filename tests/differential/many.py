@@ -1,11 +1,13 @@
-"""As many histories as time allows: ``python -m tests.differential.many FIRST LAST STATE [RESTARTS [KIND [AT_ONCE]]]``.
+"""As many histories as time allows.
+
+Usage: ``python -m tests.differential.many FIRST LAST STATE [RESTARTS [KIND [AT_ONCE [BROKERS]]]]``.
 
 Plays the seeds FIRST to LAST - 1 that STATE (a JSON file) does not have yet, and writes it after each part, so that
 a run may be broken off and continued later. It has the differences, the number of requests and the coverage.
 
 AT_ONCE histories are played at the same time on the same clusters, each with its own names and connections. Most of
 the time of a history of share groups is spent waiting: 8 at once take little longer than one. Histories of what a
-cluster has once (features, users, quotas) and those with restarts are played one by one.
+cluster has once (features, users, quotas), those with restarts and those of several BROKERS are played one by one.
 """
 
 import json
@@ -21,12 +23,16 @@ from typing import Any
 
 from comparison.exchange import Pair
 from comparison.histories.run import Histories, Report
-from tests.differential.targets import OF_KINDS, Kafka, Understudy, side
+from tests.clients.targets import oracle_release
+from tests.differential.cluster import KafkaCluster
+from tests.differential.targets import KAFKA_SETTINGS, OF_KINDS, SETTINGS, THREE, Kafka, Understudy, side
+from tests.differential.targets import sides as several_sides
+from tests.serving import Server, start
 
 PART = 100
 RESTART_AFTER = 2_000
 """Brokers that made and deleted many thousand topics get slow: both start again."""
-APART = ("share", "share_acls", "consumers", "streams")
+APART = ("share", "share_acls", "share_ends", "consumers", "streams")
 """Kinds whose histories know nothing of each other."""
 
 
@@ -88,10 +94,12 @@ def at_once(sides: Sequence[Histories], seeds: Iterable[int], restarts: int, kin
         return list(pool.map(play, sides))
 
 
-def main(first: int, last: int, file: Path, restarts: int = 0, kind: str = "records", players: int = 1) -> None:
+def main(
+    first: int, last: int, file: Path, restarts: int = 0, kind: str = "records", players: int = 1, brokers: int = 1
+) -> None:
     """Play until all seeds are played or a signal ends the run."""
-    if players > 1 and (restarts or kind not in APART):
-        raise SystemExit(f"histories of {kind} with {restarts} restarts are played one by one")
+    if players > 1 and (restarts or kind not in APART or brokers > 1):
+        raise SystemExit(f"histories of {kind} with {restarts} restarts on {brokers} brokers are played one by one")
     state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else blank()
     over: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: over.append(number))
@@ -99,7 +107,8 @@ def main(first: int, last: int, file: Path, restarts: int = 0, kind: str = "reco
     while not over and (batch := next(batches, None)) is not None:
         with tempfile.TemporaryDirectory() as folder:
             played = 0
-            for sides in clusters(Path(folder), kind, players):
+            several = ([one] for one in clusters_of_several(Path(folder), brokers))
+            for sides in clusters(Path(folder), kind, players) if brokers == 1 else several:
                 while batch is not None and not over and played < RESTART_AFTER:
                     began = time.monotonic()
                     reports = at_once(sides, batch, restarts, kind)
@@ -134,6 +143,20 @@ def clusters(folder: Path, kind: str = "records", players: int = 1) -> Iterator[
         ours.stop()
 
 
+def clusters_of_several(folder: Path, brokers: int = 3) -> Iterator[Histories]:
+    """Both, with several brokers each, for as long as the iterator is held."""
+    ours = Server(start(brokers=brokers, settings={**SETTINGS, **THREE}, as_version=oracle_release()))
+    try:
+        theirs = KafkaCluster(folder / "several", brokers=brokers, settings={**KAFKA_SETTINGS, **THREE})
+        try:
+            theirs.start()
+            yield Histories(Pair(*several_sides(theirs, ours)))
+        finally:
+            theirs.stop(clean=False)
+    finally:
+        ours.process.stop()
+
+
 if __name__ == "__main__":
     arguments = sys.argv[1:]
     main(
@@ -143,4 +166,5 @@ if __name__ == "__main__":
         int(arguments[3]) if len(arguments) > 3 else 0,
         arguments[4] if len(arguments) > 4 else "records",
         int(arguments[5]) if len(arguments) > 5 else 1,
+        int(arguments[6]) if len(arguments) > 6 else 1,
     )

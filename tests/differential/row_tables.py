@@ -6,7 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.differential import rows
+from broker.control.api_errors import ERRORS_OF
+from broker.handlers import APIS
+from tests.differential import kinds, rows
 from tools.specification import SCENARIO, link
 
 FOLDER = Path(__file__).parent
@@ -71,3 +73,50 @@ def histories_table() -> str:
     )
     lines += ["", summary]
     return "\n".join(lines)
+
+
+def kinds_table() -> str:
+    """How many histories of each kind were played on Kafka 4.4.0, and what differed."""
+    lines = [
+        "| kind | brokers | restarts in each | seeds | histories | requests of both | differences: each time | once |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for run in kinds.kept()["runs"]:
+        seeds = ", ".join(f"{low} to {high - 1}" for low, high in run["seeds"])
+        numbers = (run[name] for name in ("brokers", "restarts"))
+        counts = (run[name] for name in ("histories", "steps", "steady", "once"))
+        lines.append("| " + " | ".join(map(str, (run["kind"], *numbers, seeds, *counts))) + " |")
+    return "\n".join(lines)
+
+
+def triples_table() -> str:
+    """Each API that is served: the versions and error codes that Kafka 4.4.0 answered, and those that are missing."""
+    reached: dict[str, dict[str, set[int]]] = {}
+    for api, version, code, _ in [*kinds.kept()["seen"], *kept("histories-4.4.json")["seen"]]:
+        reached.setdefault(api, {}).setdefault(code, set()).add(version)
+    lines = [
+        "| API | served | not reached | error codes, with the versions that answered them | ours has, not reached |",
+        "|---|---|---|---|---|",
+    ]
+    triples = missing = 0
+    for api in sorted(APIS, key=lambda each: each.key.title):
+        codes = reached.get(api.key.title, {})
+        served = set(range(api.versions[0], api.versions[1] + 1))
+        left = served - set().union(*codes.values())
+        own = sorted(set(ERRORS_OF[api.key.title]) - codes.keys())
+        answered = ", ".join(f"{code} {ranges(codes[code])}" for code in sorted(codes))
+        triples, missing = triples + sum(map(len, codes.values())), missing + len(left)
+        cells = api.key.title, ranges(served), ranges(left) or "-", answered or "-", ", ".join(own) or "-"
+        lines.append("| " + " | ".join(cells) + " |")
+    versions = sum(api.versions[1] - api.versions[0] + 1 for api in APIS)
+    summary = f"{triples} triples of API, version and error code; {versions - missing} of {versions} served versions."
+    return "\n".join([summary, "", *lines])
+
+
+def ranges(versions: set[int]) -> str:
+    """Such as ``0-3, 5``."""
+    parts = []
+    for low in sorted(each for each in versions if each - 1 not in versions):
+        high = next(each for each in range(low, max(versions) + 1) if each + 1 not in versions)
+        parts.append(str(low) if low == high else f"{low}-{high}")
+    return ", ".join(parts)

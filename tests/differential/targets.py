@@ -67,6 +67,12 @@ OF_KINDS: Mapping[str, dict[str, str]] = {
         "sasl.enabled.mechanisms": "PLAIN",
         **_LOGIN_BY_PASSWORD,
     },
+    "share_ends": {
+        "errors.deadletterqueue.auto.create.topics.enable": "true",
+        "errors.deadletterqueue.topic.name.prefix": "h",
+        "group.share.min.session.timeout.ms": "1000",
+        "group.share.min.heartbeat.interval.ms": "500",
+    },
     "tokens": {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS;User:admin",

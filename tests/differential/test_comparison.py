@@ -2,13 +2,18 @@
 
 from uuid import UUID
 
+import pytest
+
 from comparison.difference import Difference, differences
-from comparison.histories.generate import Generator
+from comparison.histories.generate import KINDS, Generator
+from comparison.histories.multi_broker import spread
 from comparison.histories.shrink import shrunk
 from comparison.histories.topic_ids import hash_order
 from comparison.known_differences import Known
 from comparison.rules import Names, comparable
 from protocol.apis import ApiKey
+from tests.differential.kinds import with_run
+from tests.differential.row_tables import ranges
 
 VERSIONS = dict.fromkeys(ApiKey, (0, 13))
 
@@ -80,3 +85,55 @@ def test_topic_ids_have_orders_in_hash_tables() -> None:
     """Of two partitions either may come first; what the high half of the hash does to the low bits decides."""
     orders = {tuple(hash_order(UUID(int=number), 2)[0]) for number in (0, 1 << 16)}
     assert orders == {(0, 1), (1, 0)}
+
+
+def test_histories_of_ends_have_restarts_queues_and_lost_connections() -> None:
+    """As many restarts as asked for; over a hundred seeds all that ends."""
+    histories = [KINDS["share_ends"](VERSIONS, seed).history(40, restarts=2) for seed in range(100)]
+    assert all(sum(step["do"] == "restart" for step in steps) == 2 for steps in histories)
+    done = {step["do"] for steps in histories for step in steps}
+    assert {"disconnect", "share_member_ends", "share_ack", "group_config", "create_topic", "delete_topic"} <= done
+    named = {step.get("queue") for steps in histories for step in steps if step["do"] == "group_config"}
+    assert {"d0", "=__internal", "=outside-the-prefix"} <= named
+    assert not any(step["do"] == "disconnect" for step in KINDS["share"](VERSIONS, 1).history(400))
+
+
+def test_topics_of_several_brokers_have_their_replicas_assigned() -> None:
+    """Otherwise each cluster places them by chance; numbers that are refused stay as they are."""
+    step = {
+        "do": "create_topics",
+        "topics": [
+            {"topic": "t0", "partitions": 2, "factor": 1},
+            {"topic": "t1", "partitions": 0, "factor": 1},
+            {"topic": "t2", "partitions": -1, "factor": -1},
+        ],
+    }
+    more = {"do": "create_more", "topics": [["t0", 4, None], ["t2", 1, None]]}
+    created, grown = spread([step, more], 1, 3)
+    first, refused, by_default = created["topics"]
+    assert [index for index, _ in first["assign"]] == [0, 1]
+    assert all(set(replicas) <= {1, 2, 3} for _, replicas in first["assign"])
+    assert (first["partitions"], first["factor"]) == (-1, -1)
+    assert refused == step["topics"][1]
+    assert len(by_default["assign"]) == 1
+    assert [len(assign) for _, _, assign in grown["topics"]] == [2, 1]
+
+
+def test_a_run_is_kept_once() -> None:
+    """Its counts are added; seeds that were kept before are refused."""
+    run = {"seeds": [[0, 5]], "histories": 5, "steps": 200, "found": [{"steady": True}, {"steady": False}]}
+    first = with_run(
+        {"runs": [], "seen": [["Fetch", 4, "NONE", 2]]}, {**run, "seen": [["Fetch", 4, "NONE", 3]]}, "share", 0, 1
+    )
+    assert first["seen"] == [["Fetch", 4, "NONE", 5]]
+    assert (first["runs"][0]["steady"], first["runs"][0]["once"]) == (1, 1)
+    other_kind = with_run(first, {**run, "seen": []}, "share", 1, 1)
+    assert len(other_kind["runs"]) == 2
+    with pytest.raises(ValueError, match="kept already"):
+        with_run(first, {**run, "seeds": [[4, 6]], "seen": []}, "share", 0, 1)
+
+
+def test_versions_are_listed_as_ranges() -> None:
+    """Neighbours together."""
+    assert ranges({0, 1, 2, 5, 7, 8}) == "0-2, 5, 7-8"
+    assert ranges(set()) == ""

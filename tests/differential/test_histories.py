@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,11 +88,20 @@ def test_histories_of_streams_groups(histories: Histories, pytestconfig: pytest.
 
 @pytest.mark.nightly
 @pytest.mark.timeout(36_000)
-@pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls", "tokens", "batches"])
+@pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls", "tokens", "batches", "uncommon"])
 def test_histories_of_users_and_limits(tmp_path: Path, pytestconfig: pytest.Config, kind: str) -> None:
-    """SCRAM users, quotas, features, ACLs, tokens and requests of several entries, with boundary and hostile values."""
+    """SCRAM users, quotas, features, ACLs, tokens, several entries, uncommon requests; boundary and hostile values."""
     for (only,) in clusters(tmp_path, kind):
         check(only, of_tonight(range(-4_000, -3_800), 4), pytestconfig, kind=kind)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(36_000)
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_histories_of_ends_of_share_groups(tmp_path: Path, pytestconfig: pytest.Config, restarts: int) -> None:
+    """Dead-letter queues, connections that are lost, members that fall silent, brokers that restart."""
+    for (only,) in clusters(tmp_path, "share_ends"):
+        check(only, of_tonight(range(-8_000, -7_800), 10), pytestconfig, restarts, kind="share_ends")
 
 
 @pytest.mark.nightly
@@ -110,4 +120,19 @@ def test_what_once_differed(histories: Histories, file: Path) -> None:
     history = load_history(file)
     played = histories.player.play(history["steps"], file.stem)
     assert not played.differences, "\n".join(map(str, played.differences))
-    assert as_recorded(history["kafka"], histories.pair.answers) == history["kafka"]
+    answers = without_newer_settings(history["kafka"], histories.pair.answers)
+    assert as_recorded(history["kafka"], answers) == history["kafka"]
+
+
+def without_newer_settings(recorded: Any, answer: Any) -> Any:
+    """Leave out the settings in CreateTopics' answers that a release before this one did not have."""
+    if isinstance(recorded, dict) and isinstance(answer, dict):
+        return {name: without_newer_settings(recorded.get(name), inner) for name, inner in answer.items()}
+    if not isinstance(recorded, list) or not isinstance(answer, list):
+        return answer
+    if recorded and isinstance(recorded[0], dict) and "config_source" in recorded[0]:
+        known = {each["name"] for each in recorded}
+        answer = [each for each in answer if each["name"] in known]
+    if len(recorded) != len(answer):
+        return answer
+    return [without_newer_settings(*pair) for pair in zip(recorded, answer, strict=True)]

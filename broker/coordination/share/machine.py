@@ -51,9 +51,9 @@ _READ_UNINITIALIZED = "Read operation on uninitialized share partition not allow
 _TEXTS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
     ErrorCode.FENCED_LEADER_EPOCH: "The leader epoch in the request is older than the epoch on the broker.",
-    ErrorCode.FENCED_STATE_EPOCH: "The share coordinator rejected the request because the share-group state epoch "
-    "did not match.",
+    ErrorCode.FENCED_STATE_EPOCH: "The coordinator rejected the request because the state epoch did not match.",
 }
+_FENCED_BEFORE_4_4 = "The share coordinator rejected the request because the share-group state epoch did not match."
 
 
 class Settings(Protocol):
@@ -196,7 +196,9 @@ class ShareMachine(RepliesInOrder):
 
     def _stale_state(self, key: SharePartitionKey, state_epoch: int) -> StateResult | None:
         if state_epoch != NO_EPOCH and self._state_epochs.get(key, state_epoch) > state_epoch:
-            return _refused(ErrorCode.FENCED_STATE_EPOCH)
+            refused = _refused(ErrorCode.FENCED_STATE_EPOCH)
+            newer = self._behaves(Behaviour.SHARE_STATE_NEVER_GOES_BACK)
+            return refused if newer else replace(refused, message=_FENCED_BEFORE_4_4)
         return None
 
     def _unknown(self, key: SharePartitionKey) -> StateResult | None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from comparison.histories.drawing.pieces import TOPICS, Pieces
+from comparison.histories.drawing.pieces import CONNECTIONS, TOPICS, Pieces
 from protocol.apis import ApiKey
 
 GROUP, OTHER = "h0", "h1"
@@ -26,6 +26,8 @@ SETTINGS: dict[str, tuple[str | None, ...]] = {
     "consumer.session.timeout.ms": ("45000", None),
     "share.no.such.setting": ("1",),
 }
+QUEUE = "d0"
+QUEUES = (QUEUE, QUEUE, QUEUE, QUEUE, "t2", "=outside-the-prefix", "=__internal", "=", None)
 ACQUIRE_MODE_SINCE = RENEW_SINCE = 2
 USERS = ("alice", "bob")
 TOPIC_RESOURCE, GROUP_RESOURCE, LITERAL, PREFIXED, DENY, ALLOW = 2, 3, 3, 4, 2, 3
@@ -172,6 +174,39 @@ class Shares(Pieces):
             fields = {"group": group, "member": "C0", "epoch": self._chance.choice((0, "own", -1)), "topics": ["t0"]}
             return self._step("beat", ApiKey.CONSUMER_GROUP_HEARTBEAT, **fields)
         return self._step("heartbeat", ApiKey.HEARTBEAT, group=group, member=self._chance.choice(("m0", "m1")))
+
+    # --- ends --------------------------------------------------------------------------------------------------------
+
+    def _queue_named(self, queue: str | None = None) -> dict[str, Any]:
+        """A dead-letter queue of the group: mostly one that may be there."""
+        name, value = "errors.deadletterqueue.topic.name", queue or self._chance.choice(QUEUES)
+        if queue is None and self._rarely(3):
+            name, value = "errors.deadletterqueue.copy.record.enable", self._chance.choice(("=true", "=true", "=false"))
+        step = self._step("group_config", ApiKey.INCREMENTAL_ALTER_CONFIGS, group=GROUP, name=name)
+        return {**step, "value": None} if value is None else {**step, "queue": value}
+
+    def _queue_created(self) -> dict[str, Any]:
+        allowed = "errors.deadletterqueue.group.enable"
+        configs = (
+            {} if self._rarely(4) else {allowed: "true", "max.message.bytes": self._chance.choice(("100000", "400"))}
+        )
+        fields = {"topic": QUEUE, "partitions": self._chance.choice((1, 1, 2)), "configs": configs}
+        return self._step("create_topic", ApiKey.CREATE_TOPICS, **fields)
+
+    def _queue_deleted(self) -> dict[str, Any]:
+        return self._step("delete_topic", ApiKey.DELETE_TOPICS, topic=QUEUE)
+
+    def _share_reject(self) -> dict[str, Any]:
+        """A member rejects what it holds, some of it or all."""
+        step = self._step("share_ack", ApiKey.SHARE_ACKNOWLEDGE, **self._sharer(), epoch="own")
+        part, types = self._chance.choice((("all", [REJECT]), ("first", [REJECT]), ("each", [REJECT, ACCEPT, RELEASE])))
+        return {**step, "acks": [[topic, partition, part, types] for topic, partition in self._share_places()]}
+
+    def _disconnect(self) -> dict[str, Any]:
+        return {"do": "disconnect", "c": self._chance.choice(CONNECTIONS)}
+
+    def _member_ends(self) -> dict[str, Any]:
+        return {**self._share_beat(epoch="own"), "do": "share_member_ends"}
 
     # --- rights ------------------------------------------------------------------------------------------------------
 

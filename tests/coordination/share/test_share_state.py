@@ -5,6 +5,7 @@ import random
 import pytest
 
 from broker.coordination.share.batches import combine
+from broker.coordination.share.machine import StateWrite
 from broker.coordination.share.persister import SharePartitionKey, StateBatch
 from protocol.errors import ErrorCode
 from protocol.log_records.share_state import RecordedBatch, ShareSnapshot, ShareUpdate
@@ -64,6 +65,23 @@ def test_an_older_incarnation_is_fenced_by_the_state_epoch() -> None:
     assert bench.initialize(state_epoch=6) is ErrorCode.FENCED_STATE_EPOCH
     assert bench.write(state_epoch=7) is ErrorCode.NONE
     assert bench.initialize(state_epoch=7) is ErrorCode.NONE
+
+
+@pytest.mark.parametrize(
+    ("as_version", "text"),
+    [
+        ("4.3", "The share coordinator rejected the request because the share-group state epoch did not match."),
+        ("4.4", "The coordinator rejected the request because the state epoch did not match."),
+    ],
+)
+def test_the_text_of_a_stale_state_epoch_is_the_releases(as_version: str, text: str) -> None:
+    """As `Errors.FENCED_STATE_EPOCH` has it, in both requests that have a state epoch."""
+    bench = Bench(as_version=as_version)
+    bench.initialize(state_epoch=7)
+    initialized = bench.ask(lambda machine, now_ms, to: machine.initialize(KEY, 6, 0, now_ms, to))
+    change = StateWrite(6, 0, 0, 0, ())
+    written = bench.ask(lambda machine, now_ms, to: machine.write(KEY, change, now_ms, to))
+    assert [(each.error, each.message) for each in (initialized, written)] == [(ErrorCode.FENCED_STATE_EPOCH, text)] * 2
 
 
 def test_what_was_never_initialized() -> None:
