@@ -175,6 +175,13 @@ class Behaviour(Enum):
             "has sequence 0; before, any."
         ),
     )
+    TOPIC_IDS_OF_OFFSETS = (
+        "4.1",
+        (
+            "Committed offsets are stored in version 4 of their record, which has the topic's id; before, in version "
+            "3, which readers of the offsets topic such as Burrow know."
+        ),
+    )
     SEGMENTS_OF_A_MEBIBYTE = ("4.1", "segment.bytes is at least 1048576 (KIP-1030); before, 14.")
     TOPIC_IDS_OF_PENDING_OFFSETS = (
         "4.4",

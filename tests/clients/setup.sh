@@ -220,6 +220,11 @@ ecosystem_java() {
     mvn --batch-mode --quiet --file "$2" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$1"
 }
 
+ecosystem_quarkus() {    # quarkus FOLDER PROJECT: the application, built, in FOLDER/app
+    rm -rf "$1/project"; cp -r "$2" "$1/project"
+    mvn --batch-mode --quiet --file "$1/project/pom.xml" package
+    rm -rf "$1/app"; mv "$1/project/target/quarkus-app" "$1/app"
+}
 
 ecosystem_debian() {
     dpkg -s "$1" > /dev/null 2>&1 && return
@@ -232,6 +237,7 @@ ecosystem() {
     local at=$here/../ecosystem/$1 folder=$cache/ecosystem/$1
     case $1 in
         python/*) once "ecosystem/$1" "$at.txt" -- ecosystem_python "$folder" "$at.txt" ;;
+        java/quarkus) once "ecosystem/$1" "$at/pom.xml" "$at"/src/main/*/* -- ecosystem_quarkus "$folder" "$at" ;;
         java/*) once "ecosystem/$1" "$at/pom.xml" -- ecosystem_java "$folder" "$at/pom.xml" ;;
         debian/*) ecosystem_debian "${1#*/}" ;;
         *) say "no such software: $1"; exit 2 ;;

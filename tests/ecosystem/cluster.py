@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+import pytest
 from confluent_kafka import (
     Consumer,
     ConsumerGroupTopicPartitions,
@@ -16,6 +17,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetS
 
 import understudy
 from tests.clients import targets
+from understudy.options import StartOptions
 
 BROKERS = 3
 PATIENCE_S = 60.0
@@ -92,9 +94,9 @@ class Cluster:
             consumer.close()
         return sorted(found, key=lambda record: (record.partition, record.offset))
 
-    def end(self, topic: str) -> int:
-        """The end of partition 0, control records and uncommitted ones included."""
-        asked = self.admin.list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()})  # type: ignore[no-untyped-call]
+    def end(self, topic: str, partition: int = 0) -> int:
+        """The end of a partition, control records and uncommitted ones included."""
+        asked = self.admin.list_offsets({TopicPartition(topic, partition): OffsetSpec.latest()})  # type: ignore[no-untyped-call]
         (future,) = asked.values()
         return int(future.result(PATIENCE_S).offset)
 
@@ -147,11 +149,17 @@ class Cluster:
         return behind
 
 
-def start(settings: Mapping[str, str]) -> Cluster:
-    """Start one, by TARGET: `understudy`, which is the default, or `kafka`."""
+def start(settings: Mapping[str, str], as_version: str | None = None) -> Cluster:
+    """Start one, by TARGET: `understudy`, which is the default, or `kafka`, of which there is no older release."""
     if os.environ.get("TARGET", "understudy") == "kafka":
+        if as_version is not None:
+            pytest.skip(f"the software does not know Kafka 4, and there is no Kafka {as_version} here")
         targets.prepare_kafka()
         kafka = targets.start(BROKERS, "kafka", dict(settings))
         return Cluster(kafka.bootstrap, None, kafka.close)
-    control = understudy.start(brokers=BROKERS, settings={**targets.SETTINGS, **settings})
+    known = {name: value for name, value in targets.SETTINGS.items() if as_version is None or "streams" not in name}
+    options: StartOptions = {"brokers": BROKERS, "settings": {**known, **settings}}
+    if as_version is not None:
+        options["as_version"] = as_version
+    control = understudy.start(**options)
     return Cluster(control.bootstrap_servers, control, control.stop)

@@ -48,6 +48,12 @@ def java(name: str, *arguments: object, main: str | None = None, libraries: str 
     return ["java", *JVM, "-cp", class_path, main, *map(str, arguments)]
 
 
+def quarkus(bootstrap: str) -> list[str]:
+    """The command that runs the application of java/quarkus, which is built with its own plugin."""
+    app = fetch("java", "quarkus") / "app" / "quarkus-run.jar"
+    return ["java", *JVM, f"-Dkafka.bootstrap.servers={bootstrap}", "-jar", str(app)]
+
+
 def run(command: list[str], folder: Path, expected: int = 0) -> str:
     """Run it to its end in that folder; returns what it printed."""
     done = subprocess.run(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.ecosystem.cluster import Cluster
-from tests.ecosystem.programs import java, printed
+from tests.ecosystem.programs import java, printed, quarkus, running, until
 
 pytestmark = [pytest.mark.nightly, pytest.mark.interop, pytest.mark.timeout(900)]
 
@@ -44,3 +44,18 @@ def test_flink_counts_exactly_once(kafka: Cluster, tmp_path: Path) -> None:
     counts = [record.value for record in kafka.read("counts")]
     assert sorted(counts) == sorted(expected)
     assert kafka.lag("flink") == {"orders": 0}
+
+
+def test_quarkus_commits_offsets_and_invoices_in_one_transaction(kafka: Cluster, tmp_path: Path) -> None:
+    """SmallRye Reactive Messaging: a batch that fails once comes again; the answer to a commit is lost."""
+    kafka.create({"orders": 3, "invoices": 3})
+    kafka.write("orders", ORDERS)
+    kafka.lose_answer("EndTxn")
+    with running(quarkus(kafka.bootstrap), tmp_path) as app:
+        until(lambda: len(kafka.read("invoices")) >= len(ORDERS), app, tmp_path)
+        until(lambda: kafka.lag("quarkus") == {"orders": 0}, app, tmp_path)
+
+    invoices = sorted(record.value for record in kafka.read("invoices"))
+    assert invoices == sorted(f"invoice {value}" for _, value in ORDERS)
+    assert len(kafka.read("invoices", "read_uncommitted")) > len(invoices)
+    assert kafka.groups() == {"quarkus": "EMPTY"}

@@ -283,7 +283,8 @@ QUESTIONS: tuple[Question, ...] = (
 
 
 SINCE: Mapping[str, str] = {
-    question.__name__: "4.3" for question in (*questions_of_4_4.QUESTIONS, *questions_of_share_groups.QUESTIONS)
+    **{each.__name__: "4.3" for each in (*questions_of_4_4.QUESTIONS, *questions_of_share_groups.QUESTIONS)},
+    questions_of_groups.stored_offsets.__name__: "3.9",
 }
 """Questions that earlier releases were not asked."""
 

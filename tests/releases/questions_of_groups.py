@@ -15,6 +15,7 @@ from protocol.messages.offset_commit import (
 )
 from protocol.messages.sync_group import SyncGroupRequest
 from tests.releases.asking import GROUP, Client
+from tests.releases.questions_of_4_4 import offsets_log
 
 
 def a_group_that_is_not_there_deleted(client: Client) -> str:
@@ -111,7 +112,22 @@ def a_member_that_never_syncs(client: Client) -> str:
     return " then ".join(dict.fromkeys(answers))
 
 
+def stored_offsets(client: Client) -> str:
+    """The version of a committed offset's value in the log: 4 can carry the topic's id (groups B.1 OC7)."""
+    group, topic = client.name("group"), client.topic()
+    client.coordinator(group, GROUP)
+    part = OffsetCommitRequestTopic(topic, [OffsetCommitRequestPartition(0, 5)])
+    request = OffsetCommitRequest(group, -1, "", topics=[part])
+    client.settled(
+        lambda: client.ask(ApiKey.OFFSET_COMMIT, request, at_most=9),
+        lambda found: found.topics[0].partitions[0].error_code,
+    )
+    values = [value for key, value in offsets_log(client) if group.encode() in key]
+    return " ".join(f"version {int.from_bytes(value[:2])}" for value in values)
+
+
 QUESTIONS = (
+    stored_offsets,
     a_stranger_s_heartbeat,
     a_stranger_s_offsets,
     a_member_without_an_id,

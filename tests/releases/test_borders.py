@@ -50,6 +50,7 @@ SHOWN_BY: Final[Mapping[Behaviour, Question]] = {
     Behaviour.NO_OLD_MESSAGES: questions_of_records.message_format_0_11,
     Behaviour.OLD_VERSIONS_CLOSE: questions_of_records.messages_with_times,
     Behaviour.SEQUENCE_BEGINS_AT_ZERO: questions.a_transaction_that_begins_with_sequence_7,
+    Behaviour.TOPIC_IDS_OF_OFFSETS: questions_of_groups.stored_offsets,
     Behaviour.SEGMENTS_OF_A_MEBIBYTE: questions_of_groups.a_topic_with_small_segments,
     Behaviour.BOUNDS_AS_RANGES: questions_of_4_4.a_group_s_setting_out_of_bounds,
     Behaviour.ADDED_PARTITIONS_BOUNDED: questions_of_4_4.as_many_partitions_as_an_int_has,

@@ -60,8 +60,8 @@ class GroupMachine:
     """All groups and offsets of one shard.
 
     ``settings.int(name)`` gives a setting by Kafka's name, ``new_uuid`` the random part of member ids.
-    ``offset_version`` is the version of the offset values written: 4, or 3 to be an older broker. ``topics`` are the
-    cluster's, ``group_setting(group_id, name)`` a group's numeric setting; without it all have the broker's.
+    ``topics`` are the cluster's, ``group_setting(group_id, name)`` a group's numeric setting; without it all have the
+    broker's.
     ``behaves``: whether brokers of the emulated release behave so. ``rack_tags(group_id)`` are the client
     tags that members of a streams group should have.
     """
@@ -71,7 +71,6 @@ class GroupMachine:
         settings: Settings,
         new_uuid: Callable[[], UUID],
         *,
-        offset_version: int = 4,
         topics: Topics | None = None,
         group_setting: Callable[[str, str], int] | None = None,
         behaves: Callable[[Behaviour], bool] = newest_behaves,
@@ -82,7 +81,7 @@ class GroupMachine:
         self._live = False
         self._settings = settings
         self._rebalances = Rebalances(self.groups, settings, behaves)
-        self._commits = Commits(self.groups, self.offsets, settings, self._rebalances, offset_version)
+        self._commits = Commits(self.groups, self.offsets, settings, self._rebalances, behaves)
         self._expiry = Expiry(self.groups, self.offsets, settings)
         self._classic = ClassicGroups(self.groups, settings, self._rebalances, new_uuid)
         known = NoTopics() if topics is None else topics

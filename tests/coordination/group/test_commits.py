@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.releases import Behaviour
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
 from protocol.messages.offset_delete import (
@@ -190,8 +191,7 @@ def test_OFF_11_an_offset_belongs_to_one_topic_id() -> None:
 
 def test_an_older_broker_stores_no_topic_ids() -> None:
     """Values of version 3 (before 4.1)."""
-    context = Context()
-    context.machine._commits._version = 3
+    context = Context(behaves=lambda behaviour: behaviour is not Behaviour.TOPIC_IDS_OF_OFFSETS)
     context.commit("foo", {0: 5}, topic_id=OLD_ID)
     assert context.records == [OffsetCommit(G, "foo", 0, 5, -1, "", START_MS, version=3)]
 

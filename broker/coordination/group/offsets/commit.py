@@ -1,6 +1,6 @@
 """OffsetCommit, TxnOffsetCommit, OffsetFetch and OffsetDelete (groups B.1, B.2; transactions C.4, E.1, E.2, E.4)."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from uuid import UUID
 
 from broker.coordination.group.classic.group import ClassicGroup
@@ -12,6 +12,7 @@ from broker.coordination.group.offsets.unreplicated import UnreplicatedOffsets
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import COMMIT, OFFSET_DELETE
 from broker.coordination.reasons import Refusal
+from broker.releases import Behaviour
 from protocol.errors import ErrorCode
 from protocol.java import utf16_length
 from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
@@ -46,12 +47,11 @@ from protocol.messages.txn_offset_commit import (
 _CommittedPartition = OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition
 
 NO_EXPIRY = -1
-_EXPIRING_VERSION = 1
-_TOPIC_ID_VERSION = 4
+_EXPIRING_VERSION, _EARLIER_VERSION, _TOPIC_ID_VERSION = 1, 3, 4
 
 
 class Commits:
-    """Decides over the offsets of one shard. ``offset_version`` is that of the values written (4; before 4.1: 3)."""
+    """Decides over the offsets of one shard. ``behaves``: whether brokers of the emulated release behave so."""
 
     def __init__(
         self,
@@ -59,10 +59,10 @@ class Commits:
         offsets: Offsets,
         settings: Settings,
         rebalances: Rebalances,
-        offset_version: int = _TOPIC_ID_VERSION,
+        behaves: Callable[[Behaviour], bool],
     ) -> None:
         self._groups, self._offsets, self._settings, self._rebalances = groups, offsets, settings, rebalances
-        self._version = offset_version
+        self._behaves = behaves
         self.unreplicated = UnreplicatedOffsets(offsets)
         self.unseen: set[str] = set()
         """Groups created without a record: reads see only committed state, so not these before their next record."""
@@ -181,7 +181,8 @@ class Commits:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
         if check is not None:
             check(topic, topic_id, partition.partition_index)
-        version = self._version if expires_ms == NO_EXPIRY else _EXPIRING_VERSION
+        with_ids = self._behaves(Behaviour.TOPIC_IDS_OF_OFFSETS)
+        version = _TOPIC_ID_VERSION if with_ids else _EARLIER_VERSION
         builder.record(
             OffsetCommit(
                 group_id,
@@ -192,8 +193,8 @@ class Commits:
                 metadata,
                 builder.now_ms,
                 expires_ms,
-                topic_id if self._version >= _TOPIC_ID_VERSION else None,
-                version,
+                topic_id if with_ids else None,
+                version if expires_ms == NO_EXPIRY else _EXPIRING_VERSION,
             )
         )
         return ErrorCode.NONE
