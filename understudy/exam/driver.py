@@ -7,7 +7,6 @@ import queue
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -17,6 +16,8 @@ from understudy.exam.driver_api import CAPABILITIES, VERSION
 
 PATIENCE_S: Final = 20.0
 """How long a command may take beyond its own `timeout_ms`."""
+UNTIMED_S: Final = 40.0
+"""How long one without a `timeout_ms` may take: a library may try to connect for 30 s before it reports a failure."""
 LAST_LINES: Final = 20
 
 
@@ -131,7 +132,7 @@ class Driver:
             CallError: the library reported an error.
             NotSupported: the library cannot do it.
             DriverProblem: the driver has ended, or wrote something else than an answer.
-            DriverHang: no answer came within the command's timeout and 20 s.
+            DriverHang: no answer came within PATIENCE_S beyond the command's timeout, or UNTIMED_S if it has none.
         """
         self._number += 1
         line = json.dumps({"id": self._number, "command": command, **fields}, ensure_ascii=False)
@@ -141,7 +142,7 @@ class Driver:
             self.process.stdin.flush()
         except (BrokenPipeError, ValueError) as error:
             raise DriverProblem(f"the driver ended before {command}{self._end_of_log()}") from error
-        answer = self._answer(command, time.monotonic() + fields.get("timeout_ms", 0) / 1000 + PATIENCE_S)
+        answer = self._answer(command, patience_s(fields))
         if "unsupported" in answer:
             raise NotSupported(str(answer["unsupported"]))
         if "error" in answer:
@@ -151,11 +152,11 @@ class Driver:
             raise DriverProblem(f"the answer to {command} has no result: {json.dumps(answer)[:200]}")
         return result
 
-    def _answer(self, command: str, deadline: float) -> Mapping[str, Any]:
+    def _answer(self, command: str, limit_s: float) -> Mapping[str, Any]:
         try:
-            line = self._lines.get(timeout=max(deadline - time.monotonic(), 0))
+            line = self._lines.get(timeout=limit_s)
         except queue.Empty:
-            raise DriverHang(f"{command} was not answered within its time") from None
+            raise DriverHang(f"{command} was not answered within {limit_s:g} s") from None
         if line is None:
             raise DriverProblem(f"the driver ended during {command}{self._end_of_log()}")
         try:
@@ -195,6 +196,11 @@ class Driver:
             if stream is not None and not stream.closed:
                 with contextlib.suppress(BrokenPipeError):
                     stream.close()
+
+
+def patience_s(fields: Mapping[str, Any]) -> float:
+    """How long to wait for the answer to a command with these fields."""
+    return UNTIMED_S if "timeout_ms" not in fields else fields["timeout_ms"] / 1000 + PATIENCE_S
 
 
 def kill_group(process: "subprocess.Popen[str]") -> None:

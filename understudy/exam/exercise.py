@@ -15,6 +15,8 @@ from understudy.results import JournalEntry, Record
 
 TIMEOUT_MS: Final = 15_000
 REQUEST_TIMEOUT_MS: Final = 2_000
+EXPIRY_MS: Final = 3_000
+"""How much later than `delivery_timeout_ms` a record may be reported as expired: librdkafka looks once a second."""
 RETRY_S: Final = 0.1
 PRODUCER: Final[Mapping[str, Any]] = {
     "acks": "all",
@@ -93,10 +95,9 @@ class Producer:
         self.exercise.driver.call("send", producer=self.name, topic=topic, records=records)
 
     def flush(self, timeout_ms: int | None = None) -> int:
-        """Wait for outcomes; returns how many records have none."""
-        found = self.exercise.driver.call(
-            "flush", producer=self.name, timeout_ms=timeout_ms or self.exercise.timeout_ms
-        )
+        """Wait for outcomes, by default until those of expired records are due too; returns how many have none."""
+        wait_ms = timeout_ms or self.exercise.timeout_ms + EXPIRY_MS
+        found = self.exercise.driver.call("flush", producer=self.name, timeout_ms=wait_ms)
         for each in found.get("outcomes", ()):
             outcome = self.sent[each["id"]]
             if "error" in each:
@@ -239,19 +240,23 @@ class Exercise:
         """Create a consumer; options as in the driver's command."""
         return Consumer(self, self.create("consumer", {**CONSUMER, **options}))
 
-    def deadline(self) -> float:
-        """Until when to wait, on the monotonic clock."""
-        return time.monotonic() + self.timeout_ms / 1000
+    def deadline(self, times: int = 1) -> float:
+        """Until when to wait, on the monotonic clock: so many times the usual."""
+        return time.monotonic() + times * self.timeout_ms / 1000
 
     @staticmethod
     def past(deadline: float) -> bool:
         """Whether the waiting is over."""
         return time.monotonic() >= deadline
 
+    def next_name(self, command: str) -> str:
+        """The name, which is the client id, of the client that is created next."""
+        return f"exam-{command.replace('_', '-')}-{self.made + 1}"
+
     def create(self, command: str, options: dict[str, Any]) -> str:
         """Create a client by this command of the driver; returns its name, which is its client id."""
+        name = self.next_name(command)
         self.made += 1
-        name = f"exam-{command.replace('_', '-')}-{self.made}"
         servers = self._servers(options.pop("listener", None))
         self.driver.call(command, name=name, bootstrap_servers=servers, client_id=name, **options)
         return name

@@ -108,7 +108,7 @@ class Runner:
         except CallError as error:
             return failed, f"the library reports an error: {error}", evidence_of(cluster)
         except DriverHang as error:
-            return Verdict.FAIL, f"the library hangs: {error}", evidence_of(cluster)
+            return Verdict.FAIL, f"the library does not return: {error}", evidence_of(cluster)
         except DriverProblem as error:
             return Verdict.FAIL, f"the driver failed: {error}", evidence_of(cluster)
         except NotSupported as reason:

@@ -23,7 +23,7 @@ class Verdict(Enum):
 
 ABOUT: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "The situation arose, and no witness contradicts the rule.",
-    Verdict.FAIL: "A rule of level MUST was broken, each time that the scenario was played; or the library hung.",
+    Verdict.FAIL: "A rule of level MUST was broken, each time that the scenario was played; or a call did not return.",
     Verdict.NON_STRICT: "A rule of level SHOULD or MAY was broken.",
     Verdict.NOT_SUPPORTED: "The library has no such feature.",
     Verdict.NOT_EXERCISED: "The situation did not arise: the library never sent the request that was to fail.",

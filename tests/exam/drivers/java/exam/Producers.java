@@ -8,10 +8,15 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -23,9 +28,13 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /** The producers by their names, and what has become of their records. */
 final class Producers {
-    private final Map<String, Producer<byte[], byte[]>> producers = new HashMap<>();
-    private final Map<String, Map<Long, Future<RecordMetadata>>> sent = new HashMap<>();
-    private final Map<String, List<Object>> outcomes = new HashMap<>();
+    private final Map<String, Producer<byte[], byte[]>> producers = new ConcurrentHashMap<>();
+    private final Map<String, Map<Long, Future<RecordMetadata>>> sent = new ConcurrentHashMap<>();
+    private final Map<String, List<Object>> outcomes = new ConcurrentHashMap<>();
+    private final Map<String, AtomicInteger> blocked = new ConcurrentHashMap<>();
+    private final Map<String, Long> longestMs = new ConcurrentHashMap<>();
+    private final Map<String, CompletableFuture<Void>> handedOver = new ConcurrentHashMap<>();
+    private final ExecutorService threads = Executors.newCachedThreadPool();
 
     void create(Command command) {
         Properties properties = new Properties();
@@ -48,32 +57,59 @@ final class Producers {
         Security.into(properties, command);
         String name = command.string("name");
         producers.put(name, new KafkaProducer<>(properties, new ByteArraySerializer(), new ByteArraySerializer()));
-        sent.put(name, new LinkedHashMap<>());
-        outcomes.put(name, new ArrayList<>());
+        sent.put(name, Collections.synchronizedMap(new LinkedHashMap<>()));
+        outcomes.put(name, Collections.synchronizedList(new ArrayList<>()));
+        blocked.put(name, new AtomicInteger());
+        longestMs.put(name, command.number("delivery_timeout_ms"));
+        handedOver.put(name, CompletableFuture.completedFuture(null));
     }
 
     boolean has(String name) {
         return producers.containsKey(name);
     }
 
-    Producer<byte[], byte[]> of(Command command) {
-        Producer<byte[], byte[]> found = producers.get(command.string("producer"));
-        if (found == null) throw new IllegalArgumentException("there is no producer " + command.string("producer"));
+    /** The producer, when it has been given all earlier records; or when that has taken too long. */
+    Producer<byte[], byte[]> of(Command command) throws InterruptedException {
+        String name = command.string("producer");
+        Producer<byte[], byte[]> found = producers.get(name);
+        if (found == null) throw new IllegalArgumentException("there is no producer " + name);
+        await(handedOver.get(name), longestMs.get(name));
         return found;
     }
 
-    void send(Command command) {
+    private static void await(Future<Void> handed, long longestMs) throws InterruptedException {
+        try {
+            handed.get(longestMs, TimeUnit.MILLISECONDS);
+        } catch (ExecutionException impossible) {
+            throw new IllegalStateException(impossible);
+        } catch (TimeoutException stillBlocked) {
+            // Those that were not handed over are pending.
+        }
+    }
+
+    /** Without metadata, KafkaProducer.send blocks for max.block.ms, with each record; the driver goes on after the first. */
+    void send(Command command) throws InterruptedException {
+        String name = command.string("producer");
         Producer<byte[], byte[]> producer = of(command);
-        for (Map<String, Object> record : command.objects("records")) {
+        List<Map<String, Object>> records = command.objects("records");
+        blocked.get(name).addAndGet(records.size());
+        CompletableFuture<Void> before = handedOver.get(name);
+        CompletableFuture<Void> handed = before.thenRunAsync(() -> handOver(producer, name, command.string("topic"), records), threads);
+        handedOver.put(name, handed);
+        await(handed, longestMs.get(name));
+    }
+
+    private void handOver(Producer<byte[], byte[]> producer, String name, String topic, List<Map<String, Object>> records) {
+        for (Map<String, Object> record : records) {
             Long id = (Long) record.get("id");
             byte[] key = bytes(record.get("key"));
             Integer partition = ((Long) record.get("partition")).intValue();
             try {
-                sent.get(command.string("producer")).put(
-                    id, producer.send(new ProducerRecord<>(command.string("topic"), partition, key, bytes(record.get("value")))));
+                sent.get(name).put(id, producer.send(new ProducerRecord<>(topic, partition, key, bytes(record.get("value")))));
             } catch (RuntimeException refused) {
-                outcomes.get(command.string("producer")).add(outcome(id, "error", Errors.of(refused)));
+                outcomes.get(name).add(outcome(id, "error", Errors.of(refused)));
             }
+            blocked.get(name).decrementAndGet();
         }
     }
 
@@ -89,10 +125,16 @@ final class Producers {
     }
 
     Map<String, Object> flush(Command command) throws InterruptedException {
-        of(command);
+        String name = command.string("producer");
         long until = System.nanoTime() + command.timeout().toNanos();
-        List<Object> found = outcomes.put(command.string("producer"), new ArrayList<>());
-        Map<Long, Future<RecordMetadata>> waiting = sent.get(command.string("producer"));
+        of(command);
+        List<Object> found = new ArrayList<>();
+        List<Object> refusedAtOnce = outcomes.get(name);
+        synchronized (refusedAtOnce) {
+            found.addAll(refusedAtOnce);
+            refusedAtOnce.clear();
+        }
+        Map<Long, Future<RecordMetadata>> waiting = sent.get(name);
         for (Long id : new ArrayList<>(waiting.keySet())) {
             try {
                 long left = Math.max(until - System.nanoTime(), 0);
@@ -106,11 +148,11 @@ final class Producers {
         }
         Map<String, Object> out = new HashMap<>();
         out.put("outcomes", found);
-        out.put("pending", waiting.size());
+        out.put("pending", waiting.size() + blocked.get(name).get());
         return out;
     }
 
-    void sendOffsets(Command command, Consumer<byte[], byte[]> source) {
+    void sendOffsets(Command command, Consumer<byte[], byte[]> source) throws InterruptedException {
         Map<TopicPartition, OffsetAndMetadata> positions = new HashMap<>();
         for (TopicPartition each : source.assignment()) positions.put(each, new OffsetAndMetadata(source.position(each)));
         of(command).sendOffsetsToTransaction(positions, source.groupMetadata());
