@@ -80,12 +80,12 @@ def _ratios(results: Results, figure: Figure, other: float | None) -> str:
 
 
 def _met(results: Results, figure: Figure) -> str:
-    """Say which builds meet the goal."""
+    """Name the builds that meet the goal."""
     verdicts = [verdict(results, figure, build) for build in BUILDS]
-    words = {(True, False): "met, not compiled", (False, True): "met when compiled"}
+    texts = {(True, False): "met, not compiled", (False, True): "met when compiled"}
     met, met_compiled = verdicts
     known = met if met is not None else met_compiled
-    return words.get((met, met_compiled), {True: "met", False: "missed", None: ""}[known])  # type: ignore[arg-type]  # None is no key
+    return texts.get((met, met_compiled), {True: "met", False: "missed", None: ""}[known])  # type: ignore[arg-type]  # None is no key
 
 
 def _table(results: Results, figures: Iterable[Figure], targets: Iterable[str]) -> list[str]:
