@@ -1,6 +1,7 @@
 """A driver as a process: how long its answers may take, and the error if one does not come."""
 
 import sys
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,3 +40,36 @@ def test_a_missing_answer_is_named_with_the_time(monkeypatch: pytest.MonkeyPatch
             driver.call("hello", protocol=1)
         with pytest.raises(DriverHang, match=r"^poll was not answered within 0\.25 s$"):
             driver.call("poll", consumer="c", timeout_ms=200)
+
+
+class SlowLog(list[str]):
+    """Takes the first line when the stream is closed, or a little later if it is not."""
+
+    def __init__(self, closed: threading.Event) -> None:
+        super().__init__()
+        self.closed, self.first = closed, threading.Event()
+
+    def append(self, line: str) -> None:
+        """Wait with the first."""
+        if not self.first.is_set():
+            self.first.set()
+            self.closed.wait(0.3)
+        super().append(line)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_stream_is_closed_when_its_reader_is_done() -> None:
+    """The reader of the log raised ValueError in its thread if the driver had just written something."""
+    with Driver([sys.executable, "-c", "import sys; sys.stdin.readline(); sys.exit('one\\ntwo')"]) as driver:
+        assert driver.process.stdin is not None
+        assert driver.process.stderr is not None
+        closed = threading.Event()
+        driver.log = log = SlowLog(closed)
+        stream = driver.process.stderr
+        close = stream.close
+        stream.close = lambda: (close(), closed.set())[0]  # type: ignore[method-assign,func-returns-value]
+        driver.process.stdin.write("\n")
+        driver.process.stdin.flush()
+        assert log.first.wait(10)
+    assert log == ["one", "two"]
+    assert closed.is_set()

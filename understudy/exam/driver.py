@@ -19,6 +19,8 @@ PATIENCE_S: Final = 20.0
 UNTIMED_S: Final = 40.0
 """How long one without a `timeout_ms` may take: a library may try to connect for 30 s before it reports a failure."""
 LAST_LINES: Final = 20
+ENDED_S: Final = 1.0
+"""How long to read on when the driver has ended. What it has started outside of its process group keeps a pipe open."""
 
 
 class DriverProblem(Exception):
@@ -107,10 +109,8 @@ class Driver:
             )
         except OSError as error:
             raise DriverProblem(f"{command[0]} cannot be started: {error.strerror}") from error
-        self._readers = [
-            threading.Thread(target=target, daemon=True) for target in (self._read_answers, self._read_log)
-        ]
-        for reader in self._readers:
+        self.readers = [threading.Thread(target=target, daemon=True) for target in (self._read_answers, self._read_log)]
+        for reader in self.readers:
             reader.start()
         self.library, self.version, self.capabilities = "", "", frozenset[str]()
 
@@ -180,7 +180,7 @@ class Driver:
             del self.log[:-LAST_LINES]
 
     def _end_of_log(self) -> str:
-        self._readers[1].join(1)  # stdout may end before the last lines on stderr are read
+        self.readers[1].join(ENDED_S)  # stdout may end before the last lines on stderr are read
         return "".join(f"\n    {line}" for line in ["", *self.log][-6:])
 
     def __enter__(self) -> Self:
@@ -192,10 +192,14 @@ class Driver:
         if self.process.poll() is None:
             kill_group(self.process)
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream is not None and not stream.closed:
-                with contextlib.suppress(BrokenPipeError):
-                    stream.close()
+        for reader in self.readers:
+            reader.join(ENDED_S)
+        if self.process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
+        for reader, stream in zip(self.readers, (self.process.stdout, self.process.stderr), strict=True):
+            if stream is not None and not reader.is_alive():
+                stream.close()
 
 
 def patience_s(fields: Mapping[str, Any]) -> float:
