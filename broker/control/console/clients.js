@@ -25,10 +25,10 @@ export function render({ clients, requests }, [name]) {
     panel("Its latest requests", table("Latest requests", [
       ["Time", (each) => time(each.at_ms)],
       ["Request", (each) => link(to("journal", String(each.id)), `${each.api} v${each.version}`)],
-      ["Broker", (each) => each.broker, "number"],
-      ["About", (each) => [...each.topics, ...each.groups, ...each.transactional_ids].slice(0, 4).join(", "), "wide"],
-      ["Answer", (each) => [each.error && state(each.error, "bad"), each.outcome !== "answered" && state(each.outcome, "busy"), each.fault !== null && state(`fault ${each.fault}`, "busy")], "wide"],
       ["Took", (each) => each.duration_ms !== null && `${each.duration_ms.toFixed(1)} ms`, "number"],
+      ["Broker", (each) => each.broker, "number"],
+      ["About", (each) => [...each.topics, ...each.groups, ...each.transactional_ids].slice(0, 4).join(", "), "rest"],
+      ["Answer", (each) => [each.error && state(each.error, "bad"), each.outcome !== "answered" && state(each.outcome, "busy"), each.fault !== null && state(`fault ${each.fault}`, "busy")], "wide"],
     ], requests, (each) => each.id, "The journal has no request of it."),
     h("p", null, link(journalOf({ client_id: name }), "All its requests in the journal"))),
   ];
@@ -39,13 +39,13 @@ function all(clients) {
     ["Client", (each) => link(to("clients", each.client_id), each.client_id || "no client id"), "wide"],
     ["Software", (each) => each.software || unknown("the client does not say"), "wide"],
     ["Host", (each) => each.host],
-    ["Open connections", (each) => number(each.open), "number"],
+    ["Open", (each) => number(each.open), "number"],
     ["Requests", (each) => number(each.requests), "number"],
-    ["Errors", (each) => (each.errors ? link(journalOf({ client_id: each.client_id }), number(each.errors)) : ""), "number"],
+    ["Errors", (each) => (each.errors ? link(journalOf({ client_id: each.client_id, errors: true }), number(each.errors), "bad") : ""), "number"],
     ["Throttled", (each) => each.throttled_ms > 0 && state(duration(each.throttled_ms), "busy")],
     ["", (each) => sparkline(each.series, `requests of ${each.client_id}`)],
   ], clients, (each) => `${each.client_id}/${each.software}/${each.host}`, "No client is connected."),
-  h("p", { class: "quiet" }, "Requests and errors are those of the last two minutes."));
+  h("p", { class: "quiet" }, "Open: connections that are open now. Requests and errors are those of the last two minutes."));
 }
 
 function one(client) {
@@ -54,8 +54,8 @@ function one(client) {
       ["Host", client.host],
       ["Open connections", number(client.open)],
       ["Requests in the last two minutes", [link(journalOf({ client_id: client.client_id }), number(client.requests)), " ", sparkline(client.series, "requests")]],
-      ["Errors", client.errors ? state(number(client.errors), "bad") : "none"],
+      ["Errors in the last two minutes", client.errors ? link(journalOf({ client_id: client.client_id, errors: true }), number(client.errors), "bad") : "none"],
       client.throttled_ms > 0 && ["Throttled for", duration(client.throttled_ms)],
       ["APIs and versions", chips(client.apis), "wide"],
-      ["Connections", client.connections.map((each) => [link(diagramOf("connections", each), `connection ${each}`), " "]), "wide"]));
+      ["Connections", client.connections.map((each) => [link(diagramOf("connections", each), `connection\u00a0${each}`), " "]), "wide"]));
 }

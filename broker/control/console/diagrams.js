@@ -3,7 +3,7 @@
 import { download, get, path, query } from "./ask.js";
 import { h } from "./dom.js";
 import { clockTime, number, plural } from "./format.js";
-import { button, choices, field, link, panel, save, state, table, time, to } from "./parts.js";
+import { button, choices, field, journalOf, link, panel, save, state, table, time, to } from "./parts.js";
 
 const SUBJECTS = { transactions: "transactional_id", producers: "producer_id", groups: "group", connections: "connection" };
 const LABELS = { transactions: "transactional id", producers: "producer", groups: "group", connections: "connection" };
@@ -56,7 +56,7 @@ function all(subjects) {
   return panel(null,
     h("p", null, "Clients, coordinators, partition leaders and logs as lanes; requests, answers, markers, changes of state, faults and holds as steps."),
     table("Diagrams", [
-      ["Of", ([kind]) => LABELS[kind]],
+      ["Of", ([kind]) => LABELS[kind], "wide"],
       ["Diagram", ([kind, name]) => link(diagramOf(kind, name), name), "wide"],
       ["About", ([, , about]) => about, "wide"],
     ], subjects.slice(0, 200), ([kind, name]) => `${kind}/${name}`, "Nothing has happened yet."));
@@ -81,14 +81,16 @@ function one({ diagram, drawing, past }, names, { act, refresh }) {
         button("Ask again", () => { again = true; refresh(); }),
         button("Save as SVG", () => act(async () => save(await download("v1/diagrams.svg" + question(names)), "diagram.svg"))),
         button("Save as Mermaid", () => act(() => save(new Blob([diagram.mermaid], { type: "text/plain" }), "diagram.mmd"))),
-        link(to(...names), `About this ${LABELS[names[0]]}`)),
+        names[0] === "connections"
+          ? link(journalOf({ connection: names[1] }), "Its requests in the journal")
+          : link(to(...names), `About this ${LABELS[names[0]]}`)),
       h("p", { class: "quiet" }, `${plural(diagram.steps.length, "step")}`, diagram.left_out > 0 && `, ${plural(diagram.left_out, "older request")} left out`),
       h("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": diagram.title },
         picture(drawing.head, 0, diagram.head, diagram.width, "head"), picture(drawing.body, diagram.head, diagram.height - diagram.head, diagram.width))),
     refused.length > 0 && panel("What was refused, and why", table("Refusals", [
       ["Time", (step) => time(step.at_ms)],
-      ["Client", (step) => diagram.lanes[step.target].title],
-      ["Error", (step) => [link(to("journal", String(step.entry)), step.error), step.count > 1 && ` ${number(step.count)} times`, step.fault && [" ", state(`fault ${step.fault}`, "busy")]]],
+      ["Client", (step) => diagram.lanes[step.target].title, "rest"],
+      ["Error", (step) => [link(to("journal", String(step.entry)), step.error), step.count > 1 && ` ${number(step.count)} times`, step.fault && [" ", state(`fault ${step.fault}`, "busy")]], "wide"],
       ["Why", (step) => step.reason, "wide"],
     ], refused.toReversed(), (step) => step.entry, "")),
     panel("As text", h("details", null, h("summary", null, "The diagram in characters"), h("pre", { class: "plain", tabindex: "0" }, diagram.text)),

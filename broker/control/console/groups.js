@@ -43,7 +43,7 @@ function one(group, tools) {
     panel("Members", table("Members", [
       ["Member", (each) => [h("code", { class: "long" }, each.member_id), each.leads && [" ", h("span", { class: "chip" }, "leads")]], "wide"],
       ["Client", (each) => `${each.client_id} at ${each.client_host}`, "wide"],
-      group.members.some((each) => each.instance_id) && ["Instance", (each) => each.instance_id ?? ""],
+      group.members.some((each) => each.instance_id) && ["Instance", (each) => each.instance_id ?? "", "wide"],
       ["Assigned", (each) => each.assignment.map((name) => h("span", { key: name, class: "chip" }, name)), "wide"],
       ["", (each) => button("evict", () => act(() => post(`${where}/members/${encodeURIComponent(each.member_id)}/evict`),
         "Evicted, as if its session had timed out."), each.member_id), "actions"],
@@ -58,9 +58,9 @@ function one(group, tools) {
       ["In flight", (each) => number(each.records.reduce((sum, run) => sum + run.last_offset - run.first_offset + 1, 0)), "number"],
     ], group.share_partitions, (each) => `${each.topic}/${each.partition}`, "No leader has one in memory: no member has fetched from it."))
     : panel("Offsets", table("Committed offsets", [
-      ["Topic", (each) => link(to("topics", each.topic), each.topic)],
+      ["Topic", (each) => link(to("topics", each.topic), each.topic), "wide"],
       ["Partition", (each) => each.partition, "number"],
-      ["Committed offset", (each) => (each.offset === null ? unknown("nothing is committed") : number(each.offset)), "number"],
+      ["Committed", (each) => (each.offset === null ? unknown("nothing is committed") : number(each.offset)), "number"],
       ["End offset", (each) => (each.end_offset === null ? unknown("no replica is up") : number(each.end_offset)), "number"],
       ["Lag", (each) => lagOf(each.lag), "number"],
       metadata.size > 0 && ["Metadata", (each) => metadata.get(`${each.topic}/${each.partition}`)],

@@ -25,6 +25,7 @@ const at = (id) => document.getElementById(id);
 let shown = null; // what the view was last told, and of which address
 let asking = 0; // the newest round; older ones that come late are not shown
 let timer;
+let pressed = false; // whether the pointer is down
 
 /** The address without its filters, which a view reads by itself. */
 const place = () => location.hash.split("?")[0];
@@ -66,7 +67,7 @@ async function round() {
     setNow(now.now_ms);
     shown = { hash, clock: now, data };
     settle();
-    draw();
+    if (!pressed) draw(); // what is being clicked stays under the pointer
   } catch (error) {
     if (mine !== asking) return;
     failed(error);
@@ -162,6 +163,10 @@ addEventListener("hashchange", () => {
   scrollTo(0, 0);
   round();
 });
+addEventListener("pointerdown", () => { pressed = true; }, true);
+for (const end of ["pointerup", "pointercancel", "blur"]) {
+  addEventListener(end, () => { if (pressed) setTimeout(() => { pressed = false; draw(); }); }, true); // after the click that follows
+}
 document.addEventListener("visibilitychange", () => { if (!document.hidden) round(); });
 draw();
 round();

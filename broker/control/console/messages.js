@@ -14,6 +14,7 @@ const found = new Map(); // what a search has found so far, and up to where
 let said = begin(null);
 let opened = new Set();
 let asked = { key: "", records: [] };
+let stopped = null; // what is shown while the list stands still
 
 function begin(topic) {
   return { topic, partition: "", way: "newest", offset: "", time: "", text: "", isolation: "" };
@@ -24,11 +25,13 @@ export async function load(topic) {
   if (said.topic !== topic.name) {
     said = begin(topic.name);
     opened = new Set();
+    stopped = null;
     if (topic.partitions.length > ALL_OF) said.partition = "0";
   }
   const hosted = topic.partitions.filter((each) => each.log_end_offset >= 0 && (said.partition === "" || String(each.partition) === said.partition));
   const ends = hosted.map((each) => [each.partition, each.log_start_offset, each.high_watermark, each.last_stable_offset]);
   const key = JSON.stringify([topic.id, said, ends]);
+  if (stopped !== null) return stopped;
   if (asked.key === key) return asked;
   const parts = await Promise.all(hosted.map((each) => (said.way === "newest" && said.text ? search(topic, each) : ask(topic, each, range(each)))));
   const late = said.way === "newest" ? -1 : 1;
@@ -68,10 +71,10 @@ function range(partition) {
 }
 
 export function render(topic, { records, more }, { refresh }) {
-  const change = (name) => (event) => { said[name] = event.target.value.trim(); refresh(); };
+  const change = (name) => (event) => { said[name] = event.target.value.trim(); stopped = null; refresh(); };
   const chosen = (name, values) => choices(name, values, said[name], change(name));
   const input = (name, label, props = {}) => field(label, h("input", { name, value: said[name], autocomplete: "off", spellcheck: "false", onchange: change(name), ...props }));
-  const kept = (key, control) => h("div", { key }, control); // one stays as it is where another one comes or goes
+  const kept = (key, control, kind) => h("div", { key, class: kind }, control); // one stays as it is where another one comes or goes
   const several = topic.partitions.length > 1;
   return [
     h("form", { key: topic.name, class: "filters", "aria-label": "Messages to show", onsubmit: (event) => event.preventDefault() },
@@ -79,8 +82,9 @@ export function render(topic, { records, more }, { refresh }) {
       kept("way", field("Which", chosen("way", WAYS))),
       said.way === "offset" && kept("offset", input("offset", "Offset", { type: "number", placeholder: "the first" })),
       said.way === "time" && kept("time", input("time", "Time", { type: "datetime-local", step: "0.001" })),
-      kept("text", input("text", "With the text", { placeholder: "any", type: "search" })),
-      kept("isolation", field("Isolation", chosen("isolation", [["", "read_uncommitted"], "read_committed"])))),
+      kept("text", input("text", "With the text", { placeholder: "any", type: "search" }), "broad"),
+      kept("isolation", field("Isolation", chosen("isolation", [["", "read_uncommitted"], "read_committed"])), "broad")),
+    h("div", { class: "row" }, button(stopped ? "Go on" : "Stop here", () => { stopped = stopped ? null : asked; refresh(); }, stopped ? "with new messages" : "and show no newer messages")),
     records.length === 0
       ? h("p", { class: "empty" }, said.text || said.way !== "newest" ? "No such message." : "No messages yet.")
       : h("ul", { class: "journal messages", "aria-label": "Messages" }, records.map((record) => line(record, several, refresh))),

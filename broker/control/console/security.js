@@ -7,7 +7,8 @@ import { button, choices, chips, code, field, panel, state, table } from "./part
 
 export const OPERATIONS = ["READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT", "ALL"];
 export const RESOURCES = ["TOPIC", "GROUP", "TRANSACTIONAL_ID", "CLUSTER", "DELEGATION_TOKEN", "USER"];
-export const RATES = ["producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate", "connection_creation_rate"];
+/** Quotas with their units. */
+export const RATES = { producer_byte_rate: "B/s", consumer_byte_rate: "B/s", request_percentage: "%", controller_mutation_rate: "partitions/s", connection_creation_rate: "connections/s" };
 const MECHANISMS = ["SCRAM-SHA-256", "SCRAM-SHA-512"];
 let users_set = 0; // a password does not stay in its field
 
@@ -41,7 +42,7 @@ function usersOf({ users }, { act }) {
   return [
     table("SCRAM users", [
       ["User", (each) => code(each.name), "wide"],
-      ["Mechanisms", (each) => chips(each.mechanisms)],
+      ["Mechanisms", (each) => chips(each.mechanisms), "wide"],
       ["", (each) => button("delete", () => act(() => remove(path`v1/users/${each.name}`), `${each.name} is deleted.`), `user ${each.name}`), "actions"],
     ], users, (each) => each.name, "No SCRAM user yet."),
     h("form", { key: users_set, class: "row", "aria-label": "Set a password", onsubmit: sends(set) },
@@ -79,7 +80,7 @@ function aclsOf({ acls, enforced }, { act }) {
 
 function quotasOf({ quotas }, { act }) {
   const set = ({ rate, value, ...entity }) => act(() => post("v1/quotas", { ...entity, quotas: { [rate]: value === undefined ? null : Number(value) } }),
-    value === undefined ? `${rate} is removed.` : `${rate} is ${value}.`);
+    value === undefined ? `${rate} is removed.` : `${rate} is ${value} ${RATES[rate]}.`);
   const named = (each) => ["user", "client_id", "ip"].filter((kind) => each[kind] !== null).map((kind) => [h("span", { key: kind, class: "chip" }, `${kind.replace("_", " ")} ${each[kind]}`), " "]);
   const drop = (each) => act(async () => {
     const entity = Object.fromEntries(["user", "client_id", "ip"].filter((kind) => each[kind] !== null).map((kind) => [kind, each[kind]]));
@@ -88,14 +89,14 @@ function quotasOf({ quotas }, { act }) {
   return [
     table("Client quotas", [
       ["Of", named, "wide"],
-      ["Quotas", (each) => Object.entries(each.values).map(([rate, value]) => h("div", { key: rate }, code(rate), ` ${number(value)}`)), "wide"],
+      ["Quotas", (each) => Object.entries(each.values).map(([rate, value]) => h("div", { key: rate }, code(rate), ` ${number(value)} ${RATES[rate] ?? ""}`)), "wide"],
       ["", (each) => button("remove", () => drop(each), "quotas"), "actions"],
     ], quotas, (each) => JSON.stringify([each.user, each.client_id, each.ip]), "No client quotas yet."),
     h("form", { class: "fields", "aria-label": "Set a quota", onsubmit: sends(set) },
       input("user", "User", { placeholder: "none" }),
       input("client_id", "Client id", { placeholder: "none" }),
       input("ip", "Address", { placeholder: "none" }),
-      h("div", { class: "broad" }, field("Quota", choices("rate", RATES))),
+      h("div", { class: "broad" }, field("Quota", choices("rate", Object.entries(RATES).map(([rate, unit]) => [rate, `${rate}, ${unit}`])))),
       input("value", "Value (empty: remove it)", { type: "number", min: "0", step: "any" }),
       h("button", { type: "submit" }, "Set the quota")),
     h("p", { class: "quiet" }, "For users, client ids or addresses without quotas of their own: ", code("<default>"), "."),

@@ -103,7 +103,7 @@ function one({ topic, groups, found, cluster, replicas }, tools) {
     panel("Partitions", table("Partitions", PARTITION, topic.partitions, (each) => each.partition, "None is hosted.")),
     panel(`Partition ${replicas.partition}`, steer(topic, replicas, cluster, tools), inside(replicas)),
     panel("Read by", table("Offsets of groups", [
-      ["Group", (each) => link(to("groups", each.group), each.group)],
+      ["Group", (each) => link(to("groups", each.group), each.group), "wide"],
       ["Partition", (each) => each.partition, "number"],
       ["Offset", (each) => (each.offset === null ? unknown("nothing is committed") : number(each.offset)), "number"],
       ["End offset", (each) => (each.end_offset === null ? unknown("no replica is up") : number(each.end_offset)), "number"],
@@ -185,7 +185,7 @@ function write(topic, { act }) {
   return h("details", { key: "write" }, h("summary", null, "Write a message"),
     h("form", { key: `write ${written}`, class: "fields", "aria-label": "Write a message", onsubmit: send },
       field("Key", h("input", { name: "key", placeholder: "null", autocomplete: "off", spellcheck: "false" })),
-      field("Into partition", choices("partition", [["", "as Kafka's Java client chooses"], ...topic.partitions.map((each) => String(each.partition))])),
+      h("div", { class: "broad" }, field("Into partition", choices("partition", [["", "as Kafka's Java client chooses"], ...topic.partitions.map((each) => String(each.partition))]))),
       h("div", { class: "broad" }, field("Value", h("textarea", { name: "value", rows: "4", spellcheck: "false" }))),
       h("div", { class: "broad" }, field("Headers, one a line", h("textarea", { name: "headers", rows: "2", placeholder: "name: value", spellcheck: "false" }))),
       h("label", { class: "check" }, h("input", { type: "checkbox", name: "tombstone" }), "Without a value (a tombstone)"),

@@ -25,7 +25,7 @@ function all(transactions, tools) {
   return [panel(null, table("Transactional ids", [
     ["Transactional id", (each) => link(to("transactions", each.transactional_id), each.transactional_id), "wide"],
     ["State", (each) => [state(each.state), each.held_at && state("held")]],
-    ["Producer", (each) => `${each.producer_id}, epoch ${each.producer_epoch}`],
+    ["Producer", (each) => `${each.producer_id}, epoch ${each.producer_epoch}`, "rest"],
     ["Coordinator", (each) => each.coordinator, "number"],
     ["Partitions", (each) => number(each.partitions.length), "number"],
     ["Times out", (each) => (each.deadline_ms === null ? "" : inTime(each.deadline_ms, now_ms))],
@@ -78,7 +78,7 @@ function one(found, tools) {
       ["Began", (each) => each.began_ms !== null && (each.id === null ? time(each.began_ms) : link(diagramOf("transactions", found.transactional_id) + query({ transaction: each.id }), time(each.began_ms)))],
       ["Ended", (each) => each.ended_ms !== null && time(each.ended_ms)],
       ["Outcome", (each) => [state(each.outcome, OUTCOMES[each.outcome])]],
-      ["How", (each) => each.how],
+      ["How", (each) => each.how, "wide"],
       ["Epoch", (each) => each.producer_epoch, "number"],
       ["Refusals", (each) => each.refusals > 0 && state(number(each.refusals), "bad"), "number"],
       ["Client", (each) => each.client_id && link(to("clients", each.client_id), each.client_id)],
