@@ -29,6 +29,27 @@ _NAMED = """
     return [...document.querySelectorAll(arguments[0])].find((e) => name(e) === arguments[1] && e.checkVisibility());
 """
 
+# Names, states and titles that go on in another line, and parts whose text is wider than they are.
+_CUT = r"""
+    const found = [];
+    const range = document.createRange();
+    for (const element of document.querySelectorAll("th, .state, button, label > span, dt, time")) {
+      const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+      while (texts.nextNode()) {
+        for (const {0: name, index} of texts.currentNode.data.matchAll(/[^\s-]+-?/g)) {
+          range.setStart(texts.currentNode, index);
+          range.setEnd(texts.currentNode, index + name.length);
+          if (new Set([...range.getClientRects()].map((each) => each.top)).size > 1) found.push(`${name} is broken`);
+        }
+      }
+    }
+    for (const part of document.querySelectorAll(".panel, .panel p, header")) {
+      const isWide = part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 1;
+      if (isWide) found.push(`wider than its part: ${part.textContent.slice(0, 90)}`);
+    }
+    return found;
+"""
+
 
 class Page:
     """The browser's one tab."""
@@ -162,6 +183,10 @@ class Page:
         options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
         found = Axe().run(self.driver, options=options)["violations"]
         return [f"{rule['id']}: {node['html']} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
+
+    def cut(self) -> list[str]:
+        """Names that are broken in two where they mean nothing then, and what is too wide for its part of the page."""
+        return list(self.script(_CUT))
 
     def keep(self, name: str) -> None:
         """Save a screenshot for people, if CONSOLE_PICTURES names a folder."""

@@ -1,5 +1,7 @@
 """The console's page of faults, in a headless Chromium."""
 
+from pathlib import Path
+
 import pytest
 from confluent_kafka import Producer
 
@@ -69,6 +71,43 @@ def test_a_fault_that_is_often_wanted_takes_two_presses(page: Page, plane: Contr
         page.sees("waiting for its request")
     until(lambda: len(plane.http("GET", "/v1/faults")["faults"]) == len(names), "a fault of each")
     assert len(names) >= 10
+
+
+def test_a_number_beyond_those_of_a_browser_is_sent_digit_by_digit(
+    page: Page, plane: ControlPlane, tmp_path: Path
+) -> None:
+    """Of the form, of the fault when it is added again, and of a scenario file: 2^63 - 1 was sent as 2^63."""
+    largest = 2**63 - 1
+    page.open(plane.url, "faults")
+    page.choose("When a request is", "Produce")
+    page.choose("Then", "change a field of the answer")
+    page.choose("Field of the answer", "responses.*.partition_responses.*.base_offset")
+    page.write("New value, as JSON", str(largest))
+    page.press("As it is sent")
+    page.sees(f'"responses.*.partition_responses.*.base_offset": {largest}')
+    page.press("Add the fault")
+    page.row("Produce", str(largest))
+    reported: list[int | None] = []
+    producer = Producer({"bootstrap.servers": plane.bootstrap})
+    producer.produce("t", b"v", on_delivery=lambda _, message: reported.append(message.offset()))
+    assert producer.flush(20) == 0
+    assert reported == [largest]
+    page.press(f"again fault {plane.kafka.faults.list()[0].id}")
+    page.row("Produce", str(largest), "unmet")
+    page.open(plane.url, "scenario")
+    page.sees("Steps since the start")
+    page.script("URL.createObjectURL = (blob) => { window.kept = blob; return ''; }")
+    page.script("HTMLAnchorElement.prototype.click = () => {}")  # it would be downloaded
+    page.press("Save as a file")
+    kept = str(until(lambda: page.script("return window.kept?.text()"), "a file"))
+    plane.kafka.faults.clear()
+    file = tmp_path / "largest.json"
+    file.write_text(kept, encoding="utf-8")
+    page.named("input", "Scenario file").send_keys(str(file))
+    page.press("Do the steps")
+    page.sees("The steps of largest.json are done")
+    made = [fault.do["alter"] for fault in plane.kafka.faults.list()]
+    assert made == [{"responses.*.partition_responses.*.base_offset": largest}] * 2
 
 
 def test_a_fault_written_as_json(page: Page, plane: ControlPlane) -> None:

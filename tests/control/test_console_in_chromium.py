@@ -225,7 +225,7 @@ def test_the_cluster_is_reset(page: Page, busy: ControlPlane) -> None:
 def test_every_view_fits_can_be_read_by_everybody_and_asks_no_other_host(
     page: Page, busy: ControlPlane, width: int, height: int, scheme: str
 ) -> None:
-    """No scrolling sideways, nothing for axe to find: contrast, names, roles, headings; no address but the server's."""
+    """No scrolling sideways, no broken name, nothing for axe to find: contrast, names, roles; no address but ours."""
     page.look(width, height, scheme)
     page.asked()
     for view in VIEWS:
@@ -233,6 +233,7 @@ def test_every_view_fits_can_be_read_by_everybody_and_asks_no_other_host(
         until(lambda: page.script("return document.querySelector('.view') !== null"), view)
         page.keep(f"{width}-{scheme}-{view.replace('/', '-') or 'overview'}")
         assert page.script("return document.documentElement.scrollWidth <= innerWidth"), view
+        assert page.cut() == [], view
         assert page.violations() == [], view
     addresses = [address for address in page.asked() if not address.startswith(("about:", "blob:"))]
     assert len(addresses) > 3 * len(VIEWS)
@@ -245,6 +246,13 @@ def test_a_barrier_would_be_found(page: Page, plane: ControlPlane) -> None:
     page.sees("Brokers")
     page.script("document.querySelector('main').append(document.createElement('button'))")
     assert [found for found in page.violations() if found.startswith("button-name: <button>")]
+    assert page.cut() == []
+    wide = (
+        "const p = document.querySelector('.panel p'); p.textContent = 'x'.repeat(999); p.style.overflowWrap = 'normal'"
+    )
+    page.script(f"{wide}; document.querySelector('th').textContent = 'y'.repeat(999)")
+    page.script("document.querySelector('th').style.overflowWrap = 'anywhere'")
+    assert {each[:7] for each in page.cut()} >= {"yyyyyyy", "wider t"}
 
 
 def test_names_that_hold_markup_are_text(page: Page, plane: ControlPlane) -> None:

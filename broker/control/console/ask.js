@@ -1,5 +1,7 @@
 // The verbs over HTTP, with the token where the server wants one.
 
+import { exactly, exactValue } from "./format.js";
+
 const STORED = "understudy.token";
 let token = sessionStorage.getItem(STORED);
 
@@ -31,15 +33,12 @@ export function steers() {
   return found;
 }
 
-/** JSON in which a BigInt is a number with all of its digits: offsets may be beyond what other numbers hold exactly. */
-const exact = (body) => JSON.stringify(body, (_, value) => (typeof value === "bigint" ? `\u0000${value}` : value)).replace(/"\\u0000(\d+)"/g, "$1");
-
 async function send(path, method, body) {
   const headers = token === null ? {} : { authorization: `Bearer ${token}` };
   if (body !== undefined) headers["content-type"] = "application/json";
   let answer;
   try {
-    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : exact(body) });
+    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : exactly(body) });
   } catch {
     throw new Silence("The server does not answer.");
   }
@@ -63,6 +62,8 @@ export function query(fields) {
 }
 
 export const get = async (where) => (await send(where, "GET")).json();
+/** As `get`, with every integer exact. */
+export const getExactly = async (where) => exactValue(await (await send(where, "GET")).text());
 export const post = async (where, body = {}) => (await send(where, "POST", body)).json();
 export const put = async (where, body) => (await send(where, "PUT", body)).json();
 export const remove = async (where) => (await send(where, "DELETE")).json();

@@ -10,31 +10,79 @@ const TOKEN = "UNDERSTUDY_CONTROL_TOKEN";
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 const literal = (text) => JSON.stringify(text);
 
-/** Calls as code. `calls` are [METHOD PATH BODY, expression in Python, command]; a body is text, so that no number is rounded. */
-export function codeOf(language, calls) {
-  if (language === "python") return [...PYTHON(), ...calls.map(([, python]) => python)].join("\n");
-  if (language === "shell") return calls.map(([, , shell]) => `${shell} --control ${location.origin}`).join("\n"); // it finds the token in the environment
-  const parts = calls.map(([http]) => /^(\S+) (\S+)(?: (.*))?$/s.exec(http).slice(1));
-  return parts.map(([method, path, body]) => WRITE[language](method, location.origin + path, body)).join("\n");
+/** A program of these calls. `calls` are [METHOD PATH BODY, expression in Python, command]; a body is text, so that no number is rounded. */
+export const codeOf = (language, calls) => AROUND[language](calls.map((call) => callOf(language, call)));
+
+/** The one call within such a program. */
+export function callOf(language, [http, python, shell]) {
+  if (language === "python") return python;
+  if (language === "shell") return `${shell} --control ${location.origin}`; // it finds the token in the environment
+  const [method, path, body] = /^(\S+) (\S+)(?: (.*))?$/s.exec(http).slice(1);
+  const url = location.origin + path;
+  if (language === "curl") return [`curl -sS --fail-with-body -X ${method} ${quoted(url)}`, hasToken() && `-H "Authorization: Bearer $${TOKEN}"`, body && `-d ${quoted(body)}`].filter(Boolean).join(" ");
+  if (language === "javascript") return `await call(${[method, url, body].filter((each) => each !== undefined).map(literal).join(", ")});`;
+  return `call(${literal(method)}, ${literal(url)}, ${literal(body ?? "")})${language === "java" ? ";" : ""}`;
 }
 
-const PYTHON = () => [...(hasToken() ? ["import os", ""] : []), "import understudy", "", `kafka = understudy.connect(${literal(location.origin)}${hasToken() ? `, token=os.environ["${TOKEN}"]` : ""})`];
+const lines = (...texts) => texts.flat().filter((text) => text !== false).join("\n");
 
-const WRITE = {
-  curl: (method, url, body) => [`curl -X ${method} ${quoted(url)}`, hasToken() && `-H "Authorization: Bearer $${TOKEN}"`, body && `-d ${quoted(body)}`].filter(Boolean).join(" "),
-  javascript: (method, url, body) => {
-    const options = [`method: ${literal(method)}`, hasToken() && `headers: { Authorization: \`Bearer \${process.env.${TOKEN}}\` }`, body && `body: ${literal(body)}`];
-    return `await fetch(${literal(url)}, { ${options.filter(Boolean).join(", ")} });`;
-  },
-  java: (method, url, body) => [
-    `HttpClient.newHttpClient().send(HttpRequest.newBuilder(URI.create(${literal(url)}))`,
-    hasToken() && `    .header("Authorization", "Bearer " + System.getenv(${literal(TOKEN)}))`,
-    `    .method(${literal(method)}, ${body ? `HttpRequest.BodyPublishers.ofString(${literal(body)})` : "HttpRequest.BodyPublishers.noBody()"}).build(),`,
-    "    HttpResponse.BodyHandlers.ofString());",
-  ].filter(Boolean).join("\n"),
-  go: (method, url, body) => [
-    `request, err := http.NewRequest(${literal(method)}, ${literal(url)}, ${body ? `strings.NewReader(${literal(body)})` : "nil"})`,
-    hasToken() && `request.Header.Set("Authorization", "Bearer "+os.Getenv(${literal(TOKEN)}))`,
-    "response, err := http.DefaultClient.Do(request)",
-  ].filter(Boolean).join("\n"),
+/** What makes programs of calls; each ends with an error where the server refuses one. */
+const AROUND = {
+  python: (calls) => lines(hasToken() && ["import os", ""], "import understudy", "", `kafka = understudy.connect(${literal(location.origin)}${hasToken() ? `, token=os.environ["${TOKEN}"]` : ""})`, calls),
+  shell: (calls) => lines(calls),
+  curl: (calls) => lines(calls),
+  javascript: (calls) => lines(
+    "const call = async (method, url, body) => {",
+    `  const answer = await fetch(url, { method, body${hasToken() ? `, headers: { Authorization: \`Bearer \${process.env.${TOKEN}}\` }` : ""} });`,
+    "  if (!answer.ok) throw new Error(await answer.text());",
+    "};",
+    calls),
+  java: (calls) => lines(
+    "import java.net.URI;",
+    "import java.net.http.HttpClient;",
+    "import java.net.http.HttpRequest;",
+    "import java.net.http.HttpResponse;",
+    "",
+    "class Steps {",
+    "    static final HttpClient CLIENT = HttpClient.newHttpClient();",
+    "",
+    "    static void call(String method, String url, String body) throws Exception {",
+    "        var request = HttpRequest.newBuilder(URI.create(url))",
+    hasToken() && `            .header("Authorization", "Bearer " + System.getenv(${literal(TOKEN)}))`,
+    "            .method(method, HttpRequest.BodyPublishers.ofString(body)).build();",
+    "        var answer = CLIENT.send(request, HttpResponse.BodyHandlers.ofString());",
+    "        if (answer.statusCode() != 200) throw new IllegalStateException(answer.body());",
+    "    }",
+    "",
+    "    public static void main(String[] args) throws Exception {",
+    calls.map((call) => `        ${call}`),
+    "    }",
+    "}"),
+  go: (calls) => lines(
+    "package main",
+    "",
+    "import (",
+    ["io", "log", "net/http", hasToken() && "os", "strings"].filter(Boolean).map((name) => `\t"${name}"`),
+    ")",
+    "",
+    "func call(method, url, body string) {",
+    "\trequest, err := http.NewRequest(method, url, strings.NewReader(body))",
+    "\tif err != nil {",
+    "\t\tlog.Fatal(err)",
+    "\t}",
+    hasToken() && `\trequest.Header.Set("Authorization", "Bearer "+os.Getenv(${literal(TOKEN)}))`,
+    "\tresponse, err := http.DefaultClient.Do(request)",
+    "\tif err != nil {",
+    "\t\tlog.Fatal(err)",
+    "\t}",
+    "\tdefer response.Body.Close()",
+    "\tif response.StatusCode != http.StatusOK {",
+    "\t\tanswer, _ := io.ReadAll(response.Body)",
+    "\t\tlog.Fatalf(\"%s %s: %s\", method, url, answer)",
+    "\t}",
+    "}",
+    "",
+    "func main() {",
+    calls.map((call) => `\t${call}`),
+    "}"),
 };

@@ -1,6 +1,6 @@
 // Faults that are often wanted, and what can be said about the faults of an API.
 
-import { parsed } from "./format.js";
+import { parsed, exactValue } from "./format.js";
 
 // What the form can say; the last one leaves it to whoever writes it. `effect` is the field of `do` that the API must
 // have, `asks` the label of its value, `of` which conditions fit.
@@ -13,8 +13,8 @@ export const WAYS = {
   drop: { text: "neither do it nor answer", effect: "drop", of: "request_conditions", does: () => ({ drop: true }) },
   reset: { text: "reset the connection instead", effect: "disconnect", of: "request_conditions", does: () => ({ disconnect: "reset" }) },
   throttle: { text: "answer with a throttle time", effect: "throttle_ms", asks: "Throttle time", such: "5s", of: "conditions", does: (value) => ({ throttle_ms: parsed(value) }) },
-  alter: { text: "change a field of the answer", effect: "alter", asks: "New value, as JSON", such: "-1", of: "conditions", does: (value, path) => ({ alter: { [path]: JSON.parse(value) } }) },
-  json: { text: "as I write it", effect: "bytes", asks: "What to do, as JSON", such: '{"bytes": {"truncate": 10}}', of: "conditions", does: (value) => JSON.parse(value) },
+  alter: { text: "change a field of the answer", effect: "alter", asks: "New value, as JSON", such: "-1", of: "conditions", does: (value, path) => ({ alter: { [path]: exactValue(value) } }) },
+  json: { text: "as I write it", effect: "bytes", asks: "What to do, as JSON", such: '{"bytes": {"truncate": 10}}', of: "conditions", does: (value) => exactValue(value) },
 };
 
 export const CONDITIONS = { topic: "Topic", partition: "Partition", group: "Group", transactional_id: "Transactional id" };

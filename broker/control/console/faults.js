@@ -1,9 +1,10 @@
 // What goes wrong on purpose: what there is, faults that are often wanted, and a form that offers what fits the API.
 
-import { get, path, post, remove } from "./ask.js";
+import { get, getExactly, path, post, remove } from "./ask.js";
 import { codeOf, PLAIN } from "./code.js";
 import { h } from "./dom.js";
 import { conditionsOf, CONDITIONS, firstError, isError, PRESETS, WAYS, waysOf } from "./fault_library.js";
+import { exactly, exactValue } from "./format.js";
 import { button, choices, code, exhausted, field, journalOf, json, link, panel, state, table } from "./parts.js";
 
 const EMPTY = {
@@ -19,7 +20,7 @@ export const title = () => "Faults";
 
 export async function load() {
   if (known.apis.length === 0) known = await get("v1/apis");
-  return get("v1/faults");
+  return getExactly("v1/faults");
 }
 
 export function render({ faults }, _, tools) {
@@ -62,7 +63,7 @@ function body() {
   if (said.api && said.first !== "") match.versions = [Number(said.first), Number(said.last === "" ? said.first : said.last)];
   for (const name of ["client_id", "topic", "group", "transactional_id"]) if (said[name] && (name === "client_id" || fit.includes(name))) match[name] = said[name];
   for (const name of ["broker", "partition"]) if (said[name] !== "" && (name === "broker" || fit.includes(name))) match[name] = Number(said[name]);
-  if (said.field) match.request = { [said.field]: JSON.parse(said.field_value) };
+  if (said.field) match.request = { [said.field]: exactValue(said.field_value) };
   const found = { match, do: WAYS[said.way].does(said.value, said.altered) };
   if (said.times !== "1") found.times = said.times === "" ? null : Number(said.times);
   if (Number(said.skip) > 0) found.skip = Number(said.skip);
@@ -72,8 +73,8 @@ function body() {
 
 function preview() {
   try {
-    if (language) return codeOf(language, [[`POST /v1/faults ${JSON.stringify(body())}`]]);
-    return `POST /v1/faults\n${JSON.stringify(body(), null, 2)}`;
+    if (language) return codeOf(language, [[`POST /v1/faults ${exactly(body())}`]]);
+    return `POST /v1/faults\n${exactly(body(), 2)}`;
   } catch (error) {
     return `No JSON: ${error.message}`;
   }

@@ -65,6 +65,18 @@ export function bytes(count) {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
+/** The value of a JSON text; an integer that a number cannot hold exactly is a BigInt. */
+export function exactValue(text) {
+  const plain = JSON.parse(text); // a mistake is reported at its place in the text as it was written
+  if (text.includes("\\u0000")) return plain; // the mark is in a text already
+  const marked = text.replace(TOKEN, (token) => (/^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"\\u0000${token}"` : token));
+  return JSON.parse(marked, (_, value) => (typeof value === "string" && /^\u0000-?\d+$/.test(value) ? BigInt(value.slice(1)) : value));
+}
+
+/** JSON in which a BigInt is a number with all of its digits. */
+export const exactly = (value, indent) =>
+  JSON.stringify(value, (_, each) => (typeof each === "bigint" ? `\u0000${each}` : each), indent).replace(/"\\u0000(-?\d+)"/g, "$1");
+
 /** JSON with a line for each value, its numbers digit by digit as they were written; undefined where a text is no JSON. */
 export function indented(text) {
   if (!/^\s*[{[]/.test(text)) return undefined;

@@ -2,7 +2,7 @@
 
 import { post, query } from "./ask.js";
 import { h } from "./dom.js";
-import { clockTime, duration, instant, number, parsed } from "./format.js";
+import { clockTime, duration, exactly, instant, number, parsed } from "./format.js";
 
 /**
  * A table. `columns` are [title, cell(row), kind]: the kind is "number", "actions", "wide" or nothing. `key(row)` tells rows apart.
@@ -145,7 +145,7 @@ export const panel = (title, ...children) => h("section", { class: "panel", "ari
 /** Where there is no value: a dash, which says why when it is pointed at. */
 export const unknown = (why) => h("span", { class: "quiet", title: why, "aria-label": why, role: "img" }, "–");
 
-export const json = (value) => JSON.stringify(value, null, 1).replace(/\n */g, " ");
+export const json = (value) => exactly(value, 1).replace(/\n */g, " ");
 
 /** Records that are left to read, as Kafka's tools show them. */
 export const lagOf = (count) => (count === null ? unknown("unknown: without a committed offset, a consumer's auto.offset.reset decides where it begins") : number(count));

@@ -1,26 +1,26 @@
 // What has steered the cluster since its start or its last reset: copied as code, kept in a file, done again.
 
-import { get, post } from "./ask.js";
-import { codeOf, LANGUAGES } from "./code.js";
+import { getExactly, post } from "./ask.js";
+import { callOf, codeOf, LANGUAGES } from "./code.js";
 import { h } from "./dom.js";
-import { number, plural } from "./format.js";
+import { exactly, exactValue, number, plural } from "./format.js";
 import { button, choices, code, copy, field, panel, save, time } from "./parts.js";
 
 let language = "python";
 
 export const title = () => "Scenario";
 
-export const load = () => get("v1/scenario");
+export const load = () => getExactly("v1/scenario");
 
 export function render(recorded, _, { act, refresh }) {
   const { steps, dropped } = recorded;
   const calls = steps.map((step) => step.calls);
-  const kept = () => JSON.stringify({ ...recorded, steps: steps.map(({ calls: _, ...step }) => step) }, null, 1);
+  const kept = () => exactly({ ...recorded, steps: steps.map(({ calls: _, ...step }) => step) }, 1);
   const run = async (event) => {
     event.preventDefault();
     const [file] = event.target.elements.file.files;
     const text = await file.text();
-    act(async () => post("v1/scenario", JSON.parse(text)), `The steps of ${file.name} are done.`);
+    act(async () => post("v1/scenario", exactValue(text)), `The steps of ${file.name} are done.`);
   };
   return [
     panel("Steps since the start or the last reset",
@@ -43,9 +43,8 @@ export function render(recorded, _, { act, refresh }) {
 }
 
 function line(step, at, act) {
-  const text = codeOf(language, [step.calls]).split("\n").slice(language === "python" ? 3 : 0).join("\n");
   return h("li", { key: at },
     h("div", { class: "head" }, h("strong", null, step.verb), step.at_ms >= 0 && h("span", { class: "quiet" }, time(step.at_ms)),
       button("copy", () => act(() => copy(codeOf(language, [step.calls])), "Copied."), `step ${at + 1}`)),
-    h("pre", { tabindex: "0" }, text));
+    h("pre", { tabindex: "0" }, callOf(language, step.calls)));
 }
