@@ -14,20 +14,28 @@ from understudy.version import __version__
 if TYPE_CHECKING:
     from understudy.aio import AsyncCluster, AsyncFault, aconnect, astart
     from understudy.client import Cluster, Fault, connect, start
-    from understudy.errors import ControlError, StartError, UnderstudyError, UnmetFaults, Unreachable
+    from understudy.errors import ConformanceError, ControlError, StartError, UnderstudyError, UnmetFaults, Unreachable
     from understudy.fault_actions import Delay, Disconnect, Drop, Error
 
 HOMES = {
     "understudy.fault_actions": ("Delay", "Disconnect", "Drop", "Error"),
     "understudy.aio": ("AsyncCluster", "AsyncFault", "aconnect", "astart"),
     "understudy.client": ("Cluster", "Fault", "connect", "start"),
-    "understudy.errors": ("ControlError", "StartError", "UnderstudyError", "UnmetFaults", "Unreachable"),
+    "understudy.errors": (
+        "ConformanceError",
+        "ControlError",
+        "StartError",
+        "UnderstudyError",
+        "UnmetFaults",
+        "Unreachable",
+    ),
 }
 
 __all__ = [
     "AsyncCluster",
     "AsyncFault",
     "Cluster",
+    "ConformanceError",
     "ControlError",
     "Delay",
     "Disconnect",

@@ -27,3 +27,7 @@ class ControlError(UnderstudyError):
 
 class UnmetFaults(UnderstudyError):
     """Faults were added that no request matched."""
+
+
+class ConformanceError(UnderstudyError):
+    """The conformance of clients cannot be examined: what it needs is not installed, or there is no journal."""

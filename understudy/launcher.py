@@ -99,6 +99,12 @@ def off_the_command_line(options: Sequence[str]) -> tuple[list[str], dict[str, s
     return left, environ
 
 
+def without_token(options: Sequence[str]) -> list[str]:
+    """The options of a command line but for `--control-token`, to be shown."""
+    tokens = {at + more for at, option in enumerate(options) if option == "--control-token" for more in (0, 1)}
+    return [option for at, option in enumerate(options) if at not in tokens]
+
+
 class ServerProcess:
     """A running `understudy serve`. It ends with this process, even by SIGKILL, as its standard input closes then."""
 
@@ -108,6 +114,8 @@ class ServerProcess:
         ready_file = self.folder / "ready.json"
         command = [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), command_name, "--lifeline"]
         left, environ = off_the_command_line(options)
+        self.options = without_token(left)
+        """As given, without settings, users and the token, which may be secrets."""
         command += [*left, "--ready-file", str(ready_file)]
         with self.log_file.open("wb") as log:
             self.process = subprocess.Popen(

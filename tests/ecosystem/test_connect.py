@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.interop, pytest.mark.timeout(900)
 
 FILES = "org.apache.kafka.connect.file.FileStream{}Connector"
 MIRROR = "org.apache.kafka.connect.mirror.Mirror{}Connector"
-LINES = [f"line {number}" for number in range(12_001)]
+LINES = [f"line {number}" for number in range(3_001)]
 
 
 def written(path: Path, lines: list[str]) -> None:
@@ -26,12 +26,14 @@ def test_a_source_is_exactly_once_and_a_sink_gets_all(kafka: Cluster, tmp_path: 
     """The worker is killed in the middle of the file; the answer to a commit is lost."""
     kafka.create({"lines": 1})
     source, sink = tmp_path / "source.txt", tmp_path / "sink.txt"
-    written(source, LINES[:12_000])
+    written(source, LINES[:3_000])
     configuration = {
         "connector.class": FILES.format("Source"),
         "file": str(source),
         "topic": "lines",
-        "batch.size": "3",
+        "batch.size": "3"
+        if kafka.control
+        else "30",  # a transaction takes real brokers on a busy machine half a second
         "exactly.once.support": "required",
         "transaction.boundary": "poll",
     }
@@ -40,14 +42,14 @@ def test_a_source_is_exactly_once_and_a_sink_gets_all(kafka: Cluster, tmp_path: 
         first.until(lambda: kafka.end("lines") > 100)
         first.process.kill()
     at_death = len(kafka.read("lines"))
-    assert at_death < 10_000, "it was not killed in the middle"
+    assert at_death < 2_500, "it was not killed in the middle"
 
     kafka.lose_answer("EndTxn")
     with worker(kafka.bootstrap, tmp_path) as second:
         # What is left in its buffer at the end of the file, it only looks at when the file grows.
-        second.until(lambda: len(kafka.read("lines")) > 11_500)
+        second.until(lambda: len(kafka.read("lines")) > 2_500)
         second.configure("source", configuration | {"batch.size": "20000"})
-        written(source, LINES[12_000:])
+        written(source, LINES[3_000:])
         second.until(lambda: len(kafka.read("lines")) >= len(LINES))
         settings = {"file": str(sink), "topics": "lines", "consumer.override.isolation.level": "read_committed"}
         second.configure("sink", settings | {"connector.class": FILES.format("Sink")})

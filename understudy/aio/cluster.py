@@ -20,6 +20,7 @@ from understudy.aio.scenario import AsyncScenario
 from understudy.aio.steering import AsyncFaults, AsyncJournal, AsyncSnapshots
 from understudy.aio.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, QuotasVerbs, RetentionVerbs
 from understudy.aio.waiting import Pending, in_thread, pending
+from understudy.judging import Conformance, judge
 from understudy.launcher import ServerProcess, command_line
 from understudy.options import StartOptions, check
 from understudy.transport import Address, AsyncTransport
@@ -55,6 +56,15 @@ class AsyncCluster(AsyncBridge):
         self.snapshots = AsyncSnapshots(self._send)
         self.registry = AsyncRegistry(self._send)
 
+    def __repr__(self) -> str:
+        """Where it is, and which process with which options; nothing is asked for."""
+        parts = [f"bootstrap_servers={self.bootstrap_servers!r}", f"control_url={self.control_url!r}"]
+        if self.process is not None:
+            ready = self.process.ready
+            state = f"process {ready.pid}" if self.process.alive else f"process {ready.pid}, which has ended"
+            parts += [f"cluster_id={ready.cluster_id!r}", f"options={' '.join(self.process.options)!r}", state]
+        return f"<{type(self).__name__} {', '.join(parts)}>"
+
     @property
     def bootstrap_servers(self) -> str:
         """bootstrap.servers for clients: HOST:PORT of each broker, joined by commas."""
@@ -84,6 +94,17 @@ class AsyncCluster(AsyncBridge):
         if disconnect:
             self.servers[:] = done["bootstrap_servers"]  # in place: the twin has the same list
         self.faults.forget()
+
+    async def conformance(self, *, since: int = 0, software: Iterable[str] = ()) -> Conformance:
+        """What the clients did since the start or the last reset, by the invariants of the protocol.
+
+        It runs `understudy conformance` on the requests that the journal has, which takes about two seconds and needs
+        `understudy-kafka[duckdb]`. `since`: milliseconds of the cluster's clock, or the id of a request. `software`:
+        only clients of these names, or of patterns such as `librdkafka*`.
+        """
+        names = [software] if isinstance(software, str) else list(software)
+        entries = (await self._ask("journal list", **({"since": since} if since else {})))["entries"]
+        return await in_thread(judge, entries, names)
 
     async def metrics(self) -> str:
         """Prometheus metrics."""

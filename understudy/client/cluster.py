@@ -21,6 +21,7 @@ from understudy.client.scenario import Scenario
 from understudy.client.steering import Faults, Journal, Snapshots
 from understudy.client.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, QuotasVerbs, RetentionVerbs
 from understudy.client.waiting import Pending, in_thread, pending
+from understudy.judging import Conformance, judge
 from understudy.launcher import ServerProcess, command_line
 from understudy.options import StartOptions, check
 from understudy.transport import Address, Transport
@@ -56,6 +57,15 @@ class Cluster(Bridge):
         self.snapshots = Snapshots(self._send)
         self.registry = Registry(self._send)
 
+    def __repr__(self) -> str:
+        """Where it is, and which process with which options; nothing is asked for."""
+        parts = [f"bootstrap_servers={self.bootstrap_servers!r}", f"control_url={self.control_url!r}"]
+        if self.process is not None:
+            ready = self.process.ready
+            state = f"process {ready.pid}" if self.process.alive else f"process {ready.pid}, which has ended"
+            parts += [f"cluster_id={ready.cluster_id!r}", f"options={' '.join(self.process.options)!r}", state]
+        return f"<{type(self).__name__} {', '.join(parts)}>"
+
     @property
     def bootstrap_servers(self) -> str:
         """bootstrap.servers for clients: HOST:PORT of each broker, joined by commas."""
@@ -85,6 +95,17 @@ class Cluster(Bridge):
         if disconnect:
             self.servers[:] = done["bootstrap_servers"]  # in place: the twin has the same list
         self.faults.forget()
+
+    def conformance(self, *, since: int = 0, software: Iterable[str] = ()) -> Conformance:
+        """What the clients did since the start or the last reset, by the invariants of the protocol.
+
+        It runs `understudy conformance` on the requests that the journal has, which takes about two seconds and needs
+        `understudy-kafka[duckdb]`. `since`: milliseconds of the cluster's clock, or the id of a request. `software`:
+        only clients of these names, or of patterns such as `librdkafka*`.
+        """
+        names = [software] if isinstance(software, str) else list(software)
+        entries = (self._ask("journal list", **({"since": since} if since else {})))["entries"]
+        return in_thread(judge, entries, names)
 
     def metrics(self) -> str:
         """Prometheus metrics."""

@@ -1,0 +1,87 @@
+"""Conformance of the clients of a running cluster: `understudy conformance` on its journal, in a separate process."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import ConformanceError
+
+LIMIT_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenInvariant:
+    """An invariant of the protocol that a client broke.
+
+    ``rows`` are the requests, at most as many as the report lists; ``count`` is how often it was broken.
+    ``severity`` is ``error``, ``warning`` or ``info``.
+    """
+
+    invariant: str
+    severity: str
+    title: str
+    software: str
+    software_version: str | None
+    count: int
+    rows: tuple[Mapping[str, Any], ...]
+
+    def __str__(self) -> str:
+        """As `understudy conformance` heads it, and the first request."""
+        client = " ".join(filter(None, (self.software, self.software_version)))
+        first = ", ".join(f"{name} {value}" for name, value in (self.rows[0] if self.rows else {}).items())
+        return f"{self.severity.upper()} {self.invariant}: {self.title} ({client}, {self.count} x): {first}"
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """What clients did by the journal: docs/conformance.md.
+
+    ``broken`` has the violations of invariants, ``kept`` the names of those that some client had an occasion to break,
+    and none did. ``document`` is the whole report, as of `understudy conformance --format json`.
+    """
+
+    broken: tuple[BrokenInvariant, ...]
+    kept: tuple[str, ...]
+    document: Mapping[str, Any]
+
+    @property
+    def errors(self) -> tuple[BrokenInvariant, ...]:
+        """Those of severity ``error``: what a correct client never does."""
+        return tuple(each for each in self.broken if each.severity == "error")
+
+    def __str__(self) -> str:
+        """A line for each violation, and one for what was kept."""
+        return "\n".join([*map(str, self.broken), f"{len(self.broken)} broken, {len(self.kept)} kept"])
+
+
+def judge(entries: Sequence[Mapping[str, Any]], software: Sequence[str] = ()) -> Conformance:
+    """Examine entries of a journal, as `GET /v1/journal` has them.
+
+    Raises:
+        ConformanceError: `understudy conformance` refused; usually `understudy-kafka[duckdb]` is not installed.
+    """
+    if not entries:
+        return Conformance((), (), {})
+    with tempfile.TemporaryDirectory(prefix="understudy-conformance-") as folder:
+        journal, found = Path(folder) / "journal.json", Path(folder) / "found.json"
+        journal.write_text(json.dumps(entries), encoding="utf-8")
+        command = [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), "conformance", str(journal)]
+        command += ["--format", "json", "--quiet", "--out", str(found)]
+        command += [part for name in software for part in ("--software", name)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        if done.returncode not in {0, 1} or not found.exists():
+            raise ConformanceError(done.stderr.strip() or f"understudy conformance ended with {done.returncode}")
+        return conformance_of(json.loads(found.read_text(encoding="utf-8")))
+
+
+def conformance_of(document: Mapping[str, Any]) -> Conformance:
+    """The violations and what was kept, of a report."""
+    broken = tuple(BrokenInvariant(**{**each, "rows": tuple(each["rows"])}) for each in document["broken"])
+    named = {each.invariant for each in broken}
+    kept = {each["invariant"] for each in document["invariants"] if each["verdict"] == "kept"}
+    return Conformance(broken, tuple(sorted(kept - named)), document)
