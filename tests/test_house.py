@@ -222,6 +222,24 @@ def test_the_map_shows_the_tree() -> None:
     assert (sorted(unmapped), sorted(gone)) == ([], []), "give each file its line in ARCHITECTURE.md, 'The tree'"
 
 
+def test_the_table_of_kafkas_classes_names_files_that_are_there() -> None:
+    """A name without a whole path is in a folder that its row has named before, or beside it."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text.partition("\n## From Kafka's classes\n")[2].partition("\n## ")[0]
+    gone, count = [], 0
+    for row in table.splitlines():
+        folders = [ROOT]
+        for name in re.findall(r"`([\w/]+(?:\.py|/))`", row):
+            found = next((folder / name for folder in folders if (folder / name).exists()), None)
+            count += 1
+            if found is None:
+                gone.append(name)
+            else:
+                folders += [found.parent, found]
+    assert count > 20
+    assert gone == []
+
+
 def versions_compared(path: Path) -> Iterator[str]:
     """Places where something called a version is compared with a number."""
     for node in ast.walk(tree(path)):

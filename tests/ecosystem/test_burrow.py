@@ -1,4 +1,4 @@
-"""Burrow, as Debian packages it: it reads the groups' commits from `__consumer_offsets` and tells their lag."""
+"""Burrow, as Debian packages it: it reads the groups' commits from `__consumer_offsets` and reports their lag."""
 
 import json
 import urllib.error

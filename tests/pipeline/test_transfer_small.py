@@ -164,7 +164,7 @@ def test_a_running_cluster_takes_a_load_without_spark(source: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("choice", [Choice(where="offset > 3"), Choice(sample=0.5), Choice(masks={"value": "null"})])
 def test_what_takes_sql_needs_a_session(source: Path, tmp_path: Path, choice: Choice) -> None:
-    """An expression is Spark's, and so is the hash that samples keys; the command starts it, whatever the size."""
+    """An expression is Spark's, and so is the hash that samples keys; the command starts it for any size."""
     with pytest.raises(ChoiceError, match="need Spark"):
         export.export(None, str(source), str(tmp_path / "out"), choice=choice)
     assert not choice.needs_sql or not (tmp_path / "out" / "_manifest.json").exists()

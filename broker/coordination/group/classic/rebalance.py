@@ -48,7 +48,7 @@ def sync_timer(group: ClassicGroup) -> Hashable:
 
 
 class Rebalances:
-    """The rules over the groups of one shard. Members and parked requests are soft state; see ``classic.py``."""
+    """The rules over the groups of one shard. Members and parked requests are soft state; see ``machine.py``."""
 
     def __init__(
         self, groups: Mapping[str, Group], settings: Settings, behaves: Callable[[Behaviour], bool] = newest_behaves
