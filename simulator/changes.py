@@ -6,6 +6,7 @@ from random import Random
 from broker.coordination.metadata.configs import NewConfigs
 from broker.coordination.metadata.elections import Election
 from broker.settings.model import ConfigResourceType
+from simulator.clients.transaction_prober import STRICT
 from simulator.cluster import Servers
 
 _MIN_ISR = "min.insync.replicas"
@@ -26,7 +27,7 @@ def alter_settings(servers: Servers, chance: Random) -> str:
     The controller forgets eligible leader replicas with another min.insync.replicas, in Kafka too. So that stays as it
     is while a partition has no replica in sync: only an unclean election would bring a leader then.
     """
-    topic = chance.choice(sorted(topic for topic in servers.cluster.image.topics if not topic.startswith("__")))
+    topic = chance.choice(_own(servers))
     names = chance.sample(sorted(_SETTINGS), chance.randrange(3))
     chosen = {name: chance.choice(_SETTINGS[name]) for name in names}
     if any(not state.isr for state in servers.cluster.image.topics[topic].partitions.values()):
@@ -35,6 +36,16 @@ def alter_settings(servers: Servers, chance: Random) -> str:
         chosen.update({_MIN_ISR: present[_MIN_ISR]} if _MIN_ISR in present else {})
     _set(servers, topic, chosen)
     return f"{topic} has the settings {chosen}"
+
+
+def require_all_replicas(servers: Servers, topic: str) -> None:
+    """Have acks=all refused unless all replicas of a topic are in sync."""
+    _set(servers, topic, {_MIN_ISR: str(len(servers.cluster.nodes))})
+
+
+def _own(servers: Servers) -> list[str]:
+    """The topics whose settings change."""
+    return sorted(each for each in servers.cluster.image.topics if not each.startswith("__") and each != STRICT)
 
 
 def _set(servers: Servers, topic: str, wanted: Mapping[str, str]) -> None:
@@ -72,8 +83,8 @@ def elect_preferred(servers: Servers) -> None:
 
 def undo(servers: Servers) -> None:
     """All topics have the broker's settings, and all partitions a replica on each broker."""
-    for topic in sorted(servers.cluster.image.topics):
-        if servers.cluster.image.config(ConfigResourceType.TOPIC, topic) and not topic.startswith("__"):
+    for topic in _own(servers):
+        if servers.cluster.image.config(ConfigResourceType.TOPIC, topic):
             _set(servers, topic, {})
     brokers = sorted(servers.cluster.nodes)
     for place in sorted(servers.cluster.partitions):

@@ -11,11 +11,14 @@ from broker.clock import PushedClock
 from broker.cluster.cluster import Cluster
 from broker.cluster.isr import expand
 from broker.cluster.startup import new_node
+from broker.coordination.coordinators import TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
 from broker.network.endpoints import Endpoint
 from broker.node import Node
 from broker.options import ServeOptions, TopicOption
+from broker.transactions.markers import Step
 from protocol.errors import KafkaError
+from simulator.log_states import LogState, log_states
 from simulator.loop import VirtualLoop
 from simulator.network import HOST
 from storage.checkpoints import PARTITION_METADATA
@@ -86,6 +89,9 @@ class Servers:
         self.pushed_ms = 0
         """What the brokers' clocks were pushed in all, restarts or not."""
         self._left_out_before = False
+        self._before: dict[int, dict[str, LogState]] = {}
+        """Broker -> what its logs held when it ended."""
+        self.violate: Callable[[str], None] = lambda _: None
         endpoints = [Endpoint("PLAINTEXT", "PLAINTEXT", HOST, FIRST_PORT + n) for n in range(brokers)]
         self._options = ServeOptions(
             broker_ids=tuple(range(1, brokers + 1)),
@@ -118,6 +124,21 @@ class Servers:
             node = self.cluster.nodes[broker_id] = new_node(self.cluster, broker_id)
             node.files = disk
         await self.cluster.start()
+        for broker_id in sorted(disks or {}):
+            self._compare(broker_id)
+
+    def _compare(self, broker: int) -> None:
+        """A broker has started from its disk: where its logs hold the same records, all else is the same too."""
+        before = self._before.pop(broker, {})
+        for name, state in log_states(self.cluster, broker).items():
+            changed = before[name].changed_by(state) if name in before else ""
+            if changed:
+                self.violate(f"broker {broker} has {name} to {state.end} after its start, and {changed}")
+            if state.shows_open_transactions:
+                self.violate(f"broker {broker} shows {name} beyond {state.open_from}, where a transaction is open")
+
+    def _remember(self, broker: int) -> None:
+        self._before[broker] = log_states(self.cluster, broker)
 
     def node(self, broker: int) -> Node:
         """One broker."""
@@ -137,11 +158,13 @@ class Servers:
 
     def kill(self, broker: int) -> None:
         """End one as SIGKILL does: the system still has what it wrote."""
+        self._remember(broker)
         self.cluster.lifecycle.kill(self.node(broker))
 
     def cut_power(self, broker: int, chance: Random) -> None:
         """End one as a power cut does: of what was not synced, any first part is left of each file."""
         node = self.node(broker)
+        self._remember(broker)
         self.cluster.lifecycle.kill(node)
         assert isinstance(node.files, MemoryFiles)
         before, node.files = node.files, node.files.crash(lambda unsynced: chance.randint(0, unsynced))
@@ -181,6 +204,12 @@ class Servers:
         assert isinstance(node.files, MemoryFiles)
         node.files = node.files.snapshot()
 
+    def fails_next(self, broker: int) -> bool:
+        """Whether the next write of a broker is to fail."""
+        files = self.node(broker).files
+        assert isinstance(files, MemoryFiles)
+        return files.faults_planned > 0
+
     @property
     def broken(self) -> list[int]:
         """Brokers that run and have a disk that failed, or is about to."""
@@ -198,21 +227,60 @@ class Servers:
         known = sorted((name, index) for index, each in enumerate(runtimes) for name in each.machine.transactions)
         if not known:
             return None
-        name, index = chance.choice(known)
+        name, _ = chance.choice(known)
         if name.startswith(spared):
             return None
-        epoch, runtime = chance.choice((32_760, 32_764, 32_765)), runtimes[index]
-        if runtime.machine.transactions[name].producer_epoch < epoch:
-            runtime.submit(lambda now_ms: runtime.machine.set_epoch(name, epoch, now_ms, None))
+        self.raise_epoch(name, chance.choice((32_760, 32_764, 32_765)))
         return name
+
+    def raise_epoch(self, name: str, epoch: int) -> bool:
+        """Raise the epoch of a transactional id; false where no coordinator knows it now, or it is beyond that."""
+        for node in self.cluster.nodes.values():
+            for runtime in node.transaction_shards.values():
+                known = runtime.machine.transactions.get(name)
+                if known is not None and known.producer_epoch < epoch:
+                    self._set_epoch(runtime, name, epoch)
+                    return True
+        return False
+
+    @staticmethod
+    def _set_epoch(runtime: TransactionCoordinator, name: str, epoch: int) -> None:
+        runtime.submit(lambda now_ms: runtime.machine.set_epoch(name, epoch, now_ms, None))
+
+    def hold(self, chance: Random) -> str | None:
+        """Hold the markers of a transactional id, or what follows them; which, if there is one.
+
+        As leaders do that are slow to write them. It lasts until it is released, or the cluster is restarted.
+        """
+        shards = [each for node in self.cluster.nodes.values() for each in node.transaction_shards.values()]
+        known = sorted(name for each in shards for name in each.machine.transactions)
+        if not known:
+            return None
+        name = chance.choice(known)
+        self.cluster.markers.holds.hold(name, chance.choice(tuple(Step)), chance.randrange(2))
+        return name
+
+    def coordinated_at(self, name: str) -> tuple[int, int] | None:
+        """The broker that coordinates a transactional id, and the partition of its coordinators' topic."""
+        for node in self.cluster.nodes.values():
+            for index, runtime in node.transaction_shards.items():
+                if node.up and name in runtime.machine.transactions:
+                    return node.id, index
+        return None
+
+    def release(self, name: str) -> None:
+        """Let the markers of a transactional id be written again."""
+        self.cluster.markers.holds.release(name)
 
     def stop(self, broker: int) -> None:
         """Stop one in good order."""
+        self._remember(broker)
         self.cluster.lifecycle.stop(self.node(broker))
 
     async def start_one(self, broker: int) -> None:
         """Start one that is down, from its disk."""
         await self.cluster.lifecycle.start(self.node(broker))
+        self._compare(broker)
 
     def pause(self, broker: int) -> None:
         """Let one hang."""
@@ -238,7 +306,7 @@ class Servers:
             return False
         return True
 
-    def hold(self, topic: str, index: int, broker: int) -> int:
+    def hold_follower(self, topic: str, index: int, broker: int) -> int:
         """Let a follower of a partition copy nothing; the leader, 0 where the broker is none that follows."""
         found = self.cluster.partitions[topic, index]
         state = found.state
@@ -276,6 +344,9 @@ class Servers:
     def end(self, *, clean: bool) -> dict[int, MemoryFiles]:
         """End all brokers; their disks."""
         cluster = self.cluster
+        for node in cluster.nodes.values():
+            if node.up:
+                self._remember(node.id)
         if clean:
             cluster.stop()
         else:

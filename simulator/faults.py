@@ -4,7 +4,7 @@ Each fault has its own chance. What cannot happen when its time comes (a broker 
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
@@ -38,6 +38,9 @@ LAG = "lag"
 CHANGE = "change"
 """What a run may have besides: topics get other settings and other replicas, and preferred leaders lead again."""
 _CHANGES = ("settings", "settings", "replicas", "replicas", "preferred leaders")
+HOLD = "hold"
+"""What a run may have besides: transactions that are held between their steps while their coordinators move or end."""
+_HOLDS = (HOLD, HOLD, HOLD, "last epoch")
 _MOST_LATE_US = 12_000_000
 _QUIET_MS = 1_500
 """From the start of a run until its first fault."""
@@ -58,21 +61,22 @@ class Fault:
         return f"{self.kind}, broker {self.broker}, {self.lasts_ms} ms"
 
 
-def plan(seed: int, minutes: float, brokers: int, *, lag: bool = False, change: bool = False) -> list[Fault]:
-    """The faults of a seed: some kinds of them, more or less often; with ``lag``, followers fall behind besides.
+_OF_KINDS = {LAG: [LAG], CHANGE: _CHANGES, HOLD: _HOLDS}
 
-    The latter, and those of ``change``, come of a chance of their own and have the last numbers, so that the others are
-    the same with them.
+
+def plan(seed: int, minutes: float, brokers: int, further: Collection[str] = ()) -> list[Fault]:
+    """The faults of a seed: some kinds of them, more or less often, and those of the ``further`` kinds.
+
+    The latter come of a chance of their own and have the last numbers, so that the others are the same with them.
     """
     chance = Random(f"{seed} faults")  # noqa: S311 - replayed from the seed
     kinds = sorted(set(chance.sample(KINDS, chance.randrange(2, 8))))
     faults = _faults(seed, minutes, brokers, chance, kinds, chance.choice((1_500, 3_000, 6_000)), 0)
-    if lag:
-        chance = Random(f"{seed} lag")  # noqa: S311 - replayed from the seed
-        faults += _faults(seed, minutes, brokers, chance, [LAG], chance.choice((1_000, 3_000)), len(faults))
-    if change:
-        chance = Random(f"{seed} change")  # noqa: S311 - replayed from the seed
-        faults += _faults(seed, minutes, brokers, chance, _CHANGES, chance.choice((1_000, 3_000)), len(faults))
+    for kind, faults_of_kind in _OF_KINDS.items():
+        if kind in further:
+            chance = Random(f"{seed} {kind}")  # noqa: S311 - replayed from the seed
+            mean_ms = chance.choice((1_000, 3_000))
+            faults += _faults(seed, minutes, brokers, chance, faults_of_kind, mean_ms, len(faults))
     return sorted(faults, key=lambda fault: (fault.at_ms, fault.number))
 
 
@@ -149,6 +153,8 @@ class Nemesis:
             servers.mend(broker)
         for broker in sorted(servers.cluster.nodes):
             if broker not in servers.up:
+                if servers.fails_next(broker):  # it was killed before its next write
+                    servers.mend(broker)
                 await servers.start_one(broker)
         for broker in servers.paused:
             servers.resume(broker)
@@ -176,6 +182,7 @@ class Nemesis:
             "clock": self._clock,
             "restart all": self._restart,
             LAG: self._lag,
+            HOLD: self._hold,
             "settings": self._settings,
             "replicas": self._replicas,
             "preferred leaders": self._preferred_leaders,
@@ -260,7 +267,7 @@ class Nemesis:
         servers = self._servers
         place = chance.choice(sorted(each for each in servers.cluster.partitions if not each[0].startswith("__")))
         name, shrink, kill = f"{place[0]}-{place[1]}", chance.random() < 0.4, chance.random() < 0.4
-        if not (leader := servers.hold(*place, fault.broker)):
+        if not (leader := servers.hold_follower(*place, fault.broker)):
             return
         self.note(f"broker {fault.broker} copies nothing of {name}")
         life = servers.lives
@@ -286,6 +293,34 @@ class Nemesis:
             if servers.lives == life:
                 self.note(f"broker {fault.broker} copies {name} again")
                 servers.let_go(*place, fault.broker)
+
+    async def _hold(self, fault: Fault, chance: Random) -> None:
+        """A transaction is held between its steps for a while; its coordinator may move or die meanwhile."""
+        servers = self._servers
+        if (name := servers.hold(chance)) is None:
+            return
+        self.note(f"the markers of {name} are held")
+        half_ms, then = min(fault.lasts_ms, 4_000) / 2, chance.choice(("move", "move", "kill", "nothing"))
+        try:
+            await sleep_ms(half_ms)
+            place = servers.coordinated_at(name)
+            if then == "move" and place is not None:
+                self._move(INTERNAL[1], place[1], fault.broker, chance.choice((0, 0, 500)))
+            elif then == "kill" and place is not None and not self._restarting and self._may_be_killed(place[0]):
+                self.note(f"broker {place[0]}, which coordinates {name}, is killed")
+                servers.kill(place[0])
+            await sleep_ms(half_ms)
+            if then == "kill" and place is not None and place[0] not in servers.up and not self._restarting:
+                self.note(f"broker {place[0]} starts")
+                await servers.start_one(place[0])
+        finally:
+            self.note(f"the markers of {name} are written again")
+            servers.release(name)
+
+    def quiet(self, broker: int, since_us: int) -> bool:
+        """Whether nothing disturbs the network now, or did since then, and a broker runs."""
+        servers, until_us = self._servers, [each.until_us for each in self._network.disturbances]
+        return all(each < since_us for each in until_us) and broker in {*servers.up} - {*servers.paused}
 
     async def _move_leader(self, fault: Fault, chance: Random) -> None:
         places = sorted(place for place in self._servers.cluster.partitions if not place[0].startswith("__"))

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from simulator.deliveries import Deliveries
 from simulator.ownership import Ownership
 
+LAST_EPOCH = 32_766
+"""The highest epoch that a producer is ever given; the one above it is kept for fencing (KIP-360)."""
 PATIENCE_MS = 6_000
 """The session timeout and the rebalance timeout of members of the consumer protocol."""
 Place = tuple[str, int]
@@ -102,6 +104,8 @@ class History:
         owner = self.owners_of_ids.setdefault(producer_id, name)
         if owner != name:
             self.violate(f"producer id {producer_id} was given to {owner} and to {name}")
+        if epoch > LAST_EPOCH:
+            self.violate(f"{name}: epoch {epoch} of {producer_id} was given to {instance}")
         for each in self.epochs[name]:
             same = (each.producer_id, each.epoch) == (producer_id, epoch)
             if same and each.instance != instance:

@@ -4,6 +4,7 @@ from broker.cluster.cluster import Cluster
 from broker.coordination.metadata.image import METADATA_TOPIC
 from protocol.records.records import read_records
 from simulator.clients.prober import NEVER
+from simulator.log_states import producers_of
 from storage.log.partition_log import PartitionLog
 
 
@@ -42,10 +43,10 @@ def compare_replicas(cluster: Cluster) -> list[str]:
                 other = next((pair for pair in zip(expected, own, strict=False) if pair[0] != pair[1]), None)
                 what = other or f"{len(expected)} and {len(own)} batches"
                 found.append(f"{partition.name} differs at brokers {partition.state.leader} and {broker}: {what}")
-            if _producers(log) != _producers(leader):
+            if producers_of(log) != producers_of(leader):
                 found.append(
-                    f"{partition.name}: broker {broker} knows {_producers(log)} of producers, "
-                    f"its leader {_producers(leader)}"
+                    f"{partition.name}: broker {broker} knows {producers_of(log)} of producers, "
+                    f"its leader {producers_of(leader)}"
                 )
     return found
 
@@ -66,16 +67,6 @@ def find_duplicates(cluster: Cluster) -> list[str]:
     return found
 
 
-def _producers(log: PartitionLog) -> str:
-    known = log.producers.producers
-    return str(
-        [
-            (producer_id, entry.producer_epoch, entry.last_sequence, entry.transaction_first_offset)
-            for producer_id, entry in sorted(known.items())
-        ]
-    )
-
-
 def fingerprint(cluster: Cluster) -> dict[str, str]:
     """What must be the same after a restart from disk: logs, producers, transactions, groups' offsets, topics."""
     found: dict[str, str] = {}
@@ -84,7 +75,7 @@ def fingerprint(cluster: Cluster) -> dict[str, str]:
         if leader is None or topic == METADATA_TOPIC:
             continue
         found[f"the end of {topic}-{index}"] = str(leader.log_end_offset)
-        found[f"the producers of {topic}-{index}"] = _producers(leader)
+        found[f"the producers of {topic}-{index}"] = producers_of(leader)
     for node in cluster.nodes.values():
         for transactions in node.transaction_shards.values():
             for name, record in transactions.machine.transactions.items():

@@ -10,20 +10,22 @@ from typing import Any
 import structlog
 
 from broker import clock as broker_clock
+from simulator.changes import require_all_replicas
 from simulator.checker import Log, check, check_copies
 from simulator.clients.client import Client, World
 from simulator.clients.consumer import Fetcher, Member
 from simulator.clients.consumer_member import MODERN_GROUP, ConsumerMember
 from simulator.clients.producer import TIMEOUT_MS
 from simulator.clients.share_member import SHARE_GROUP
+from simulator.clients.transaction_prober import STRICT
 from simulator.cluster import Servers
-from simulator.faults import CHANGE, LAG, Fault, Nemesis, plan
+from simulator.faults import CHANGE, HOLD, LAG, Fault, Nemesis, plan
 from simulator.history import History, Place
 from simulator.loop import Endless, NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
 from simulator.network import Network
 from simulator.replicas import compare_replicas, find_duplicates, fingerprint
 from simulator.trace import Trace
-from simulator.workload import CONSUMER, COPIERS, ISOLATION, OTHER, SHARE, SOURCE, TARGET, Workload
+from simulator.workload import CONSUMER, COPIERS, ISOLATION, OTHER, RULES, SHARE, SOURCE, TARGET, Workload
 
 BROKERS = 3
 VARIED = {
@@ -42,8 +44,9 @@ DRAIN_MS, MOST_DRAINS = 5_000, 24
 
 QUIET_ROUNDS, MOST_ROUNDS = 20, 600
 """Of fetches of the last member of the share group: how many bring nothing before it is over."""
-KINDS = (CONSUMER, SHARE, LAG, CHANGE)
-"""What a run may have or not: members of groups of these protocols, followers that fall behind, an administrator."""
+KINDS = (CONSUMER, SHARE, LAG, CHANGE, RULES, HOLD)
+"""What a run may have or not: members of groups of these protocols, followers that fall behind, an administrator,
+clients that break further rules, transactions that are held between their steps."""
 
 MOST_AFTER_S = 900
 """How long the end of a run may take: a healthy one is over within four minutes of virtual time."""
@@ -82,14 +85,18 @@ class Run:
         self.history = History(lambda: self.network.now_us)
         self._chance = Random(f"{seed} setup")  # noqa: S311 - replayed
         self.topics = {SOURCE: self._chance.randrange(1, 3), OTHER: self._chance.randrange(1, 3), TARGET: 2}
+        self.kinds = kinds_of(seed) if kinds is None else frozenset(kinds)
+        if RULES in self.kinds:
+            self.topics[STRICT] = 1
         settings = {name: self._chance.choice(values) for name, values in VARIED.items()}
         self.servers = Servers(self.loop, seed, BROKERS, self.topics, settings)
+        self.servers.violate = self.history.violate
         self.network.broker_of = self.servers.ports
         self.world = World(self.network, self.history, self.topics, seed, brokers_ms=self._brokers_ms)
         self.world.elapsed_ms = lambda: now_ms() + self.servers.pushed_ms
-        self.kinds = kinds_of(seed) if kinds is None else frozenset(kinds)
+        self.world.raise_epoch = self.servers.raise_epoch
         self.workload = Workload(self.world, self._chance, self.kinds)
-        faults = plan(seed, minutes, BROKERS, lag=LAG in self.kinds, change=CHANGE in self.kinds)
+        faults = plan(seed, minutes, BROKERS, self.kinds)
         self.faults = [each for each in faults if only is None or each.number in only]
 
     def _brokers_ms(self) -> int:
@@ -148,8 +155,11 @@ class Run:
 
     async def _main(self) -> None:
         await self.servers.start()
+        if STRICT in self.topics:
+            require_all_replicas(self.servers, STRICT)
         self.workload.start()
         nemesis = Nemesis(self.servers, self.network, self.workload)
+        self.world.quiet = nemesis.quiet
         self.history.deliveries.disturbed_us = lambda: nemesis.disturbed_us
         await nemesis.run(self.faults)
         left_ms = self.minutes * 60_000 - now_ms()

@@ -9,14 +9,16 @@ from simulator.clients.client import Client, World
 from simulator.clients.consumer import GroupConsumer, Reader
 from simulator.clients.consumer_member import MODERN_GROUP, ConsumerMember, Subscription
 from simulator.clients.copier import Copier
+from simulator.clients.group_prober import GROUP_PROBER, GroupProber
 from simulator.clients.prober import PROBER, Prober
 from simulator.clients.producer import IdempotentClient, TransactionalClient
 from simulator.clients.share_member import SHARE_GROUP, ShareMember
+from simulator.clients.transaction_prober import TRANSACTION_PROBER, TransactionProber
 
 SOURCE, OTHER, TARGET = "a", "b", "copies"
 COPIERS = "copiers"
 _END_MS = 60_000
-CONSUMER, SHARE = "consumer", "share"
+CONSUMER, SHARE, RULES = "consumer", "share", "rules"
 ISOLATION = ("read_committed", "read_uncommitted")
 
 
@@ -46,6 +48,9 @@ class Workload:
             self._add_copier(number, newer=chance.random() < 0.7)
         if chance.random() < 0.5:
             self._add(PROBER, lambda name: Prober(world, name, place=(OTHER, 0)), feeds=True)
+        if RULES in self._kinds:
+            self._add(TRANSACTION_PROBER, lambda name: TransactionProber(world, name, place=(OTHER, 0)), feeds=True)
+            self._add(GROUP_PROBER, lambda name: GroupProber(world, name, place=(OTHER, 0)), feeds=True)
         if CONSUMER in self._kinds:
             for number in range(self._modern.randrange(1, 4)):
                 self._add_consumer(f"consumer-{number}", static=self._modern.random() < 0.3)

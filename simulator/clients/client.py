@@ -73,6 +73,10 @@ class World:
     late: dict[str, int] = field(default_factory=dict)
     brokers_ms: Callable[[], int] = now_ms
     elapsed_ms: Callable[[], int] = now_ms
+    raise_epoch: Callable[[str, int], bool] = lambda _name, _epoch: False
+    """Brings a transactional id near the end of its epochs, as years of transactions would; whether it did."""
+    quiet: Callable[[int, int], bool] = lambda _broker, _since_us: False
+    """Whether neither a broker nor the network was disturbed since a moment, in virtual microseconds."""
 
 
 class Wire:
@@ -144,9 +148,9 @@ class Client:
         self.resets = False
         """Whether it resets a connection that it gives up, so that no request arrives after its next attempt."""
         self.resetting: set[str] = set()
-        self.unanswered = False
-        """A request had no answer. It may arrive late, begin another session, and end that one with its connection."""
         """Channels that it resets though it does not reset the others."""
+        self.unanswered: dict[str, int] = {}
+        """Channel -> when a request had no answer last. It may arrive late, begin another session, and end with it."""
         self._wires: dict[tuple[int, str], Wire] = {}
         self.known_topics: dict[UUID, str] = {}
         self._ports: dict[int, int] = {}
@@ -198,7 +202,7 @@ class Client:
             answer = await wire.call(key, version, self.name, request, timeout_ms)
         except (Lost, ConnectionRefusedError) as error:
             self._wires.pop((broker, channel), None)
-            self.unanswered = True
+            self.unanswered[channel] = self.now_us
             self.note(f"   broker {broker}: {title}: {error}")
             if calm and self.world.calm:
                 self.history.violate(f"{self.name}: {title} to broker {broker} has no answer in calm weather: {error}")
@@ -320,7 +324,7 @@ class Client:
 
 
 _NESTED = ("responses", "topics", "partitions", "partition_responses", "groups", "results_by_transaction")
-_DEEPER = ("topic_results", "results_by_partition", "coordinators", "members")
+_DEEPER = ("topic_results", "results_by_partition", "coordinators", "members", "markers")
 
 
 def first_error(answer: Any) -> ErrorCode:

@@ -18,7 +18,7 @@ from simulator.history import Place
 
 NEVER = b"never"
 """Records with this value must never be in a log."""
-_EXPIRES_MS = 4_500
+EXPIRES_MS = 4_500
 """Less than the shortest `transactional.id.expiration.ms` of the runs: after it, a transactional id may be unknown."""
 
 PROBER = "prober"
@@ -56,25 +56,35 @@ class Prober(Client):
 
     # --- records -----------------------------------------------------------------------------------------------------
 
-    async def _produce(self, producer_id: int, epoch: int, sequence: int, name: str | None, what: str) -> ErrorCode:
-        """One attempt with a record that must not be taken; the answer's code. Raises Lost."""
+    async def _produce(
+        self,
+        producer_id: int,
+        epoch: int,
+        sequence: int,
+        name: str | None,
+        what: str,
+        value: bytes = NEVER,
+        place: Place | None = None,
+    ) -> ErrorCode:
+        """One attempt with a record, which is not to be taken; the answer's code. Raises Lost."""
+        place = self._place if place is None else place
         batch = build_batch(
-            [Record(0, 0, None, NEVER, ())],
+            [Record(0, 0, None, value, ())],
             producer_id=producer_id,
             producer_epoch=epoch,
             base_sequence=sequence,
             transactional=name is not None,
         )
-        data = PartitionProduceData(self._place[1], bytearray(batch))
-        request = ProduceRequest(name, -1, 1_000, [TopicProduceData(self._place[0], [data])])
+        data = PartitionProduceData(place[1], bytearray(batch))
+        request = ProduceRequest(name, -1, 1_000, [TopicProduceData(place[0], [data])])
         try:
-            answer = await self.ask(await self.leader(self._place), ApiKey.PRODUCE, 11, request, what)
+            answer = await self.ask(await self.leader(place), ApiKey.PRODUCE, 11, request, what)
         except Lost:
-            self.forget_leader(self._place)
+            self.forget_leader(place)
             raise
         code = first_error(answer)
         if code in RETRIABLE:
-            self.forget_leader(self._place)
+            self.forget_leader(place)
         return code
 
     def _expect(self, code: ErrorCode, *expected: ErrorCode, what: str) -> None:
@@ -149,7 +159,7 @@ class Prober(Client):
         come_back = InitProducerIdRequest(name, 10_000, producer.producer_id, producer.epoch + 5)
         answer = await self.ask_coordinator(TRANSACTION, name, ApiKey.INIT_PRODUCER_ID, 4, come_back, name)
         answers.append((answer.error_code, "InitProducerId of a higher epoch"))
-        if self.world.brokers_ms() - began_ms < _EXPIRES_MS:
+        if self.world.brokers_ms() - began_ms < EXPIRES_MS:
             for code, what in answers:
                 self._expect(code, ErrorCode.PRODUCER_FENCED, what=what)
 

@@ -19,6 +19,8 @@ GAP, ACCEPT, RELEASE, REJECT, RENEW = 0, 1, 2, 3, 4
 FATES = {GAP: "gap", ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected"}
 LOCK_MS = 5_000
 """The group's share.record.lock.duration.ms."""
+LATEST_US = 20_000_000
+"""After which a request that was given up has arrived, if it ever does."""
 _SESSION_LOST = frozenset(
     {ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOCH, ErrorCode.SHARE_SESSION_LIMIT_REACHED}
 )
@@ -223,6 +225,11 @@ class Session:
     def _alive(self) -> bool:
         return self.client.connected(self.broker, self.channel)
 
+    def _certain(self) -> bool:
+        """Whether the session lives for sure: no request that was given up before may end it now."""
+        lost_us = self.client.unanswered.get(self.channel)
+        return self._alive() and (lost_us is None or self.client.now_us - lost_us > LATEST_US)
+
     def _see_connection(self) -> None:
         """A session ends with its connection."""
         if self.epoch and not self._alive():
@@ -262,7 +269,7 @@ class Session:
             client.note(f"   has {place[0]}-{place[1]} {span}, delivery {each.delivery_count}")
             for offset in range(each.first_offset, each.last_offset + 1):
                 lock = locks[offset] = Lock(
-                    client.name, each.delivery_count, asked_us, client.now_us, until_ms, self._alive
+                    client.name, each.delivery_count, asked_us, client.now_us, until_ms, self._certain
                 )
                 deliveries.given(self.group, place, offset, lock, client.world.elapsed_ms())
                 if offset in values:

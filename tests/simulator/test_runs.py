@@ -12,8 +12,9 @@ from broker.rng import new_seed
 from broker.settings.model import ConfigResourceType
 from simulator.clients.consumer_member import MODERN_GROUP
 from simulator.command import Options, report
-from simulator.faults import CHANGE, LAG, plan
+from simulator.faults import CHANGE, HOLD, LAG, plan
 from simulator.run import KINDS, Result, Run, run
+from simulator.workload import CONSUMER, RULES, SHARE
 
 ROOT = Path(__file__).parents[2]
 MINUTES = 0.5
@@ -36,7 +37,7 @@ REGRESSIONS_OF_THREE_KINDS = [70011, 70025, 81000232, 81000312, 81000326, 820002
 The first two: coordinators did not wait for dead replicas in sync. 81000312 and 81000326: a leader that came back left
 a follower what it did not have itself. The others were mistakes of the simulator.
 """
-THREE_KINDS = [each for each in KINDS if each != CHANGE]
+THREE_KINDS = (CONSUMER, SHARE, LAG)
 LEFT_OUT = 81000012
 
 
@@ -79,9 +80,9 @@ def test_members_of_modern_groups_and_slow_followers_are_simulated_too() -> None
 
 def test_later_kinds_leave_the_rest_of_a_plan_as_it_is() -> None:
     """Faults keep their numbers and times: what followers do comes of a chance of its own."""
-    plain, lagging = plan(7, 0.5, 3), plan(7, 0.5, 3, lag=True)
+    plain, lagging = plan(7, 0.5, 3), plan(7, 0.5, 3, (LAG,))
     assert [each for each in lagging if each.kind != LAG] == plain
-    changing = plan(7, 0.5, 3, lag=True, change=True)
+    changing = plan(7, 0.5, 3, (LAG, CHANGE))
     assert {*lagging} < {*changing}
     assert sorted(each.number for each in changing) == list(range(len(changing)))
 
@@ -96,6 +97,27 @@ def test_an_administrator_changes_settings_replicas_and_leaders() -> None:
     image = here.servers.cluster.image
     assert {len(state.replicas) for _, _, state in image.all_partitions()} == {3}
     assert not any(image.config(ConfigResourceType.TOPIC, topic) for topic in here.topics)
+
+
+@pytest.mark.timeout(300)
+def test_further_rules_are_broken_while_transactions_are_held() -> None:
+    """Requests are repeated, markers are forged, members are late: what the protocol says is answered."""
+    here = Run(40, 0.5, kinds=(RULES, HOLD))
+    result = here.result()
+    assert not result.violations, broken(result)
+    story = "\n".join(here.trace.story(here.trace.lines))
+    steps = [
+        "commit, repeated: NONE",
+        "comes back, repeated: NONE",
+        "of an older coordinator: TRANSACTION_COORDINATOR_FENCED",
+        "of a stranger: UNKNOWN_MEMBER_ID",
+        "and does not join: REBALANCE_IN_PROGRESS",
+        "of 3 replicas in sync: NOT_ENOUGH_REPLICAS",
+        ": UNSTABLE_OFFSET_COMMIT",
+        "are held",
+    ]
+    missing = [each for each in steps if each not in story]
+    assert missing == []
 
 
 def test_seeds_differ() -> None:

@@ -1,0 +1,202 @@
+"""A client that breaks rules of transactions, and repeats requests as if answers had been lost (KIP-360, KIP-890)."""
+
+from typing import Any
+
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from protocol.messages.end_txn import EndTxnRequest
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+from simulator.clients.client import RETRIABLE, TRANSACTION, first_error
+from simulator.clients.prober import EXPIRES_MS, PROBER, Prober
+from simulator.clients.producer import Producer
+from simulator.history import Place, Sent
+from simulator.loop import sleep_ms
+
+TRANSACTION_PROBER = f"{PROBER}-of-transactions"
+STRICT = "strict"
+"""A topic that needs all of its replicas in sync."""
+_REFUSED = frozenset({ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
+_INIT, _END = ApiKey.INIT_PRODUCER_ID, ApiKey.END_TXN
+_NEAR_LAST = 32_765
+_TIMEOUT_MS, _SCAN_MS, _STEP_MS = 2_000, 2_000, 1_300
+_LATE_MS = _TIMEOUT_MS + _SCAN_MS + 800
+"""After which a transaction with that timeout must be aborted: its timeout, the interval of scans, and a margin."""
+
+
+class TransactionProber(Prober):
+    """As the prober, with other rules. It resets what it gives up: nothing of it arrives late."""
+
+    def __init__(self, *arguments: object, place: Place) -> None:
+        super().__init__(*arguments, place=place)
+        self.resets = True
+        self._rules = [
+            self._stranger,
+            self._repeated_come_back,
+            self._repeated_end,
+            self._last_epochs,
+            self._endless_work,
+            self._older_coordinator,
+            self._epoch_of_the_data,
+            self._too_few_replicas,
+        ]
+
+    # --- epochs ------------------------------------------------------------------------------------------------------
+
+    async def _initialize(self, name: str, producer_id: int, epoch: int, what: str) -> Any:
+        request = InitProducerIdRequest(name, 10_000, producer_id, epoch)
+        return await self.ask_coordinator(TRANSACTION, name, _INIT, 4, request, what)
+
+    async def _stranger(self, name: str) -> None:
+        """A producer that names another producer id than the transactional id has is fenced (KIP-360)."""
+        producer = Producer(self, name, name, newer=False)
+        await producer.initialize()
+        began_ms = self.world.brokers_ms()
+        answer = await self._initialize(name, producer.producer_id + 100_000, producer.epoch, "with a strange id")
+        if self.world.brokers_ms() - began_ms < EXPIRES_MS:
+            self._expect(answer.error_code, ErrorCode.PRODUCER_FENCED, what="InitProducerId of a strange producer")
+
+    async def _repeated_come_back(self, name: str) -> None:
+        """A producer that did not hear its next epoch asks again, and gets the same one (KIP-360)."""
+        producer = Producer(self, name, name, newer=False)
+        await producer.initialize()
+        began_ms, had = self.world.brokers_ms(), (producer.producer_id, producer.epoch)
+        answers = [await self._initialize(name, *had, what) for what in ("comes back", "comes back, repeated")]
+        first, second = ((each.error_code, each.producer_id, each.producer_epoch) for each in answers)
+        if self.world.brokers_ms() - began_ms < EXPIRES_MS and first != second:
+            self.history.violate(f"{name}: InitProducerId was answered {first}, and repeated {second}")
+
+    async def _ended_twice(self, name: str, producer: Producer) -> None:
+        """A transaction whose EndTxn is repeated: the answer is the same (KIP-890)."""
+        transaction, had = producer.begin(), (producer.producer_id, producer.epoch)
+        await producer.send(self._place, 1, transaction)
+        await producer.end(transaction, commit=True)
+        now = producer.producer_id, producer.epoch
+        began_ms = self.world.brokers_ms()
+        request = EndTxnRequest(name, *had, committed=True)
+        answer = await self.ask_coordinator(TRANSACTION, name, _END, 5, request, "commit, repeated")
+        again = answer.producer_id, answer.producer_epoch
+        if self.world.brokers_ms() - began_ms < EXPIRES_MS and (answer.error_code, again) != (ErrorCode.NONE, now):
+            self.history.violate(
+                f"{name}: EndTxn of {had} was answered {now}, and repeated {answer.error_code.name} {again}"
+            )
+
+    async def _repeated_end(self, name: str) -> None:
+        producer = Producer(self, name, name)
+        await producer.initialize()
+        await self._ended_twice(name, producer)
+
+    async def _last_epochs(self, name: str) -> None:
+        """At the end of the epochs a new producer id follows, whose epoch is 0, by InitProducerId or by EndTxn."""
+        producer = Producer(self, name, name)
+        await producer.initialize()
+        if not self.world.raise_epoch(name, _NEAR_LAST):
+            return
+        await self.pause()
+        for _ in range(self.chance.randrange(1, 4)):
+            await producer.initialize()
+        await self._ended_twice(name, producer)
+
+    async def _endless_work(self, name: str) -> None:
+        """A transaction that goes on and on is aborted all the same: its timeout counts from its beginning."""
+        request = InitProducerIdRequest(name, _TIMEOUT_MS)
+        given = await self.ask_coordinator(TRANSACTION, name, _INIT, 4, request, "with a short timeout")
+        if given.error_code is not ErrorCode.NONE:
+            return
+        began_us = self.now_us
+        for number, place in enumerate(
+            (topic, i) for topic in self.world.topics for i in range(self.world.topics[topic])
+        ):
+            sent_us = self.now_us
+            code = await self._add_one(name, given.producer_id, given.producer_epoch, place)
+            if code is not ErrorCode.NONE:
+                fenced = ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING
+                self._expect(code, *fenced, what="work after a timeout")
+                return
+            open_ms = (sent_us - began_us) // 1000
+            if number == 0:
+                began_us = self.now_us
+            elif open_ms > _LATE_MS and self.history.deliveries.undisturbed(began_us):
+                self.history.violate(f"{name}: its transaction is open after {open_ms} ms, and may be {_TIMEOUT_MS}")
+                return
+            await sleep_ms(_STEP_MS)
+
+    async def _add_one(self, name: str, producer_id: int, epoch: int, place: Place) -> ErrorCode:
+        added = [AddPartitionsToTxnTopic(place[0], [place[1]])]
+        request = AddPartitionsToTxnRequest(
+            transactions=[AddPartitionsToTxnTransaction(name, producer_id, epoch, False, added)]
+        )
+        what = f"{name}, {place[0]}-{place[1]}"
+        return first_error(
+            await self.ask_coordinator(TRANSACTION, name, ApiKey.ADD_PARTITIONS_TO_TXN, 3, request, what)
+        )
+
+    # --- markers -----------------------------------------------------------------------------------------------------
+
+    async def _mark(self, producer_id: int, epoch: int, coordinator_epoch: int, version: int, what: str) -> ErrorCode:
+        """Write a marker as a coordinator does; the answer's code. Raises Lost."""
+        topic = WritableTxnMarkerTopic(self._place[0], [self._place[1]])
+        marker = WritableTxnMarker(producer_id, epoch, False, [topic], coordinator_epoch, version)
+        request = WriteTxnMarkersRequest([marker])
+        answer = await self.ask(await self.leader(self._place), ApiKey.WRITE_TXN_MARKERS, 2, request, what)
+        (result,) = answer.markers
+        ((found,),) = [each.partitions for each in result.topics]
+        code: ErrorCode = found.error_code
+        if code in RETRIABLE:
+            self.forget_leader(self._place)
+        return code
+
+    async def _older_coordinator(self, name: str) -> None:
+        """A coordinator that has been replaced writes no marker any more (KIP-98)."""
+        producer = Producer(self, name)
+        await producer.initialize()
+        if await self._mark(producer.producer_id, producer.epoch, 1_000, 0, "of a coordinator") is ErrorCode.NONE:
+            code = await self._mark(producer.producer_id, producer.epoch, 999, 0, "of an older coordinator")
+            self._expect(code, ErrorCode.TRANSACTION_COORDINATOR_FENCED, what="a marker of an older coordinator")
+
+    async def _epoch_of_the_data(self, name: str) -> None:
+        """With transaction.version 2, the marker of an open transaction is one epoch ahead of its data (KIP-1228)."""
+        producer = Producer(self, name, name)
+        await producer.initialize()
+        transaction = producer.begin()
+        await producer.send(self._place, 1, transaction)
+        code = await self._mark(producer.producer_id, producer.epoch, 1_000, 2, "with the epoch of the data")
+        self._expect(code, ErrorCode.INVALID_PRODUCER_EPOCH, what="a marker of version 2 with the epoch of the data")
+        await producer.end(transaction, commit=False)
+
+    # --- replicas ----------------------------------------------------------------------------------------------------
+
+    async def _in_sync(self) -> tuple[int, int, int]:
+        """The leader epoch of the strict topic, its replicas in sync, and all of them. Raises Lost."""
+        request = MetadataRequest([MetadataRequestTopic(STRICT)])
+        answer = await self.ask(await self.leader((STRICT, 0)), ApiKey.METADATA, 12, request, STRICT)
+        (topic,) = answer.topics
+        if not topic.partitions:
+            return -1, 0, 0
+        (found,) = topic.partitions
+        return found.leader_epoch, len(found.isr_nodes), len(found.replica_nodes)
+
+    async def _too_few_replicas(self, name: str) -> None:
+        """With acks=all, a batch for too few replicas in sync is refused, and is not written."""
+        place = STRICT, 0
+        self.forget_leader(place)
+        producer = Producer(self, name)
+        await producer.initialize()
+        epoch, in_sync, replicas = before = await self._in_sync()
+        if epoch < 0 or in_sync == replicas:
+            return
+        sent = self.history.records[name.encode()] = Sent(name.encode(), place, name, 1, None)
+        what = f"with {in_sync} of {replicas} replicas in sync"
+        code = await self._produce(producer.producer_id, producer.epoch, 0, None, what, sent.value, place)
+        if code is ErrorCode.NOT_ENOUGH_REPLICAS:
+            sent.fate = "refused"
+        elif code is ErrorCode.NONE:
+            sent.fate = "acked"
+        if await self._in_sync() == before and code not in _REFUSED:
+            self.history.violate(f"{name}: a batch {what} was answered {code.name}")

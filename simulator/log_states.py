@@ -1,0 +1,61 @@
+"""What the logs of one broker hold, to be compared before it ends and after it has started again."""
+
+from dataclasses import dataclass
+
+from broker.cluster.cluster import Cluster
+from storage.leader_epochs import EpochEntry
+from storage.log.partition_log import PartitionLog
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """What a replica holds: where it ends, its epochs that have records, and its producers.
+
+    ``open_from`` is where the first open transaction of a producer begins, ``held_from`` what readers of committed
+    records are kept from.
+    """
+
+    end: int
+    epochs: tuple[EpochEntry, ...]
+    producers: str
+    open_from: int | None
+    held_from: int | None
+
+    @property
+    def shows_open_transactions(self) -> bool:
+        """Whether records of an open transaction may be read as committed."""
+        return self.open_from is not None and (self.held_from is None or self.held_from > self.open_from)
+
+    def changed_by(self, later: "LogState") -> str:
+        """What is different later, where the records are the same; empty where nothing is, or they are others."""
+        if (self.end, self.epochs) != (later.end, later.epochs):
+            return ""
+        if self.producers != later.producers:
+            return f"its producers were {self.producers}, and then {later.producers}"
+        return ""
+
+
+def log_states(cluster: Cluster, broker: int) -> dict[str, LogState]:
+    """Partition -> what a broker's replica of it holds."""
+    found = {}
+    for partition in cluster.partitions.values():
+        log = partition.logs.get(broker)
+        if log is not None and not log.offline:
+            epochs = tuple(each for each in log.epochs.entries if each.start_offset < log.log_end_offset)
+            held_from, known = log.producers.first_unstable_offset, log.producers.producers.values()
+            begun = [each.transaction_first_offset for each in known if each.transaction_first_offset is not None]
+            found[partition.name] = LogState(
+                log.log_end_offset, epochs, producers_of(log), min(begun, default=None), held_from
+            )
+    return found
+
+
+def producers_of(log: PartitionLog) -> str:
+    """What a log knows of producers: id, epoch, last sequence, and where an open transaction begins."""
+    known = log.producers.producers
+    return str(
+        [
+            (producer_id, entry.producer_epoch, entry.last_sequence, entry.transaction_first_offset)
+            for producer_id, entry in sorted(known.items())
+        ]
+    )
