@@ -46,6 +46,7 @@ from comparison.histories.topic_ids import hash_alike
 from comparison.login import Refused
 from comparison.target import Target
 from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
 from protocol.messages.describe_groups import DescribeGroupsRequest
 
 BUILDERS: Mapping[str, Builder] = {
@@ -154,9 +155,14 @@ class Player:
             self._parked[first.connection] = _Parked(number, requests)
             return self._group_settled(first.about)
         differences = self._compare(number, requests) if first.answered else []
-        if self._shares and step["do"] == "create_topic" and not differences:
+        if self._shares and step["do"] == "create_topic" and not differences and self._created(number):
             hash_alike(self.exchange.targets, requests)
         return differences or self._settled(number, first)
+
+    def _created(self, number: int) -> bool:
+        """Whether a CreateTopics of one topic did not find it there already, with what may be in its log."""
+        answer = self.exchange.answers[str(number)]
+        return isinstance(answer, dict) and answer["topics"][0]["error_code"] == ErrorCode.NONE.name
 
     def _send(self, requests: Sequence[StepRequest]) -> None:
         """Send the requests; the answer of a cluster that does not let the user in is that it does not."""
