@@ -132,7 +132,7 @@ class GroupProber(Prober):
         return await self.ask_coordinator(GROUP, group, key, 1, request, f"{group} epoch {epoch}", retry=False)
 
     async def _stranger_commits(self, group: str) -> None:
-        """Only members commit the offsets of a group of the consumer protocol; a stranger cannot with its epoch either."""
+        """Only members commit the offsets of a group of the consumer protocol (KIP-848)."""
         answer = await self._heartbeat(group, 0)
         if answer.error_code is not ErrorCode.NONE:
             return
@@ -182,7 +182,7 @@ class GroupProber(Prober):
         ]
 
     async def _offsets_without_replicas(self, group: str) -> None:
-        """A coordinator whose log has too few replicas in sync says so: it does not let its clients wait."""
+        """A coordinator whose log has too few replicas in sync refuses at once: its clients do not wait."""
         broker = await self.coordinator(GROUP, group)
         before, began_us = await self._in_sync(), self.now_us
         if not before or any(in_sync >= 2 for _, in_sync, _ in before):

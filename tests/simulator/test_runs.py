@@ -101,7 +101,7 @@ def test_an_administrator_changes_settings_replicas_and_leaders() -> None:
 
 @pytest.mark.timeout(300)
 def test_further_rules_are_broken_while_transactions_are_held() -> None:
-    """Requests are repeated, markers are forged, members are late: what the protocol says is answered."""
+    """Requests are repeated, markers are forged, members are late: all get the protocol's answers."""
     here = Run(40, 0.5, kinds=(RULES, HOLD))
     result = here.result()
     assert not result.violations, broken(result)
