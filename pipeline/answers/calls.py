@@ -44,6 +44,7 @@ BULK: Final = frozenset({"Produce", "Fetch"})
 ZERO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 NONE: Final = "NONE"
 Body = dict[str, Any]
+_encoded: Final = json.JSONEncoder(sort_keys=True).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,4 +118,4 @@ def listed(body: Any, name: str) -> list[Any]:
 
 def canonical(value: Any) -> str:
     """A value as text, equal for equal values."""
-    return json.dumps(value, sort_keys=True)
+    return _encoded(value)

@@ -91,12 +91,27 @@ def _repeated(call: Call, value: Any, path: str) -> Iterator[str]:
             if isinstance(part, dict | list) and name not in _MAY_REPEAT:
                 yield from _repeated(call, part, f"{path}{name}.")
     elif isinstance(value, list):
-        if not (call.api in _BY_POSITION and path.count(".") == 1):
-            texts = [canonical(part) for part in value]
-            if len(set(texts)) < len(texts) or _has_an_identity_twice(value):
-                yield f"{path.removesuffix('.')} has an element twice"
+        may_be_alike = call.api in _BY_POSITION and path.count(".") == 1
+        if not may_be_alike and (_has_an_element_twice(value) or _has_an_identity_twice(value)):
+            yield f"{path.removesuffix('.')} has an element twice"
         for part in value:
             yield from _repeated(call, part, path)
+
+
+def _has_an_element_twice(parts: list[Any]) -> bool:
+    """Whether two elements are equal: asked of their own scalars first, which nearly always differ and cost least."""
+    if len(parts) < 2:
+        return False
+    if len({_scalars(part) for part in parts}) == len(parts):
+        return False
+    return len({canonical(part) for part in parts}) < len(parts)
+
+
+def _scalars(part: Any) -> object:
+    """What equal elements have in common: an object's fields, and a list's length, without what lies deeper."""
+    if isinstance(part, dict):
+        return frozenset((name, value) for name, value in part.items() if not isinstance(value, dict | list))
+    return len(part) if isinstance(part, list) else part
 
 
 def _has_an_identity_twice(parts: list[Any]) -> bool:

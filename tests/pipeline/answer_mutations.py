@@ -22,6 +22,7 @@ from tools.schema_fields import python_name
 Path_ = tuple[str | int, ...]
 FOREIGN = "ELECTION_NOT_NEEDED"
 """An error of ElectLeaders alone."""
+_RUN = '"run":"R"'
 _DEFAULTS: tuple[Any, ...] = (None, "", 0, -1, "NONE", False, [], "AAAAAAAAAAAAAAAAAAAAAA")
 
 
@@ -128,17 +129,26 @@ def mutated(lines: Sequence[Mapping[str, Any]], mutation: Mutation) -> list[Mapp
     return [*lines[: mutation.line], wrong, *lines[mutation.line + 1 :]]
 
 
+def as_text(line: Mapping[str, Any]) -> str:
+    """A line as a broker writes it, of the run `_RUN`."""
+    return json.dumps({**line, "run": "R"}, separators=(",", ":")) + "\n"
+
+
 def found(data: Path, lines: Sequence[Mapping[str, Any]], made: Sequence[Mutation], scratch: Path) -> list[set[str]]:
     """The checks that find each wrong answer; the last set is that of the journal as it is."""
     scratch.mkdir(parents=True)
-    copies = [mutated(lines, each) for each in made] + [list(lines)]
+    sound = list(map(as_text, lines))
     with (scratch / "wire-R-000001.jsonl").open("w", encoding="utf-8") as file:
-        for number, each in enumerate(copies):
-            file.writelines(json.dumps({**line, "run": f"R-{number:05d}"}) + "\n" for line in each)
+        for number, each in enumerate([*made, None]):
+            texts = sound
+            if each is not None:
+                wrong = as_text(mutated(lines, each)[each.line])
+                texts = [*sound[: each.line], wrong, *sound[each.line + 1 :]]
+            file.writelines(text.replace(_RUN, f'"run":"R-{number:05d}"', 1) for text in texts)
     tables = DuckTables(str(data), str(scratch))
     tables.register()
     asked = [each for each in chosen(has=NEEDS) if "journal" in each.needs]
-    names: list[set[str]] = [set() for _ in copies]
+    names: list[set[str]] = [set() for _ in range(len(made) + 1)]
     for check in asked:
         rows = tables.engine.rows(check.sql)
         for run in set(rows.column("run").to_pylist()) if "run" in rows.column_names else ():

@@ -28,7 +28,10 @@ FRUGAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
+    "spark.sql.constraintPropagation.enabled": "false",
+    # Classes of a known archive are not verified once more.
+    "spark.driver.extraJavaOptions": "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
 }
 """A small driver that starts soon. The nightly tests of the commands run with the commands' own settings."""
 

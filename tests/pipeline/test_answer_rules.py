@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from pipeline.answers.rules import _settings
+from pipeline.answers.shapes import faults_of
 
 TOPIC, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 3, 4, 5
 
@@ -27,3 +28,20 @@ def test_a_topics_value_is_that_of_its_first_synonym(source: int, first: int, fo
     result = {"resource_type": 2, "resource_name": "t", "configs": [config]}
     call = SimpleNamespace(request={"include_synonyms": True}, response={"results": [result]})
     assert len(list(_settings(cast("Any", call)))) == found
+
+
+@pytest.mark.parametrize(
+    ("elements", "found"),
+    [
+        ([{"name": "a", "parts": [1, 2]}, {"parts": [1, 2], "name": "a"}], 1),
+        ([{"name": "a", "parts": [1, 2]}, {"name": "a", "parts": [1, 3]}], 0),
+        ([[1, 2], [1, 3]], 0),
+        ([[1, 2], [1, 2]], 1),
+        ([1, True], 0),
+        ([7, 7], 1),
+    ],
+)
+def test_a_list_has_no_element_twice(elements: list[object], found: int) -> None:
+    """Objects are equal in any order of their fields; elements that differ deep inside are not."""
+    call = SimpleNamespace(id=1, api="DescribeGroups", request={}, response={"items": elements})
+    assert [each.what for each in faults_of(cast("Any", call))] == ["items has an element twice"] * found
