@@ -170,7 +170,7 @@ def _hints(asked: Asked, found: list[Found], near: NearMisses, since_ms: int) ->
     yield from map(plain, dict.fromkeys(hint for each in found for hint in near.names(each.known)))
     for fault in near.unmet:
         yield plain(_of_fault(fault, found, near))
-    yield from hints_of(asked, (each.known for each in found), near.name_of, since_ms)
+    yield from hints_of(asked, ((each.entry, each.known) for each in found), near.name_of, since_ms)
 
 
 def _of_fault(fault: Fault, found: list[Found], near: NearMisses) -> str:

@@ -12,10 +12,13 @@ from broker.coordination.group.classic.states import State
 from broker.coordination.group.group import Group
 from broker.journal.entries import Decoded, TopicName
 from broker.journal.mentioned import answered, place, requested
+from broker.journal.ring import Entry
+from protocol.errors import ErrorCode
 from protocol.items import Item
 from protocol.messages.fetch import FetchRequest
 from protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from protocol.messages.offset_fetch import OffsetFetchResponse
+from protocol.paths import errors
 from understudy.control_api.spelling import plain
 
 if TYPE_CHECKING:
@@ -28,16 +31,20 @@ _READ_COMMITTED = 1
 _SECOND_MS = 1000
 
 
-def hints_of(asked: Asked, requests: Iterable[Decoded], name_of: TopicName, since_ms: int) -> Iterator[str]:
+def hints_of(
+    asked: Asked, requests: Iterable[tuple[Entry, Decoded]], name_of: TopicName, since_ms: int
+) -> Iterator[str]:
     """One sentence each; ``requests`` are the newest ones, oldest first."""
-    cluster, known = asked.cluster, list(requests)
+    cluster, found = asked.cluster, list(requests)
+    known = [each for _, each in found]
+    returned = set(_returned(cluster, found))
     if cluster.clock.frozen:
         yield "the clock is frozen: no timeout, session or poll ends before it is advanced"
     for _, runtime in group_coordinators(cluster):
         for group in runtime.machine.groups.values():
             if isinstance(group, ClassicGroup) and group.state is State.PREPARING_REBALANCE:
                 yield plain(_of_rebalance(group, asked.source.settings.int(_DELAY)))
-            yield from map(plain, _of_earlier_members(cluster, group, since_ms))
+            yield from map(plain, _of_earlier_members(cluster, group, since_ms, returned))
     yield from map(plain, _of_ends(cluster, known, name_of))
     for _, transactions in transaction_coordinators(cluster):
         for record in transactions.machine.transactions.values():
@@ -66,8 +73,24 @@ def _seconds(ms: int) -> str:
     return f"{ms} ms" if ms % _SECOND_MS else f"{ms // _SECOND_MS} s"
 
 
-def _of_earlier_members(cluster: "Cluster", group: Group, since_ms: int) -> Iterator[str]:
-    """Members that connected before the last reset, or before the test, beside others that came afterwards."""
+def _returned(cluster: "Cluster", requests: Iterable[tuple[Entry, Decoded]]) -> Iterator[int]:
+    """Connections of members that the last reset disconnected: they named ids that no group has given since."""
+    if not cluster.journal.era:
+        return
+    for entry, known in requests:
+        member = getattr(known.request, "member_id", "")
+        if not member or next(errors(known.response), None) is not ErrorCode.UNKNOWN_MEMBER_ID:
+            continue
+        history = cluster.group_timelines.of(str(getattr(known.request, "group_id", ""))).events
+        if not any(event.member_id == member and not event.error and event.at_ms < entry.at_ms for event in history):
+            yield entry.connection
+
+
+def _of_earlier_members(cluster: "Cluster", group: Group, since_ms: int, returned: set[int]) -> Iterator[str]:
+    """Members of before the last reset, or of before the test, beside others that came afterwards.
+
+    ``returned``: the connections of those that the reset disconnected, and that came back.
+    """
     members: Any = getattr(group, "members", {})
     if len(members) < 2:
         return  # the only one is whom the test asks
@@ -78,12 +101,14 @@ def _of_earlier_members(cluster: "Cluster", group: Group, since_ms: int) -> Iter
             numbers[event.member_id] = event.connection
     found = {name: cluster.journal.connection(number) for name, number in numbers.items()}
     connections = [each for each in found.values() if each is not None]
-    before_reset = [each for each in connections if each.era < cluster.journal.era]
+    before_reset = [each for each in connections if each.era < cluster.journal.era or each.number in returned]
     before = before_reset or [each for each in connections if each.first_at_ms < since_ms]
     if not before or len(before) == len(members):
         return
     clients = {number: member.client_id for member in members.values() if (number := numbers.get(member.member_id))}
     when = "the last reset" if before_reset else "this test began"
+    if before_reset and all(each.era == cluster.journal.era for each in before):
+        when += " and came back"
     named = ", ".join(_client(each, clients) for each in before[:_MOST_NAMED])
     verb = "connected" if len(before) > 1 else "which connected"
     yield f"a consumer of an earlier test is still in group {group.group_id}: {named}, {verb} before {when}"

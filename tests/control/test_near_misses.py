@@ -8,12 +8,14 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 
+import understudy
 from protocol.apis import ApiKey
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.types import uuid_from_text
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
+from tests.ports import free_ports
 from tests.serving import until
 
 Consuming = Callable[..., Consumer]
@@ -218,6 +220,41 @@ def test_a_consumer_that_outlived_a_reset_has_a_hint(plane: ControlPlane, consum
     (hint,) = until(lambda: polled(new, plane), "the hint", 20)
     assert "still in group g: client old (connection " in hint
     assert hint.endswith("which connected before the last reset")
+
+
+def test_a_consumer_that_a_reset_disconnected_has_a_hint_when_it_comes_back() -> None:
+    """As in tests with a fixed port: its connection is new, but it names a member id that no group has given.
+
+    librdkafka's consumers of the new protocol end with a fatal error instead: their group does not exist.
+    """
+    (port,) = free_ports(1)
+    with understudy.start(topics={"t": 2}, port=port, for_tests=True) as kafka, ExitStack() as stack:
+
+        def member(client: str) -> Consumer:
+            names = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "g", "client.id": client}
+            made = Consumer({**names, "log_level": 0})
+            stack.callback(made.close)
+            made.subscribe(["t"])
+            return made
+
+        def found() -> list[str]:
+            return [hint for hint in kafka.report().hints if "earlier test" in hint]
+
+        old = member("old")
+        until(lambda: old.poll(0.05) or old.assignment(), "the assignment", 20)
+        kafka.reset(disconnect=True)
+        until(lambda: old.poll(0.05) or len(kafka.groups.list()) == 1, "its return", 20)
+        assert not found()
+        new = member("new")
+
+        def polled_both() -> list[str]:
+            new.poll(0.05)
+            old.poll(0.05)
+            return found()
+
+        (hint,) = until(polled_both, "the hint", 20)
+        assert hint.startswith("a consumer of an earlier test is still in group g: client old (connection ")
+        assert hint.endswith("), which connected before the last reset and came back")
 
 
 def test_a_consumer_that_began_at_the_end_has_a_hint(plane: ControlPlane, consuming: Consuming) -> None:
