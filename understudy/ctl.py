@@ -22,7 +22,7 @@ from understudy.control_api.verbs import groups
 from understudy.ctl_values import duration_ms, help_of, reader
 from understudy.errors import ControlError, UnderstudyError
 from understudy.repeating import EVERY_MS, Lines, can_follow, can_watch, follow, watch
-from understudy.text_table import decoded, lines
+from understudy.text_table import decoded, lines, noted
 from understudy.transport import Address, Transport
 
 if TYPE_CHECKING:
@@ -232,8 +232,8 @@ def repeat(verb: Verb, given: Mapping[str, Any], transport: Transport) -> bool:
             watch(terminal(), verb, lambda: transport.ask(verb.name, given), every_ms)
         lines = lines_for(verb, as_json="json" in given)
         for rows in follow(verb, partial(transport.ask, verb.name), given, partial(time.sleep, every_ms / 1000)):
-            by_schema = verb.name == "records read" and "json" not in given
-            print_lines(lines.of(list(map(decoded, rows)) if by_schema else rows))
+            shown = {"records read": decoded, "journal list": noted}.get(verb.name) if "json" not in given else None
+            print_lines(lines.of(rows if shown is None else list(map(shown, rows))))
     return True
 
 
@@ -243,7 +243,7 @@ def lines_for(verb: Verb, *, as_json: bool) -> Lines:
         return Lines(verb.columns, as_json=as_json)
     from understudy import terminal as people
 
-    return Lines(people.columns_to_follow(verb), shown=people.plain_cell)
+    return Lines(people.columns_to_follow(verb, terminal().width), shown=people.plain_cell)
 
 
 def print_lines(lines: Iterable[tuple[str, Mapping[str, Any] | None]]) -> None:

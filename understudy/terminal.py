@@ -32,9 +32,11 @@ EXPENDABLE = (
     *("groups", "topics", "producer_epoch", "transactional_ids"),
 )
 """Columns that are left out, in this order, where a table does not fit; JSON has them."""
-RIGID = frozenset({"error", "state", "outcome"})
+WIDTH_OF_A_REQUEST = 130
+"""Characters that a followed request takes with all columns and names of usual length."""
+RIGID = frozenset({"error", "state"})
 """Columns of names that mean nothing when they are cut."""
-WRAPPED = frozenset({"meets", "does", "why"})
+WRAPPED = frozenset({"meets", "does", "why", "outcome"})
 """Columns of sentences: they take more lines rather than being cut."""
 HIDDEN: Mapping[str, frozenset[str]] = {
     "overview": frozenset({"step_ms", "window_ms", "first_entry"}),
@@ -201,9 +203,12 @@ def _block(columns: Sequence[Column], at: int) -> Table:
     return table
 
 
-def columns_to_follow(verb: Verb) -> tuple[str, ...]:
-    """The columns of `--follow`."""
-    return NESTED.get(verb.items, verb.columns)
+def columns_to_follow(verb: Verb, width: int) -> tuple[str, ...]:
+    """The columns of `--follow`: of requests fewer on a narrow terminal, as the values that will come are not known."""
+    columns = NESTED.get(verb.items, verb.columns)
+    if verb.name != "journal list" or width >= WIDTH_OF_A_REQUEST:
+        return columns
+    return tuple(name for name in columns if name not in {"id", "broker", "connection", "version", "fault"})
 
 
 def plain_cell(value: Any, name: str) -> str:

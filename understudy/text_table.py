@@ -28,11 +28,23 @@ def lines(verb: Verb, answer: Any) -> Iterator[str]:
 
 
 def readable(verb: Verb, answer: Mapping[str, Any]) -> tuple[Verb, Mapping[str, Any]]:
-    """Records with what their keys and values decode to, and a column for their schemas, if any was decoded."""
+    """Records as their schemas have them, with a column for these; requests with one for outcomes, if any has one."""
+    if verb.name == "journal list" and any(map(unanswered, answer["entries"])):
+        return verb._replace(columns=(*verb.columns, "outcome")), answer
     if verb.name != "records read" or not any(map(_is_decoded, answer["records"])):
         return verb, answer
     records = [decoded(record) for record in answer["records"]]
     return verb._replace(columns=(*verb.columns, "schema")), {**answer, "records": records}
+
+
+def unanswered(request: Mapping[str, Any]) -> bool:
+    """Whether a request got no answer, or has none yet."""
+    return request.get("outcome", "answered") != "answered"
+
+
+def noted(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A request whose error is its outcome, if it got no answer: for a line that has no further column."""
+    return {**request, "error": request["outcome"]} if unanswered(request) else request
 
 
 def decoded(record: Mapping[str, Any]) -> Mapping[str, Any]:

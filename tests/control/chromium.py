@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -132,9 +132,22 @@ class Page:
 
         def found() -> WebElement | None:
             links = self.driver.find_elements(By.CSS_SELECTOR, f"[aria-label^='{region}'] a")
-            return next((each for each in links if each.text == text), None)
+            with suppress(StaleElementReferenceException):  # the page was drawn again meanwhile
+                return next((each for each in links if each.text == text), None)
+            return None
 
         return until(found, f"a link {text!r} in {region!r} of:\n{self.text}")
+
+    def follow(self, region: str, text: str) -> None:
+        """Click a link of a region."""
+
+        def clicked() -> bool:
+            with suppress(StaleElementReferenceException):
+                self.linked(region, text).click()
+                return True
+            return False
+
+        until(clicked, f"a link {text!r} in {region!r}")
 
     def press(self, name: str) -> None:
         """A button, by its accessible name."""

@@ -60,6 +60,42 @@ def test_messages_are_found_by_offset_time_and_text(page: Page, plane: ControlPl
     assert "k4" not in page.sees("No such message")
 
 
+def test_messages_that_are_being_read_stay_where_they_are(page: Page, plane: ControlPlane) -> None:
+    """After *Stop here*, until *Go on* or another search."""
+    topic = plane.kafka.topics["u"]
+    topic.write("first")
+    page.open(plane.url, "topics", "u")
+    shows(page, "first")
+    page.press("Stop here")
+    page.named("button", "Go on")
+    topic.write("second")
+    ends = "return document.querySelector('table[aria-label=Partitions] tbody').innerText.trim().split(/\\s+/).at(-1)"
+    until(lambda: page.script(ends) == "2", "a log end of 2")
+    shows(page, "first")
+    page.press("Go on")
+    shows(page, "second", "first")
+    page.press("Stop here")
+    topic.write("third")
+    page.write("With the text", "ir")
+    shows(page, "third", "first")
+
+
+def test_the_page_waits_while_the_pointer_is_down(page: Page, plane: ControlPlane) -> None:
+    """A row that came meanwhile moved what was being clicked."""
+    topic = plane.kafka.topics["u"]
+    topic.write("first")
+    page.open(plane.url, "topics", "u")
+    shows(page, "first")
+    page.script("document.body.dispatchEvent(new PointerEvent('pointerdown', {bubbles: true}))")
+    topic.write("second")
+    page.asked()
+    until(lambda: sum("/records" in url for url in page.asked()) > 0, "the new message was asked for")
+    until(lambda: sum(url.endswith("/v1/clock") for url in page.asked()) > 0, "another second")
+    shows(page, "first")
+    page.script("document.body.dispatchEvent(new PointerEvent('pointerup', {bubbles: true}))")
+    shows(page, "second", "first")
+
+
 def test_a_message_opens_as_json_with_exact_numbers(page: Page, plane: ControlPlane) -> None:
     """Indented as it was written: no number is rounded, no digit added; what is no JSON stays as it is."""
     value = json.dumps({"id": EXACT, "price": "PRICE", "list": [1, 2.5], "none": {}, "text": 'a{b}: "c"'})

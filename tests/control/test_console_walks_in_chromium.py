@@ -29,7 +29,7 @@ class Walk:
 
     def follow(self, region: str, text: str) -> None:
         """Click a link in a region of the page."""
-        self.page.linked(region, text).click()
+        self.page.follow(region, text)
         self.clicks += 1
 
     def press(self, name: str) -> None:
@@ -59,6 +59,7 @@ def owner(walk: Walk) -> None:
     consumer.subscribe(["t"])
     until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment", 30)
     walk.follow("Groups", "g")
+    walk.page.sees("Groups / g")
     walk.page.row("reader at", "t-1")
     walk.command("Which member has partition 1?")
     consumer.close()
@@ -83,6 +84,7 @@ def silent(walk: Walk) -> None:
     entries = walk.plane.kafka.journal.find(client_id="hung")
     assert entries
     walk.follow("Clients", "hung")
+    walk.page.sees("Its latest requests")  # the first page has rows with these texts, too: the fault, and the error
     walk.page.row("Produce", "never answered").find_element("tag name", "a").click()
     walk.clicks += 1
     walk.page.sees("topic_data", "acks")

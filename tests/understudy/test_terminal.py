@@ -20,6 +20,7 @@ from tests.understudy.fake import FakeControl
 from understudy import terminal
 from understudy.control_api import times
 from understudy.control_api.verbs import BY_NAME
+from understudy.text_table import noted
 
 TOPICS = {
     "topics": [
@@ -146,6 +147,31 @@ def test_a_journal_fits_eighty_columns() -> None:
     assert len(rows) == 3
     assert {"AT", "CLIENT", "API", "TOPICS", "ERROR"} <= {*above.split(), *heading.split()}
     assert not {"CONNECTION", "FAULT", "GROUPS"} & {*above.split(), *heading.split()}
+
+
+def test_a_request_without_an_answer_shows_what_became_of_it() -> None:
+    """What one looks for when a client hangs: it looked like one that was answered. Otherwise the column is missing."""
+    entry = {"id": 309, "at_ms": 0, "broker": 2, "connection": 7, "client_id": "hung", "api": "Produce", "version": 10}
+    entry |= {"topics": ["audit"], "groups": [], "transactional_ids": [], "error": None, "fault": "3"}
+    closed = {**entry, "outcome": "closed: a fault hangs up instead of the reply"}
+    lines = printed("journal list", {"entries": [{**entry, "outcome": "never answered"}, closed]}, 80)
+    assert max(map(len, lines)) <= 80
+    shown = " ".join("\n".join(lines).split())
+    assert "OUTCOME" in shown
+    assert re.search(r"never\s+answered", shown)
+    assert "closed:" in shown
+    assert noted(closed)["error"] == closed["outcome"]
+    answered = {**entry, "outcome": "answered"}
+    assert noted(answered) == answered
+    assert "OUTCOME" not in "".join(printed("journal list", {"entries": [answered]}, 80))
+
+
+def test_followed_requests_have_fewer_columns_on_a_narrow_terminal() -> None:
+    """They are printed as they come: a line of 120 characters took two of a terminal of 80."""
+    verb = BY_NAME["journal list"]
+    assert len(terminal.columns_to_follow(verb, 80)) < len(terminal.columns_to_follow(verb, 160)) == len(verb.columns)
+    assert {"at_ms", "client_id", "api", "topics", "error"} <= set(terminal.columns_to_follow(verb, 80))
+    assert terminal.columns_to_follow(BY_NAME["transactions show"], 80) == terminal.NESTED["timeline"]
 
 
 def test_errors_and_states_are_never_cut_and_headings_take_several_lines() -> None:

@@ -84,7 +84,7 @@ export function render(topic, { records, more }, { refresh }) {
       said.way === "time" && kept("time", input("time", "Time", { type: "datetime-local", step: "0.001" })),
       kept("text", input("text", "With the text", { placeholder: "any", type: "search" }), "broad"),
       kept("isolation", field("Isolation", chosen("isolation", [["", "read_uncommitted"], "read_committed"])), "broad")),
-    h("div", { class: "row" }, button(stopped ? "Go on" : "Stop here", () => { stopped = stopped ? null : asked; refresh(); }, stopped ? "with new messages" : "and show no newer messages")),
+    h("div", { class: "row" }, button(stopped ? "Go on" : "Stop here", () => { stopped = stopped ? null : asked; refresh(); })),
     records.length === 0
       ? h("p", { class: "empty" }, said.text || said.way !== "newest" ? "No such message." : "No messages yet.")
       : h("ul", { class: "journal messages", "aria-label": "Messages" }, records.map((record) => line(record, several, refresh))),
