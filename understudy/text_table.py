@@ -39,7 +39,7 @@ def readable(verb: Verb, answer: Mapping[str, Any]) -> tuple[Verb, Mapping[str, 
 
 def unanswered(request: Mapping[str, Any]) -> bool:
     """Whether a request got no answer, or has none yet."""
-    return request.get("outcome", "answered") != "answered"
+    return bool(request.get("outcome", "answered") != "answered")
 
 
 def noted(request: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -71,7 +71,7 @@ def test_messages_that_are_being_read_stay_where_they_are(page: Page, plane: Con
     topic.write("second")
     ends = "return document.querySelector('table[aria-label=Partitions] tbody').innerText.trim().split(/\\s+/).at(-1)"
     until(lambda: page.script(ends) == "2", "a log end of 2")
-    shows(page, "first")
+    assert len(lines(page)) == 1
     page.press("Go on")
     shows(page, "second", "first")
     page.press("Stop here")
@@ -91,7 +91,7 @@ def test_the_page_waits_while_the_pointer_is_down(page: Page, plane: ControlPlan
     page.asked()
     until(lambda: sum("/records" in url for url in page.asked()) > 0, "the new message was asked for")
     until(lambda: sum(url.endswith("/v1/clock") for url in page.asked()) > 0, "another second")
-    shows(page, "first")
+    assert len(lines(page)) == 1
     page.script("document.body.dispatchEvent(new PointerEvent('pointerup', {bubbles: true}))")
     shows(page, "second", "first")
 
