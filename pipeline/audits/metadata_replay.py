@@ -18,6 +18,7 @@ _UNCHANGED: Final = -2
 _TOPIC: Final = 2
 _KEY_SIZES: Final = {1: 32, 2: 64}
 _ITERATIONS: Final = range(4096, 16385)
+_PROTOCOLS: Final = range(4)
 _ENTITIES: Final = frozenset({"user", "client-id", "ip"})
 _NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _PRINCIPAL: Final = re.compile(r"[^:]+:.+")
@@ -52,6 +53,7 @@ class Image:
     fenced: dict[int, bool] = field(default_factory=dict)
     fresh: set[int] = field(default_factory=set)
     """Brokers that have registered and were neither fenced nor unfenced since; they lead again later."""
+    controllers: set[int] = field(default_factory=set)
     features: dict[str, int] = field(default_factory=dict)
     next_producer_id: int = 0
     credentials: set[tuple[str, int]] = field(default_factory=set)
@@ -88,11 +90,13 @@ class Image:
         answer: dict[tuple[Any, ...], Any] = {("topic", name): topic_id for topic_id, name in self.topics.items()}
         for (topic_id, number), place in self.places.items():
             shown = (place.replicas, place.isr, place.leader, place.leader_epoch, place.partition_epoch)
-            answer["partition", f"{self.topics.get(topic_id)}-{number}"] = shown
+            moving = (place.others["adding_replicas"], place.others["removing_replicas"])
+            answer["partition", f"{self.topics.get(topic_id)}-{number}"] = (*shown, *moving)
         for (resource, name), values in self.settings.items():
             answer |= {("setting", resource, name, key): value for key, value in values.items()}
         for broker_id, each in self.brokers.items():
             answer["broker", broker_id] = (each.broker_epoch, self.fenced.get(broker_id))
+            answer["registration", broker_id] = _registration(each)
         answer |= {
             ("feature", name): level for name, level in self.features.items() if level and name != "kraft.version"
         }
@@ -209,9 +213,38 @@ def _register(image: Image, record: md.RegisterBrokerRecord) -> Iterator[str]:
     known = image.brokers.get(record.broker_id)
     if known is not None and (image.is_snapshot or record.broker_epoch < known.broker_epoch):
         yield "a registration that is older than the broker's last"
+    yield from _supporting(record)
     image.brokers[record.broker_id] = record
     image.fenced[record.broker_id] = record.fenced
     image.fresh.add(record.broker_id)
+
+
+def _registration(record: md.RegisterBrokerRecord) -> tuple[Any, ...]:
+    """What a broker registers, in any order."""
+    places = sorted((each.name, each.host, each.port, each.security_protocol) for each in record.end_points)
+    ranges = sorted((each.name, each.min_supported_version, each.max_supported_version) for each in record.features)
+    return str(record.incarnation_id), record.rack, places, ranges
+
+
+def _supporting(record: md.RegisterBrokerRecord | md.RegisterControllerRecord) -> Iterator[str]:
+    """Faults of the endpoints and features of a registration."""
+    names = [each.name for each in record.end_points]
+    if not names or len(set(names)) < len(names):
+        yield "a registration without an endpoint, or with one of a name twice"
+    if any(not each.host or not each.port or each.security_protocol not in _PROTOCOLS for each in record.end_points):
+        yield "an endpoint without a host or port, or of an unknown protocol"
+    ranges = [(each.min_supported_version, each.max_supported_version) for each in record.features]
+    if any(not 0 <= least <= most for least, most in ranges) or len({each.name for each in record.features}) < len(
+        ranges
+    ):
+        yield "a feature that is registered twice, or with a range that there is not"
+
+
+def _register_controller(image: Image, record: md.RegisterControllerRecord) -> Iterator[str]:
+    if image.is_snapshot and record.controller_id in image.controllers:
+        yield "a controller that there is already"
+    image.controllers.add(record.controller_id)
+    yield from _supporting(record)
 
 
 def _registered(image: Image, broker_id: int, epoch: int) -> Iterator[str]:
@@ -327,6 +360,7 @@ def _clear_elr(image: Image, record: md.ClearElrRecord) -> Iterator[str]:
 _APPLY: Final[dict[str, Any]] = {
     "TopicRecord": _topic, "RemoveTopicRecord": _remove_topic, "PartitionRecord": _partition,
     "PartitionChangeRecord": _change, "ConfigRecord": _setting, "RegisterBrokerRecord": _register,
+    "RegisterControllerRecord": _register_controller,
     "UnregisterBrokerRecord": _unregister, "BrokerRegistrationChangeRecord": _registration_change,
     "FenceBrokerRecord": _fence, "UnfenceBrokerRecord": _fence, "FeatureLevelRecord": _feature,
     "ProducerIdsRecord": _producer_ids, "UserScramCredentialRecord": _credential,

@@ -126,7 +126,8 @@ def leader_epoch_of_the_future(wiring: Wiring, name: str) -> int:
 @answer("metadata-differs")
 def coordinator_that_never_registered(wiring: Wiring, name: str) -> int:
     """The metadata know brokers 1, 2 and 11; FindCoordinator names 9."""
-    values = [metadata.encode(metadata.RegisterBrokerRecord(each))[1] for each in (1, 2, 11)]
+    place = (metadata.Endpoint("PLAINTEXT", "localhost", 9092),)
+    values = [metadata.encode(metadata.RegisterBrokerRecord(each, end_points=place))[1] for each in (1, 2, 11)]
     wiring.where.shelf("__cluster_metadata").data(3, keys=[None] * 3, values=values)
     asked = {"key_type": 0, "coordinator_keys": [name]}
     found = {"key": name, "node_id": 9, "host": "h", "port": 9, "error_code": "NONE"}

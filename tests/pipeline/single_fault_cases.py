@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -20,6 +21,7 @@ LOG: Final = f"{METADATA}/{0:020d}.log"
 BROKER: Final = metadata.RegisterBrokerRecord(
     1, broker_epoch=4, fenced=False, log_dirs=(UUID(int=9),), incarnation_id=UUID(int=4),
     features=(metadata.SupportedFeature("metadata.version", 7, 33), metadata.SupportedFeature("group.version", 0, 1)),
+    end_points=(metadata.Endpoint("PLAINTEXT", "localhost", 9092),),
 )  # fmt: skip
 TOPIC_ID: Final = UUID(int=7700)
 SEVEN: Final = (
@@ -211,6 +213,14 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
         "metadata-record", _records(metadata.BrokerRegistrationChangeRecord(1, 3, fenced=1))),
     "registration-back": (
         "metadata-record", _records(metadata.RegisterBrokerRecord(1, broker_epoch=2, log_dirs=(UUID(int=9),)))),
+    "registration-without-endpoint": ("metadata-record", _records(replace(BROKER, end_points=()))),
+    "registration-endpoint-twice": (
+        "metadata-record", _records(replace(BROKER, end_points=BROKER.end_points * 2))),
+    "registration-feature-range": ("metadata-record", _records(metadata.RegisterControllerRecord(
+        1, end_points=BROKER.end_points, features=(metadata.SupportedFeature("kraft.version", 3, 1),)))),
+    "snapshot-with-another-endpoint": ("metadata-snapshot", _snapshot_of(lambda records: [
+        replace(each, end_points=(metadata.Endpoint("PLAINTEXT", "elsewhere", 9092),)) if each == BROKER else each
+        for each in records])),
     "leader-fenced": ("metadata-record", _records(metadata.FenceBrokerRecord(1, 4))),
     "feature-level": ("metadata-record", _records(metadata.FeatureLevelRecord("group.version", 9))),
     "credential-iterations": ("metadata-record", _records(security.UserScramCredentialRecord(

@@ -6,6 +6,7 @@ from typing import Any
 from protocol.log_records import consumer_group, group, streams_group, transaction
 from protocol.log_records.share_state import RecordedBatch
 from protocol.log_records.streams_group import (
+    CopartitionGroup,
     CurrentTasks,
     StreamsCurrentMember,
     StreamsGroupEpoch,
@@ -22,6 +23,7 @@ from tests.pipeline.group_fault_cases import ACKNOWLEDGED, record_of_share
 from tests.pipeline.log_faults import PLANTS, Places, plant
 
 OFFSETS, STATE = "__consumer_offsets", "__transaction_state"
+ARCHIVING, ARCHIVED = 3, 4
 
 
 def _streams(where: Planting, group_id: str, *records: tuple[Any, str]) -> int:
@@ -85,6 +87,12 @@ PLANTS.update(
             (StreamsTopology(1, (Subtopology("0", ("orders",)),)), ""),
             check="group-record",
         ),
+        "streams-topology-validated-before-its-epoch": _state(
+            (_READS_ORDERS, ""), (StreamsGroupEpoch(4, 5, validated_topology_epoch=2), "")
+        ),
+        "streams-copartition-beyond-its-topics": _state(
+            (StreamsTopology(0, (Subtopology("0", ("orders",), copartition_groups=(CopartitionGroup((0, 1)),)),)), "")
+        ),
         "streams-previous-epoch": _state(
             (_READS_ORDERS, ""), _member("a"), (StreamsCurrentMember(2, 3, 0), "a"), check="group-record"
         ),
@@ -140,6 +148,8 @@ def commit_of_a_later_leader_epoch(where: Planting, topic: str) -> Places:
 
 
 PLANTS["share-acknowledged-without-delivery"] = record_of_share(20, RecordedBatch(0, 4, ACKNOWLEDGED, 0))
+PLANTS["share-archiving-without-delivery"] = record_of_share(21, RecordedBatch(0, 4, ARCHIVING, 0))
+PLANTS["share-archived-without-delivery"] = record_of_share(22, RecordedBatch(0, 4, ARCHIVED, 0))
 
 
 def _transaction(where: Planting, name: str, producer: int, state: State, at_ms: int, *topics: str) -> int:

@@ -2,12 +2,13 @@
 -- severity: error
 -- The newest records of a consumer, share or streams group: a member has its own metadata and no epoch beyond that of the group, nor
 -- have assignments; no partition or active task belongs to two members at once (a share group's may); tasks are of the group's topology and
--- of a partition of its topics, each in one role and process; the topology has each subtopology and source once; and the group is of one
--- type, which no classic group of its name has beside it.
+-- of a partition of its topics, each in one role and process; the topology has each subtopology and
+-- source once and is the one that the group's topics were validated for; and the group is of one type, which no classic group of its name has beside it.
 WITH groups AS (SELECT group_id, group_type, epoch FROM group_states WHERE type = 'GROUP_METADATA'),
 topologies AS (
   SELECT partition, offset, group_id, group_type, type, name, epoch, from_json(record, 'subtopologies ARRAY<STRUCT<subtopology_id STRING,
-           source_topics ARRAY<STRING>, source_topic_regex ARRAY<STRING>, repartition_source_topics ARRAY<STRUCT<name STRING>>>>').subtopologies AS subtopologies
+           source_topics ARRAY<STRING>, source_topic_regex ARRAY<STRING>, repartition_source_topics ARRAY<STRUCT<name STRING>>,
+           copartition_groups ARRAY<STRUCT<source_topics ARRAY<INT>, source_topic_regex ARRAY<INT>, repartition_source_topics ARRAY<INT>>>>>').subtopologies AS subtopologies
   FROM group_states WHERE group_type = 'streams' AND type = 'TOPOLOGY'
 ),
 parts AS (
@@ -58,7 +59,20 @@ found AS (
   FROM topologies
   WHERE epoch < 0 OR size(array_distinct(transform(subtopologies, each -> each.subtopology_id))) < size(subtopologies)
     OR exists(subtopologies, each -> size(each.source_topics) = 0 AND size(each.source_topic_regex) = 0 AND size(each.repartition_source_topics) = 0)
+    OR exists(subtopologies, each -> exists(each.copartition_groups, one ->
+      exists(one.source_topics, number -> number < 0 OR number >= size(each.source_topics))
+      OR exists(one.source_topic_regex, number -> number < 0 OR number >= size(each.source_topic_regex))
+      OR exists(one.repartition_source_topics, number -> number < 0 OR number >= size(each.repartition_source_topics))))
     OR size(array_distinct(flatten(transform(subtopologies, each -> each.source_topics)))) < size(flatten(transform(subtopologies, each -> each.source_topics)))
+  UNION ALL
+  SELECT each.partition, each.offset, each.group_id, each.group_type, each.type, each.name, 'validated for a topology that is still to come'
+  FROM group_states each JOIN topologies ON topologies.group_id = each.group_id
+  WHERE each.group_type = 'streams' AND each.type = 'GROUP_METADATA'
+    AND try_cast(get_json_object(each.record, '$.validated_topology_epoch') AS INT) > topologies.epoch
+  UNION ALL
+  SELECT state_partition, max(offset), group_id, group_type, type, name, 'one partition of a member twice'
+  FROM group_tasks WHERE group_type = 'share'
+  GROUP BY state_partition, group_id, group_type, type, name, place, number HAVING count(*) > 1
   UNION ALL
   SELECT standby.state_partition, standby.offset, standby.group_id, standby.group_type, standby.type, standby.name, 'a standby task in the process of the active one'
   FROM group_tasks standby

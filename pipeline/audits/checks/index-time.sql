@@ -1,8 +1,8 @@
 -- title: the time index is wrong
 -- severity: error
 -- An entry of `.timeindex` is the latest time of its segment so far, and the offset of the batch that has it. No batch has that
--- time there, an earlier one has a later time, the entries go back, or the latest time of a segment that is closed is missing:
--- searches by time skip records, and retention may keep or drop the segment wrongly.
+-- time there, an earlier one has a later time, the entries go back, or the latest time of a segment that is closed, as all are
+-- after a clean stop, is missing: searches by time skip records, and retention may keep or drop the segment wrongly.
 WITH running AS (
   SELECT directory, topic, partition, segment_base, base_offset, last_offset, max_timestamp_ms,
          max(max_timestamp_ms) OVER (PARTITION BY directory, topic, partition, segment_base ORDER BY position) AS latest_ms
@@ -25,7 +25,9 @@ FROM (SELECT directory, topic, partition, segment_base, max(segment) AS segment,
 JOIN partitions USING (directory, topic, partition)
 LEFT JOIN (SELECT directory, topic, partition, segment_base, max(timestamp_ms) AS last_entry_ms FROM indexes WHERE kind = 'time'
            GROUP BY directory, topic, partition, segment_base) entries USING (directory, topic, partition, segment_base)
-WHERE damage IS NULL AND latest_ms >= 0 AND segment_base < last_segment_base AND coalesce(last_entry_ms, -1) < latest_ms
+LEFT JOIN (SELECT directory, max(is_clean) AS is_clean FROM brokers GROUP BY directory) stops USING (directory)
+WHERE damage IS NULL AND latest_ms >= 0 AND coalesce(last_entry_ms, -1) < latest_ms
+  AND (segment_base < last_segment_base OR (coalesce(is_clean, false) AND topic <> '__cluster_metadata'))
   AND EXISTS (SELECT 1 FROM indexes WHERE kind = 'time')
   AND NOT EXISTS (SELECT 1 FROM unreadable WHERE unreadable.directory = segments.directory AND unreadable.topic = segments.topic
                   AND unreadable.partition = segments.partition AND file LIKE '%.timeindex')

@@ -8,7 +8,7 @@ WITH identities AS (
   FROM brokers
 )
 SELECT directory, 'version' AS what, version AS value FROM identities WHERE coalesce(version, '') NOT IN ('0', '1')
-UNION ALL SELECT directory, 'cluster.id', cluster_id FROM identities WHERE cluster_id IS NULL OR first_cluster <> last_cluster
+UNION ALL SELECT directory, 'cluster.id', cluster_id FROM identities WHERE coalesce(cluster_id, '') = '' OR first_cluster <> last_cluster
 UNION ALL SELECT directory, 'node.id', node_id FROM identities WHERE try_cast(node_id AS INT) IS NULL
 UNION ALL SELECT directory, 'directory.id', directory_id FROM identities
   WHERE (same_id > 1 AND directory_id IS NOT NULL) OR NOT directory_id RLIKE '^[A-Za-z0-9_-]{22}$' OR directory_id RLIKE '^A{20}[AB][A-Za-z0-9_-]$'

@@ -12,6 +12,7 @@ FROM (
     WHEN exists(batches, each -> each.first_offset < 0 OR each.last_offset < each.first_offset) THEN 'a batch that ends before it begins'
     WHEN exists(batches, each -> each.delivery_state NOT IN (0, 2, 3, 4) OR each.delivery_count < 0) THEN 'an unknown delivery state or count'
     WHEN exists(batches, each -> each.delivery_state = 2 AND each.delivery_count = 0) THEN 'acknowledged without a delivery'
+    WHEN exists(batches, each -> each.delivery_state IN (3, 4) AND each.delivery_count = 0) THEN 'archived without a delivery'
     WHEN start_offset >= 0 AND exists(batches, each -> each.first_offset < start_offset) THEN 'a batch below the start offset'
     WHEN exists(sequence(2, greatest(2, size(batches))), each -> get(batches, each - 1).first_offset <= get(batches, each - 2).last_offset)
       THEN 'overlapping batches' END AS what

@@ -1,44 +1,19 @@
 -- What members of consumer and streams groups own now, and what they are to own: a row per partition or task. `place` is a topic's id or
 -- a subtopology, `role` is active, standby or warm-up; partitions are active.
-WITH fields AS (
-  SELECT group_id, group_type, type, name, partition AS state_partition, offset, from_json(record, 'assigned_partitions ARRAY<STRUCT<topic_id STRING, partitions ARRAY<INT>>>,
-           partitions_pending_revocation ARRAY<STRUCT<topic_id STRING, partitions ARRAY<INT>>>,
-           topic_partitions ARRAY<STRUCT<topic_id STRING, partitions ARRAY<INT>>>,
-           active_tasks ARRAY<STRUCT<subtopology_id STRING, partitions ARRAY<INT>>>,
-           active_tasks_pending_revocation ARRAY<STRUCT<subtopology_id STRING, partitions ARRAY<INT>>>,
-           standby_tasks ARRAY<STRUCT<subtopology_id STRING, partitions ARRAY<INT>>>,
-           standby_tasks_pending_revocation ARRAY<STRUCT<subtopology_id STRING, partitions ARRAY<INT>>>,
-           warmup_tasks ARRAY<STRUCT<subtopology_id STRING, partitions ARRAY<INT>>>,
-           warmup_tasks_pending_revocation ARRAY<STRUCT<subtopology_id STRING, partitions ARRAY<INT>>>') AS got
-  FROM group_states WHERE type IN ('CURRENT_MEMBER', 'TARGET_MEMBER')
+WITH lists AS (
+  SELECT * FROM VALUES ('assigned_partitions', 'active'), ('partitions_pending_revocation', 'active'), ('topic_partitions', 'active'),
+    ('active_tasks', 'active'), ('active_tasks_pending_revocation', 'active'), ('standby_tasks', 'standby'),
+    ('standby_tasks_pending_revocation', 'standby'), ('warmup_tasks', 'warm-up'), ('warmup_tasks_pending_revocation', 'warm-up') AS lists(field, role)
 ),
 pieces AS (
-  SELECT group_id, group_type, type, name, state_partition, offset, 'active' AS role, each.topic_id AS place, each.partitions AS numbers
-  FROM fields LATERAL VIEW explode(got.assigned_partitions) AS each
-  UNION ALL
-  SELECT group_id, group_type, type, name, state_partition, offset, 'active' AS role, each.topic_id AS place, each.partitions AS numbers
-  FROM fields LATERAL VIEW explode(got.partitions_pending_revocation) AS each
-  UNION ALL
-  SELECT group_id, group_type, type, name, state_partition, offset, 'active' AS role, each.topic_id AS place, each.partitions AS numbers
-  FROM fields LATERAL VIEW explode(got.topic_partitions) AS each
-  UNION ALL
-  SELECT group_id, group_type, type, name, state_partition, offset, 'active' AS role, each.subtopology_id AS place, each.partitions AS numbers
-  FROM fields LATERAL VIEW explode(got.active_tasks) AS each
-  UNION ALL
-  SELECT group_id, group_type, type, name, state_partition, offset, 'active' AS role, each.subtopology_id AS place, each.partitions AS numbers
-  FROM fields LATERAL VIEW explode(got.active_tasks_pending_revocation) AS each
-  UNION ALL
-  SELECT group_id, group_type, type, name, state_partition, offset, 'standby' AS role, each.subtopology_id AS place, each.partitions AS numbers
-  FROM fields LATERAL VIEW explode(got.standby_tasks) AS each
-  UNION ALL
-  SELECT group_id, group_type, type, name, state_partition, offset, 'standby' AS role, each.subtopology_id AS place, each.partitions AS numbers
-  FROM fields LATERAL VIEW explode(got.standby_tasks_pending_revocation) AS each
-  UNION ALL
-  SELECT group_id, group_type, type, name, state_partition, offset, 'warm-up' AS role, each.subtopology_id AS place, each.partitions AS numbers
-  FROM fields LATERAL VIEW explode(got.warmup_tasks) AS each
-  UNION ALL
-  SELECT group_id, group_type, type, name, state_partition, offset, 'warm-up' AS role, each.subtopology_id AS place, each.partitions AS numbers
-  FROM fields LATERAL VIEW explode(got.warmup_tasks_pending_revocation) AS each
+  SELECT group_id, group_type, type, name, partition AS state_partition, offset, role, from_json(
+           concat('{"list":', get_json_object(record, concat('$.', field)), '}'),
+           'list ARRAY<STRUCT<topic_id STRING, subtopology_id STRING, partitions ARRAY<INT>>>').list AS list
+  FROM group_states CROSS JOIN lists WHERE type IN ('CURRENT_MEMBER', 'TARGET_MEMBER')
+),
+places AS (
+  SELECT group_id, group_type, type, name, state_partition, offset, role, coalesce(each.topic_id, each.subtopology_id) AS place, each.partitions AS numbers
+  FROM pieces LATERAL VIEW explode(list) AS each
 )
 SELECT group_id, group_type, type, name, state_partition, offset, role, place, number
-FROM pieces LATERAL VIEW explode(numbers) AS number
+FROM places LATERAL VIEW explode(numbers) AS number
