@@ -66,7 +66,7 @@ def test_what_is_no_journal_is_an_error() -> None:
         judge([{"id": 1}])
 
 
-def test_repr_tells_where_the_cluster_is_and_how_it_was_started() -> None:
+def test_repr_names_the_cluster_and_how_it_was_started() -> None:
     """Without secrets: the token, and settings, which may be passwords."""
     with understudy.start(brokers=2, control_token="secret", settings={"log.retention.ms": 77}) as kafka:
         text = repr(kafka)
