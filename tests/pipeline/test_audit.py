@@ -93,11 +93,14 @@ def test_faults_between_brokers_are_found_and_nothing_else(
 
 
 def test_log_directories_of_one_broker_are_audited_together(spark: SparkSession, tmp_path: Path) -> None:
-    """A partition in two of them, and a directory of another topic; in order, there is no finding."""
+    """A partition in two of them, and a directory of another topic; in order, there is no finding.
+
+    That no other check has one there either is shown on DuckDB (test_small.py): to plan all on Spark takes 7 s.
+    """
     wanted = broker_faults.planted_disks(tmp_path / "data")
     assert _between_brokers(spark, tmp_path / "data", wanted) == wanted
     broker_faults.clean_disks(tmp_path / "clean")
-    assert _between_brokers(spark, tmp_path / "clean", {(name, None) for name in checks()}) == set()
+    assert _between_brokers(spark, tmp_path / "clean", wanted) == set()
 
 
 def _between_brokers(spark: SparkSession, root: Path, wanted: broker_faults.Found) -> broker_faults.Found:
