@@ -155,7 +155,9 @@ def _fetched(target: Target, sharer: Sharer, step: Step) -> tuple[int, Acks, lis
     """
     places = list(dict.fromkeys((target.topic_id(topic), partition) for topic, partition in step["topics"]))
     of_session = [] if step["epoch"] == 0 else list(sharer.places)
-    unloaded = [place for place in (*places, *of_session) if (step["group"], place) not in target.shared]
+    acknowledged = [(target.topic_id(topic), partition) for topic, partition, *_ in step.get("acks", ())]
+    named = (*places, *of_session, *acknowledged)  # a first fetch reads what it acknowledges as well
+    unloaded = [place for place in named if (step["group"], place) not in target.shared]
     if unloaded and _reads(step):
         return 0, {}, unloaded[:1]
     return _next_epoch(sharer, step), _acks(target, sharer, step), places
