@@ -1,51 +1,91 @@
 """Which transitions of the coordinators' state machines the runs have reached, and which never."""
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from broker.coordination.group.classic.group import ClassicGroup
-from broker.coordination.group.classic.states import ENTERED_FROM, State
+from broker.coordination.group.classic.states import ENTERED_FROM
+from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.consumer.member import MemberState
+from broker.coordination.group.streams.group import StreamsGroup
 from broker.coordination.transaction.machine import TransactionMachine
 from broker.coordination.transaction.states import VALID_PREVIOUS
+from broker.share.machine.states import InFlightState, RecordState
 
 Transition = tuple[str, str, str]
 """Machine, state before, state after."""
 
 
+_LEFT = "none"
+"""The state of a member that has not joined, or has left."""
+_A, _Q, _K, _R = RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ACKNOWLEDGED, RecordState.ARCHIVED
+_RECORDS = {
+    "acquire": {(_A, _Q)},
+    "end": {(_Q, _A), (_Q, _K), (_Q, _R)},
+    "roll_back": {(_A, _Q), (_K, _Q), (_R, _Q), (_A, _A), (_K, _A), (_R, _A), (_A, _R), (_K, _R)},
+    "archive": {(_A, _R), (_Q, _R), (_K, _R)},
+}
+"""Event -> states before and after, of a record of a share group without a dead-letter queue."""
+_MEMBERS = {"consumer member": ConsumerGroup, "streams member": StreamsGroup}
+
+
 def all_transitions() -> set[Transition]:
-    """Those that the tables of the machines allow."""
-    transactions = {("transaction", old.name, new.name) for new, before in VALID_PREVIOUS.items() for old in before}
-    groups = {("classic group", old.name, new.name) for new, before in ENTERED_FROM.items() for old in before}
-    return transactions | groups
+    """Those that the tables of the machines allow; of members, each to each other."""
+    found = {("transaction", old.name, new.name) for new, before in VALID_PREVIOUS.items() for old in before}
+    found |= {("classic group", old.name, new.name) for new, before in ENTERED_FROM.items() for old in before}
+    for event, pairs in _RECORDS.items():
+        found |= {(f"share record, {event}", old.name, new.name) for old, new in pairs}
+    states = [_LEFT, *(each.name for each in MemberState if each is not MemberState.UNKNOWN)]
+    found |= {(kind, old, new) for kind in _MEMBERS for old in states for new in states if old != new}
+    return found
 
 
 @contextmanager
 def observed() -> Iterator[Counter[Transition]]:
     """Count transitions within the block; those of a log that is replayed count too."""
     found: Counter[Transition] = Counter()
-    replay, enter = TransactionMachine.replay, ClassicGroup.enter
+    with ExitStack() as stack:
+        stack.enter_context(_watched(TransactionMachine, "replay", _transaction, "transaction", found))
+        stack.enter_context(_watched(ClassicGroup, "enter", lambda group, *_: group.state.name, "classic group", found))
+        for event in _RECORDS:
+            stack.enter_context(
+                _watched(InFlightState, event, lambda one, *_: one.state.name, f"share record, {event}", found)
+            )
+        for kind, group in _MEMBERS.items():
+            stack.enter_context(_watched(group, "replay", _member, kind, found))
+        yield found
 
-    def counted_replay(self: TransactionMachine, record: Any, *rest: Any) -> Any:
-        old = self.transactions.get(record.transactional_id)
-        result = replay(self, record, *rest)
-        new = self.transactions.get(record.transactional_id)
-        if old is not None:
-            found["transaction", old.state.name, "DEAD" if new is None else new.state.name] += 1
+
+@contextmanager
+def _watched(
+    owner: type, method: str, state: Callable[..., str], machine: str, found: Counter[Transition]
+) -> Iterator[None]:
+    """Count what a method makes of the ``state`` of what it is called for."""
+    original = getattr(owner, method)
+
+    def counted(self: Any, *arguments: Any, **named: Any) -> Any:
+        old = state(self, *arguments)
+        result = original(self, *arguments, **named)
+        found[machine, old, state(self, *arguments)] += 1
         return result
 
-    def counted_enter(self: ClassicGroup, state: State, now_ms: int) -> None:
-        found["classic group", self.state.name, state.name] += 1
-        enter(self, state, now_ms)
-
-    TransactionMachine.replay = counted_replay  # type: ignore[method-assign, assignment]
-    ClassicGroup.enter = counted_enter  # type: ignore[method-assign]
+    setattr(owner, method, counted)
     try:
-        yield found
+        yield
     finally:
-        TransactionMachine.replay = replay  # type: ignore[method-assign]
-        ClassicGroup.enter = enter  # type: ignore[method-assign]
+        setattr(owner, method, original)
+
+
+def _transaction(machine: TransactionMachine, record: Any, *_: Any) -> str:
+    known = machine.transactions.get(record.transactional_id)
+    return "DEAD" if known is None else known.state.name
+
+
+def _member(group: Any, record: Any, *_: Any) -> str:
+    known = group.members.get(record.name)
+    return _LEFT if known is None else str(known.state.name)
 
 
 def table(found: Counter[Transition]) -> list[str]:

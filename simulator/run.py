@@ -292,6 +292,7 @@ class Run:
                         f"{topic}-{index} is readable to {position} of {leader.log_end_offset}: a transaction hangs"
                     )
                 final[place] = records
+                await fetcher.validate(place)
         reader.close()
         return final
 

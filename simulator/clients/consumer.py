@@ -13,6 +13,11 @@ from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProto
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from protocol.records.batch import RecordBatch
 from protocol.records.records import read_records
@@ -71,6 +76,24 @@ class Fetcher:
         if records:
             client.note(f"   read {place[0]}-{place[1]} {records[0][0]} to {records[-1][0]}: {len(records)} records")
         return records
+
+    async def validate(self, place: Place) -> None:
+        """Ask the leader where its present epoch ends, as consumers do before they go on at a new leader (KIP-320).
+
+        A position that is the log's end must be confirmed: otherwise the consumer takes records for truncated.
+        """
+        client, position = self.client, self.positions[place]
+        broker, epoch = await client.leader(place), client.leader_epoch(place)
+        asked = OffsetForLeaderTopic(place[0], [OffsetForLeaderPartition(place[1], epoch, epoch)])
+        request = OffsetForLeaderEpochRequest([asked], -1)
+        what = f"{place[0]}-{place[1]}, epoch {epoch}"
+        answer = await client.ask(broker, ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, request, what)
+        ((found,),) = [each.partitions for each in answer.topics]
+        if (found.error_code, found.leader_epoch, found.end_offset) != (ErrorCode.NONE, epoch, position):
+            client.history.violate(
+                f"{place[0]}-{place[1]} is read to {position} in epoch {epoch}, and its leader answers "
+                f"{found.error_code.name}, {found.end_offset} in epoch {found.leader_epoch}"
+            )
 
 
 def committed(data: bytes, position: int, aborted: list[tuple[int, int]]) -> tuple[Found, int]:

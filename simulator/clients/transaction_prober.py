@@ -55,18 +55,17 @@ class TransactionProber(Prober):
 
     async def _stranger(self, name: str) -> None:
         """A producer that names another producer id than the transactional id has is fenced (KIP-360)."""
-        producer = Producer(self, name, name, newer=False)
+        producer, began_ms = Producer(self, name, name, newer=False), self.world.brokers_ms()
         await producer.initialize()
-        began_ms = self.world.brokers_ms()
         answer = await self._initialize(name, producer.producer_id + 100_000, producer.epoch, "with a strange id")
         if self.world.brokers_ms() - began_ms < EXPIRES_MS:
             self._expect(answer.error_code, ErrorCode.PRODUCER_FENCED, what="InitProducerId of a strange producer")
 
     async def _repeated_come_back(self, name: str) -> None:
         """A producer that did not hear its next epoch asks again, and gets the same one (KIP-360)."""
-        producer = Producer(self, name, name, newer=False)
+        producer, began_ms = Producer(self, name, name, newer=False), self.world.brokers_ms()
         await producer.initialize()
-        began_ms, had = self.world.brokers_ms(), (producer.producer_id, producer.epoch)
+        had = producer.producer_id, producer.epoch
         answers = [await self._initialize(name, *had, what) for what in ("comes back", "comes back, repeated")]
         first, second = ((each.error_code, each.producer_id, each.producer_epoch) for each in answers)
         if self.world.brokers_ms() - began_ms < EXPIRES_MS and first != second:
@@ -76,9 +75,9 @@ class TransactionProber(Prober):
         """A transaction whose EndTxn is repeated: the answer is the same (KIP-890)."""
         transaction, had = producer.begin(), (producer.producer_id, producer.epoch)
         await producer.send(self._place, 1, transaction)
+        began_ms = self.world.brokers_ms()
         await producer.end(transaction, commit=True)
         now = producer.producer_id, producer.epoch
-        began_ms = self.world.brokers_ms()
         request = EndTxnRequest(name, *had, committed=True)
         answer = await self.ask_coordinator(TRANSACTION, name, _END, 5, request, "commit, repeated")
         again = answer.producer_id, answer.producer_epoch

@@ -3,12 +3,12 @@
 Each is a change of a few characters in the product; docs/simulator.md has the seeds that find them.
 """
 
+from broker.cluster.cluster import Cluster
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.membership import Membership
 from broker.coordination.group.classic.rebalance import Rebalances
 from broker.coordination.group.offsets.commit import Commits
 from broker.coordination.group.offsets.store import Offsets
-from broker.coordination.metadata.machine import MetadataMachine
 from broker.coordination.producer_ids import ProducerIds
 from broker.coordination.runtime import Runtime
 from broker.coordination.transaction.completion import Completions
@@ -121,7 +121,12 @@ PLANTED = [
     ),
     # --- producer ids
     mistake("a producer id is given twice", ProducerIds.next, "return self._left.pop()", "return self._left[-1]"),
-    mistake("blocks of producer ids overlap", MetadataMachine.allocate_producer_ids, "block.stop)", "block.start + 2)"),
+    mistake(
+        "blocks of producer ids overlap",
+        Cluster.allocate_producer_ids,
+        "range(start, self",
+        "range(max(start - 998, 0), self",
+    ),
     # --- groups
     mistake("old generations may commit", ClassicGroup.check_generation, "generation != self.generation", "False"),
     mistake(
@@ -207,5 +212,6 @@ SEEDS: dict[str, int] = {
     "markers to a silent broker count as written": 610,
     "the markers of a rotation have the new id": 610,
     "a transaction completes before its markers are written": 610,
+    "a new leader begins no epoch": 94000,
 }
 """Mistake -> a seed whose run finds it; the others were not found yet."""

@@ -13,6 +13,8 @@ SEEDS_OF_RULES: dict[str, int] = {
     "epochs run into 32767": 92000,
     "a rotation is not recognised in a retry": 92000,
     "too few replicas are enough": 92014,
+    "work extends the timeout": 93000,
+    "blocks of producer ids overlap": 94000,
 }
 """Mistake -> a seed whose run finds it with the kinds `rules` and `hold`."""
 SEEDS_OF_ALL: dict[str, int] = {

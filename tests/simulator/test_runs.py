@@ -38,6 +38,8 @@ The first two: coordinators did not wait for dead replicas in sync. 81000312 and
 a follower what it did not have itself. The others were mistakes of the simulator.
 """
 THREE_KINDS = (CONSUMER, SHARE, LAG)
+REGRESSIONS_OF_RULES = [(1001, (RULES, HOLD)), (310025, (RULES, HOLD)), (1040, KINDS)]
+"""Seed and kinds of runs with further broken rules that once broke a promise, by mistakes of the simulator."""
 LEFT_OUT = 81000012
 
 
@@ -159,4 +161,12 @@ def test_what_was_broken_once_is_kept(seed: int, minutes: float) -> None:
 def test_what_was_broken_once_is_kept_with_three_kinds(seed: int) -> None:
     """Seeds that found a defect, with members of modern groups and slow followers."""
     result = run(seed, MINUTES, kinds=THREE_KINDS)
+    assert not result.violations, broken(result)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("seed", "kinds"), REGRESSIONS_OF_RULES)
+def test_what_was_broken_once_is_kept_with_further_rules(seed: int, kinds: tuple[str, ...]) -> None:
+    """Seeds of runs in which more rules are broken."""
+    result = run(seed, MINUTES, kinds=kinds)
     assert not result.violations, broken(result)
