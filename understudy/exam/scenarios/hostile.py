@@ -91,11 +91,13 @@ def metadata_without_brokers(exercise: Exercise) -> None:
         producer = exercise.producer()
         producer.send([f"first-{each}"], topic="u")
         producer.flush()
-        fault = exercise.fault(api="Metadata", topic="t", alter={"brokers": []}, times=2)
-        exercise.fault(api="Produce", topic="t", error="NOT_LEADER_OR_FOLLOWER")  # the topic may be known already
+        name = producer.name  # those before it may still ask for Metadata
+        exercise.fault(api="Metadata", client_id=name, topic="t", alter={"brokers": []}, times=2)
+        # The topic may be known already.
+        exercise.fault(api="Produce", client_id=name, topic="t", error="NOT_LEADER_OR_FOLLOWER")
         producer.send([each])
         producer.flush()
-        if not fault.show().hits:
+        if not exercise.faults[0].show().hits:
             raise NotExercised("the library asked for no Metadata")
         exercise.require_no_loss(producer)
         given_up += not all(outcome.acknowledged for outcome in producer.sent)
