@@ -65,6 +65,14 @@ def test_a_verdict_that_differs_between_runs_is_marked() -> None:
     assert kept([PASSED])["results"] == {"produce/plain": {"verdict": "pass", "runs": 1}}
 
 
+def test_a_pass_beside_a_flaky_run_is_flaky() -> None:
+    """That is what the verdict means: it failed at first, and passed when it was repeated."""
+    flaky = run_of(plain="flaky")
+    for runs in ([flaky, PASSED], [PASSED, flaky]):
+        assert kept(runs)["results"]["produce/plain"]["verdict"] == "flaky"
+    assert kept([flaky, FAILED])["results"]["produce/plain"]["verdict"] == VARIED
+
+
 def test_a_run_of_some_scenarios_leaves_the_others() -> None:
     """Until there is another version of the library."""
     earlier = kept([run_of(**{"plain": "pass", "not-leader": "pass"})])

@@ -82,7 +82,7 @@ def metadata_without_brokers(exercise: Exercise) -> None:
 
     With several brokers it would depend on how many connections are open: a library that drops the brokers which are
     not in the answer goes on if another connection ends. One with a single broker still goes on if another refresh
-    happens to be due. librdkafka 2.15.1 loses that race in a third of the cases, 2.16.0 in one of a hundred.
+    happens to be due. librdkafka 2.15.1 loses that race in a third of the cases, 2.16.0 seldom.
     """
     for broker in (2, 3):
         exercise.cluster.brokers[broker].stop()
