@@ -38,7 +38,7 @@ The first two: coordinators did not wait for dead replicas in sync. 81000312 and
 a follower what it did not have itself. The others were mistakes of the simulator.
 """
 THREE_KINDS = (CONSUMER, SHARE, LAG)
-REGRESSIONS_OF_RULES = [(1001, (RULES, HOLD)), (310025, (RULES, HOLD)), (1040, KINDS)]
+REGRESSIONS_OF_RULES = [(1001, (RULES, HOLD)), (310025, (RULES, HOLD)), (310060, (RULES, HOLD)), (1040, KINDS)]
 """Seed and kinds of runs with further broken rules that once broke a promise, by mistakes of the simulator."""
 LEFT_OUT = 81000012
 
