@@ -107,7 +107,12 @@ public final class Cluster implements AutoCloseable {
 
     /** What a failed test should print. */
     public Report report() {
-        var answer = ask("GET", "/v1/report", null);
+        return report(0);
+    }
+
+    /** The same of what happened since a time in milliseconds of the cluster's clock, such as an earlier report's. */
+    public Report report(long sinceMs) {
+        var answer = ask("GET", "/v1/report?since=" + sinceMs, null);
         var requests = new ArrayList<String>();
         answer.getAsJsonArray("requests").forEach(each -> requests.add(each.getAsJsonObject().get("text").getAsString()));
         var hints = new ArrayList<String>();

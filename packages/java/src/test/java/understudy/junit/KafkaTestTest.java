@@ -59,6 +59,7 @@ class KafkaTestTest {
         assertEquals(List.of(fault), kafka.unmetFaults());
         kafka.clearFaults();
         assertTrue(kafka.report().text().startsWith("last requests:"));
+        assertTrue(kafka.report(kafka.report().nowMs() + 60_000).requests().isEmpty());
         assertEquals(kafka.bootstrapServers(), Cluster.connect(kafka.control(), null).bootstrapServers());
     }
 
