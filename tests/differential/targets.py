@@ -71,6 +71,8 @@ OF_KINDS: Mapping[str, dict[str, str]] = {
         "errors.deadletterqueue.auto.create.topics.enable": "true",
         "errors.deadletterqueue.topic.name.prefix": "h",
         "group.share.min.session.timeout.ms": "1000",
+        "group.share.max.session.timeout.ms": "600000",
+        "group.share.session.timeout.ms": "600000",  # the other cluster waits while a Kafka restarts
         "group.share.min.heartbeat.interval.ms": "500",
     },
     "tokens": {
