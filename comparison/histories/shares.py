@@ -155,8 +155,8 @@ def _fetched(target: Target, sharer: Sharer, step: Step) -> tuple[int, Acks, lis
     """
     places = list(dict.fromkeys((target.topic_id(topic), partition) for topic, partition in step["topics"]))
     of_session = [] if step["epoch"] == 0 else list(sharer.places)
-    acknowledged = [(target.topic_id(topic), partition) for topic, partition, *_ in step.get("acks", ())]
-    named = (*places, *of_session, *acknowledged)  # a first fetch reads what it acknowledges as well
+    acknowledged = step.get("acks", ()) if step["epoch"] == 0 else ()  # a first fetch reads those as well
+    named = (*places, *of_session, *((target.topic_id(topic), partition) for topic, partition, *_ in acknowledged))
     unloaded = [place for place in named if (step["group"], place) not in target.shared]
     if unloaded and _reads(step):
         return 0, {}, unloaded[:1]
