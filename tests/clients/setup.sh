@@ -232,13 +232,16 @@ ecosystem_debian() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$1" >&2
 }
 
-# ecosystem PART/NAME, where PART is debian (a package), python (a requirements file) or java (a pom.xml).
+ecosystem_go() { (cd "$2" && go build -o "$1/" .); }
+
+# ecosystem PART/NAME, where PART is debian (a package), python (a requirements file), java (a pom.xml) or go (a module).
 ecosystem() {
     local at=$here/../ecosystem/$1 folder=$cache/ecosystem/$1
     case $1 in
         python/*) once "ecosystem/$1" "$at.txt" -- ecosystem_python "$folder" "$at.txt" ;;
         java/quarkus) once "ecosystem/$1" "$at/pom.xml" "$at"/src/main/*/* -- ecosystem_quarkus "$folder" "$at" ;;
         java/*) once "ecosystem/$1" "$at/pom.xml" -- ecosystem_java "$folder" "$at/pom.xml" ;;
+        go/*) once "ecosystem/$1" "$at"/go.* "$at"/*.go -- ecosystem_go "$folder" "$at" ;;
         debian/*) ecosystem_debian "${1#*/}" ;;
         *) say "no such software: $1"; exit 2 ;;
     esac
