@@ -244,7 +244,9 @@ NOTES: dict[tuple[str, str], str] = {
     ("librdkafka", "consumers/damaged-batch"): "By its default `check.crcs=false`; with `true` it notices.",
     ("librdkafka", "groups/offsetfetch-not-coordinator"): (
         "It looks up the coordinator and does not send OffsetFetch again within the scenario's 15 s: the member "
-        "keeps its partition and reads nothing."
+        "keeps its partition and reads nothing. The AdminClient of confluent-kafka 2.16.0 has a segmentation fault "
+        "after this answer: in `list_consumer_group_offsets`, here with a fault that answers OffsetFetch with "
+        "NOT_COORDINATOR, and on an Apache Kafka 4.3.1 that had just started, for a group that did not exist."
     ),
     **{
         (library, scenario): text

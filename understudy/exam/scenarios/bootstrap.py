@@ -12,7 +12,7 @@ from understudy.fault_actions import Disconnect
 from understudy.options import FaultOptions
 
 DEAD = {"brokers.*.port": 1}
-PRODUCERS = 8
+PRODUCERS, CONSUMERS = 8, 4
 """Each has its own luck with back-offs, which are random."""
 PATIENCE = 3
 """How many times the usual wait a consumer has: it loses nothing by being late."""
@@ -52,12 +52,16 @@ def rebootstrap_producer(exercise: Exercise) -> None:
     loss="A consumer that stops.",
 )
 def rebootstrap_consumer(exercise: Exercise) -> None:
-    """The next Metadata is right. It has 45 s: the Java client may need 12 of them (`rebootstrap_producer`)."""
+    """The next Metadata is right. Four consumers, one after the other, each with luck of its own.
+
+    Each has 45 s: the Java client may need 12 of them (`rebootstrap_producer`).
+    """
     exercise.write(numbered(10))
-    exercise.fault(api="Metadata", alter=DEAD)
-    consumer = exercise.consumer()
-    consumer.assign(0)
-    check_read(exercise, consumer, numbered(10), times=PATIENCE)
+    for _ in range(CONSUMERS):
+        exercise.fault(api="Metadata", client_id=exercise.next_name("consumer"), alter=DEAD)
+        consumer = exercise.consumer()
+        consumer.assign(0)
+        check_read(exercise, consumer, numbered(10), times=PATIENCE)
 
 
 @scenario(
