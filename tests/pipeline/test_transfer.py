@@ -160,26 +160,33 @@ def test_a_load_goes_into_empty_topics_only(spark: SparkSession, source: Path, t
         load(spark, tmp_path / "out", manifest, tmp_path / "data")
 
 
-def test_a_running_cluster_takes_a_load(spark: SparkSession, source: Path, tmp_path: Path) -> None:
-    """New offsets; keys, values, headers and times as they were."""
-    manifest = export.export(spark, str(source), str(tmp_path / "out"), choice=Choice(topics=["orders"]))
+def through_a_cluster(
+    spark: SparkSession | None, source: Path, folder: Path, choice: Choice
+) -> tuple[list[list[Any]], list[list[Any]]]:
+    """What an export holds that was loaded into a cluster, and what one of that cluster holds, without offsets."""
+    manifest = export.export(spark, str(source), str(folder / "out"), choice=Choice(topics=["orders"]))
     server = ServerProcess(command_line(port=0, control_port="off"))
     try:
         address = server.ready.bootstrap_servers[0]
-        wanted = targets(Store(str(tmp_path / "out")), manifest, Choice(renamed={"orders": "copy"}))
+        wanted = targets(Store(str(folder / "out")), manifest, choice)
         with Cluster(address) as cluster:
             cluster.create(counts(wanted))
         assert loading.into_cluster(spark, address, wanted) == manifest.records
-        (tmp_path / "mirror").mkdir()
+        (folder / "mirror").mkdir()
         with Cluster(address) as cluster:
-            mirror(cluster, tmp_path / "mirror", Choice())
+            mirror(cluster, folder / "mirror", Choice())
     finally:
         server.stop()
-    export.export(spark, str(tmp_path / "mirror"), str(tmp_path / "again"))
+    export.export(spark, str(folder / "mirror"), str(folder / "again"))
     kept = ("partition", "timestamp_ms", "key", "value", "headers")
-    assert [[row[name] for name in kept] for row in rows(tmp_path / "again")] == [
-        [row[name] for name in kept] for row in rows(tmp_path / "out")
-    ]
+    first, again = ([[row[name] for name in kept] for row in rows(folder / name)] for name in ("out", "again"))
+    return first, again
+
+
+def test_a_running_cluster_takes_a_load(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+    """New offsets; keys, values, headers and times as they were."""
+    first, again = through_a_cluster(spark, source, tmp_path, Choice(renamed={"orders": "copy"}))
+    assert again == first != []
 
 
 def timed_export(folder: Path, *times_ms: list[int]) -> list[Target]:

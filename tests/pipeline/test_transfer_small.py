@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 from pipeline.transfer import export
 from pipeline.transfer import load as loading
 from pipeline.transfer.manifest import Manifest, ManifestError, Store
-from pipeline.transfer.mirror import mirror
 from pipeline.transfer.selection import Choice, ChoiceError
 from pipeline.transfer.staging import Staging
 from pipeline.transfer.targets import counts, targets
@@ -26,8 +25,7 @@ from tests.pipeline import log_faults
 from tests.pipeline.conftest import ROOT
 from tests.pipeline.fault_files import T0_MS, Planting
 from tests.pipeline.test_interrupted import of_a_dead_process
-from tests.pipeline.test_transfer import NOW_MS, grown, rows, serve
-from understudy.launcher import ServerProcess, command_line
+from tests.pipeline.test_transfer import NOW_MS, grown, rows, serve, through_a_cluster
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
 
@@ -143,22 +141,7 @@ def test_both_engines_load_the_same_logs(spark: SparkSession, source: Path, tmp_
 
 def test_a_running_cluster_takes_a_load_without_spark(source: Path, tmp_path: Path) -> None:
     """Every record, with its key, value, headers and time."""
-    manifest = export.export(None, str(source), str(tmp_path / "out"), choice=Choice(topics=["orders"]))
-    server = ServerProcess(command_line(port=0, control_port="off"))
-    try:
-        address = server.ready.bootstrap_servers[0]
-        wanted = targets(Store(str(tmp_path / "out")), manifest, Choice())
-        with Cluster(address) as cluster:
-            cluster.create(counts(wanted))
-        assert loading.into_cluster(None, address, wanted) == manifest.records
-        (tmp_path / "mirror").mkdir()
-        with Cluster(address) as cluster:
-            mirror(cluster, tmp_path / "mirror", Choice())
-    finally:
-        server.stop()
-    export.export(None, str(tmp_path / "mirror"), str(tmp_path / "again"))
-    kept = ("partition", "timestamp_ms", "key", "value", "headers")
-    again, first = ([[row[name] for name in kept] for row in rows(tmp_path / name)] for name in ("again", "out"))
+    first, again = through_a_cluster(None, source, tmp_path, Choice())
     assert again == first != []
 
 

@@ -14,10 +14,9 @@ from tests.simulator.planted_groups import PLANTED_GROUPS, SEEDS_OF_KINDS
 from tests.simulator.planted_rules import SEEDS_OF_ALL, SEEDS_OF_RULES
 
 MINUTES = 0.5
-THREE_KINDS = (CONSUMER, SHARE, LAG)
-RULES_AND_HOLDS = (RULES, HOLD)
 TABLES = {"none": SEEDS, "consumer,share,lag": SEEDS_OF_KINDS, "rules,hold": SEEDS_OF_RULES, "all": SEEDS_OF_ALL}
 """Kinds as docs/simulator.md names them -> the mistakes that are found with them."""
+KINDS_OF = {"none": (), "consumer,share,lag": (CONSUMER, SHARE, LAG), "rules,hold": (RULES, HOLD), "all": KINDS}
 FURTHER = 40
 """Seeds that are tried where the listed one does not find it any more: a change of the simulator moves them."""
 MISTAKES = {each.mistake: each for each in (*PLANTED, *PLANTED_GROUPS, *MUTANTS)}
@@ -51,42 +50,10 @@ def test_a_mistake_is_still_one_of_the_code(mistake: str) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("mistake", sorted(SEEDS))
-def test_a_planted_mistake_is_found(mistake: str) -> None:
-    """By its seed, or by one of some others."""
+@pytest.mark.parametrize(("kinds", "mistake"), [(kinds, name) for kinds in TABLES for name in sorted(TABLES[kinds])])
+def test_a_planted_mistake_is_found(kinds: str, mistake: str) -> None:
+    """By its seed, or by one of some others, with the kinds of its table."""
     mutant: Mutant = MISTAKES[mistake]
     with mutant.alive():
-        assert any(run(seed, MINUTES, kinds=()).violations for seed in (SEEDS[mistake], *range(FURTHER)))
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("mistake", sorted(SEEDS_OF_KINDS))
-def test_a_planted_mistake_is_found_with_later_kinds(mistake: str) -> None:
-    """By its seed, or by one of some others, with members of modern groups and followers that fall behind."""
-    mutant: Mutant = MISTAKES[mistake]
-    with mutant.alive():
-        assert any(
-            run(seed, MINUTES, kinds=THREE_KINDS).violations for seed in (SEEDS_OF_KINDS[mistake], *range(FURTHER))
-        )
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("mistake", sorted(SEEDS_OF_RULES))
-def test_a_planted_mistake_is_found_by_clients_that_break_rules(mistake: str) -> None:
-    """By its seed, or by one of some others, with further broken rules and transactions that are held."""
-    mutant: Mutant = MISTAKES[mistake]
-    with mutant.alive():
-        seeds = (SEEDS_OF_RULES[mistake], *range(FURTHER))
-        assert any(run(seed, MINUTES, kinds=RULES_AND_HOLDS).violations for seed in seeds)
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("mistake", sorted(SEEDS_OF_ALL))
-def test_a_planted_mistake_is_found_with_all_kinds(mistake: str) -> None:
-    """By its seed, or by one of some others."""
-    mutant: Mutant = MISTAKES[mistake]
-    with mutant.alive():
-        assert any(run(seed, MINUTES, kinds=KINDS).violations for seed in (SEEDS_OF_ALL[mistake], *range(FURTHER)))
+        seeds = (TABLES[kinds][mistake], *range(FURTHER))
+        assert any(run(seed, MINUTES, kinds=KINDS_OF[kinds]).violations for seed in seeds)
