@@ -155,7 +155,8 @@ def _fetched(target: Target, sharer: Sharer, step: Step) -> tuple[int, Acks, lis
     """
     places = list(dict.fromkeys((target.topic_id(topic), partition) for topic, partition in step["topics"]))
     of_session = [] if step["epoch"] == 0 else list(sharer.places)
-    acknowledged = step.get("acks", ()) if step["epoch"] == 0 else ()  # a first fetch reads those as well
+    is_first = _next_epoch(sharer, step) == 0
+    acknowledged = step.get("acks", ()) if is_first else ()  # a first fetch reads those as well
     named = (*places, *of_session, *((target.topic_id(topic), partition) for topic, partition, *_ in acknowledged))
     unloaded = [place for place in named if (step["group"], place) not in target.shared]
     if unloaded and _reads(step):

@@ -7,7 +7,7 @@ import pytest
 from comparison.target import Target
 from tests.clients.targets import oracle_release
 from tests.differential.cluster import KafkaCluster
-from tests.scenarios.core.racks import RACKS, SETTINGS, Answer, answers, fill
+from tests.scenarios.core.racks import RACKS, SETTINGS, Answer, answers, fill, wait_for_replicas
 from tests.serving import Server, start
 from tests.storage.kafka_tools import need_kafka
 
@@ -19,6 +19,7 @@ def asked(addresses: tuple[str, ...]) -> list[Answer]:
     targets = {number: Target(address) for number, address in enumerate(addresses, 1)}
     try:
         fill(targets[1], targets)
+        wait_for_replicas(targets)
         return answers(targets)
     finally:
         for each in targets.values():

@@ -1,14 +1,17 @@
 """Fetches of consumers in racks (KIP-392), to be asked of any cluster of three brokers in the racks a, b and c."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Protocol
 
 from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from protocol.messages.fetch import FetchRequest, FetchResponse, FetchTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from tests.scenarios.core.asking import interest
 from tests.scenarios.core.batches import batch
+from tests.serving import until
 
 RACKS = ("a", "b", "c")
 SETTINGS = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
@@ -33,8 +36,29 @@ def fill(first: Asked, leaders: Mapping[int, Asked]) -> None:
     ]
     first.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics))
     for name, replicas in REPLICAS.items():
-        data = [TopicProduceData(name, [PartitionProduceData(0, batch(b"a", b"b", b"c"))])]
-        leaders[replicas[0]].call(ApiKey.PRODUCE, 9, ProduceRequest(None, -1, 10_000, data))
+        until(partial(_written, leaders[replicas[0]], name), f"records in {name}")
+
+
+def wait_for_replicas(brokers: Mapping[int, Asked]) -> None:
+    """Wait for the high watermark of each replica; a follower learns it one fetch after the records."""
+    for name, replicas in REPLICAS.items():
+        for broker in replicas:
+            until(partial(_has_all, brokers[broker], broker, name), f"the high watermark of {name} on broker {broker}")
+
+
+def _has_all(replica: Asked, broker: int, topic: str) -> bool:
+    return fetched(replica, broker, topic, "", 0)[5] == RECORDS
+
+
+def _written(leader: Asked, topic: str) -> bool:
+    """Whether the leader took the three records; false where it does not lead the topic yet."""
+    data = [TopicProduceData(topic, [PartitionProduceData(0, batch(b"a", b"b", b"c"))])]
+    response = leader.call(ApiKey.PRODUCE, 9, ProduceRequest(None, -1, 10_000, data))
+    assert isinstance(response, ProduceResponse)
+    ((answer,),) = [each.partition_responses for each in response.responses]
+    unready = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert answer.error_code in (ErrorCode.NONE, *unready)
+    return answer.error_code is ErrorCode.NONE
 
 
 def fetched(connection: Asked, broker: int, topic: str, rack: str, offset: int, version: int = 12) -> Answer:
