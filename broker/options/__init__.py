@@ -13,6 +13,7 @@ from broker.broker_ids import BrokerIdError, given_ids
 from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
 from broker.network import endpoints
 from broker.network.endpoints import Endpoint, EndpointError
+from broker.options.config_providers import resolved
 from broker.options.listeners import count_of, listeners
 from broker.options.released import setting_tables
 from broker.options.settings import check_secrets, check_security, check_together, for_tests, from_properties, from_sets
@@ -169,9 +170,10 @@ def settings_of(given: Given, tables: Tables) -> tuple[dict[str, str], tuple[str
     """The settings of `--config`, `--set` and `--for-tests`, and what is to be noted about those that have no use."""
     if {"strict-settings", "no-strict-settings"} <= given.keys():
         raise OptionError("--strict-settings and --no-strict-settings exclude each other")
-    found, ignored = from_properties(given.get("properties", ()), strict="strict-settings" in given, tables=tables)
     check_secrets(given.get("typed", ()))
-    sets, unknown = from_sets(given.get("set", ()), strict="no-strict-settings" not in given, tables=tables)
+    lines, typed = resolved(given.get("properties", ()), given.get("set", ()))
+    found, ignored = from_properties(lines, strict="strict-settings" in given, tables=tables)
+    sets, unknown = from_sets(typed, strict="no-strict-settings" not in given, tables=tables)
     settings = {**found, **sets}
     settings.update(for_tests(settings) if "for-tests" in given else {})
     notes = [f"of server.properties, these have no meaning here: {', '.join(ignored)}"] if ignored else []

@@ -1,0 +1,119 @@
+"""Configuration providers: `${provider:path:key}` in a server.properties, replaced when the broker starts (KIP-421).
+
+Follows Kafka's ConfigTransformer, AbstractConfig and the three providers that Kafka comes with: files, directories and
+the environment. Other classes are refused: nothing is loaded here.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from broker.options.values import OptionError, pair
+from understudy.config_file import properties
+
+_VARIABLE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_PACKAGE = "org.apache.kafka.common.config.provider."
+
+Provider = Callable[[str, str], str | None]
+"""Path and key -> the value; None where there is none, so that the variable stays as it is."""
+
+
+def resolved(given: Iterable[str], sets: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The settings of server.properties and of `--set`, as KEY=VALUE, with the variables of their providers replaced.
+
+    Raises:
+        OptionError: a provider's class is not one of Kafka's, or a provider refuses a path.
+    """
+    file = dict(pair(line, "server.properties", "KEY=VALUE") for line in given)
+    command_line = dict(pair(text, "--set", "KEY=VALUE") for text in sets)
+    providers = _providers({**file, **command_line})
+
+    def replaced(settings: Mapping[str, str]) -> list[str]:
+        return [f"{name}={_replace(name, value, providers)}" for name, value in settings.items()]
+
+    return replaced(file), replaced(command_line)
+
+
+def _providers(settings: Mapping[str, str]) -> dict[str, Provider]:
+    """The providers that `config.providers` names and that have a class."""
+    found: dict[str, Provider] = {}
+    for name in filter(None, map(str.strip, settings.get("config.providers", "").split(","))):
+        prefix = f"config.providers.{name}."
+        class_name = settings.get(f"{prefix}class")
+        if class_name is None:
+            continue
+        make = _CLASSES.get(class_name.removeprefix(_PACKAGE))
+        if make is None:
+            known = ", ".join(_PACKAGE + each for each in _CLASSES)
+            raise OptionError(f"{prefix}class={class_name} cannot be loaded here; there are {known}")
+        parameters = f"{prefix}param."
+        found[name] = make(
+            {key.removeprefix(parameters): value for key, value in settings.items() if key.startswith(parameters)}
+        )
+    return found
+
+
+def _replace(name: str, value: str, providers: Mapping[str, Provider]) -> str:
+    def of(match: re.Match[str]) -> str:
+        provider, path, key = match.groups()
+        if provider not in providers:
+            return match[0]
+        try:
+            found = providers[provider](path or "", key)
+        except (OSError, UnicodeDecodeError, ValueError) as error:
+            raise OptionError(f"{name}={value}: {error}") from error
+        return match[0] if found is None else found
+
+    return _VARIABLE.sub(of, value)
+
+
+def _allowed(path: Path, parameters: Mapping[str, str]) -> bool:
+    """Whether `allowed.paths` has the path or a folder above it; without the parameter every path is allowed."""
+    allowed = parameters.get("allowed.paths")
+    if not allowed:
+        return True
+    normal = Path(os.path.normpath(path))
+    return any(normal.is_relative_to(os.path.normpath(each)) for each in allowed.split(","))
+
+
+def _file(parameters: Mapping[str, str]) -> Provider:
+    """FileConfigProvider: the path is a file of properties."""
+
+    def value(path: str, key: str) -> str | None:
+        if not path or not _allowed(Path(path), parameters):
+            return None
+        return properties(Path(path).read_text()).get(key)
+
+    return value
+
+
+def _directory(parameters: Mapping[str, str]) -> Provider:
+    """DirectoryConfigProvider: the key is the name of a file in the directory, and its content the value."""
+
+    def value(path: str, key: str) -> str | None:
+        file = Path(path) / key
+        if not path or not _allowed(Path(path), parameters) or not file.is_file():
+            return None
+        return file.read_text()
+
+    return value
+
+
+def _environment(parameters: Mapping[str, str]) -> Provider:
+    """EnvVarConfigProvider: the key is a variable of the environment; there is no path."""
+    pattern = re.compile(parameters.get("allowlist.pattern", ".*"))
+
+    def value(path: str, key: str) -> str | None:
+        if path:
+            raise ValueError(f"Path is not supported for EnvVarConfigProvider, invalid value '{path}'")
+        return os.environ.get(key) if pattern.fullmatch(key) else None
+
+    return value
+
+
+_CLASSES: dict[str, Callable[[Mapping[str, str]], Provider]] = {
+    "FileConfigProvider": _file,
+    "DirectoryConfigProvider": _directory,
+    "EnvVarConfigProvider": _environment,
+}
