@@ -113,6 +113,8 @@ class Feed(asyncio.Protocol):
         run = f"{utc_stamp()}-{os.getpid()}"
         try:
             probe(directory, run)
+        except FileExistsError as error:
+            raise CannotWrite(f"--journal needs a directory, and {directory} is a file") from error
         except OSError as error:
             raise CannotWrite(f"--journal {directory} cannot be written: {error.strerror}") from error
         process, ours = _start_writer()

@@ -200,8 +200,12 @@ def test_a_disk_that_refuses_does_not_stop_the_server(written: Written) -> None:
 def test_a_folder_that_cannot_be_written_is_an_error_at_the_start(tmp_path: Path) -> None:
     """One sentence, before anything is served."""
     (tmp_path / "file").touch()
-    with pytest.raises(StartError, match=r"ended with code 1: understudy serve: --journal \S+ cannot be written: \w+"):
+    with pytest.raises(
+        StartError, match=r"ended with code 1: understudy serve: --journal needs a directory, and \S+ is"
+    ):
         start(journal=tmp_path / "file")
+    with pytest.raises(StartError, match=r"ended with code 1: understudy serve: --journal \S+ cannot be written: \w+"):
+        start(journal=tmp_path / "file" / "below")
 
 
 def test_a_request_that_waits_when_the_server_ends_has_not_failed(tmp_path: Path) -> None:
