@@ -14,7 +14,8 @@ from typing import Any, Self
 from protocol.apis import ApiKey
 from protocol.codec import decode_response, encode_request, is_flexible
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
+"""Until what a test waits for must be there. Nothing waits so long but a test that fails, or a busy machine."""
 
 
 class Closed(Exception):

@@ -156,7 +156,7 @@ def test_a_client_of_another_broker_bootstraps_again(tmp_path: Path, relay: Rela
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_real_brokers_refuse_it_too(tmp_path: Path, relay: Relay) -> None:
     """The client does the same with Kafka 4.4.0."""
     settings = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{relay.port}"}

@@ -217,7 +217,7 @@ def test_the_tests_of_the_package_for_go() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(500)
+@pytest.mark.timeout(1200)
 def test_the_tests_of_the_package_for_java(tmp_path: Path) -> None:
     """The extension, methods, refusals, time limits, how a server is found, the variables of the container."""
     needs("javac", "mvn")
@@ -251,7 +251,7 @@ if (process.env.RED) {
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_other_runners_of_node(runner: str, tmp_path: Path) -> None:
     """From the archive, in an empty project: green, then a red test with its report and a fault that was not met."""

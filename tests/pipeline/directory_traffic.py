@@ -78,6 +78,7 @@ def _stayed(bootstrap: str, protocol: str) -> list[Consumer]:
     until(
         lambda: [each.poll(0.1) for each in members] and all(len(each.assignment()) == 2 for each in members),
         "members with two partitions each",
+        PATIENCE_S,
     )
     for member in members:
         member.consume(1, PATIENCE_S)

@@ -23,7 +23,7 @@ from tests.storage.kafka_tools import need_kafka
 from tests.swap.nodes import Node
 from understudy.java import find_java
 
-pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("spark"), pytest.mark.timeout(1200)]
 
 
 def found(spark: SparkSession, data: Path, journal: Path | None = None, only: tuple[str, ...] = ()) -> set[str]:

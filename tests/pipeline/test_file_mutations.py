@@ -42,7 +42,7 @@ def missed(root: Path, made: Sequence[Fault]) -> list[str]:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_most_wrong_fields_of_a_directory_are_found(tmp_path: Path) -> None:
     """The directory as it is has no finding, before and after; of a sample of its faults two thirds have one."""
     data = tmp_path / "data"

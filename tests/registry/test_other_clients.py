@@ -13,7 +13,7 @@ from tests.clients.targets import CACHE as FETCHED
 from tests.clients.targets import ROOT
 from tests.registry.conftest import Rest
 
-pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 HERE = Path(__file__).resolve().parent / "clients"
 SETUP = ROOT / "tests" / "clients" / "setup.sh"
 CACHE = FETCHED / "registry"
