@@ -1,8 +1,9 @@
 """Each scenario passes with the reference client, and fails with the mutation of it that the table names."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,31 @@ def test_the_reference_client_passes(exam_cluster: Cluster, name: str) -> None:
     """The rule can be kept."""
     verdict, problem, evidence = Runner(InProcess).play(exam_cluster, SCENARIOS[name])
     assert verdict is Verdict.PASS, "\n".join([problem, *evidence])
+
+
+class Late(InProcess):
+    """Its first record expires before it is connected, as where a process has to wait for a processor."""
+
+    first = True
+    expired: tuple[int, ...] = ()
+
+    def call(self, command: str, **fields: Any) -> Mapping[str, Any]:
+        """The first `send` is not passed on, and the next `flush` says so."""
+        if command == "send" and self.first:
+            self.first = False
+            self.expired = tuple(each["id"] for each in fields["records"])
+            return {}
+        if command == "flush" and self.expired:
+            error = {"class": "timeout", "code": "REQUEST_TIMED_OUT", "message": "expired"}
+            outcomes, self.expired = [{"id": each, "error": error} for each in self.expired], ()
+            return {"outcomes": outcomes, "pending": 0}
+        return super().call(command, **fields)
+
+
+@pytest.mark.parametrize("name", ["produce/message-too-large", "produce/delivery-timeout"])
+def test_a_short_delivery_timeout_begins_with_a_connection(exam_cluster: Cluster, name: str) -> None:
+    """Otherwise the scenario is not exercised on a busy machine: the record expires before it is sent."""
+    assert Runner(Late).play(exam_cluster, SCENARIOS[name])[0] is Verdict.PASS
 
 
 @scenarios

@@ -48,6 +48,15 @@ def test_libraries_get_the_addresses_of_all_brokers(elsewhere: Cluster) -> None:
     assert len({*found} - {*elsewhere.servers}) == 3
 
 
+def test_a_topic_that_a_scenario_makes_is_deleted(elsewhere: Cluster) -> None:
+    """Before the next scenario."""
+    with opened(elsewhere.servers[0]) as cluster:
+        cluster.topics.create(MADE, partitions=4, replication_factor=1)
+        assert {each.name: len(each.partitions) for each in elsewhere.topics.list()}[MADE] == 4
+        cluster.reset(disconnect=True)
+        assert MADE not in {each.name for each in elsewhere.topics.list()}
+
+
 def test_a_mutant_fails(elsewhere: Cluster) -> None:
     """The positive control."""
     found = examined(elsewhere, "idempotence/answer-lost", mutation="new-sequence-after-loss")

@@ -76,6 +76,11 @@ class UpstreamTopics:
     def __getitem__(self, name: str) -> UpstreamTopic:
         return UpstreamTopic(self.cluster, name)
 
+    def create(self, name: str, *, partitions: int, replication_factor: int) -> None:
+        """Create a topic. Raises KafkaException."""
+        topic = NewTopic(name, partitions, replication_factor)
+        self.cluster.admin.create_topics([topic])[name].result(PATIENCE_S)
+
     def list(self) -> Sequence[Any]:
         """Names and partitions."""
         found = self.cluster.admin.list_topics(timeout=PATIENCE_S).topics.values()
