@@ -226,12 +226,17 @@ def decide(level: Level, message: Any, wanted: Wanted, open_kinds: frozenset[str
     for kind, names in level.own.items():
         if kind not in open_kinds:
             continue
-        if names == ("resource_name",) and message.resource_type != _TOPIC_RESOURCE:
+        if _names_another_kind(names, message):
             return None
         if not any(wanted.agrees(kind, getattr(message, name)) for name in names):
             return None
         matched.add(kind)
     return frozenset(matched)
+
+
+def _names_another_kind(names: tuple[str, ...], message: Any) -> bool:
+    """Whether the field of a resource's name has that of a group, a broker or another resource, and not a topic's."""
+    return names == ("resource_name",) and bool(message.resource_type != _TOPIC_RESOURCE)
 
 
 def mentions(level: Level, message: Message, wanted: Wanted) -> bool:
@@ -254,6 +259,7 @@ def items_of(level: Level, message: Any, above: Item | None = None) -> Iterator[
     own = {
         kind: next(filter(_is_set, (getattr(message, name) for name in names)), None)
         for kind, names in level.own.items()
+        if not _names_another_kind(names, message)
     }
     here = (above or Item())._replace(**{kind: value for kind, value in own.items() if value is not None})
     if level.error is not None:

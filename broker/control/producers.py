@@ -96,7 +96,8 @@ def _place_of(placed: _Placed) -> tuple[int, int]:
 
 def _moved(event: Event) -> ProducerEvent:
     """An event of a transactional id, as one of its producer's."""
-    states = f"{event.state_before or '-'} -> {event.state_after}" if event.state_after != event.state_before else ""
+    before = f"{event.state_before} -> " if event.state_before else ""
+    states = f"{before}{event.state_after}" if event.state_after != event.state_before else ""
     return ProducerEvent(
         event.at_ms,
         event.event,

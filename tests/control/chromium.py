@@ -33,7 +33,7 @@ _NAMED = """
 _CUT = r"""
     const found = [];
     const range = document.createRange();
-    for (const element of document.querySelectorAll("th, .state, button, label > span, dt, time")) {
+    for (const element of document.querySelectorAll("th, .state, button, label > span, dt, time, td a")) {
       const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
       while (texts.nextNode()) {
         for (const {0: name, index} of texts.currentNode.data.matchAll(/[^\s-]+-?/g)) {

@@ -122,7 +122,9 @@ def test_the_clock_is_pushed_and_a_transaction_times_out(page: Page, plane: Cont
     """Its timeline shows that, and why its producer is refused."""
     producer = transactor(plane)
     page.open(plane.url, "transactions")
-    page.row("x", "Ongoing", "in 5").find_element("tag name", "a").click()
+    page.row("x", "Ongoing", "in 5")
+    assert "Times out" in page.text
+    page.named("a", "x").click()
     page.sees("Transactions / x", "begun", "t-0")
     page.script("document.querySelector('#clock summary').click()")
     page.press("Advance by 15 min")
@@ -135,9 +137,14 @@ def test_the_clock_is_pushed_and_a_transaction_times_out(page: Page, plane: Cont
     page.sees("2 h 15 min ahead")
     page.press("Freeze")
     page.sees("frozen")
+    drawer = "const {left, right} = document.querySelector('#clock .drawer').getBoundingClientRect(); "
+    assert page.script(drawer + "return left > 0 && right < innerWidth"), "with its states it may go into another line"
     assert plane.kafka.clock.show().frozen
     page.press("Thaw")
     page.sees_no("frozen")
+    page.open(plane.url, "transactions")
+    page.row("x", "CompleteAbort")
+    assert "Times out" not in page.text, "a column in which no row has anything"
 
 
 def test_a_commit_is_held_and_released(page: Page, plane: ControlPlane) -> None:
@@ -240,11 +247,20 @@ def test_every_view_fits_can_be_read_by_everybody_and_asks_no_other_host(
     assert [address for address in addresses if not address.startswith(f"{busy.url}/")] == []
 
 
+def test_names_are_whole_beside_a_long_reason(page: Page, plane: ControlPlane) -> None:
+    """The client and the error of a refusal, below the diagram."""
+    for client_id in ("the-first-instance", "the-second-instance"):
+        transactor(plane, **{"client.id": client_id})
+    page.open(plane.url, "diagrams", "transactions", "x")
+    page.row("the-second-instance", "CONCURRENT_TRANSACTIONS", "aborted first")
+    assert page.cut() == []
+
+
 def test_a_barrier_would_be_found(page: Page, plane: ControlPlane) -> None:
     """Axe runs, and finds what it is asked to find."""
     page.open(plane.url, "cluster")
     page.sees("Brokers")
-    page.script("document.querySelector('main').append(document.createElement('button'))")
+    page.script("document.body.append(document.createElement('button'))")  # outside what is drawn each second
     assert [found for found in page.violations() if found.startswith("button-name: <button>")]
     assert page.cut() == []
     wide = (

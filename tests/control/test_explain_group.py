@@ -100,8 +100,8 @@ def test_a_consumer_group_has_a_timeline_too(plane: ControlPlane) -> None:
     reported = [(e.event, e.state_after, e.epoch_after) for e in plane.kafka.groups["g"].show().timeline]
     assert reported == [
         ("asked to join", "", -1),
-        ("everybody has its target", "Stable", 2),
-        ("a new epoch waits for its target", "Assigning", 3),
+        ("all members have the target assignment", "Stable", 2),
+        ("a new epoch without a target assignment yet", "Assigning", 3),
         ("everybody has left", "Empty", 4),
     ]
     assert member.code() == 25

@@ -6,7 +6,7 @@ from broker.api import AnyApi
 from broker.handlers import APIS
 from protocol.apis import ApiKey
 from protocol.codec import message_class
-from protocol.items import KINDS, Wanted, cut, mentions, request_level, response_level
+from protocol.items import KINDS, Wanted, cut, items_of, mentions, request_level, response_level
 from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -96,6 +96,9 @@ def test_a_resource_is_a_topic_by_its_type() -> None:
     assert hit is not None
     assert rest is not None
     assert (hit.resources, rest.resources) == ([topic], [broker])
+    group = DescribeConfigsResource(32, "g")
+    named = [item.topic for item in items_of(level, DescribeConfigsRequest([broker, topic, group]))]
+    assert named == [None, "1", None], "a journal does not list them as topics, either"
 
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.key.title)

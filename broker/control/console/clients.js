@@ -42,7 +42,7 @@ function all(clients) {
     ["Open", (each) => number(each.open), "number"],
     ["Requests", (each) => number(each.requests), "number"],
     ["Errors", (each) => (each.errors ? link(journalOf({ client_id: each.client_id, errors: true }), number(each.errors), "bad") : ""), "number"],
-    ["Throttled", (each) => each.throttled_ms > 0 && state(duration(each.throttled_ms), "busy")],
+    ["Throttled", (each) => each.throttled_ms > 0 && state(duration(each.throttled_ms), "busy"), "rare"],
     ["", (each) => sparkline(each.series, `requests of ${each.client_id}`)],
   ], clients, (each) => `${each.client_id}/${each.software}/${each.host}`, "No client is connected."),
   h("p", { class: "quiet" }, "Open: connections that are open now. Requests and errors are those of the last two minutes."));
@@ -53,8 +53,8 @@ function one(client) {
     facts(
       ["Host", client.host],
       ["Open connections", number(client.open)],
-      ["Requests in the last two minutes", [link(journalOf({ client_id: client.client_id }), number(client.requests)), " ", sparkline(client.series, "requests")]],
-      ["Errors in the last two minutes", client.errors ? link(journalOf({ client_id: client.client_id, errors: true }), number(client.errors), "bad") : "none"],
+      ["Requests in two minutes", [link(journalOf({ client_id: client.client_id }), number(client.requests)), " ", sparkline(client.series, "requests")]],
+      ["Errors in two minutes", client.errors ? link(journalOf({ client_id: client.client_id, errors: true }), number(client.errors), "bad") : "none"],
       client.throttled_ms > 0 && ["Throttled for", duration(client.throttled_ms)],
       ["APIs and versions", chips(client.apis), "wide"],
       ["Connections", client.connections.map((each) => [link(diagramOf("connections", each), `connection\u00a0${each}`), " "]), "wide"]));

@@ -89,8 +89,8 @@ function one({ diagram, drawing, past }, names, { act, refresh }) {
         picture(drawing.head, 0, diagram.head, diagram.width, "head"), picture(drawing.body, diagram.head, diagram.height - diagram.head, diagram.width))),
     refused.length > 0 && panel("What was refused, and why", table("Refusals", [
       ["Time", (step) => time(step.at_ms)],
-      ["Client", (step) => diagram.lanes[step.target].title, "rest"],
-      ["Error", (step) => [link(to("journal", String(step.entry)), step.error), step.count > 1 && ` ${number(step.count)} times`, step.fault && [" ", state(`fault ${step.fault}`, "busy")]], "wide"],
+      ["Client", (step) => diagram.lanes[step.target].title, "brief"],
+      ["Error", (step) => [link(to("journal", String(step.entry)), step.error), step.count > 1 && ` ${number(step.count)} times`, step.fault && [" ", state(`fault ${step.fault}`, "busy")]], "brief wide"],
       ["Why", (step) => step.reason, "wide"],
     ], refused.toReversed(), (step) => step.entry, "")),
     panel("As text", h("details", null, h("summary", null, "The diagram in characters"), h("pre", { class: "plain", tabindex: "0" }, diagram.text)),

@@ -38,7 +38,9 @@ const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1000]
 /** The two largest parts of a duration: 1 h 3 min. */
 export function duration(ms) {
   const sign = ms < 0 ? "-" : "";
-  let left = Math.abs(ms) >= 1000 ? Math.round(Math.abs(ms) / 1000) * 1000 : Math.abs(ms);
+  const first = UNITS.findIndex(([, size]) => Math.abs(ms) >= size);
+  const least = first < 0 ? 1 : UNITS[Math.min(first + 1, UNITS.length - 1)][1]; // of two units at most, the second one is rounded
+  let left = Math.round(Math.abs(ms) / least) * least;
   const parts = [];
   for (const [unit, size] of UNITS) {
     const count = Math.floor(left / size);

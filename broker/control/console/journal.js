@@ -11,7 +11,7 @@ const FIELDS = [
   ["transactional_id", "Transactional id"], ["error", "Error"],
 ];
 const RARE = [["outcome", "Outcome"], ["fault", "Fault"], ["connection", "Connection"], ["broker", "Broker"], ["since", "Since (id or ms)"]];
-const COLUMNS = [["topics", "Topic", "topics"], ["groups", "Group", "groups"], ["transactional_ids", "Id", "transactions"]];
+const COLUMNS = [["topics", "Topic", "topics"], ["groups", "Group", "groups"], ["transactional_ids", "Transactional id", "transactions"]];
 const SHOWN = 100;
 const ASKED = 500;
 const ASKED_FIRST = 120; // what a page that opens is waiting for
@@ -179,7 +179,7 @@ function details(entry) {
     entry.hints.length > 0 && h("ul", { class: "hints", "aria-label": "Hints" }, entry.hints.map((hint) => h("li", { key: hint }, hint))),
     facts(
       ...COLUMNS.map(([name, label, view]) => entry[name].length > 0 && [label, entry[name].map((each) => h("div", { key: each }, link(to(view, each), each)))]),
-      ["From", [code(entry.client), " (", link(diagramOf("connections", entry.connection), `connection ${entry.connection}`), ")"]],
+      ["From", [code(entry.client), " (", link(diagramOf("connections", entry.connection), `connection\u00a0${entry.connection}`), ")"]],
       ["Client id", entry.client_id ?? "none"],
       ["To", `broker ${entry.broker}, listener ${entry.listener}`],
       entry.software && ["Software", entry.software],

@@ -5,19 +5,23 @@ import { h } from "./dom.js";
 import { clockTime, duration, exactly, instant, number, parsed } from "./format.js";
 
 /**
- * A table. `columns` are [title, cell(row), kind]: the kind is "number", "actions", "wide" or nothing. `key(row)` tells rows apart.
+ * A table. `columns` are [title, cell(row), kind]: the kind is "number", "actions", "wide" or nothing, with "rare" a column that is left
+ * out while no row has anything in it. `key(row)` tells rows apart.
  * Roles are said because a narrow screen lays the table out as blocks, which would take them away.
  */
 export function table(label, columns, rows, key, empty) {
   if (rows.length === 0) return h("div", { class: "empty" }, empty);
+  const shown = columns.filter(([, cell, kind = ""]) => !kind.includes("rare") || rows.some((row) => isFilled(cell(row))));
   return h("table", { role: "table", "aria-label": label },
     h("thead", { role: "rowgroup" },
-      h("tr", { role: "row" }, columns.map(([title, , kind]) => h("th", { role: "columnheader", scope: "col", class: kind },
+      h("tr", { role: "row" }, shown.map(([title, , kind]) => h("th", { role: "columnheader", scope: "col", class: kind },
         title || h("span", { class: "unseen" }, "Actions"))))),
     h("tbody", { role: "rowgroup" },
       rows.map((row) => h("tr", { role: "row", key: key(row) },
-        columns.map(([title, cell, kind]) => h("td", { role: "cell", class: kind, "data-label": title }, h("div", null, cell(row))))))));
+        shown.map(([title, cell, kind]) => h("td", { role: "cell", class: kind, "data-label": title }, h("div", null, cell(row))))))));
 }
+
+const isFilled = (cell) => (Array.isArray(cell) ? cell.some(isFilled) : cell !== "" && cell !== false && cell !== null && cell !== undefined);
 
 const MOODS = {
   running: "good", Stable: "good", CompleteCommit: "good", commit: "good",
@@ -25,10 +29,7 @@ const MOODS = {
   paused: "busy", held: "busy", fenced: "bad", down: "bad", Dead: "bad", CompleteAbort: "quiet", Empty: "quiet",
 };
 
-/** A name such as NOT_LEADER_OR_FOLLOWER, which is broken at its underscores only. */
-const breakable = (text) => (typeof text === "string" ? text.split(/(?<=_)/).map((part, at) => [at > 0 && h("wbr"), part]) : text);
-
-/** A state such as PrepareCommit may be broken between its words, too. */
+/** A name such as NOT_LEADER_OR_FOLLOWER or PrepareCommit, which is broken between its words only. */
 const words = (text) => (typeof text === "string" ? text.split(/(?<=_)|(?<=[a-z])(?=[A-Z])/).map((part, at) => [at > 0 && h("wbr"), part]) : text);
 
 export const state = (text, mood = MOODS[text] ?? "quiet") => h("span", { class: `state ${mood}` }, words(text));
@@ -43,7 +44,7 @@ export function button(text, onclick, label) {
 /** A time as people read it; the whole of it when it is pointed at. */
 export const time = (ms) => h("time", { datetime: instant(ms), title: instant(ms) }, clockTime(ms));
 
-export const link = (to, text, mood) => h("a", { href: to, class: mood && `state ${mood}` }, breakable(text));
+export const link = (to, text, mood) => h("a", { href: to, class: mood && `state ${mood}` }, words(text));
 
 /** The address of a view: names are escaped. */
 export const to = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;

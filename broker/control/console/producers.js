@@ -18,7 +18,7 @@ export const render = (data, names, tools) => (data.producers ? all(data.produce
 
 function all(producers) {
   return panel(null, table("Producers", [
-    ["Producer id", (each) => link(to("producers", String(each.producer_id)), String(each.producer_id)), "number"],
+    ["Producer id", (each) => link(to("producers", String(each.producer_id)), String(each.producer_id))],
     ["Epoch", (each) => number(each.producer_epoch), "number"],
     ["Client", (each) => each.client_id ?? "", "wide"],
     ["Transactional id", (each) => (each.transactional_id === null ? "" : link(to("transactions", each.transactional_id), each.transactional_id)), "wide"],
@@ -38,7 +38,7 @@ function one(found, { act }) {
       ["Partition", (each) => each.partition, "wide"],
       ["Epoch", (each) => each.producer_epoch, "number"],
       ["Last sequence", (each) => number(each.last_sequence), "number"],
-      ["Transaction", (each) => (each.txn_start_offset < 0 ? "" : state(`open since offset ${each.txn_start_offset}`, "busy")), "wide"],
+      ["Transaction", (each) => (each.txn_start_offset < 0 ? "" : state(`open since offset ${each.txn_start_offset}`, "busy")), "wide rare"],
       ["", (each) => button("forget", () => act(() => remove(placed(each.partition, found.producer_id)), `${each.partition} has forgotten it.`), each.partition), "actions"],
     ], found.partitions, (each) => each.partition, "No partition knows it.")),
     panel("Timeline", timeline(found.timeline, { words, stood: (event) => [at(event.epoch_before), at(event.epoch_after)] })),

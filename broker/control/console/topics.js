@@ -151,15 +151,15 @@ function inside(partition) {
   return [
     h("h2", { class: "part-of" }, "Segments"),
     table("Segments", [
-      ["First offset", (each) => number(each.base_offset), "number"],
+      ["First offset", (each) => number(each.base_offset)],
       ["Size", (each) => bytes(each.size_bytes), "number"],
     ], segments, (each) => each.base_offset, "Nothing was written yet."),
     producers.length > 0 && [h("h2", { class: "part-of" }, "Producers"), table("Producers", [
-      ["Producer id", (each) => link(to("producers", String(each.producer_id)), String(each.producer_id)), "number"],
+      ["Producer id", (each) => link(to("producers", String(each.producer_id)), String(each.producer_id))],
       ["Epoch", (each) => number(each.producer_epoch), "number"],
       ["Last sequence", (each) => number(each.last_sequence), "number"],
       ["Last batch", (each) => time(each.last_timestamp_ms)],
-      ["Transaction", (each) => each.txn_start_offset >= 0 && state(`open since offset ${each.txn_start_offset}`, "busy"), "wide"],
+      ["Transaction", (each) => each.txn_start_offset >= 0 && state(`open since offset ${each.txn_start_offset}`, "busy"), "wide rare"],
     ], producers.slice(-20), (each) => each.producer_id, "")],
     aborted.length > 0 && h("p", { class: "quiet" }, `${plural(aborted.length, "aborted transaction")}; the latest from offset ${number(aborted.at(-1).first_offset)} to ${number(aborted.at(-1).last_offset)}.`),
   ];

@@ -28,7 +28,7 @@ function all(transactions, tools) {
     ["Producer", (each) => `${each.producer_id}, epoch ${each.producer_epoch}`, "rest"],
     ["Coordinator", (each) => each.coordinator, "number"],
     ["Partitions", (each) => number(each.partitions.length), "number"],
-    ["Times out", (each) => (each.deadline_ms === null ? "" : inTime(each.deadline_ms, now_ms))],
+    ["Times out", (each) => (each.deadline_ms === null ? "" : inTime(each.deadline_ms, now_ms)), "rare"],
   ], transactions, (each) => each.transactional_id, "No transactional ids yet: no producer has called initTransactions.")),
   panel("Hold one that comes", h("p", null, "The next commit or abort of this transactional id stops at a step, until it is released. It need not be known yet."),
     hold(tools, null))];
@@ -76,11 +76,11 @@ function one(found, tools) {
       moves("transaction", found.transactional_id, found.cluster, found.coordinator, tools)),
     panel("Transactions", table("Transactions", [
       ["Began", (each) => each.began_ms !== null && (each.id === null ? time(each.began_ms) : link(diagramOf("transactions", found.transactional_id) + query({ transaction: each.id }), time(each.began_ms)))],
-      ["Ended", (each) => each.ended_ms !== null && time(each.ended_ms)],
+      ["Ended", (each) => each.ended_ms !== null && time(each.ended_ms), "rare"],
       ["Outcome", (each) => [state(each.outcome, OUTCOMES[each.outcome])]],
       ["How", (each) => each.how, "wide"],
       ["Epoch", (each) => each.producer_epoch, "number"],
-      ["Refusals", (each) => each.refusals > 0 && state(number(each.refusals), "bad"), "number"],
+      ["Refusals", (each) => each.refusals > 0 && state(number(each.refusals), "bad"), "number rare"],
       ["Client", (each) => each.client_id && link(to("clients", each.client_id), each.client_id)],
       ["Partitions", (each) => chips(each.partitions), "wide"],
     ], found.past.slice(-100).reverse(), (each) => `${each.id}/${each.began_ms}`, "None has begun."),

@@ -46,7 +46,7 @@ def test_a_classic_group_goes_over(context: Context) -> None:
     changes = [(each.reason.kind, each.state_before, each.state_after) for each in context.last.changes]
     assert changes == [
         ("became a consumer group", "Stable", "Stable"),
-        ("members go to their target", "Stable", "Reconciling"),
+        ("members reconcile with the target assignment", "Stable", "Reconciling"),
     ]
     assert isinstance(context.records[before], GroupMetadataTombstone)
     found = [(each.kind, each.name) for each in context.records[before + 1 :] if isinstance(each, ConsumerRecord)]

@@ -19,12 +19,12 @@ class State(StrEnum):
     DEAD = "Dead"
 
 
-NEW_EPOCH = Reason("a new epoch waits for its target", "groups C.4 H9", _KIP)
+NEW_EPOCH = Reason("a new epoch without a target assignment yet", "groups C.4 H9", _KIP)
 REASONS: Mapping[State, Reason] = {
     State.EMPTY: Reason("everybody has left", "groups C.8", _KIP),
     State.ASSIGNING: NEW_EPOCH,
-    State.RECONCILING: Reason("members go to their target", "groups C.5", _KIP),
-    State.STABLE: Reason("everybody has its target", "groups C.5", _KIP),
+    State.RECONCILING: Reason("members reconcile with the target assignment", "groups C.5", _KIP),
+    State.STABLE: Reason("all members have the target assignment", "groups C.5", _KIP),
 }
 """State -> why a group enters it."""
 UPGRADED = Reason("became a consumer group", "groups C.10.1", _KIP)
