@@ -1,10 +1,12 @@
 """Builds the compiled wheel, installs it into an environment of its own, and runs tests on what it compiled.
 
     python -m tools.compiled [--build FOLDER] [--no-tests] [pytest arguments]
+    python -m tools.compiled --check WHEEL...
 
 FOLDER (build/compiled) gets `dist`, the wheel; `environment`, where it is installed as a user installs it; and `tree`,
 a copy of the checkout with the compiled modules beside their sources, in which the tests run. Without arguments for
-pytest these are the quick tests.
+pytest these are the quick tests. `--check` builds nothing: it fails if a wheel is without one of the modules that
+`pyproject.toml` lists as compiled.
 """
 
 import argparse
@@ -12,7 +14,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
+import zipfile
+from collections.abc import Iterable
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
@@ -25,6 +30,31 @@ _ONLY_UNCOMPILED = (
     "tests/broker/test_counts.py",
 )
 """Tests that count Python's calls or replace functions: compiled modules call each other without Python's knowledge."""
+
+
+def listed() -> list[str]:
+    """Return the patterns of the modules that `pyproject.toml` lists as compiled."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns: list[str] = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["compiled"]
+    return patterns
+
+
+def missing(names: Iterable[str]) -> list[str]:
+    """Return the listed modules that are not compiled in a wheel with files of these names."""
+    compiled = {name.partition(".")[0] for name in names if name.endswith((".so", ".pyd"))}
+    modules = sorted(file.relative_to(ROOT).with_suffix("").as_posix() for each in listed() for file in ROOT.glob(each))
+    return [module for module in modules if f"understudy/_server/{module}" not in compiled]
+
+
+def check(wheels: Iterable[Path]) -> int:
+    """Print the modules that each wheel has as sources only; 1 if there are any."""
+    misses = 0
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            found = missing(archive.namelist())
+        print(f"{wheel.name}: " + (f"not compiled: {', '.join(found)}" if found else "compiled"))
+        misses += len(found)
+    return int(misses > 0)
 
 
 def build_wheel(folder: Path) -> Path:
@@ -72,9 +102,15 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     asked.add_argument("--build", type=Path, default=ROOT / "build" / "compiled", help="where to build")
     asked.add_argument("--no-tests", action="store_true", help="build and install only")
+    asked.add_argument("--check", type=Path, nargs="+", metavar="WHEEL", help="look into these wheels only")
     options, tests = asked.parse_known_args()
+    if options.check:
+        return check(options.check)
     folder = options.build.resolve()
-    server = install(build_wheel(folder / "dist"), folder / "environment")
+    wheel = build_wheel(folder / "dist")
+    if check([wheel]):
+        return 1
+    server = install(wheel, folder / "environment")
     bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run([folder / "environment" / "bin" / "understudy", "--version"], env=bare, check=True)
     copy_tree(server, folder / "tree")

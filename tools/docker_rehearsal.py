@@ -200,6 +200,7 @@ def play(image: Stage, *, control_off: bool = False) -> None:
                 raise SystemExit(f"rehearsal: it ended with {process.wait()} instead of getting ready")
             log(f"ready after {time.monotonic() - began:.2f} s")
             check_process(process.pid, image.user)
+            check_version(image)
             check_kafka(port)
             began = time.monotonic()
             subprocess.run(image.command(image.health, user=image.user), check=True, stdout=subprocess.DEVNULL)
@@ -223,6 +224,15 @@ def check_process(pid: int, user: str) -> None:
     if uid is None or uid[1] != user or user == "0" or children:
         raise SystemExit(f"rehearsal: runs as {uid and uid[1]} with children {children}")
     log(f"one process, user {user}")
+
+
+def check_version(image: Stage) -> None:
+    """Check that the server is a compiled one."""
+    command = image.command([*image.entrypoint, "--version"], user=image.user)
+    version = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    if not version.endswith("(compiled)"):
+        raise SystemExit(f"rehearsal: it is {version}")
+    log(version)
 
 
 def check_kafka(port: int) -> None:

@@ -3,28 +3,24 @@
 import ast
 import subprocess
 import sys
-import tomllib
+import zipfile
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
+import yaml
 
+from tools.compiled import check, listed
+from tools.dockerfile import read
 from understudy import server_path
 from understudy.spark import shipping
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def patterns() -> list[str]:
-    """What `pyproject.toml` lists as compiled."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    listed: list[str] = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]["compiled"]
-    return listed
-
-
 def test_each_compiled_module_exists_once() -> None:
     """A module that was renamed would silently run from its source again; the front end is never compiled."""
-    found = {pattern: sorted(ROOT.glob(pattern)) for pattern in patterns()}
+    found = {pattern: sorted(ROOT.glob(pattern)) for pattern in listed()}
     assert [pattern for pattern, files in found.items() if not files] == []
     files = [file.relative_to(ROOT) for matched in found.values() for file in matched]
     assert len(files) == len(set(files)) > 20
@@ -33,7 +29,7 @@ def test_each_compiled_module_exists_once() -> None:
 
 def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:
     """Each of its objects would be a TypeError: compiled methods take objects of their own class, and no other."""
-    compiled = {file.relative_to(ROOT).as_posix() for pattern in patterns() for file in ROOT.glob(pattern)}
+    compiled = {file.relative_to(ROOT).as_posix() for pattern in listed() for file in ROOT.glob(pattern)}
     assert inherits("protocol/compiled.py", "from protocol.codec import A\nclass B(A): ...", {"protocol/codec.py"})
     assert not inherits("protocol/compiled.py", "from protocol.errors import A\nclass B(A): ...", {"protocol/codec.py"})
     found = []
@@ -75,6 +71,34 @@ def test_executors_get_sources_only(tmp_path: Path) -> None:
     assert [name for name in ("codec.py", *names) if shipping._is_code(tmp_path / name)] == ["codec.py"]
 
 
+def test_a_wheel_that_lacks_a_compiled_module_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By its files: a source alone would run as well, only slower."""
+    modules = [file.relative_to(ROOT).with_suffix("") for each in listed() for file in sorted(ROOT.glob(each))]
+    compiled = [f"understudy/_server/{module}.cpython-313-x86_64-linux-gnu.so" for module in modules]
+    whole, thin, pure = (tmp_path / f"{name}.whl" for name in ("whole", "thin", "pure"))
+    for wheel, names in ((whole, compiled), (thin, compiled[1:]), (pure, [])):
+        with zipfile.ZipFile(wheel, "w") as archive:
+            for name in [*names, *(f"understudy/_server/{module}.py" for module in modules)]:
+                archive.writestr(name, "")
+    assert check([whole]) == 0
+    assert check([whole, thin]) == 1
+    assert f"thin.whl: not compiled: {modules[0]}\n" in capsys.readouterr().out
+    assert check([pure]) == 1
+
+
+def test_the_image_and_the_release_are_compiled() -> None:
+    """The image in its build stage alone; the wheels of a release are looked into, and asked for their version."""
+    installs = [step.rest for step in read(ROOT / "Dockerfile") if step.keyword == "RUN" and "pip install" in step.rest]
+    assert [step for step in installs if "UNDERSTUDY_COMPILE=1" in step] == installs != []
+    release = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
+    steps = release["jobs"]["compiled"]["steps"]
+    (variables,) = [step["env"] for step in steps if "cibuildwheel" in step.get("run", "")]
+    assert "UNDERSTUDY_COMPILE=1" in variables["CIBW_ENVIRONMENT"]
+    assert "(compiled)" in variables["CIBW_TEST_COMMAND"]
+    assert any("tools.compiled --check" in step.get("run", "") for step in steps)
+    assert "compiled" in release["jobs"]["index"]["needs"]
+
+
 @pytest.mark.nightly
 @pytest.mark.timeout(3600)
 def test_the_compiled_wheel_passes_the_quick_tests(tmp_path: Path) -> None:
@@ -83,3 +107,5 @@ def test_the_compiled_wheel_passes_the_quick_tests(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert "(compiled)" in done.stdout
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    assert check([wheel]) == 0
