@@ -2,8 +2,9 @@
 
     python -m benchmarks [--quick] [--rows produce_1k,first_join] [--targets understudy,kafka] [--json FILE] [--write]
 
-A full run takes at most 35 minutes, a quick one 5. Kafka's jars are those of KAFKA_LIBS, else fetched; kfake is built
-by Go. A full run writes its tables and plots into docs; other runs only print them, unless --write is given.
+A full run takes about 35 minutes, a quick one 5: where the time is short, rows have fewer rounds, and one at least.
+Kafka's jars are those of KAFKA_LIBS, else fetched; kfake is built by Go. A full run writes its tables and plots into
+docs; other runs only print them, unless --write is given.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from benchmarks import (
     secured,
     shares,
     slopes,
+    variants,
 )
 from benchmarks.machine import description
 from benchmarks.row import ALL, Row, Scale, ScaleRow, StorageRow
@@ -84,6 +86,7 @@ def main() -> None:
         *latency.ROWS,
         *many.ROWS,
         *secured.ROWS,
+        *variants.ROWS,
         *coordinators.ROWS,
         *shares.ROWS,
         *java.ROWS,
@@ -107,8 +110,7 @@ def main() -> None:
     machine = {**description(), "rounds, part of the records": f"{scale.rounds}, {scale.part:g}"}
     minutes = options.minutes or (4 if options.quick else 33.5)
     with Run(targets, scale, minutes * 60, options.largest) as run:
-        for row in rows:
-            run.row(row)
+        run.rows(rows)
         results = run.results
     machine["used by others meanwhile"] = f"{statistics.median(results.others or [0]):.2f} of the processors (median)"
     write = options.write or (rows == everything and scale == Scale() and len(targets) == len(ALL))

@@ -69,6 +69,7 @@ Values = Mapping[str, float]  # figure -> value
 class ServerRow:
     """Row measured on servers that run during the whole benchmark.
 
+    No round but the first begins after `budget_s`; `least_s` is kept for the row, while earlier ones are measured.
     `prepare`, if there is one, runs once per server and fills the topic for `measure`.
     `measure(server, topic, scale, first)` returns the figures of one round; it raises if a count is wrong.
     """
@@ -80,6 +81,7 @@ class ServerRow:
     kept: bool = False
     targets: tuple[str, ...] = ALL
     budget_s: float = 180.0
+    least_s: float = 25.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class FreshRow:
     targets: tuple[str, ...] = ALL
     rounds: int = 3
     budget_s: float = 180.0
+    least_s: float = 25.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ class StorageRow:
     figures: tuple[Figure, ...]
     measure: Callable[[str, Scale, int], Values]  # "memory" or "disk", the scale, the largest log
     targets: tuple[str, ...] = ("memory", "disk")
+    least_s: float = 45.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,7 @@ class ScaleRow:
     one: str
     sizes: tuple[int, ...]
     figures: tuple[Figure, ...]
+    least_s: float = 45.0
 
     def sizes_of(self, scale: Scale) -> tuple[int, ...]:
         """Return the sizes of a run; a quick run omits the large ones."""

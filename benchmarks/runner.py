@@ -59,6 +59,7 @@ class Run:
         self.results = Results()
         self._begun = time.monotonic()
         self._deadline = self._begun + budget_s
+        self._reserved_s = 0.0
         self._servers: dict[str, Server] = {}
         self._stack = contextlib.ExitStack()
 
@@ -67,6 +68,17 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    @property
+    def _end(self) -> float:
+        """When a row has to leave the rest of the time to those after it."""
+        return self._deadline - self._reserved_s
+
+    def rows(self, rows: Sequence[Row]) -> None:
+        """Measure all rows; of each, one round at least."""
+        for number, row in enumerate(rows, start=1):
+            self._reserved_s = sum(later.least_s for later in rows[number:])
+            self.row(row)
 
     def row(self, row: Row) -> None:
         """Measure one row; failures are recorded and the run continues."""
@@ -98,7 +110,7 @@ class Run:
 
     def _scale(self, row: ScaleRow, size: int) -> None:
         """Measure one size in its own process; none begins after the time is up."""
-        left_s = self._deadline - time.monotonic()
+        left_s = self._end - time.monotonic()
         if left_s <= 0:
             raise AssertionError("not run: the time of the whole run was used up")
         done = subprocess.run(
@@ -137,7 +149,7 @@ class Run:
         self, row: str, rounds: int, names: Sequence[str], measure: Callable[[str, int], Values], budget_s: float
     ) -> None:
         """Measure each target once per round, starting with another each time; no round begins after the time is up."""
-        deadline = min(time.monotonic() + budget_s, self._deadline)
+        deadline = min(time.monotonic() + budget_s, self._end)
         for number in range(1, rounds + 1):
             if number > 1 and time.monotonic() > deadline:
                 self._fail(row, "", f"{number - 1} rounds of {rounds}: the time was used up")

@@ -5,18 +5,16 @@ import functools
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import trustme
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from cryptography.hazmat.primitives import serialization
 
-from benchmarks import payloads
-from benchmarks.latency import percentile
-from benchmarks.librdkafka import QUIET, Consumer, Producer
+from benchmarks.librdkafka import QUIET
 from benchmarks.row import STORING, Figure, FreshRow, Goal, Scale, Values
 from benchmarks.targets import CACHE, Kind, kafka, running
+from benchmarks.variants import measure_server
 
 _NAME = "bench"
 _TIMEOUT_S = 60.0
@@ -99,33 +97,13 @@ def _until_served(bootstrap: str, client: dict[str, str]) -> float:
 
 
 def _measure(kind: Kind, scale: Scale) -> Values:
-    """Log in, produce one in flight, consume all of a topic."""
-    count, one_by_one = scale.of(300_000, 10_000), scale.of(2000, 200)
+    """Log in, then measure as for other servers."""
     with running(secured(kind)) as server:
         client = dict(server.kind.client)
         _until_served(server.bootstrap, client)
         logins = sorted(_until_served(server.bootstrap, client) for _ in range(5))
-        server.create_topic("t")
-        own: dict[str, Any] = {name.replace(".", "_"): value for name, value in client.items()}
-        with Producer(server.bootstrap, "t", payloads.lines(100), linger_ms=0, **own) as producer:
-            for _ in range(100):
-                producer.send_one()
-            samples = [producer.send_one() for _ in range(one_by_one)]
-            producer.send(count, _TIMEOUT_S)
-        whole = count + 100 + one_by_one
-        if (stored := server.records("t")) != whole:
-            raise AssertionError(f"{whole} records acknowledged, {stored} in the log")
-        with Consumer(server.bootstrap, "t", **own) as consumer:
-            while consumer.position() <= 0:
-                consumer.read(1000)
-            first, begun = consumer.position(), time.perf_counter()
-            consumer.read_to(whole, _TIMEOUT_S)
-            seconds = time.perf_counter() - begun
-        return {
-            "secured_login": logins[2],
-            "secured_one_in_flight": percentile(samples, 50),
-            "secured_consume": (whole - first) / seconds,
-        }
+        latency_us, _, consumed = measure_server(server, scale)
+    return {"secured_login": logins[2], "secured_one_in_flight": latency_us, "secured_consume": consumed}
 
 
 ROWS = (

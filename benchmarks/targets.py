@@ -228,12 +228,12 @@ class Server:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def create_topic(self, name: str, partitions: int = 1) -> None:
+    def create_topic(self, name: str, partitions: int = 1, replicas: int = 1) -> None:
         """Create a topic; returns when it can be written to. In the limit every topic exists."""
         if not self.stores:
             return
         admin = self._admin()
-        admin.create_topics([NewTopic(name, partitions, 1)], operation_timeout=10)[name].result(20)
+        admin.create_topics([NewTopic(name, partitions, replicas)], operation_timeout=10)[name].result(20)
 
     def records(self, topic: str, partitions: int = 1) -> int:
         """Return how many records a topic has, by the ends of its partitions."""

@@ -14,12 +14,15 @@ import (
 
 func main() {
 	port := flag.Int("port", 0, "port to listen on; 0: a free one")
+	brokers := flag.Int("brokers", 1, "how many; all but the first have free ports")
 	data := flag.String("data-dir", "", "keep everything there; without it: memory only")
 	create := flag.Bool("create-topics", false, "create the topics that clients ask for")
 	certificate := flag.String("tls", "", "certificate and key, PEM: serve TLS, with SASL/PLAIN for bench, password bench")
 	flag.Parse()
 
-	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(*port)}
+	ports := make([]int, *brokers)
+	ports[0] = *port
+	options := []kfake.Opt{kfake.NumBrokers(*brokers), kfake.Ports(ports...)}
 	if *data != "" {
 		options = append(options, kfake.DataDir(*data))
 	}
