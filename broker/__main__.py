@@ -23,10 +23,10 @@ def announcement(cluster: Cluster) -> Announcement:
         }
         for node, (host, port) in zip(cluster.nodes.values(), cluster.bootstrap, strict=True)
     ]
-    count, controller = len(brokers), cluster.controller
+    count, controller = len(brokers), cluster.controller_listener
     return Announcement(
         f"{count} broker{'s' * (count > 1)}, cluster {cluster.cluster_id}",
         brokers,
-        () if controller is None else (f"bootstrap.controllers={controller.opened.host}:{controller.opened.port}",),
+        () if controller is None else (f"bootstrap.controllers={controller.host}:{controller.port}",),
         cluster.beside.addresses,
     )

@@ -2,20 +2,18 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
+from broker.answers import Answer
+from broker.context import Exchange, RequestContext
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.types import Message
-from protocol.writers import Parts
-
-if TYPE_CHECKING:
-    from broker.context import Exchange, RequestContext
 
 Request = TypeVar("Request", bound=Message)
 Response_co = TypeVar("Response_co", bound=Message | None, covariant=True)
 
-Handler = Callable[[Request, "RequestContext"], Awaitable[Response_co]]
+Handler = Callable[[Request, RequestContext], Awaitable[Response_co]]
 """From a request and its context to a response; ``None``: nothing is sent (acks=0)."""
 
 AnyHandler = Handler[Any, Message | None]
@@ -25,31 +23,19 @@ AnyHandler = Handler[Any, Message | None]
 class Middleware(Protocol):
     """Like a handler, with the next one to call, or not to call."""
 
-    def __call__(self, request: Any, ctx: "RequestContext", handle: AnyHandler) -> Awaitable[Message | None]:
+    def __call__(self, request: Any, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
         """The response, from the handler or instead of it."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Sending:
-    """An answer that is not simply written: pieces with a pause between them, and perhaps the connection's end."""
-
-    pieces: tuple[bytes, ...]
-    every_ms: int = 0
-    closes: bool = False
-
-
-Answer = Parts | Sending | None
-"""The bytes that go out; ``None``: nothing is sent."""
-
-FrameHandler = Callable[["Exchange"], Awaitable[Answer]]
+FrameHandler = Callable[[Exchange], Awaitable[Answer]]
 """From a request's frame to the bytes of its answer."""
 
 
 class ResponseStage(Protocol):
     """Gets a request with its response, and returns the response that goes out."""
 
-    def __call__(self, request: Message, ctx: "RequestContext", response: Message | None) -> Message | None:
+    def __call__(self, request: Message, ctx: RequestContext, response: Message | None) -> Message | None:
         """Must not wait."""
         ...
 
@@ -57,24 +43,9 @@ class ResponseStage(Protocol):
 class FrameStage(Protocol):
     """Like a frame handler, with the next one to call."""
 
-    def __call__(self, exchange: "Exchange", handle: FrameHandler) -> Awaitable[Answer]:
+    def __call__(self, exchange: Exchange, handle: FrameHandler) -> Awaitable[Answer]:
         """The bytes that go out."""
         ...
-
-
-class Disconnect(Exception):
-    """Close the connection without an answer, as Kafka does where a reply makes no sense.
-
-    ``reason`` goes into one log line; ``reset`` asks for a TCP reset instead of an orderly close.
-    """
-
-    def __init__(self, reason: str, *, reset: bool = False) -> None:
-        super().__init__(reason)
-        self.reason, self.reset = reason, reset
-
-
-class NeverAnswer(Exception):
-    """Answer nothing, and nothing more on this connection, which stays open: a fault that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

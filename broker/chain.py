@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from broker.api import Answer, AnyApi, AnyHandler, FrameHandler, FrameStage, Middleware, ResponseStage
+from broker.answers import Answer
+from broker.api import AnyApi, AnyHandler, FrameHandler, FrameStage, Middleware, ResponseStage
 from protocol.apis import ApiKey
 
 if TYPE_CHECKING:

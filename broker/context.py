@@ -1,155 +1,62 @@
 """The context of a request for its handler, and the parts of the cluster that handlers may use."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Protocol
 
-from broker.api import AnyApi, Sending
-from broker.clock import Clock, Waiter, stopwatch_ns
-from broker.releases import DEFAULT, Release
-from broker.releases import release as release_named
-from broker.rng import Random
+from broker.answers import Sending
+from broker.clock import stopwatch_ns
+from broker.cluster_state import ClusterState
+from broker.connection import Connection
+from broker.node import Node
+from broker.releases import Release
 from broker.security.authorizer import ANONYMOUS, speaks_as
 from protocol.acls import AclOperation, ResourceType
-from protocol.errors import ErrorCode
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
 from protocol.types import Message
 from protocol.writers import Parts
 
 if TYPE_CHECKING:
-    from broker.coordination.coordinators import MetadataController
-    from broker.coordination.metadata.image import ClusterImage
-    from broker.coordination.metadata.quorum import Quorum
-    from broker.coordination.share.persister import Persister
-    from broker.node import Node
     from broker.produce.results import Produced
-    from broker.replication.partition import ReplicatedPartition
-    from broker.security.sasl_gate import Gate
 
 __all__ = [
-    "AS_EVER",
     "AclOperation",
     "ClusterView",
-    "Connection",
     "Exchange",
     "RequestContext",
     "RequestNotes",
     "ResourceType",
-    "Versions",
 ]
 
-Versions = Mapping[int, tuple[int, int] | None]
-"""API key -> the versions that steering lets clients use instead of those that the API has; ``None``: none at all."""
-AS_EVER: Versions = {}
+
+class ServedApi(Protocol):
+    """An API as a request of it is served: :class:`broker.api.Api`, whose handler gets the context."""
+
+    @property
+    def key(self) -> ApiKey:
+        """Its key."""
+        ...
+
+    @property
+    def refuse(self) -> Callable[[Any, KafkaError, int], Message | None]:
+        """The response to a request that carries an error, in a version."""
+        ...
+
+    @property
+    def listed(self) -> bool:
+        """Whether ApiVersions lists it."""
+        ...
+
+    def range(self, *, unstable: bool) -> tuple[int, int]:
+        """The versions that are answered."""
+        ...
 
 
-class ClusterView(Protocol):
+class ClusterView(ClusterState, Protocol):
     """The cluster as handlers use it. ``broker.cluster.cluster.Cluster`` is the only implementation outside tests."""
 
-    random: Random
-    cluster_id: str
-    controller_id: int
-    nodes: "dict[int, Node]"
-    metadata: "MetadataController"
-    quorum: "Quorum"
-    partitions: "dict[tuple[str, int], ReplicatedPartition]"
-    versions: "Versions"
-    release: Release
-    persister: "Persister"
-    lazy_coordinators: bool
-
-    @property
-    def clock(self) -> Clock:
-        """The cluster's time."""
-        ...
-
-    @property
-    def image(self) -> "ClusterImage":
-        """The metadata as of now."""
-        ...
-
-    def new_uuid(self) -> UUID:
-        """A UUID from the cluster's seeded chance."""
-        ...
-
-    def allocate_producer_ids(self) -> range:
-        """Allocate a block of producer ids, unique in the cluster (KIP-730)."""
-        ...
-
-
-@dataclass(slots=True)
-class Connection:
-    """The state of a connection between its requests."""
-
-    id: str
-    listener: str
-    client_host: str
-    client_port: int
-    principal: str = ANONYMOUS
-    gate: "Gate | None" = None
-    """Its authentication; ``None`` on listeners without SASL."""
-    software_name: str = "unknown"
-    software_version: str = "unknown"
-    throttled_until_ms: int = 0
-    lost: bool = False
-    number: int = 0
-    """Of this connection in the journal, which gives it one with the first request."""
-    era: int = 0
-    """The journal's era at the first request: connections of an earlier one have outlived a reset."""
-    first_at_ms: int = 0
-    """The cluster's time of the first request."""
-    begun: bool = False
-    """Whether it has sent a request: :meth:`begin` was called."""
-    versions: Versions = field(default_factory=lambda: AS_EVER)
-    """As of the connection's first request."""
-    release: Release = field(default_factory=lambda: release_named(DEFAULT))
-    """The release that the broker emulates on this connection, as of its first request."""
-    unserved: int = 0
-    """Requests that had arrived and were not served yet when the peer was lost."""
-    hang_up: Callable[[], None] | None = None
-    """Closes it from our side; ``None`` outside a server."""
-    at_end: Callable[[], None] | None = None
-    """Called once, when everything that came on it is served and nothing more will be."""
-    _watchers: dict[Callable[[], None], None] | None = None
-    _muted: Waiter | None = None
-
-    def begin(self, versions: Versions, release: Release, gate: "Gate | None") -> None:
-        """The first request has come: what is fixed for the connection's life from then on."""
-        self.begun, self.versions, self.release, self.gate = True, versions, release, gate
-
-    def watch(self, call: Callable[[], None]) -> None:
-        """Call when the peer is gone, and there is nothing to wait for any more."""
-        if self._watchers is None:  # most connections never wait, and the journal keeps many
-            self._watchers = {}  # in order
-        self._watchers[call] = None
-
-    def unwatch(self, call: Callable[[], None]) -> None:
-        """Call no more."""
-        if self._watchers is not None:
-            self._watchers.pop(call, None)
-
-    def lose(self) -> None:
-        """The peer is gone."""
-        self.lost = True
-        self.hang_up = None  # the journal keeps this object; what the connection has read must not stay with it
-        for call in tuple(self._watchers or ()):
-            call()
-
-    async def wait_throttled(self, clock: Clock) -> None:
-        """Return when the throttle time is over, the peer is gone, or throttling is lifted."""
-        self._muted = waiter = Waiter()
-        self.watch(waiter.wake)
-        try:
-            if not self.lost:
-                await waiter.wait(clock, self.throttled_until_ms)
-        finally:
-            self.unwatch(waiter.wake)
-            self._muted, self.throttled_until_ms = None, 0
-
-    def end_throttling(self) -> None:
-        """Stop waiting out the throttle time (reset)."""
-        if self._muted is not None:
-            self._muted.wake()
+    nodes: dict[int, Node]
 
 
 class ByteFault(Protocol):
@@ -212,15 +119,15 @@ class Exchange(RequestNotes):
 class RequestContext:
     """One request's surroundings. ``apis`` are those that this broker serves; ``request_bytes`` is the frame's size."""
 
-    api: AnyApi
+    api: ServedApi
     version: int
     correlation_id: int
     client_id: str
     connection: Connection
-    node: "Node"
+    node: Node
     cluster: ClusterView
     notes: RequestNotes = field(default_factory=RequestNotes)
-    apis: Sequence[AnyApi] = ()
+    apis: Sequence[ServedApi] = ()
     request_bytes: int = 0
 
     @property

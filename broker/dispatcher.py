@@ -1,31 +1,31 @@
 """From a frame to the parts of its answer: header, version gate, body, chain, encoding.
 
-The order of the checks is Kafka's (core A.2). A frame that cannot be answered raises :class:`~broker.api.Disconnect`.
+The order of the checks is Kafka's (core A.2). A frame that cannot be answered raises
+:class:`~broker.answers.Disconnect`.
 """
 
 import asyncio
-import struct
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any
 
 import structlog
 
-from broker.api import Answer, AnyApi, AnyHandler, Disconnect, Sending
+from broker.answers import Answer, Disconnect, Sending
+from broker.api import AnyApi, AnyHandler
 from broker.chain import Chain
-from broker.context import ClusterView, Connection, Exchange, RequestContext
+from broker.connection import Connection
+from broker.context import ClusterView, Exchange, RequestContext
 from broker.handlers.api_versions import unsupported_version
 from broker.node import Node
 from broker.releases import Behaviour
 from broker.requests.authentication import answer_raw_token, new_gate
 from broker.security.sasl_gate import State
-from protocol.apis import ApiKey
+from protocol.apis import ApiKey, api_key, title_of
 from protocol.codec import BadFrame, RequestHeader, decode_header, decode_request, encode_response, with_response_header
 from protocol.error_codes import error_codes
 from protocol.errors import ErrorCode, KafkaError
 from protocol.types import Message
 
 _log = structlog.get_logger(__name__)
-_KEY_AND_VERSION = struct.Struct(">hh")
 
 
 async def answer_errors(request: Message, ctx: RequestContext, handle: AnyHandler) -> Message | None:
@@ -70,7 +70,7 @@ class Dispatcher:
     def answer(self, frame: bytearray, connection: Connection) -> Awaitable[Answer]:
         """The parts of the answer, or ``None`` where none is sent.
 
-        :class:`~broker.api.Sending` where a fault spoils the bytes, or where the connection is closed behind them.
+        :class:`~broker.answers.Sending` where a fault spoils the bytes, or where the connection is closed behind them.
 
         Raises:
             Disconnect: the connection is to be closed.
@@ -137,7 +137,7 @@ class Dispatcher:
         """The API that serves the request; ``None`` for an ApiVersions version that we do not know (KIP-511)."""
         api = self._by_key.get(header.api_key)
         if api is None:
-            raise Disconnect(f"{_title(header.api_key)} is not served here")
+            raise Disconnect(f"{title_of(header.api_key)} is not served here")
         steered = connection.versions
         limits = steered.get(header.api_key, ()) if steered else ()
         if limits is None:
@@ -151,23 +151,3 @@ class Dispatcher:
         if header.api_key == ApiKey.API_VERSIONS:
             return None
         raise Disconnect(f"{api.key.title} v{header.api_version} is outside {low} to {high}")
-
-
-def api_key(frame: bytes | bytearray) -> int | None:
-    """The API key of a request; ``None`` where it is too short to have one."""
-    return None if len(frame) < _KEY_AND_VERSION.size else int(_KEY_AND_VERSION.unpack_from(frame)[0])
-
-
-def api_and_version(frame: bytes | bytearray) -> dict[str, Any]:
-    """``api`` and ``version`` of a request, as far as its first bytes name them: for the log."""
-    if len(frame) < _KEY_AND_VERSION.size:
-        return {}
-    key, version = _KEY_AND_VERSION.unpack_from(frame)
-    return {"api": _title(key), "version": version}
-
-
-def _title(key: int) -> str:
-    try:
-        return ApiKey(key).title
-    except ValueError:
-        return f"api key {key}"

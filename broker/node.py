@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
+from broker.cluster_state import known_partition
 from broker.coordination.producer_ids import ProducerIds
 from broker.coordination.runtime import Runtime
 from broker.quotas.quotas import BrokerQuotas
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from broker.fetch.sessions import SessionCache
     from broker.network.endpoints import Endpoint
     from broker.network.server import BrokerServer
-    from broker.requests.streams_topics import CreationFailure
     from broker.share.partitions import SharePartitions
 
 R = TypeVar("R", bound=Runtime[Any, Any])
@@ -45,6 +46,14 @@ def partition_for(key: str, partitions: int) -> int:
     return absolute_hash(key) % partitions
 
 
+@dataclass(frozen=True, slots=True)
+class CreationFailure:
+    """The last attempt to create a topic, remembered until ``forgotten_at_ms``."""
+
+    message: str
+    forgotten_at_ms: int
+
+
 class Node:
     """One broker of the cluster, which may be up or down.
 
@@ -61,7 +70,7 @@ class Node:
         settings: BrokerSettings,
         partitions: Mapping[tuple[str, int], ReplicatedPartition],
         new_sessions: "Callable[[], SessionCache]",
-        new_shares: "Callable[[Node], SharePartitions]",
+        new_shares: "Callable[[], SharePartitions]",
     ) -> None:
         # What it is, as long as it is known.
         self.id, self.settings, self.partitions = broker_id, settings, partitions
@@ -100,7 +109,7 @@ class Node:
         """Of large compressed batches one is checked at a time, while others are served. Not anyio's: a request begins
         without a task."""
         self._new_shares = new_shares
-        self.shares = new_shares(self)
+        self.shares = new_shares()
         self.producer_ids = ProducerIds()
         self.group_shards: dict[int, GroupCoordinator] = {}
         """The coordinators of groups that this broker leads, by partition."""
@@ -131,7 +140,7 @@ class Node:
             self.logs = None
         self.up, self.sessions, self.producer_ids = False, self._new_sessions(), ProducerIds()
         self.shares.close()
-        self.shares = self._new_shares(self)
+        self.shares = self._new_shares()
 
     def partition(self, topic: str, index: int) -> ReplicatedPartition:
         """A partition that the cluster knows.
@@ -139,10 +148,7 @@ class Node:
         Raises:
             KafkaError: UNKNOWN_TOPIC_OR_PARTITION.
         """
-        found = self.partitions.get((topic, index))
-        if found is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return found
+        return known_partition(self.partitions, topic, index)
 
     def groups_for(self, group_id: str) -> "GroupCoordinator":
         """The coordinator of a group, if this broker has it.

@@ -1,7 +1,10 @@
 """The API keys of the protocol (Kafka's ``ApiKeys``)."""
 
+import struct
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
+
+_KEY_AND_VERSION = struct.Struct(">hh")
 
 
 class ApiKey(IntEnum):
@@ -106,3 +109,24 @@ class ApiKey(IntEnum):
 
 
 _TITLES: Final = {key: "".join(part.capitalize() for part in key.name.split("_")) for key in ApiKey}
+
+
+def title_of(key: int) -> str:
+    """The name of an API that need not exist."""
+    try:
+        return ApiKey(key).title
+    except ValueError:
+        return f"api key {key}"
+
+
+def api_key(frame: bytes | bytearray) -> int | None:
+    """The API key of a request; ``None`` where it is too short to have one."""
+    return None if len(frame) < _KEY_AND_VERSION.size else int(_KEY_AND_VERSION.unpack_from(frame)[0])
+
+
+def api_and_version(frame: bytes | bytearray) -> dict[str, Any]:
+    """``api`` and ``version`` of a request, as far as its first bytes name them: for the log."""
+    if len(frame) < _KEY_AND_VERSION.size:
+        return {}
+    key, version = _KEY_AND_VERSION.unpack_from(frame)
+    return {"api": title_of(key), "version": version}

@@ -1,6 +1,9 @@
 """Serve the proxy: one process, one loop, one upstream cluster."""
 
+from functools import partial
+
 from broker import light_imports  # noqa: F401 -- before all that it keeps out
+from broker.control.verbs import Function
 from broker.runner import Announcement, run
 from proxy.options import ProxyOptions
 from proxy.proxy import Proxy
@@ -8,7 +11,13 @@ from proxy.proxy import Proxy
 
 def serve(options: ProxyOptions) -> int:
     """Run a proxy until it is asked to stop; the process's exit code, as :func:`broker.runner.run`."""
-    return run("proxy", options, Proxy, _announcement)
+    return run("proxy", options, partial(Proxy, function_of=_function_of), _announcement)
+
+
+def _function_of(verb: str) -> Function | None:
+    from proxy.verbs import VERBS  # noqa: PLC0415 - at the first request to the control plane
+
+    return VERBS.get(verb)
 
 
 def _announcement(proxy: Proxy) -> Announcement:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from broker.api import Disconnect
+from broker.answers import Disconnect
 from pipeline.transfer.security import Scram, Security, SecurityError
 from protocol.apis import ApiKey
 from protocol.codec import decode_response, encode_request

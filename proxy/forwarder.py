@@ -9,10 +9,14 @@ import struct
 from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
-from broker.api import Answer, AnyHandler, Disconnect
-from broker.context import Connection, Exchange, RequestContext
+from broker.answers import Answer, Disconnect
+from broker.api import AnyHandler
+from broker.chain import Chain
+from broker.clock import PushedClock
+from broker.connection import Connection
+from broker.context import Exchange, RequestContext
 from broker.handlers import APIS
 from broker.journal.ring import WHOLE_BYTES
 from protocol.apis import ApiKey
@@ -37,10 +41,7 @@ from protocol.uvarint import uvarint
 from protocol.writers import Parts
 from proxy.addresses import has_addresses, rewritten
 from proxy.link import Link
-
-if TYPE_CHECKING:
-    from proxy.proxy import Proxy
-    from proxy.upstream import Upstream
+from proxy.upstream import Upstream
 
 _BY_KEY = {int(api.key): api for api in APIS}
 _UNREADABLE = (BadFrame, IndexError, KeyError, ValueError, struct.error)
@@ -57,10 +58,33 @@ class Passing(Exchange):
     answered: Message | None = None
 
 
+class Upstreams(Protocol):
+    """The proxy as its forwarders use it: :class:`proxy.proxy.Proxy`."""
+
+    clock: PushedClock
+    chain: Chain
+
+    def reads(self, key: int) -> bool:
+        """Whether requests of an API have to be read."""
+        ...
+
+    def learn(self, response: Any) -> None:
+        """Note what an answer reveals of the cluster."""
+        ...
+
+    async def open_link(self, upstream: Upstream) -> Link:
+        """A connection to a broker. Raises Disconnect."""
+        ...
+
+    async def place(self, kind: int, broker_id: int, host: str, port: int) -> tuple[str, int]:
+        """Where clients find a broker that is upstream at this address."""
+        ...
+
+
 class Forwarder:
     """Passes the frames that come in on the listener of one broker upstream."""
 
-    def __init__(self, proxy: "Proxy", upstream: "Upstream") -> None:
+    def __init__(self, proxy: Upstreams, upstream: Upstream) -> None:
         self._proxy, self._upstream = proxy, upstream
         self._links: dict[str, Link] = {}
         self._handlers: dict[int, AnyHandler] = {}

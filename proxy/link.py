@@ -4,7 +4,7 @@ import asyncio
 import ssl
 from typing import cast
 
-from broker.api import Disconnect
+from broker.answers import Disconnect
 from broker.clock import turns
 from protocol.connection import BadFrameSize, FrameReader
 

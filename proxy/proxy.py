@@ -1,20 +1,19 @@
 """The composition root of the proxy: brokers upstream, their listeners, journal, faults, views."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import structlog
 from anyio.abc import TaskGroup
 
-from broker.api import Disconnect
+from broker.answers import Disconnect
 from broker.chain import Chain
 from broker.clock import PushedClock
 from broker.control.verbs import Function
-from broker.dispatcher import Dispatcher
 from broker.faults.rules import Script
 from broker.journal.ring import journal_of
 from broker.network import file_limits
@@ -41,10 +40,19 @@ _ALWAYS_READ = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE})
 
 
 class Proxy:
-    """A cluster upstream, and a listener for each of its brokers that is known."""
+    """A cluster upstream, and a listener for each of its brokers that is known.
 
-    def __init__(self, options: ProxyOptions, clock: PushedClock, tasks: TaskGroup) -> None:
-        self.options, self.clock, self._tasks = options, clock, tasks
+    ``function_of`` names what answers a verb here otherwise than for a cluster of our own; ``None``: nothing.
+    """
+
+    def __init__(
+        self,
+        options: ProxyOptions,
+        clock: PushedClock,
+        tasks: TaskGroup,
+        function_of: Callable[[str], Function | None],
+    ) -> None:
+        self.options, self.clock, self._tasks, self.function_of = options, clock, tasks, function_of
         self.settings = BrokerSettings(1, options.settings)
         self.seed = new_seed() if options.seed is None else options.seed
         is_observed = options.journal_dir is not None or options.otlp_endpoint is not None
@@ -88,13 +96,6 @@ class Proxy:
     def producer_timelines(self) -> ProducerTimelines:
         """The events of producers."""
         return self.views.producers
-
-    @staticmethod
-    def function_of(verb: str) -> Function | None:
-        """What answers a verb here otherwise than for a cluster of our own."""
-        from proxy.verbs import VERBS  # noqa: PLC0415 - at the first request to the control plane
-
-        return VERBS.get(verb)
 
     @property
     def description(self) -> str:
@@ -175,7 +176,7 @@ class Proxy:
     async def _add(self, broker_id: int, host: str, port: int) -> Upstream:
         upstream = Upstream(broker_id, host, port)
         forwarder = Forwarder(self, upstream)
-        server = BrokerServer(cast("Dispatcher", forwarder), self.settings, self.clock, self._tasks)
+        server = BrokerServer(forwarder, self.settings, self.clock, self._tasks)
         endpoint = self.options.listener.of_broker(len(self.upstreams))
         try:
             bound = await server.listen(endpoint)

@@ -1,153 +1,54 @@
 """The composition root: brokers, metadata, coordinators, clock and chance, put together, started, stopped and reset."""
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 import structlog
 from anyio.abc import TaskGroup
 
-from broker.api import AnyApi
-from broker.chain import Chain
 from broker.clock import PushedClock
+from broker.cluster.base import ClusterBase
 from broker.cluster.beside import Beside, Function
 from broker.cluster.controller_listener import ControllerListener
 from broker.cluster.coordinators import LOADERS
 from broker.cluster.data_directories import check_data_directories, with_found_ids
-from broker.cluster.emulation import versions_of
-from broker.cluster.heap import Heap
+from broker.cluster.emulation import apply_producer_rules, apply_release_defaults, feature_levels, versions_of
 from broker.cluster.lifecycle import Lifecycle
 from broker.cluster.maintenance import Maintenance
 from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.cluster.rebuilding import Rebuilding
+from broker.cluster.registration import fence_the_absent, join, register_controller
 from broker.cluster.snapshots import Snapshots
-from broker.cluster.startup import (
-    create_topics,
-    create_users,
-    fence_the_absent,
-    join,
-    listener_settings,
-    load_logs,
-    open_metadata,
-    open_node,
-    register_controller,
-)
-from broker.coordination.coordinators import MetadataController
-from broker.coordination.metadata.image import ClusterImage
-from broker.coordination.metadata.quorum import Quorum
-from broker.coordination.share.persister import Persister
-from broker.dispatcher import Dispatcher, answer_errors
-from broker.faults.rules import Script
+from broker.cluster.startup import create_topics, create_users, load_logs, open_metadata, open_node
 from broker.handlers import APIS
-from broker.journal.ring import journal_of
-from broker.network import file_limits
-from broker.network.endpoints import OpenListener, PortTaken
-from broker.network.server import BrokerServer
+from broker.network.endpoints import OpenListener
 from broker.node import Node
 from broker.options import ServeOptions
-from broker.read_only import refuse_changes
-from broker.releases import DEFAULT, Behaviour
-from broker.releases import release as release_named
-from broker.replication.metadata_log import MetadataLog
-from broker.replication.metadata_snapshots import MetadataSnapshots
+from broker.releases import Release
 from broker.replication.partition import ReplicatedPartition
-from broker.requests.authentication import authenticate
-from broker.requests.old_refusals import OLD_REFUSALS
-from broker.requests.share_state import SharePersister
-from broker.requests.throttling import charge_quotas, throttle_connection
-from broker.rng import new_seed, seeded, uuid_from
-from broker.settings import BrokerSettings
 from broker.settings.model import ConfigResourceType
-from broker.timelines.groups import GroupTimelines
-from broker.timelines.producers import ProducerTimelines
-from broker.timelines.transactions import TransactionTimelines
-from broker.transactions.markers import Markers
 from protocol.codec import prepare
+from protocol.log_records.metadata import FeatureLevelRecord
 from protocol.pauses import pause
 from protocol.types import uuid_text
-from storage.files.descriptors import DEFAULT_MOST, Descriptors
-from storage.log.partition_log import PartitionLog
 
 _log = structlog.get_logger(__name__)
 
 
-class Cluster:
+class Cluster(ClusterBase):
     """N brokers in one process."""
 
     def __init__(self, options: ServeOptions, clock: PushedClock, tasks: TaskGroup) -> None:
-        options = with_found_ids(options)
-        self.options, self.clock, self._tasks = options, clock, tasks
-        self.seed = new_seed() if options.seed is None else options.seed
-        self.controller_id = options.broker_ids[0]
-        """The broker whose directory holds the metadata log, and which counts what concerns the controller."""
-        self.nodes: dict[int, Node] = {}
-        self.removed: dict[int, Node] = {}
-        """Brokers that steering took out; added again, they have their ports and their directories."""
-        self.partitions: dict[tuple[str, int], ReplicatedPartition] = {}
-        self.random = seeded(self.seed)
-        self.cluster_id = ""
-        self.metadata_publisher = MetadataPublisher(self, LOADERS)
-        self.controller = None if options.controller is None else ControllerListener(self, options.controller)
-        self.markers = Markers(self)
-        self.persister: Persister = SharePersister(self)
+        super().__init__(with_found_ids(options), clock, tasks)
         self.maintenance = Maintenance(self)
-        self.lifecycle = Lifecycle(self)
-        self.heap = Heap()
-        is_observed = options.journal_dir is not None or options.otlp_endpoint is not None
-        self.journal = journal_of(options.settings, observed=is_observed, notes_errors=True)
-        self.shares = file_limits.shares(
-            options.brokers, on_disk=options.data_dir is not None, listeners=2 + sum(map(len, options.listeners))
-        )
-        self.descriptors = Descriptors(
-            self.shares.files or DEFAULT_MOST, spare=file_limits.SPARE, on_shortage=file_limits.ShortageLog(clock).warn
-        )
-        self.release = release_named(options.as_version or DEFAULT)
-        self.lazy_coordinators = (
-            options.lazy_coordinators or options.as_version is not None or options.data_dir is not None
-        )
-        """Whether clients see a topic being created, as on Kafka; from the first reset on the option alone decides."""
-        self.versions = versions_of(self.release)
+        self.metadata_publisher = MetadataPublisher(self, LOADERS, self.maintenance)
+        self.controller = None if self.options.controller is None else ControllerListener(self, self.options.controller)
+        self.lifecycle = Lifecycle(self, self.maintenance, self.metadata_publisher)
         self.rebuilding = Rebuilding(self)
         self.snapshots = Snapshots(self)
-        self.transaction_timelines = TransactionTimelines(clock)
-        self.group_timelines = GroupTimelines(clock)
-        self.producer_timelines = ProducerTimelines(clock)
-        self.faults = Script(self.random)
-        self.chain = Chain(
-            frames=(self.journal.record,),
-            messages=(
-                authenticate,
-                self.transaction_timelines.middleware,
-                self.group_timelines.middleware,
-                self.producer_timelines.middleware,
-                self.faults.meet,
-                answer_errors,
-                *((refuse_changes,) if options.read_only else ()),
-                OLD_REFUSALS,
-            ),
-            responses=(charge_quotas,),
-        )
-        """Every request passes these, outermost first, before it reaches its handler."""
         self.beside = Beside()
-        self.metadata: MetadataController
-        self.quorum: Quorum
-        self.controller_log: MetadataLog
-        self.metadata_log: PartitionLog
-        self.metadata_snapshots: MetadataSnapshots
 
-    # --- what handlers see (ClusterView) -----------------------------------------------------------------------------
-
-    @property
-    def image(self) -> ClusterImage:
-        """The metadata as of now."""
-        return self.metadata.machine.image
-
-    @property
-    def settings(self) -> BrokerSettings:
-        """The settings of the controller's broker; before the start, as they were given."""
-        node = self.nodes.get(self.controller_id)
-        return BrokerSettings(self.controller_id, self.options.settings) if node is None else node.settings
+    # --- what the control plane sees (Watched) -----------------------------------------------------------------------
 
     @property
     def own(self) -> "Cluster":
@@ -182,24 +83,6 @@ class Cluster:
         """Ids and names of all topics."""
         return ((each.id, each.name) for each in self.image.topics.values())
 
-    def new_uuid(self) -> UUID:
-        """A random UUID (version 4) from the seeded chance."""
-        return uuid_from(self.random)
-
-    def behaves(self, behaviour: Behaviour) -> bool:
-        """Whether brokers of the release that is emulated now behave so."""
-        return self.release.has(behaviour)
-
-    def start_task(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Begin work that waits for other brokers, in a later turn of the loop."""
-        self._tasks.start_soon(work)
-
-    def allocate_producer_ids(self) -> range:
-        """A block of producer ids (KIP-730)."""
-        machine, start = self.metadata.machine, self.image.next_producer_id
-        self.metadata.submit(machine.allocate_producer_ids)
-        return range(start, self.image.next_producer_id)
-
     # --- life --------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -230,8 +113,8 @@ class Cluster:
         if self.options.seed is not None or not self.cluster_id:
             self.cluster_id = uuid_text(self.new_uuid())
         for broker_id in list(self.nodes) or self.options.broker_ids:
-            open_node(self, broker_id)
-        self.metadata = open_metadata(self)
+            open_node(self, broker_id, self.maintenance)
+        self.metadata = open_metadata(self, self.metadata_publisher)
 
     def begin(self, *, restored: bool = False) -> None:
         """Brokers register and lead what they hold; the rounds start. ``restored``: as if nothing had happened."""
@@ -240,7 +123,7 @@ class Cluster:
         register_controller(self, same_life=restored)
         self.metadata_publisher.reconfigure(ConfigResourceType.BROKER, "")
         for node in self.nodes.values():
-            load_logs(self, node)
+            load_logs(self, node, self.metadata_publisher)
         first = [] if restored else self._less_than_others()
         for node in first:
             join(self, node)
@@ -266,38 +149,13 @@ class Cluster:
         """The quorum learns where the controller listens; without a listener of its own, its broker's first one."""
         quorum = self.quorum
         if self.controller is not None:
-            at = self.controller.opened
+            assert self.controller_listener is not None, "it is bound"
+            at = self.controller_listener
             quorum.listener, quorum.address, quorum.listens = at.name, (at.host, at.port), True
         else:
             endpoint, port = next(iter(self.nodes[self.controller_id].bound.values()))
             quorum.address = endpoint.host_for_clients, endpoint.port_for_clients(port)
         self.controller_log.record_voters(self.clock.now_ms())
-
-    def new_server(self, node: Node, apis: Sequence[AnyApi] = APIS) -> BrokerServer:
-        """A server of a broker or of the controller, which has no listeners yet."""
-        dispatcher = Dispatcher(node, self, apis, self.chain)
-        server = BrokerServer(dispatcher, node.settings, self.clock, self._tasks)
-        server.connections.throttle_ms = partial(throttle_connection, node)
-        server.connections.on_freed = self.heap.freed
-        return server
-
-    async def bind(self, node: Node) -> None:
-        """Bind a broker's listeners: on the ports it had before, if it had any.
-
-        Raises:
-            PortTaken: another process listens there.
-        """
-        node.server.paused = False
-        for each in self.nodes.values():
-            each.server.connections.most = max(self.shares.connections * self.options.brokers // len(self.nodes), 1)
-        for endpoint in node.endpoints:
-            _, known = node.bound.get(endpoint.name, (endpoint, None))
-            try:
-                node.bound[endpoint.name] = (endpoint, await node.server.listen(endpoint, known))
-            except PortTaken:
-                node.server.close()
-                raise
-        node.settings.set_listener_settings(listener_settings(self, node))
 
     @property
     def bootstrap(self) -> list[tuple[str, int]]:
@@ -308,8 +166,26 @@ class Cluster:
     def listeners_of(self, node: Node) -> list[OpenListener]:
         """A broker's listeners, and behind them the controller's where it is that broker's."""
         own = [endpoint.opened(port) for endpoint, port in node.bound.values()]
-        beside = self.controller is not None and node.id == self.controller_id
-        return [*own, self.controller.opened] if self.controller is not None and beside else own
+        controllers = self.controller_listener
+        return own if controllers is None or node.id != self.controller_id else [*own, controllers]
+
+    def emulate(self, release: Release) -> None:
+        """From now on the cluster behaves like that release, towards new connections and by itself."""
+        if release.name == self.release.name:
+            return
+        self.release, self.versions = release, versions_of(release)
+        for node in self.nodes.values():
+            apply_release_defaults(release, node.settings)
+            apply_producer_rules(self.release, node)
+        self.metadata_publisher.reconfigure(ConfigResourceType.BROKER, "")
+        machine, levels = self.metadata.machine, self.image.features
+        changed = [
+            FeatureLevelRecord(name, level)
+            for name, level in feature_levels(release, self.options.features).items()
+            if levels.get(name, 0) != level
+        ]
+        if changed:
+            self.metadata.submit(lambda _now_ms: machine.remember(changed))
 
     def stop(self) -> None:
         """Close connections and logs, cleanly."""
@@ -334,3 +210,24 @@ class Cluster:
         self.partitions.clear()
         for node in self.nodes.values():
             node.power_off(clean=clean)
+
+    def forget(self) -> list[ReplicatedPartition]:
+        """Close everything that has state, to begin again. Returns the partitions on which requests may be waiting."""
+        self.maintenance.stop()
+        self.lifecycle.clear()
+        waiting = list(self.partitions.values())
+        self.close_state(clean=False)
+        self.metadata_publisher.clear()
+        self.markers.clear()
+        return waiting
+
+    async def resume_serving(self) -> None:
+        """Brokers that were killed listen again, those that were paused read again."""
+        for node in self.nodes.values():
+            if not node.server.listening:
+                await self.bind(node)
+            elif node.server.paused:
+                node.server.resume()
+            await node.server.accept()
+        if self.controller is not None:
+            await self.controller.accept()

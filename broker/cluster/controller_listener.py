@@ -3,22 +3,16 @@
 It belongs to no broker: a broker that is killed leaves it open, as with a controller that is a process of its own.
 """
 
-from typing import TYPE_CHECKING
-
-from broker.cluster.startup import listener_settings
-from broker.dispatcher import Dispatcher
+from broker.cluster.base import ClusterBase
 from broker.handlers import CONTROLLER_APIS
-from broker.network.endpoints import Endpoint, OpenListener
+from broker.network.endpoints import Endpoint
 from broker.node import Node
-
-if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
 
 
 class ControllerListener:
     """The listener, bound or not, and its connections."""
 
-    def __init__(self, cluster: "Cluster", endpoint: Endpoint) -> None:
+    def __init__(self, cluster: ClusterBase, endpoint: Endpoint) -> None:
         self._cluster, self._endpoint = cluster, endpoint
         self._node: Node | None = None
 
@@ -32,13 +26,14 @@ class ControllerListener:
         broker = cluster.nodes[cluster.controller_id]
         if self._node is None:  # with the settings of its broker: the two are one process in Kafka's combined mode
             self._node = Node(
-                broker.id, broker.settings, cluster.partitions, lambda: broker.sessions, lambda _: broker.shares
+                broker.id, broker.settings, cluster.partitions, lambda: broker.sessions, lambda: broker.shares
             )
             self._node.is_controller = True
             self._node.server = cluster.new_server(self._node, CONTROLLER_APIS)
         _, known = self._node.bound.get(name, (self._endpoint, None))
-        self._node.bound[name] = self._endpoint, await self._node.server.listen(self._endpoint, known)
-        broker.settings.set_listener_settings(listener_settings(cluster, broker))
+        port = await self._node.server.listen(self._endpoint, known)
+        self._node.bound[name], cluster.controller_listener = (self._endpoint, port), self._endpoint.opened(port)
+        broker.settings.set_listener_settings(cluster.listener_settings(broker))
 
     async def accept(self) -> None:
         """Accept connections, on a new port if it was closed."""
@@ -54,12 +49,7 @@ class ControllerListener:
         if move:
             self._node.server.close()
             self._node.bound.clear()
-
-    @property
-    def dispatcher(self) -> Dispatcher:
-        """What answers its requests."""
-        assert self._node is not None
-        return self._node.server.dispatcher
+            self._cluster.controller_listener = None
 
     def end_silence(self) -> None:
         """On reset: see :meth:`~broker.network.server.BrokerServer.end_silence`."""
@@ -70,20 +60,3 @@ class ControllerListener:
         """Close the listener and its connections."""
         if self._node is not None:
             self._node.server.close()
-
-    @property
-    def bound(self) -> bool:
-        """Whether it has a port."""
-        return self._node is not None and bool(self._node.bound)
-
-    @property
-    def as_listener(self) -> str:
-        """As an entry of Kafka's `listeners`."""
-        return self._endpoint.as_listener(self.opened.bound_port)
-
-    @property
-    def opened(self) -> OpenListener:
-        """Where clients find it, and where it listens."""
-        assert self._node is not None
-        endpoint, port = self._node.bound[self._endpoint.name]
-        return endpoint.opened(port)

@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker.cluster.base import ClusterBase
 from broker.cluster.group_topics import GroupTopics, own_rack_tags, own_setting
 from broker.coordination.coordinators import GroupCoordinator, ShareCoordinator, TransactionCoordinator
 from broker.coordination.group.machine import GroupMachine
@@ -15,17 +16,15 @@ from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC, Node
 from broker.replication.coordinator_log import CoordinatorLog
 from broker.replication.partition import ReplicatedPartition
 from broker.requests.share_state import initialize_state
-from broker.transactions.markers import perform as write_markers
 from protocol.log_records import group as group_codec
 from protocol.log_records import share_state as share_codec
 from protocol.log_records import transaction as transaction_codec
 
 if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
     from broker.cluster.metadata_publisher import Loader
 
 
-def group_coordinator(cluster: "Cluster", node: Node, partition: ReplicatedPartition) -> GroupCoordinator:
+def group_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPartition) -> GroupCoordinator:
     """The groups of one partition of ``__consumer_offsets``."""
     machine = GroupMachine(
         node.settings,
@@ -52,7 +51,7 @@ def group_coordinator(cluster: "Cluster", node: Node, partition: ReplicatedParti
     )
 
 
-def transaction_coordinator(cluster: "Cluster", node: Node, partition: ReplicatedPartition) -> TransactionCoordinator:
+def transaction_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPartition) -> TransactionCoordinator:
     """The transactional ids of one partition of ``__transaction_state``."""
     machine = TransactionMachine(
         node.settings,
@@ -64,7 +63,7 @@ def transaction_coordinator(cluster: "Cluster", node: Node, partition: Replicate
         transaction_codec,
         CoordinatorLog(partition, node.id, base_sequence=-1),
         cluster.clock,
-        lambda runtime, effect: write_markers(cluster, runtime, effect),
+        cluster.markers.perform,
         partition=partition.index,
         epoch=partition.state.leader_epoch,
         observer=cluster.transaction_timelines,
@@ -73,7 +72,7 @@ def transaction_coordinator(cluster: "Cluster", node: Node, partition: Replicate
     )
 
 
-def share_coordinator(cluster: "Cluster", node: Node, partition: ReplicatedPartition) -> ShareCoordinator:
+def share_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPartition) -> ShareCoordinator:
     """The state of share partitions in one partition of ``__share_group_state``."""
 
     def partition_count(topic_id: UUID) -> int:

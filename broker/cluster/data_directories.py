@@ -8,11 +8,11 @@ Kafka nor Understudy writes are never removed (storage.ownership).
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import structlog
 
 from broker.broker_ids import directories, found_ids, is_directory_name
+from broker.cluster.base import ClusterBase
 from broker.node import Node
 from broker.options import ServeOptions
 from storage.checkpoints import META_PROPERTIES
@@ -31,9 +31,6 @@ from storage.ownership import (
     remove_contents,
     write_owner,
 )
-
-if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
 
 _log = structlog.get_logger(__name__)
 
@@ -86,7 +83,7 @@ def files_of(options: ServeOptions, broker_id: int, descriptors: Descriptors) ->
     return DiskFiles(root, descriptors=descriptors)
 
 
-def note_owner(cluster: "Cluster", node: Node) -> None:
+def note_owner(cluster: ClusterBase, node: Node) -> None:
     """Note which incarnation of a broker serves its directory, if Understudy formatted it and served it last.
 
     Called when the broker has drawn its incarnation id and the metadata still names the previous one.
@@ -102,7 +99,7 @@ def note_owner(cluster: "Cluster", node: Node) -> None:
         write_owner(files, logs.directory_id, node.incarnation_id)
 
 
-def check_resettable(cluster: "Cluster") -> None:
+def check_resettable(cluster: ClusterBase) -> None:
     """See that a reset removes nothing but what Understudy made.
 
     Raises:

@@ -1,30 +1,24 @@
 """The emulated release: the API versions that new connections may use, and the features that go with it.
 
-A connection keeps the release that was emulated when it was opened (`broker.context.Connection`); what the cluster does
-by itself follows the current release.
+A connection keeps the release that was emulated when it was opened (`broker.connection.Connection`); what the cluster
+does by itself follows the current release.
 """
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 from broker.api import AnyApi
-from broker.context import AS_EVER, Versions
+from broker.connection import AS_EVER, Versions
 from broker.coordination.metadata.features import FRESH_LEVELS, METADATA_VERSION, SUPPORTED, level_at
 from broker.handlers import APIS
 from broker.node import Node
 from broker.options.released import setting_tables
 from broker.releases import Behaviour, Release
-from broker.settings import BrokerSettings, ConfigResourceType
+from broker.settings import BrokerSettings
 from broker.transactions.verification import verifies
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
-from protocol.log_records.metadata import FeatureLevelRecord
 from storage.producers.rules import REMEMBERED_BATCHES, ProducerRules
-
-if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
-
 
 UNADVERTISED_METADATA_VERSION = 30
 """The level of the metadata log where the release had none (before 3.3): a level for ourselves."""
@@ -88,10 +82,10 @@ def producer_rules_of(release: Release, settings: BrokerSettings) -> ProducerRul
     )
 
 
-def apply_producer_rules(cluster: "Cluster", node: Node) -> None:
-    """Apply the producer rules of the current release and settings to a broker's logs, also to open ones."""
+def apply_producer_rules(release: Release, node: Node) -> None:
+    """Apply the producer rules of a release, with a broker's settings, to its logs, also to open ones."""
     if node.logs is not None:
-        rules = producer_rules_of(cluster.release, node.settings)
+        rules = producer_rules_of(release, node.settings)
         for each in fields(rules):
             setattr(node.logs.context.producer_rules, each.name, getattr(rules, each.name))
 
@@ -99,22 +93,3 @@ def apply_producer_rules(cluster: "Cluster", node: Node) -> None:
 def apply_release_defaults(release: Release, settings: BrokerSettings) -> None:
     """Let a broker's settings be what they were in the release."""
     settings.emulate(setting_tables(release.name), bounds_as_ranges=release.has(Behaviour.BOUNDS_AS_RANGES))
-
-
-def emulate(cluster: "Cluster", release: Release) -> None:
-    """From now on the cluster behaves like that release, towards new connections and by itself."""
-    if release.name == cluster.release.name:
-        return
-    cluster.release, cluster.versions = release, versions_of(release)
-    for node in cluster.nodes.values():
-        apply_release_defaults(release, node.settings)
-        apply_producer_rules(cluster, node)
-    cluster.metadata_publisher.reconfigure(ConfigResourceType.BROKER, "")
-    machine, levels = cluster.metadata.machine, cluster.image.features
-    changed = [
-        FeatureLevelRecord(name, level)
-        for name, level in feature_levels(release, cluster.options.features).items()
-        if levels.get(name, 0) != level
-    ]
-    if changed:
-        cluster.metadata.submit(lambda _now_ms: machine.remember(changed))

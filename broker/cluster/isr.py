@@ -6,14 +6,14 @@ the same step, so it is enough to look when a partition or a broker has changed.
 
 from typing import TYPE_CHECKING
 
+from broker.cluster.base import ClusterBase
 from broker.coordination.metadata.image import Partition
 
 if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
     from broker.replication.partition import ReplicatedPartition
 
 
-def expand(cluster: "Cluster", topic: str, index: int) -> None:
+def expand(cluster: ClusterBase, topic: str, index: int) -> None:
     """Take into the in-sync set of one partition who is up, alive and as far as the leader."""
     hosted, state = cluster.partitions.get((topic, index)), cluster.image.partition(topic, index)
     if hosted is None or state is None or len(state.isr) == len(state.replicas) or hosted.state is not state:
@@ -24,7 +24,7 @@ def expand(cluster: "Cluster", topic: str, index: int) -> None:
         cluster.metadata.submit(lambda _now_ms: machine.change_isr(topic, index, (*state.isr, *ready)))
 
 
-def expand_all(cluster: "Cluster", broker_id: int) -> None:
+def expand_all(cluster: ClusterBase, broker_id: int) -> None:
     """The same for every partition that a broker holds, once it is alive."""
     if cluster.image.active(broker_id):
         for topic, index, state in list(cluster.image.all_partitions()):
@@ -32,7 +32,7 @@ def expand_all(cluster: "Cluster", broker_id: int) -> None:
                 expand(cluster, topic.name, index)
 
 
-def _has_caught_up(cluster: "Cluster", hosted: "ReplicatedPartition", state: Partition, broker_id: int) -> bool:
+def _has_caught_up(cluster: ClusterBase, hosted: "ReplicatedPartition", state: Partition, broker_id: int) -> bool:
     leader, follower = hosted.logs.get(state.leader), hosted.logs.get(broker_id)
     if leader is None or follower is None or leader.offline or follower.offline or broker_id in hosted.held:
         return False

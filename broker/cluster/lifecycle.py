@@ -8,20 +8,19 @@ hands over first. A paused one reads nothing more, as a process under SIGSTOP.
 from collections.abc import Container, Iterable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
 
 import structlog
 
-from broker.cluster.startup import load_logs, new_node, open_node, register, unfence
+from broker.cluster.base import ClusterBase
+from broker.cluster.maintenance import Maintenance
+from broker.cluster.metadata_publisher import MetadataPublisher
+from broker.cluster.registration import register, unfence
+from broker.cluster.startup import load_logs, new_node, open_node
 from broker.coordination.metadata.image import METADATA_TOPIC
 from broker.node import Node
 from broker.settings.model import ConfigResourceType
 from broker.timers import Timer
 from protocol.errors import KafkaError
-
-if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
 
 _log = structlog.get_logger(__name__)
 
@@ -33,8 +32,8 @@ class WrongState(Exception):
 class Lifecycle:
     """The comings and goings of one cluster's brokers."""
 
-    def __init__(self, cluster: "Cluster") -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: ClusterBase, maintenance: Maintenance, publisher: MetadataPublisher) -> None:
+        self._cluster, self._maintenance, self._publisher = cluster, maintenance, publisher
         self._fencing_timers: dict[int, Timer] = {}
 
     def kill(self, node: Node) -> None:
@@ -59,15 +58,15 @@ class Lifecycle:
         cluster = self._cluster
         await cluster.bind(node)
         self._cancel_fencing(node)
-        open_node(cluster, node.id)
+        open_node(cluster, node.id, self._maintenance)
         if node.id == cluster.controller_id:
             node.open_logs.logs[METADATA_TOPIC, 0] = cluster.metadata_log
-        load_logs(cluster, node)
+        load_logs(cluster, node, self._publisher)
         # First of all it leads nothing any more: its log may have lost what the other replicas have.
         register(cluster, node)
         for topic, index, state in list(cluster.image.all_partitions()):
             if node.id in state.replicas:
-                cluster.metadata_publisher.sync_partition(topic.name, index)
+                self._publisher.sync_partition(topic.name, index)
         unfence(cluster, node)
         await node.server.accept()
 
@@ -103,7 +102,7 @@ class Lifecycle:
         except OSError:
             self._take_out(node)
             raise
-        cluster.metadata_publisher.reconfigure(ConfigResourceType.BROKER, "")
+        self._publisher.reconfigure(ConfigResourceType.BROKER, "")
         return node
 
     def remove(self, node: Node) -> None:
@@ -164,25 +163,6 @@ class Lifecycle:
             machine = self._cluster.metadata.machine
             self._cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
         node.server.resume()
-
-    def directory_failed(self, node: Node) -> None:
-        """Handle a log directory that went offline: the broker answers KAFKA_STORAGE_ERROR, others take over.
-
-        Leaders move in a later turn of the event loop, since the caller is in the middle of an operation. Kafka itself
-        halts a broker whose only directory failed. Nothing moves if the metadata log is in the same directory.
-        """
-        clock = self._cluster.clock
-        clock.call_at(clock.now_ms(), partial(self._move_leaders, node))
-
-    def _move_leaders(self, node: Node) -> None:
-        if not node.up or node.logs is None or node.logs.context.offline is None:
-            return
-        _log.error("log directory is offline", broker=node.id, error=str(node.logs.context.offline))
-        machine = self._cluster.metadata.machine
-        try:
-            self._cluster.metadata.submit(lambda _now_ms: machine.directory_failed(node.id))
-        except KafkaError as error:
-            _log.error("leaders cannot move", broker=node.id, error=str(error))
 
     def clear(self) -> None:
         """Cancel all fencing timers (reset, stop)."""

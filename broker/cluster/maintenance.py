@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import structlog
 
 from broker.clock import Slices
+from broker.cluster.base import ClusterBase
 from broker.coordination.metadata import tokens
 from broker.node import Node
 from broker.timers import Rhythm, Timer
@@ -21,9 +21,6 @@ from protocol.errors import KafkaError
 from storage.cleaner.cleaner import LogCleaner
 from storage.log.partition_log import PartitionLog
 from storage.log_dir import LogDir
-
-if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
 
 _log = structlog.get_logger(__name__)
 _CLEANED_AT_ONCE = 256 * 1024
@@ -42,7 +39,7 @@ class _Round:
 class Maintenance:
     """The periodic work of all brokers."""
 
-    def __init__(self, cluster: "Cluster") -> None:
+    def __init__(self, cluster: ClusterBase) -> None:
         self._cluster = cluster
         self._timers: dict[str, Timer] = {}
         self._cleaner_of: dict[int, tuple[LogDir, LogCleaner]] = {}

@@ -4,12 +4,14 @@ The effects of the metadata machine become logs on disk and runtimes in memory h
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
 import structlog
 
 from broker.cluster import isr
-from broker.cluster.startup import upgraded
+from broker.cluster.base import ClusterBase
+from broker.cluster.maintenance import Maintenance
+from broker.cluster.registration import follow_quotas, upgraded
 from broker.coordination.metadata.effects import (
     BrokerChanged,
     ConfigChanged,
@@ -31,11 +33,8 @@ from protocol.errors import KafkaError
 from protocol.pauses import pause
 from storage.log.config import LogConfig
 
-if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
-
 _log = structlog.get_logger(__name__)
-Loader = Callable[["Cluster", Node, ReplicatedPartition], Runtime[Any, Any]]
+Loader = Callable[[ClusterBase, Node, ReplicatedPartition], Runtime[Any, Any]]
 
 
 class MetadataPublisher:
@@ -44,10 +43,15 @@ class MetadataPublisher:
     ``loaders`` make the coordinator of a partition: internal topic -> function.
     """
 
-    def __init__(self, cluster: "Cluster", loaders: dict[str, Loader]) -> None:
-        self._cluster, self._loaders = cluster, loaders
+    def __init__(self, cluster: ClusterBase, loaders: dict[str, Loader], maintenance: Maintenance) -> None:
+        self._cluster, self._loaders, self._maintenance = cluster, loaders, maintenance
         self._configs: dict[str, LogConfig] = {}
         self._plain: LogConfig | None = None
+
+    def clear(self) -> None:
+        """Forget what is known of topics: the cluster begins again."""
+        self._configs.clear()
+        self._plain = None
 
     def apply(self, change: MetadataChange) -> None:
         """Bring the brokers in step with a change of the metadata."""
@@ -63,7 +67,7 @@ class MetadataPublisher:
                 self.reconfigure(change.resource_type, change.name)
             case QuotasChanged():
                 for node in self._cluster.nodes.values():
-                    self.update_quotas(node)
+                    follow_quotas(self._cluster, node)
             case KraftVersionChanged():
                 self._cluster.quorum.version = change.level
                 self._cluster.controller_log.record_voters(self._cluster.clock.now_ms())
@@ -121,7 +125,7 @@ class MetadataPublisher:
             delay_ms = node.settings.int("log.segment.delete.delay.ms")
             now_ms = self._cluster.clock.now_ms()
             node.logs.delete_log(partition.topic, partition.index, now_ms=now_ms, delay_ms=delay_ms)
-            self._cluster.maintenance.forget(node, partition.topic, partition.index)
+            self._maintenance.forget(node, partition.topic, partition.index)
 
     def remove_topic(self, topic: TopicDeleted) -> None:
         """Delete a topic's logs, answer the fetches that wait on it, and let groups forget its offsets."""
@@ -186,12 +190,6 @@ class MetadataPublisher:
                     for log in partition.logs.values():
                         log.config = config
                     partition.replicate()
-
-    def update_quotas(self, node: Node) -> None:
-        """Apply the quotas of clients at a broker, as the metadata has them now."""
-        quotas = self._cluster.image.quotas
-        node.meters.follow(quotas)
-        node.quotas = node.meters if quotas else None
 
     # --- coordinators ------------------------------------------------------------------------------------------------
 

@@ -10,11 +10,10 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from broker.dispatcher import Dispatcher
+from broker.cluster.base import ClusterBase
 from broker.long_work import LongWork
 
 if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
     from broker.coordination.metadata.image import ClusterImage
 
 T = TypeVar("T")
@@ -25,7 +24,7 @@ FEW_PARTITIONS = 500
 class AsItWas:
     """The cluster as ApiVersions sees it meanwhile: with the metadata as they were."""
 
-    def __init__(self, cluster: "Cluster") -> None:
+    def __init__(self, cluster: ClusterBase) -> None:
         self._cluster = cluster
         self.image: ClusterImage = cluster.image
 
@@ -37,7 +36,7 @@ class AsItWas:
 class Rebuilding:
     """Whether the cluster is being rebuilt, and the work that does it."""
 
-    def __init__(self, cluster: "Cluster") -> None:
+    def __init__(self, cluster: ClusterBase) -> None:
         self._cluster = cluster
         self._work: LongWork[Any] | None = None
         self._done = asyncio.Event()
@@ -69,7 +68,7 @@ class Rebuilding:
         cluster.metadata.finish()
         if partitions <= FEW_PARTITIONS and not copied:
             return work()
-        self._work, dispatchers = LongWork(work), self._dispatchers()
+        self._work, dispatchers = LongWork(work), list(cluster.dispatchers.values())
         self._done.clear()
         for dispatcher in dispatchers:
             dispatcher.hold(self._done, AsItWas(cluster))
@@ -83,8 +82,3 @@ class Rebuilding:
                 dispatcher.release()
             self._work = None
             self._done.set()
-
-    def _dispatchers(self) -> list[Dispatcher]:
-        found = [node.server.dispatcher for node in self._cluster.nodes.values()]
-        controller = self._cluster.controller
-        return found if controller is None else [*found, controller.dispatcher]

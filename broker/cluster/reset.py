@@ -4,31 +4,24 @@ What a running cluster knows lies in its logs. So a reset opens empty directorie
 (``broker.cluster.snapshots``) is a restart from a copy of the directories.
 """
 
-from typing import TYPE_CHECKING
-
-from broker.cluster.coordinators import LOADERS
+from broker.cluster.cluster import Cluster
 from broker.cluster.data_directories import check_resettable, clear_directory
-from broker.cluster.emulation import emulate, versions_of
-from broker.cluster.metadata_publisher import MetadataPublisher
+from broker.cluster.emulation import versions_of
+from broker.cluster.snapshots import CannotKeep, Snapshot
 from broker.cluster.startup import create_topics, create_users
 from broker.coordination.metadata.image import Topic
 from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
 from broker.releases import DEFAULT
 from broker.releases import release as release_named
-from broker.replication.partition import ReplicatedPartition
+from broker.replication.partition import wake_all
 from broker.telemetry import Telemetry
-from broker.transactions.markers import Markers
-from protocol.pauses import pause
-
-if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
 
 KEPT = ("topics", "groups", "transactions", "faults", "clock", "journal", "versions")
 """The parts of the state that a reset can keep."""
 _IN_LOGS = frozenset({"topics", "groups", "transactions"})
 
 
-async def reset(cluster: "Cluster", keep: frozenset[str] = frozenset(), *, disconnect: bool = False) -> None:
+async def reset(cluster: Cluster, keep: frozenset[str] = frozenset(), *, disconnect: bool = False) -> None:
     """As just started: nothing but the topics of the command line, and what is to be kept.
 
     With `disconnect` every client is disconnected, and listeners on ports that the system chose move to other ones, so
@@ -49,7 +42,7 @@ async def reset(cluster: "Cluster", keep: frozenset[str] = frozenset(), *, disco
     if "journal" not in keep:
         cluster.journal.clear()
     if "versions" not in keep:
-        emulate(cluster, release_named(cluster.options.as_version or DEFAULT))
+        cluster.emulate(release_named(cluster.options.as_version or DEFAULT))
         cluster.versions = versions_of(cluster.release)
     if "transactions" not in keep:
         cluster.transaction_timelines.clear()
@@ -68,10 +61,10 @@ async def reset(cluster: "Cluster", keep: frozenset[str] = frozenset(), *, disco
         await _delete(cluster, keep)
     else:
         await cluster.rebuilding.run(lambda: _throw_away(cluster, keep), len(cluster.partitions))
-    await resume_serving(cluster)
+    await cluster.resume_serving()
 
 
-async def _disconnect(cluster: "Cluster", *, move: bool) -> None:
+async def _disconnect(cluster: Cluster, *, move: bool) -> None:
     """Close all connections and, to move, all listeners: those that have no port of their own get another one."""
     for node in cluster.nodes.values():
         node.server.connections.close()
@@ -88,8 +81,8 @@ async def _disconnect(cluster: "Cluster", *, move: bool) -> None:
         await cluster.controller.bind()
 
 
-def _throw_away(cluster: "Cluster", keep: frozenset[str]) -> None:
-    waiting = close_all(cluster)
+def _throw_away(cluster: Cluster, keep: frozenset[str]) -> None:
+    waiting = cluster.forget()
     for node in cluster.nodes.values():
         clear_directory(node)
     cluster.lifecycle.retain_only(cluster.options.broker_ids)
@@ -100,29 +93,10 @@ def _throw_away(cluster: "Cluster", keep: frozenset[str]) -> None:
     cluster.begin()
     create_topics(cluster, cluster.options.topics)
     create_users(cluster)
-    wake(waiting)
+    wake_all(waiting)
 
 
-def wake(waiting: list[ReplicatedPartition]) -> None:
-    """Let the requests go on that wait on partitions of before; the list is empty afterwards."""
-    waiting.reverse()
-    while waiting:  # one after the other, since most of them are freed by it, with their logs
-        waiting.pop().wake()
-        pause()
-
-
-def close_all(cluster: "Cluster") -> list[ReplicatedPartition]:
-    """Close everything that has state. Returns the partitions on which requests may be waiting."""
-    cluster.maintenance.stop()
-    cluster.lifecycle.clear()
-    waiting = list(cluster.partitions.values())
-    cluster.close_state(clean=False)
-    cluster.metadata_publisher = MetadataPublisher(cluster, LOADERS)
-    cluster.markers = Markers(cluster)
-    return waiting
-
-
-async def _delete(cluster: "Cluster", keep: frozenset[str]) -> None:
+async def _delete(cluster: Cluster, keep: frozenset[str]) -> None:
     """Some of the logs stay: the others are deleted as topics are."""
     for node in cluster.nodes.values():
         if not node.up:
@@ -150,13 +124,50 @@ def _stays(topic: Topic, keep: frozenset[str]) -> bool:
     return "topics" in keep
 
 
-async def resume_serving(cluster: "Cluster") -> None:
-    """Brokers that were killed listen again, those that were paused read again."""
+# --- snapshots -------------------------------------------------------------------------------------------------------
+
+
+async def take_snapshot(cluster: Cluster) -> str:
+    """Keep the state as it is; its id.
+
+    Raises:
+        CannotKeep: a broker is down, the data directory is read-only, or there is no space beside it.
+    """
+    await cluster.rebuilding.over()
     for node in cluster.nodes.values():
-        if not node.server.listening:
-            await cluster.bind(node)
-        elif node.server.paused:
-            node.server.resume()
-        await node.server.accept()
-    if cluster.controller is not None:
-        await cluster.controller.accept()
+        if not node.up:
+            raise CannotKeep(f"broker {node.id} is down; start it first")
+    if cluster.options.read_only:
+        raise CannotKeep("the data directory is only read; a reset goes back to what is in it")
+    snapshots = cluster.snapshots
+    return await cluster.rebuilding.run(snapshots.take, len(cluster.partitions), copied=snapshots.on_disk)
+
+
+async def restore(cluster: Cluster, snapshot: Snapshot) -> None:
+    """Back to it, as after a restart of all brokers; faults, journal and versions are as they are now.
+
+    Raises:
+        PortTaken: the port of a broker that was down is in use.
+        CannotKeep: there is no space in the data directory; nothing has changed.
+    """
+    await cluster.rebuilding.over()
+    await cluster.lifecycle.add_missing(snapshot.files)
+    most = max(len(cluster.partitions), snapshot.partitions)
+    await cluster.rebuilding.run(lambda: _put_back(cluster, snapshot), most, copied=cluster.snapshots.on_disk)
+    await cluster.resume_serving()
+
+
+def _put_back(cluster: Cluster, snapshot: Snapshot) -> None:
+    cluster.snapshots.bring(snapshot)
+    cluster.journal.era += 1
+    waiting = cluster.forget()
+    cluster.lifecycle.retain_only(snapshot.files)
+    cluster.transaction_timelines.clear()
+    cluster.group_timelines.clear()
+    cluster.producer_timelines.clear()
+    cluster.snapshots.put_back(snapshot)
+    cluster.clock.put(snapshot.ahead_ms, snapshot.frozen_at_ms)
+    cluster.open_state()
+    cluster.random.setstate(snapshot.chance)
+    cluster.begin(restored=True)
+    wake_all(waiting)

@@ -10,18 +10,15 @@ import shutil
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from broker.cluster.base import ClusterBase
 from broker.cluster.data_directories import data_root, report_left
-from broker.cluster.reset import close_all, resume_serving, wake
 from broker.node import Node
 from protocol.pauses import pause
 from storage.files.disk import DiskFiles
 from storage.files.memory import MemoryFiles
 from storage.ownership import RESTORING, SYSTEM_ENTRIES, foreign_entries, remove_contents
-
-if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
 
 _LOCK = ".lock"  # a process that opens and closes it loses its lock (POSIX), so it is not copied
 _MARKER = "understudy-snapshots"
@@ -48,27 +45,22 @@ class Snapshot:
 class Snapshots:
     """The states to go back to, by id. They outlive a reset."""
 
-    def __init__(self, cluster: "Cluster") -> None:
+    def __init__(self, cluster: ClusterBase) -> None:
         self._cluster = cluster
         self._numbers = count(1)
         self.kept: dict[str, Snapshot] = {}
 
-    async def take(self) -> str:
+    @property
+    def on_disk(self) -> bool:
+        """Whether copies of files are made on the disk, which may take long."""
+        return self._place is not None
+
+    def take(self) -> str:
         """Keep the state as it is; its id.
 
         Raises:
-            CannotKeep: a broker is down, the data directory is read-only, or there is no space beside it.
+            CannotKeep: there is no space beside the data directory.
         """
-        cluster = self._cluster
-        await cluster.rebuilding.over()
-        for node in cluster.nodes.values():
-            if not node.up:
-                raise CannotKeep(f"broker {node.id} is down; start it first")
-        if cluster.options.read_only:
-            raise CannotKeep("the data directory is only read; a reset goes back to what is in it")
-        return await cluster.rebuilding.run(self._take, len(cluster.partitions), copied=self._place is not None)
-
-    def _take(self) -> str:
         cluster, clock = self._cluster, self._cluster.clock
         snapshot_id = str(next(self._numbers))
         try:
@@ -87,30 +79,9 @@ class Snapshots:
         )
         return snapshot_id
 
-    async def restore(self, snapshot: Snapshot) -> None:
-        """Back to it, as after a restart of all brokers; faults, journal and versions are as they are now.
-
-        Raises:
-            PortTaken: the port of a broker that was down is in use.
-            CannotKeep: there is no space in the data directory; nothing has changed.
-        """
-        cluster = self._cluster
-        await cluster.rebuilding.over()
-        await cluster.lifecycle.add_missing(snapshot.files)
-        most = max(len(cluster.partitions), snapshot.partitions)
-        await cluster.rebuilding.run(lambda: self._put_back(snapshot), most, copied=self._place is not None)
-        await resume_serving(cluster)
-
-    def _put_back(self, snapshot: Snapshot) -> None:
-        cluster = self._cluster
-        self._bring(snapshot)
-        cluster.journal.era += 1
-        waiting = close_all(cluster)
-        cluster.lifecycle.retain_only(snapshot.files)
-        cluster.transaction_timelines.clear()
-        cluster.group_timelines.clear()
-        cluster.producer_timelines.clear()
-        for node in cluster.nodes.values():
+    def put_back(self, snapshot: Snapshot) -> None:
+        """Give each broker the files that it had; :meth:`bring` has copied them."""
+        for node in self._cluster.nodes.values():
             kept = snapshot.files[node.id]
             if isinstance(kept, MemoryFiles):
                 if isinstance(node.files, MemoryFiles):
@@ -118,11 +89,6 @@ class Snapshots:
                 node.files = kept.snapshot()
             else:
                 _put_in_place(node)
-        cluster.clock.put(snapshot.ahead_ms, snapshot.frozen_at_ms)
-        cluster.open_state()
-        cluster.random.setstate(snapshot.chance)
-        cluster.begin(restored=True)
-        wake(waiting)
 
     def discard(self) -> None:
         """Forget them all, and what they take on disk."""
@@ -166,8 +132,12 @@ class Snapshots:
         assert self._place is not None
         return _copied(node.files.root, self._place / snapshot_id / str(node.id))
 
-    def _bring(self, snapshot: Snapshot) -> None:
-        """Have the copies in the brokers' own directories, under another name, before anything is thrown away."""
+    def bring(self, snapshot: Snapshot) -> None:
+        """Have the copies in the brokers' own directories, under another name, before anything is thrown away.
+
+        Raises:
+            CannotKeep: there is no space in the data directory; nothing has changed.
+        """
         brought: list[Path] = []
         try:
             for broker_id, kept in snapshot.files.items():

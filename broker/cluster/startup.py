@@ -2,35 +2,32 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import structlog
 
 from broker import read_only
-from broker.cluster.data_directories import files_of, note_owner, report_cut, report_left
+from broker.cluster.base import ClusterBase
+from broker.cluster.data_directories import files_of, report_cut, report_left
 from broker.cluster.emulation import (
     apply_producer_rules,
     apply_release_defaults,
     feature_levels,
     producer_rules_of,
-    supported_features,
 )
+from broker.cluster.maintenance import Maintenance
+from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.coordination.coordinators import MetadataController
-from broker.coordination.metadata.brokers import Registration
-from broker.coordination.metadata.effects import MetadataOutcome
-from broker.coordination.metadata.features import DIRECTORIES_LEVEL, KRAFT_VERSION, METADATA_VERSION
-from broker.coordination.metadata.image import INTERNAL_TOPICS, METADATA_TOPIC, BrokerListener, Partition
+from broker.coordination.metadata.features import KRAFT_VERSION, METADATA_VERSION
+from broker.coordination.metadata.image import METADATA_TOPIC, Partition
 from broker.coordination.metadata.machine import MetadataMachine, bootstrap_records
 from broker.coordination.metadata.quorum import Quorum
 from broker.coordination.metadata.topics import NewTopic
 from broker.coordination.runtime import Runtime
 from broker.fetch.sessions import SessionCache
-from broker.log_dirs import path_of
-from broker.network.endpoints import Endpoint, protocol_map
+from broker.network.endpoints import Endpoint
 from broker.node import Node
 from broker.options import ServeOptions, TopicOption
-from broker.quotas.quotas import BrokerQuotas
 from broker.replication.fsync import SyncThread
 from broker.replication.metadata_log import MetadataCodec, MetadataLog, formatted, next_epoch
 from broker.replication.metadata_snapshots import MetadataSnapshots
@@ -38,6 +35,7 @@ from broker.replication.partition import ReplicatedPartition
 from broker.rng import seeded, uuid_from
 from broker.settings import BrokerSettings
 from broker.share.partitions import SharePartitions
+from protocol.errors import KafkaError
 from protocol.log_records.metadata import LATEST_METADATA_VERSION
 from storage.checkpoints import META_PROPERTIES
 from storage.files import DiskFiles, MemoryFiles
@@ -47,14 +45,11 @@ from storage.log.partition_log import PartitionLog
 from storage.log_dir import LogDir, WrongDirectoryError, partition_of
 from storage.ownership import is_log
 
-if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
-
 _log = structlog.get_logger(__name__)
 METADATA_TOPIC_ID = UUID(int=1)  # Kafka's Uuid.METADATA_TOPIC_ID
 
 
-def new_node(cluster: "Cluster", broker_id: int, rack: str | None = None) -> Node:
+def new_node(cluster: ClusterBase, broker_id: int, rack: str | None = None) -> Node:
     """A broker that is not registered yet: no directory is open, no listener is bound.
 
     Raises:
@@ -70,14 +65,14 @@ def new_node(cluster: "Cluster", broker_id: int, rack: str | None = None) -> Nod
     def new_sessions() -> SessionCache:
         return SessionCache(known.int("max.incremental.fetch.session.cache.slots"), cluster.random)
 
-    node = Node(broker_id, known, cluster.partitions, new_sessions, partial(SharePartitions, cluster))
+    node = Node(broker_id, known, cluster.partitions, new_sessions, lambda: SharePartitions(cluster, broker_id, known))
     node.endpoints = endpoints_of(cluster.options, broker_id)
     node.server = cluster.new_server(node)
     node.settings.on_change(partial(_follow_settings, cluster, node))
     return node
 
 
-def open_node(cluster: "Cluster", broker_id: int) -> Node:
+def open_node(cluster: ClusterBase, broker_id: int, maintenance: Maintenance) -> Node:
     """A broker with its data directory open and locked; no log is loaded yet.
 
     Raises:
@@ -98,10 +93,10 @@ def open_node(cluster: "Cluster", broker_id: int) -> Node:
         producer_id_expiration_ms=node.settings.int("producer.id.expiration.ms"),
         decompressed_limit=node.settings.long("understudy.max.decompressed.batch.bytes"),
         producer_rules=producer_rules_of(cluster.release, node.settings),
-        on_failure=partial(cluster.lifecycle.directory_failed, node),
+        on_failure=partial(directory_failed, cluster, node),
         on_left=partial(report_left, node),
         on_cut=partial(report_cut, node),
-        flush_at=cluster.maintenance.flush_at,
+        flush_at=maintenance.flush_at,
         sync_later=SyncThread(node.files) if isinstance(node.files, DiskFiles) else None,
     )
     known = node.files.exists(META_PROPERTIES)
@@ -114,6 +109,27 @@ def open_node(cluster: "Cluster", broker_id: int) -> Node:
     if broker_id == cluster.controller_id:
         cluster.cluster_id = node.logs.cluster_id
     return node
+
+
+def directory_failed(cluster: ClusterBase, node: Node) -> None:
+    """Handle a log directory that went offline: the broker answers KAFKA_STORAGE_ERROR, others take over.
+
+    Leaders move in a later turn of the event loop, since the caller is in the middle of an operation. Kafka itself
+    halts a broker whose only directory failed. Nothing moves if the metadata log is in the same directory.
+    """
+    clock = cluster.clock
+    clock.call_at(clock.now_ms(), partial(_move_leaders, cluster, node))
+
+
+def _move_leaders(cluster: ClusterBase, node: Node) -> None:
+    if not node.up or node.logs is None or node.logs.context.offline is None:
+        return
+    _log.error("log directory is offline", broker=node.id, error=str(node.logs.context.offline))
+    machine = cluster.metadata.machine
+    try:
+        cluster.metadata.submit(lambda _now_ms: machine.directory_failed(node.id))
+    except KafkaError as error:
+        _log.error("leaders cannot move", broker=node.id, error=str(error))
 
 
 def endpoints_of(options: ServeOptions, broker_id: int) -> tuple[Endpoint, ...]:
@@ -135,15 +151,15 @@ def rack_of(options: ServeOptions, broker_id: int) -> str | None:
     return options.racks[options.broker_ids.index(broker_id) % len(options.racks)]
 
 
-def _follow_settings(cluster: "Cluster", node: Node, _changed: frozenset[str]) -> None:
+def _follow_settings(cluster: ClusterBase, node: Node, _changed: frozenset[str]) -> None:
     """Apply the broker's current settings for producer expiration and verification (transactions B.10)."""
     if node.logs is None:
         return
     node.logs.context.producer_id_expiration_ms = node.settings.int("producer.id.expiration.ms")
-    apply_producer_rules(cluster, node)
+    apply_producer_rules(cluster.release, node)
 
 
-def open_metadata(cluster: "Cluster") -> MetadataController:
+def open_metadata(cluster: ClusterBase, publisher: MetadataPublisher) -> MetadataController:
     """The cluster's metadata, replayed from its log in the controller's directory, or begun.
 
     Raises:
@@ -185,7 +201,7 @@ def open_metadata(cluster: "Cluster") -> MetadataController:
         MetadataCodec(lambda: machine.image.features.get(METADATA_VERSION, LATEST_METADATA_VERSION)),
         own,
         cluster.clock,
-        lambda _runtime, effect: cluster.metadata_publisher.apply(effect),
+        lambda _runtime, effect: publisher.apply(effect),
         epoch=state.leader_epoch,
     )
 
@@ -214,31 +230,10 @@ def _check_no_partitions(logs: LogDir) -> None:
         )
 
 
-def listener_settings(cluster: "Cluster", node: Node) -> dict[str, str]:
-    """A broker's listener settings as its server.properties would have them, for DescribeConfigs."""
-    bound = node.bound.values()
-    protocols = node.settings.string("listener.security.protocol.map")
-    known = protocol_map(protocols)
-    unknown = [f"{endpoint.name}:{endpoint.protocol}" for endpoint, _ in bound if endpoint.name not in known]
-    found = {
-        "broker.id": str(node.id),
-        "listeners": ",".join(endpoint.as_listener(port) for endpoint, port in bound),
-        "advertised.listeners": ",".join(endpoint.as_advertised(port) for endpoint, port in bound),
-    }
-    if unknown:
-        found["listener.security.protocol.map"] = ",".join([protocols, *unknown])
-    if cluster.controller is not None and node.id == cluster.controller_id and cluster.controller.bound:
-        found["controller.listener.names"] = cluster.controller.opened.name
-        found["listeners"] += f",{cluster.controller.as_listener}"
-    if cluster.options.data_dir is not None:
-        found["log.dirs"] = path_of(node)
-    return found
-
-
-def load_logs(cluster: "Cluster", node: Node) -> None:
+def load_logs(cluster: ClusterBase, node: Node, publisher: MetadataPublisher) -> None:
     """Open the logs that a broker's directory has, each with its topic's settings; strays are put aside (core F.1)."""
     now_ms, logs = cluster.clock.now_ms(), node.open_logs
-    logs.load_all(cluster.metadata_publisher.config_of, now_ms=now_ms)
+    logs.load_all(publisher.config_of, now_ms=now_ms)
     for log in logs:
         if log.topic != METADATA_TOPIC and _is_stray(cluster, node, log):
             _log.warning("log put aside: the metadata does not know it", broker=node.id, partition=log.directory)
@@ -246,89 +241,14 @@ def load_logs(cluster: "Cluster", node: Node) -> None:
     node.up = True
 
 
-def _is_stray(cluster: "Cluster", node: Node, log: PartitionLog) -> bool:
+def _is_stray(cluster: ClusterBase, node: Node, log: PartitionLog) -> bool:
     """Whether the topic was deleted, recreated or moved while the broker was away (LogManager.isStrayReplica)."""
     topic = cluster.image.topics.get(log.topic)
     state = None if topic is None else topic.partitions.get(log.partition)
     return topic is None or state is None or topic.id != log.topic_id or node.id not in state.replicas
 
 
-def join(cluster: "Cluster", node: Node, *, same_life: bool = False) -> None:
-    """A broker that is up joins the cluster: :func:`register`, then :func:`unfence`."""
-    register(cluster, node, same_life=same_life)
-    unfence(cluster, node)
-
-
-def register(cluster: "Cluster", node: Node, *, same_life: bool = False) -> None:
-    """A broker that is up is known to the cluster, fenced: it leads nothing yet.
-
-    ``same_life``: it was never away, as far as the cluster knows, and leads what it led.
-    """
-    machine, logs = cluster.metadata.machine, node.open_logs
-    topics = cluster.image.topics
-    node.internal_counts = {name: len(topics[name].partitions) for name in INTERNAL_TOPICS if name in topics}
-    known = cluster.image.brokers.get(node.id)
-    node.incarnation_id = known.incarnation_id if same_life and known is not None else cluster.new_uuid()
-    note_owner(cluster, node)
-    who = Registration(
-        node.id,
-        node.incarnation_id,
-        {
-            name: BrokerListener(endpoint.host_for_clients, endpoint.port_for_clients(port), endpoint.protocol)
-            for name, (endpoint, port) in node.bound.items()
-        },
-        directories=() if logs.directory_id is None else (logs.directory_id,),
-        rack=node.rack,
-        features=supported_features(cluster.release),
-        clean=logs.was_clean,
-    )
-    cluster.metadata.submit(lambda _now_ms: machine.register_broker(who))
-    node.epoch = cluster.image.brokers[node.id].epoch
-    cluster.metadata.submit(lambda _now_ms: machine.broker_reported(node.id))
-
-
-def unfence(cluster: "Cluster", node: Node) -> None:
-    """A registered broker is ready to lead."""
-    machine = cluster.metadata.machine
-    cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
-    node.meters = BrokerQuotas(node.settings)  # a restarted broker has measured no usage yet
-    cluster.metadata_publisher.update_quotas(node)
-
-
-def register_controller(cluster: "Cluster", *, same_life: bool = False) -> None:
-    """The controller's process begins; metadata before 3.7 do not record that (``ControllerRegistrationManager``).
-
-    ``same_life``: it has never ended, as far as the cluster knows.
-    """
-    quorum = cluster.quorum
-    known = cluster.image.controllers.get(quorum.voter_id)
-    if same_life and known is not None:
-        quorum.incarnation_id = known.incarnation_id
-    protocol = "PLAINTEXT" if cluster.controller is None else cluster.controller.opened.protocol
-    who = Registration(
-        quorum.voter_id,
-        quorum.incarnation_id,
-        {quorum.listener: BrokerListener(*quorum.address, protocol)},
-        features=supported_features(cluster.release),
-    )
-    cluster.metadata.submit(lambda _now_ms: cluster.metadata.machine.register_controller(who))
-
-
-def _amended(machine: MetadataMachine, broker_id: int, directory_id: UUID, _now_ms: int) -> MetadataOutcome:
-    return machine.amend_broker(broker_id, (directory_id,))
-
-
-def upgraded(cluster: "Cluster", before: int) -> None:
-    """Nodes register what the metadata can keep now; ``before`` is the last level of ``metadata.version``."""
-    register_controller(cluster)
-    machine = cluster.metadata.machine
-    if before < DIRECTORIES_LEVEL <= cluster.image.features.get(METADATA_VERSION, 0):
-        for node in cluster.nodes.values():
-            if node.up and node.id in cluster.image.brokers and node.open_logs.directory_id is not None:
-                cluster.metadata.submit(partial(_amended, machine, node.id, node.open_logs.directory_id))
-
-
-def create_topics(cluster: "Cluster", topics: Sequence[TopicOption]) -> None:
+def create_topics(cluster: ClusterBase, topics: Sequence[TopicOption]) -> None:
     """The topics of the command line, as far as they are not there yet."""
     wanted = [
         NewTopic(topic.name, -1 if topic.partitions is None else topic.partitions, configs=dict(topic.configs))
@@ -339,15 +259,8 @@ def create_topics(cluster: "Cluster", topics: Sequence[TopicOption]) -> None:
         cluster.metadata.submit(lambda _now_ms: cluster.metadata.machine.create_topics(wanted))
 
 
-def create_users(cluster: "Cluster") -> None:
+def create_users(cluster: ClusterBase) -> None:
     """The SCRAM users of the command line, as far as they are not there yet."""
     wanted = [user for user in cluster.options.users if (user.name, user.mechanism) not in cluster.image.scram]
     if wanted:
         cluster.metadata.submit(lambda _now_ms: cluster.metadata.machine.remember(wanted))
-
-
-def fence_the_absent(cluster: "Cluster") -> None:
-    """Brokers that the metadata knows and that do not come are given up: theirs is an older cluster's directory."""
-    machine = cluster.metadata.machine
-    for broker_id in [each for each in cluster.image.brokers if each not in cluster.nodes]:
-        cluster.metadata.submit(lambda _now_ms, absent=broker_id: machine.fence_broker(absent))  # type: ignore[misc]

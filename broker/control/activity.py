@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from broker.clock import Slices, stopwatch_ns
-from broker.context import Connection
+from broker.connection import Connection
 from broker.control.watched import Watched
 from broker.journal.entries import TopicName, decode, title
 from broker.journal.mentioned import place, requested

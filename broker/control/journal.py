@@ -10,7 +10,7 @@ from uuid import UUID
 from starlette.responses import Response, StreamingResponse
 
 from broker.clock import Slices
-from broker.context import Connection
+from broker.connection import Connection
 from broker.control import pcap
 from broker.control.names import api_key, error_code
 from broker.control.near_misses import NearMisses

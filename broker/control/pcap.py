@@ -9,7 +9,7 @@ from ipaddress import AddressValueError, IPv4Address
 
 from crc32c import crc32c
 
-from broker.context import Connection
+from broker.connection import Connection
 from broker.journal.kept import expand
 from broker.journal.ring import Entry
 from protocol.codec import BadFrame, decode_header

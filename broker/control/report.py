@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import NamedTuple
 
 from broker.clock import Slices
-from broker.context import Connection
+from broker.connection import Connection
 from broker.control.diagrams import diagram_of
 from broker.control.faults import state_of
 from broker.control.journal import find, topic_names

@@ -1,5 +1,6 @@
 """Verbs that keep the cluster's state and go back to it."""
 
+from broker.cluster import reset
 from broker.cluster.snapshots import CannotKeep
 from broker.control.problems import conflict, not_found
 from broker.control.request import Asked
@@ -13,7 +14,7 @@ from understudy.control_api.cluster import SnapshotRestored, SnapshotTaken
 async def take(asked: Asked) -> SnapshotTaken:
     """Keep the whole cluster's state: topics, records, groups, transactions, time."""
     try:
-        return {"id": await asked.cluster.snapshots.take()}
+        return {"id": await reset.take_snapshot(asked.cluster)}
     except CannotKeep as error:
         raise conflict(str(error)) from error
 
@@ -33,7 +34,7 @@ async def restore(asked: Asked) -> SnapshotRestored:
         known = ", ".join(kept) or "none"
         raise not_found(f"there is no snapshot {name}; there are {known}")
     try:
-        await asked.cluster.snapshots.restore(kept[name])
+        await reset.restore(asked.cluster, kept[name])
     except (CannotKeep, PortTaken) as error:
         raise conflict(str(error)) from error
     return {"id": name, "status": "ok"}

@@ -1,7 +1,7 @@
 """Verbs about the versions of the APIs that clients are offered."""
 
 from broker.api import AnyApi
-from broker.cluster.emulation import emulate, versions_of
+from broker.cluster.emulation import versions_of
 from broker.control.names import served_api
 from broker.control.problems import unprocessable
 from broker.control.request import Asked
@@ -38,7 +38,7 @@ async def write(asked: Asked, body: VersionsChange) -> Versions:
         api = served_api(name, name)
         limits[api.key] = None if wanted is None else _limits(api, name, wanted, release(as_version))
     if "as_version" in body or not body:
-        emulate(cluster, release(as_version))
+        cluster.emulate(release(as_version))
         cluster.versions = versions_of(cluster.release)
     cluster.versions = {**cluster.versions, **limits}
     return await read(asked)

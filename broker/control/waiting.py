@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from broker.context import Connection
+from broker.connection import Connection
 from broker.control.coordinators import group_coordinators, transaction_coordinators
 from broker.control.request import Asked
 from broker.coordination.group.classic.group import ClassicGroup

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
 
-from broker.api import AnyHandler, Disconnect, NeverAnswer
+from broker.answers import Disconnect, NeverAnswer
+from broker.api import AnyHandler
 from broker.clock import Clock
 from broker.context import RequestContext
 from broker.faults.byte_faults import ByteFault

@@ -7,7 +7,7 @@ correlation id, the rest is header and body.
 import struct
 from dataclasses import dataclass
 
-from broker.api import Sending
+from broker.answers import Sending
 
 _CORRELATION_ID_AT = 4
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from broker.api import AnyHandler, Disconnect
+from broker.answers import Disconnect
+from broker.api import AnyHandler
 from broker.clock import Clock, Waiter, stopwatch_ns
 from broker.context import RequestContext
 from broker.faults.actions import Action

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from broker.clock import Waiter
-from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.connection import Connection
+from broker.context import AclOperation, RequestContext, ResourceType
 from broker.fetch.preferred import NO_REPLICA, preferred_replica
 from broker.fetch.sessions import Interest
 from broker.replication.partition import ReplicatedPartition

@@ -6,8 +6,9 @@ Versions 0-5; from v5 on the client may name its cluster and node (KIP-1242). No
 import re
 import struct
 
-from broker.api import AnyApi, Api
-from broker.context import Connection, RequestContext, Versions
+from broker.api import Api
+from broker.connection import Connection, Versions
+from broker.context import RequestContext, ServedApi
 from broker.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
@@ -77,7 +78,7 @@ def _is_meant_for_another(request: ApiVersionsRequest, ctx: RequestContext) -> b
     )
 
 
-def _listed(api: AnyApi, steered: Versions, *, unstable: bool) -> ApiVersion:
+def _listed(api: ServedApi, steered: Versions, *, unstable: bool) -> ApiVersion:
     limits = steered.get(api.key)
     if limits is not None:
         return ApiVersion(api.key, *limits)

@@ -8,7 +8,8 @@ Differs from Kafka: batches that are oddly or wrongly written (GAPS.md, Records)
 from collections.abc import Sequence
 from uuid import UUID
 
-from broker.api import Api, Disconnect
+from broker.answers import Disconnect
+from broker.api import Api
 from broker.context import RequestContext
 from broker.produce.acks import await_replication, unsettled
 from broker.produce.admission import admit

@@ -44,7 +44,7 @@ async def handle(request: ShareAcknowledgeRequest, ctx: RequestContext) -> Share
         leaders.add(data.current_leader.leader_id if result.code in _MOVED else -1)
         topics.setdefault(partition.topic_id, []).append(data)
     return ShareAcknowledgeResponse(
-        acquisition_lock_timeout_ms=share_settings(ctx.cluster, ctx.node, group_id).lock_ms,
+        acquisition_lock_timeout_ms=share_settings(ctx.cluster, ctx.node.settings, group_id).lock_ms,
         responses=[ShareAcknowledgeTopicResponse(topic_id, each) for topic_id, each in topics.items()],
         node_endpoints=[NodeEndpoint(*each) for each in endpoints_of(ctx, leaders - {-1})],
     )

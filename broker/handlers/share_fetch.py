@@ -69,7 +69,7 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
     finally:
         acknowledged = {} if writing is None else await writing
     response = _answer(ctx, fetch_round, answers)
-    response.acquisition_lock_timeout_ms = share_settings(ctx.cluster, ctx.node, group_id).lock_ms
+    response.acquisition_lock_timeout_ms = share_settings(ctx.cluster, ctx.node.settings, group_id).lock_ms
     _add_acknowledgements(response, acknowledged)
     if request.share_session_epoch == FINAL_EPOCH:
         shares.end_session(key)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from broker.clock import since_1970_ns
-from broker.context import Connection
+from broker.connection import Connection
 from broker.journal.kept import expand
 from broker.journal.ring import Entry
 from broker.settings.secrets import FIELDS

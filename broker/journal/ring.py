@@ -15,9 +15,11 @@ from itertools import count
 from typing import Any, NamedTuple, Protocol, cast
 from uuid import UUID
 
-from broker.api import Answer, Disconnect, FrameHandler, NeverAnswer
+from broker.answers import Answer, Disconnect, NeverAnswer
+from broker.api import FrameHandler
 from broker.clock import stopwatch_ns
-from broker.context import Connection, Exchange
+from broker.connection import Connection
+from broker.context import Exchange
 from broker.journal.counts import Counts
 from broker.journal.kept import Kept, answer_without_records, weight_of, without_records
 from broker.journal.redaction import APIS, is_readable, redacted_answer, redacted_request

@@ -12,23 +12,20 @@ import asyncio
 import socket
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import structlog
 
-from broker.api import Disconnect, NeverAnswer, Sending
+from broker.answers import Disconnect, NeverAnswer, Sending
 from broker.clock import Slices, Waiter, turns
-from broker.context import Connection
-from broker.dispatcher import api_and_version
+from broker.connection import Connection
 from broker.network.begun import Begun, begin
+from broker.network.connections import Held
+from broker.network.listening import Listening
 from broker.network.principals import MappingError
-from protocol.apis import ApiKey
+from protocol.apis import ApiKey, api_and_version
 from protocol.connection import BadFrameSize, FrameReader
 from protocol.writers import Parts
-
-if TYPE_CHECKING:
-    from broker.network.handshake import Handshake
-    from broker.network.server import BrokerServer
 
 _log = structlog.get_logger(__name__)
 _READ_AHEAD_FRAMES = 64  # a peer that hangs up behind fewer is noticed while an earlier request still waits
@@ -45,7 +42,7 @@ _METADATA = ApiKey.METADATA.to_bytes(2, "big")
 class ClientConnection(asyncio.BufferedProtocol):
     """One client's connection: frames in, answers out, in order."""
 
-    def __init__(self, server: "BrokerServer", listener: str, *, after: "Handshake | None" = None) -> None:
+    def __init__(self, server: Listening, listener: str, *, after: Held | None = None) -> None:
         """`after`: the handshake that this connection comes from, which was counted in its place."""
         self._after = after
 

@@ -41,6 +41,11 @@ class OpenListener(NamedTuple):
     bound_host: str
     bound_port: int
 
+    @property
+    def as_listener(self) -> str:
+        """As an entry of Kafka's `listeners`."""
+        return f"{self.name}://{_in_url(self.bound_host)}:{self.bound_port}"
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -76,7 +81,7 @@ class Endpoint:
 
     def as_listener(self, bound: int) -> str:
         """As an entry of Kafka's `listeners`, given the port that the listener was bound to."""
-        return f"{self.name}://{_in_url(self.host)}:{bound}"
+        return self.opened(bound).as_listener
 
     def as_advertised(self, bound: int) -> str:
         """As an entry of Kafka's `advertised.listeners`, given the port that the listener was bound to."""

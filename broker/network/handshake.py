@@ -8,14 +8,11 @@ import asyncio
 import os
 import socket
 import ssl
-from collections import deque
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 from broker.clock import soon
 from broker.network.client_connection import ClientConnection
-
-if TYPE_CHECKING:
-    from broker.network.server import BrokerServer
+from broker.network.listening import Listening
 
 _LINGER_MS = 2000
 """How long the socket of a refused peer stays open, so that it reads the alert: to close over unread bytes resets."""
@@ -23,42 +20,10 @@ _FOREVER_S = 86_400.0
 """asyncio's own limit of a handshake, which is never reached: `understudy.partial.frame.timeout.ms` ends it before."""
 
 
-class AlertingObject(ssl.SSLObject):
-    """Keeps what a failed handshake has to send: the event loop would drop it."""
-
-    out: ssl.MemoryBIO
-
-    def do_handshake(self) -> None:
-        """Continue the handshake. An error has the bytes of its alert as `alert`."""
-        try:
-            super().do_handshake()
-        except (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLSyscallError):
-            raise
-        except ssl.SSLError as error:
-            error.alert = self.out.read()  # type: ignore[attr-defined]
-            raise
-
-
-class AlertingContext(ssl.SSLContext):
-    """A context whose failed handshakes keep their alerts, and which takes what was read before they began."""
-
-    sslobject_class = AlertingObject
-    arrived: deque[bytes]
-    """Of each handshake that was asked for: the event loop begins them in this order, each in its next turn."""
-
-    def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> ssl.SSLObject:
-        """As in `ssl.SSLContext`."""
-        if self.arrived:
-            incoming.write(self.arrived.popleft())
-        made = super().wrap_bio(incoming, outgoing, *args, **kwargs)
-        cast("AlertingObject", made).out = outgoing
-        return made
-
-
 class Handshake(asyncio.Protocol):
     """A connection from its accept to the end of its handshake, when a `ClientConnection` takes its place."""
 
-    def __init__(self, server: "BrokerServer", listener: str) -> None:
+    def __init__(self, server: Listening, listener: str) -> None:
         self._server, self._listener = server, listener
         self._transport: asyncio.Transport
         self._host = self._peer = ""

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from broker.network.alerts import AlertingContext
 from broker.network.ciphers import is_of_tls_13, openssl_name
 from broker.network.endpoints import Endpoint
-from broker.network.handshake import AlertingContext
 from broker.network.principals import MappingError, PrincipalMapping
 from broker.network.stores import StoreError, read_store
 from broker.settings import BrokerSettings

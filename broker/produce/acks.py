@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from broker.clock import Waiter
-from broker.context import Connection, RequestContext
+from broker.connection import Connection
+from broker.context import RequestContext
 from broker.produce.results import Produced, without_stack
 from broker.replication.partition import ReplicatedPartition
 from protocol.errors import ErrorCode, KafkaError

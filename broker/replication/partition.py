@@ -11,6 +11,7 @@ from uuid import UUID
 from broker.clock import Clock
 from broker.coordination.metadata.image import NO_LEADER, Partition
 from protocol.errors import ErrorCode, KafkaError
+from protocol.pauses import pause
 from protocol.records.batch import RecordBatch
 from protocol.records.control import build_marker
 from storage.append_info import AppendInfo, AppendOrigin
@@ -289,6 +290,14 @@ class ReplicatedPartition:
         if self._watchers:
             for call in tuple(self._watchers):
                 call()
+
+
+def wake_all(waiting: list[ReplicatedPartition]) -> None:
+    """Let the requests go on that wait on partitions of before; the list is empty afterwards."""
+    waiting.reverse()
+    while waiting:  # one after the other, since most of them are freed by it, with their logs
+        waiting.pop().wake()
+        pause()
 
 
 def _common_end(leader: PartitionLog, follower: PartitionLog) -> int:

@@ -1,6 +1,6 @@
 """Shared by the handlers of ACLs: unknown codes, the required authorizer, filters."""
 
-from broker.api import Disconnect
+from broker.answers import Disconnect
 from broker.context import RequestContext
 from broker.coordination.metadata.acls import AclFilter
 from protocol.acls import UNKNOWN

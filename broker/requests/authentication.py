@@ -4,9 +4,11 @@ import struct
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-from broker.api import AnyHandler, Disconnect
+from broker.answers import Disconnect
+from broker.api import AnyHandler
 from broker.clock import Waiter
-from broker.context import ClusterView, Connection, RequestContext
+from broker.connection import Connection
+from broker.context import ClusterView, RequestContext
 from broker.coordination.metadata.tokens import Rules
 from broker.rng import unguessable
 from broker.sasl.key_set import KeySet

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 from uuid import UUID
 
-from broker.api import Disconnect
-from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.answers import Disconnect
+from broker.connection import Connection
+from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.outcome_builder import GroupOutcome
 from broker.coordination.group.responses import error_for_clients

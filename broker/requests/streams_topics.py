@@ -5,12 +5,12 @@ After Kafka's ``KafkaApis`` and ``AutoTopicCreationManager.createStreamsInternal
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.group.streams.configuration import InternalTopic, Status
 from broker.coordination.group.streams.step import BeatResult
 from broker.coordination.metadata.topics import CreatedTopic, NewTopic
+from broker.node import CreationFailure
 from broker.requests.throttling import Mutations
 from broker.requests.topology import may_on_cluster
 from broker.settings import groups as group_settings
@@ -22,14 +22,6 @@ from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRespo
 _NAMED_TOPICS = 3
 _HEARTBEATS = 2
 _HEARTBEAT_INTERVAL = "streams.heartbeat.interval.ms"
-
-
-@dataclass(frozen=True, slots=True)
-class CreationFailure:
-    """The last attempt to create a topic, remembered until ``forgotten_at_ms``."""
-
-    message: str
-    forgotten_at_ms: int
 
 
 def create_internal_topics(group_id: str, result: BeatResult, ctx: RequestContext) -> None:

@@ -7,7 +7,7 @@ journal has them and faults can match them.
 from enum import Enum
 from typing import NamedTuple
 
-from broker.api import Disconnect
+from broker.answers import Disconnect
 from broker.sasl import mechanisms
 from broker.sasl.exchange import Exchange, Refused
 from broker.sasl.mechanisms import Credentials

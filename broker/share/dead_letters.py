@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping
 import structlog
 
 from broker.clock import Waiter
-from broker.context import ClusterView
+from broker.cluster_state import ClusterState
 from broker.coordination.metadata.topics import CreatedTopic, NewTopic
 from broker.coordination.share.persister import SharePartitionKey
-from broker.node import Node
 from broker.replication.partition import ReplicatedPartition
-from broker.settings import groups
+from broker.settings import BrokerSettings, groups
 from broker.settings import topics as topic_settings
 from broker.settings.model import ConfigResourceType
 from broker.share.machine.acknowledge import DeadRecords
@@ -42,8 +41,8 @@ _log = structlog.get_logger(__name__)
 class DeadLetters:
     """Writes to the dead-letter queues of the groups whose partitions a broker leads."""
 
-    def __init__(self, cluster: ClusterView, node: Node) -> None:
-        self._cluster, self._node = cluster, node
+    def __init__(self, cluster: ClusterState, broker_id: int, settings: BrokerSettings) -> None:
+        self._cluster, self._broker_id, self._settings = cluster, broker_id, settings
 
     async def write(self, key: SharePartitionKey, source: ReplicatedPartition, dead: DeadRecords) -> None:
         """Write a range of records to the group's queue; returns when they are replicated, or when that has failed."""
@@ -92,7 +91,7 @@ class DeadLetters:
             KafkaError: INVALID_CONFIG, with what to change.
         """
         name = dead_letter_topic(self._cluster, group_id)
-        settings = self._node.settings
+        settings = self._settings
         prefix = settings.string("errors.deadletterqueue.topic.name.prefix")
         exists = name in self._cluster.image.topics
         reason = None
@@ -112,11 +111,11 @@ class DeadLetters:
 
     def _topic_setting(self, topic: str, name: str) -> object:
         stored = self._cluster.image.config(ConfigResourceType.TOPIC, topic)
-        return topic_settings.effective(stored, self._node.settings)[name]
+        return topic_settings.effective(stored, self._settings)[name]
 
     def _create(self, name: str) -> KafkaError | None:
         """Create the queue with the broker's defaults; the error if that was refused."""
-        settings = self._node.settings
+        settings = self._settings
         topic = NewTopic(name, configs=_TOPIC_CONFIGS)
         answer: asyncio.Future[list[CreatedTopic]] = self._cluster.metadata.begin(
             lambda machine, _now_ms, token: machine.create_topics(
@@ -162,9 +161,9 @@ class DeadLetters:
         """Keys and values by offset where the group has them copied; records above ``most_bytes`` are left out."""
         stored = self._cluster.image.config(ConfigResourceType.GROUP, group_id)
         copies: dict[int, tuple[bytes | None, bytes | None]] = {}
-        if not groups.effective(stored, self._node.settings)["errors.deadletterqueue.copy.record.enable"]:
+        if not groups.effective(stored, self._settings)["errors.deadletterqueue.copy.record.enable"]:
             return copies
-        log = source.led_by(self._node.id)
+        log = source.led_by(self._broker_id)
         offset = dead.first
         while log.log_start_offset <= offset <= dead.last:
             found = log.reader.read(offset, _COPIED_BYTES, bound=log.high_watermark, min_one=True)

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from broker.clock import Waiter
-from broker.context import Connection, RequestContext
+from broker.connection import Connection
+from broker.context import RequestContext
 from broker.coordination.share.persister import SharePartitionKey
 from broker.replication.partition import ReplicatedPartition
 from broker.share.machine.aborted import aborted_spans

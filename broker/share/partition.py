@@ -4,10 +4,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from broker.clock import in_slices
-from broker.context import ClusterView
+from broker.cluster_state import ClusterState
 from broker.coordination.share.persister import UNINITIALIZED_OFFSET, SharePartitionKey, StateBatch, StateResult
-from broker.node import Node
 from broker.replication.partition import ReplicatedPartition
+from broker.settings import BrokerSettings
 from broker.share.dead_letters import DeadLetters
 from broker.share.machine.acknowledge import (
     Acknowledgement,
@@ -55,19 +55,20 @@ class SharePartition:
 
     def __init__(
         self,
-        cluster: ClusterView,
-        node: Node,
+        cluster: ClusterState,
+        broker_id: int,
+        settings: BrokerSettings,
         key: SharePartitionKey,
         partition: ReplicatedPartition,
         run: Callable[[Coroutine[Any, Any, None]], None],
         dropped: Callable[["SharePartition"], None],
     ) -> None:
-        self._cluster, self._node, self.run, self._dropped = cluster, node, run, dropped
+        self._cluster, self._broker_id, self.run, self._dropped = cluster, broker_id, run, dropped
         self.key, self.partition = key, partition
         self.leader_epoch = partition.state.leader_epoch
         self.state_epoch = 0
-        self._dead_letters = DeadLetters(cluster, node)
-        self.inflight = InFlight(lambda: share_settings(cluster, node, key.group_id))
+        self._dead_letters = DeadLetters(cluster, broker_id, settings)
+        self.inflight = InFlight(lambda: share_settings(cluster, settings, key.group_id))
         self.active = False
         """Whether it is loaded and still this broker's."""
         self.failure: KafkaError | None = None
@@ -104,7 +105,7 @@ class SharePartition:
         Raises:
             KafkaError: OFFSET_NOT_AVAILABLE if ``by_duration`` finds no record.
         """
-        log = self.partition.led_by(self._node.id)
+        log = self.partition.led_by(self._broker_id)
         strategy, behind_ms = offset_reset(self._cluster, self.key.group_id)
         if strategy == EARLIEST:
             return log.log_start_offset
@@ -119,7 +120,7 @@ class SharePartition:
     def _look(self) -> None:
         """The partition has changed: only its leader keeps it."""
         known = self._cluster.partitions.get((self.partition.topic, self.partition.index))
-        if known is not self.partition or self.partition.state.leader != self._node.id:
+        if known is not self.partition or self.partition.state.leader != self._broker_id:
             self.drop()
 
     def drop(self) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from typing import Any
 
-from broker.context import ClusterView
+from broker.cluster_state import ClusterState, known_partition
 from broker.coordination.share.persister import SharePartitionKey
-from broker.node import Node
+from broker.settings import BrokerSettings
 from broker.share.partition import SharePartition
 from broker.share.sessions import SessionKey, ShareSession, ShareSessions
 from protocol.errors import ErrorCode, KafkaError
@@ -16,12 +16,12 @@ from protocol.errors import ErrorCode, KafkaError
 class SharePartitions:
     """Those that a broker leads and some member has fetched from."""
 
-    def __init__(self, cluster: ClusterView, node: Node) -> None:
-        self._cluster, self._node = cluster, node
+    def __init__(self, cluster: ClusterState, broker_id: int, settings: BrokerSettings) -> None:
+        self._cluster, self._broker_id, self._settings = cluster, broker_id, settings
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
         self._tasks: dict[asyncio.Task[None], None] = {}  # in order: the same run ends them in the same order
         self.sessions = ShareSessions(
-            lambda: node.settings.int("group.share.max.share.sessions"), self._release_all, self._forget_group
+            lambda: settings.int("group.share.max.share.sessions"), self._release_all, self._forget_group
         )
 
     def get(self, key: SharePartitionKey) -> SharePartition | None:
@@ -41,10 +41,10 @@ class SharePartitions:
         found = self._partitions.get(key)
         if found is not None:
             return found
-        partition = self._node.partition(topic, key.partition)
-        partition.led_by(self._node.id)
+        partition = known_partition(self._cluster.partitions, topic, key.partition)
+        partition.led_by(self._broker_id)
         found = self._partitions[key] = SharePartition(
-            self._cluster, self._node, key, partition, self._run, self._dropped
+            self._cluster, self._broker_id, self._settings, key, partition, self._run, self._dropped
         )
         found.begin_loading()
         return found

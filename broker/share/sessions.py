@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-from broker.context import Connection
+from broker.connection import Connection
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.share_fetch import PartitionData, ShareFetchRequest
 

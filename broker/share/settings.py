@@ -1,8 +1,7 @@
 """The settings of a share group, as the leaders of its partitions follow them (groups 0.7)."""
 
-from broker.context import ClusterView
-from broker.node import Node
-from broker.settings import groups
+from broker.cluster_state import ClusterState
+from broker.settings import BrokerSettings, groups
 from broker.settings.checks import duration_ms
 from broker.settings.model import ConfigResourceType
 from broker.share.machine.inflight import ShareSettings
@@ -14,36 +13,36 @@ _DEAD_LETTER_TOPIC = "errors.deadletterqueue.topic.name"
 _LIMITS = ("share.delivery.count.limit", "share.partition.max.record.locks", "share.record.lock.duration.ms")
 
 
-def share_settings(cluster: ClusterView, node: Node, group_id: str) -> ShareSettings:
+def share_settings(cluster: ClusterState, settings: BrokerSettings, group_id: str) -> ShareSettings:
     """A group's own settings within the broker's bounds, else the broker's."""
     stored = cluster.image.config(ConfigResourceType.GROUP, group_id)
     if not stored:
-        deliveries, locks, lock_ms = (node.settings.int(f"group.{name}") for name in _LIMITS)
+        deliveries, locks, lock_ms = (settings.int(f"group.{name}") for name in _LIMITS)
         return ShareSettings(deliveries, locks, lock_ms)
-    values = groups.effective(stored, node.settings)
+    values = groups.effective(stored, settings)
     deliveries, locks, lock_ms = (int(str(values[name])) for name in _LIMITS)
     renew_enabled = bool(values["share.renew.acknowledge.enable"])
     return ShareSettings(deliveries, locks, lock_ms, renew_enabled, has_dead_letters(cluster, group_id))
 
 
-def dead_letter_topic(cluster: ClusterView, group_id: str) -> str:
+def dead_letter_topic(cluster: ClusterState, group_id: str) -> str:
     """The name of a group's dead-letter queue; empty for none."""
     return cluster.image.config(ConfigResourceType.GROUP, group_id).get(_DEAD_LETTER_TOPIC, "")
 
 
-def has_dead_letters(cluster: ClusterView, group_id: str) -> bool:
+def has_dead_letters(cluster: ClusterState, group_id: str) -> bool:
     """Whether the cluster has dead-letter queues (share.version 2), and the group names one."""
     enabled = cluster.image.features.get("share.version", 0) >= DEAD_LETTERS_SINCE
     return enabled and bool(dead_letter_topic(cluster, group_id))
 
 
-def reads_committed(cluster: ClusterView, group_id: str) -> bool:
+def reads_committed(cluster: ClusterState, group_id: str) -> bool:
     """Whether the group gets committed records alone."""
     stored = cluster.image.config(ConfigResourceType.GROUP, group_id)
     return stored.get("share.isolation.level") == "read_committed"
 
 
-def offset_reset(cluster: ClusterView, group_id: str) -> tuple[str, int]:
+def offset_reset(cluster: ClusterState, group_id: str) -> tuple[str, int]:
     """Where a share partition without an offset begins: ``latest``, ``earliest``, or a duration back from now in ms."""
     text = cluster.image.config(ConfigResourceType.GROUP, group_id).get("share.auto.offset.reset", LATEST)
     if text.startswith(BY_DURATION):

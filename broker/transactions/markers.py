@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from broker.context import ClusterView
 from broker.coordination.coordinators import GroupCoordinator, TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
 from broker.coordination.outcome import WriteMarkers
 from broker.coordination.runtime import State
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.journal.ring import Journal
 from broker.node import GROUP_TOPIC, Node
 from broker.replication.partition import ReplicatedPartition
 from broker.transactions.marker_notes import MarkerNote, MarkerNotes, What
@@ -23,8 +25,6 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.cluster.cluster import Cluster
-    from broker.context import ClusterView
     from broker.timers import Timer
 
 Answered = Callable[[ErrorCode], None]
@@ -43,7 +43,7 @@ class Marker(NamedTuple):
 # --- one partition ---------------------------------------------------------------------------------------------------
 
 
-def write_marker(cluster: "ClusterView", node: Node, place: TopicPartition, marker: Marker, answered: Answered) -> int:
+def write_marker(cluster: ClusterView, node: Node, place: TopicPartition, marker: Marker, answered: Answered) -> int:
     """Write a marker at the partition's leader and report the result: at once, or when it is replicated.
 
     On a partition of the offsets topic the groups' pending offsets are resolved with it (transactions C.5.3). Returns
@@ -82,7 +82,7 @@ class _Replication:
     """A marker in the leader's log that the in-sync replicas do not all have yet."""
 
     def __init__(
-        self, cluster: "ClusterView", node: Node, partition: ReplicatedPartition, offset: int, answered: Answered
+        self, cluster: ClusterView, node: Node, partition: ReplicatedPartition, offset: int, answered: Answered
     ) -> None:
         self._cluster, self._node, self._partition = cluster, node, partition
         self._offset, self._answered = offset, answered
@@ -187,10 +187,14 @@ class Holds:
 class Markers:
     """Performs the coordinators' :class:`WriteMarkers` effects over the cluster's brokers."""
 
-    def __init__(self, cluster: "Cluster") -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: ClusterView, journal: Journal) -> None:
+        self._cluster, self._journal = cluster, journal
         self.holds = Holds()
         self.notes = MarkerNotes()
+
+    def clear(self) -> None:
+        """Forget all holds and notes: the cluster begins again."""
+        self.holds, self.notes = Holds(), MarkerNotes()
 
     def perform(self, runtime: TransactionCoordinator, effect: WriteMarkers) -> None:
         """Write the markers in a later turn of the loop."""
@@ -219,7 +223,7 @@ class Markers:
     def _note(self, effect: WriteMarkers, what: What, detail: str = "", **written: Any) -> None:
         producer = (effect.producer_id, effect.producer_epoch, effect.committed)
         now_ms = self._cluster.clock.now_ms()
-        newest = self._cluster.journal.newest_id
+        newest = self._journal.newest_id
         note = MarkerNote(now_ms, effect.transactional_id, what, *producer, detail=detail, newest=newest, **written)
         self.notes.add(note)
 
@@ -278,8 +282,3 @@ class _Report:
         results, self._results = self._results, None
         if results or nothing_to_do:
             self._markers.report(self._runtime, self._effect, results or {})
-
-
-def perform(cluster: "Cluster", runtime: TransactionCoordinator, effect: WriteMarkers) -> None:
-    """What a transaction coordinator's runtime calls for its markers."""
-    cluster.markers.perform(runtime, effect)

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from broker.clock import ManualClock
-from broker.context import Connection
+from broker.connection import Connection
 from broker.network.endpoints import Endpoint
 from broker.network.server import BrokerServer
 from broker.settings import BrokerSettings

@@ -5,7 +5,8 @@ from typing import Any, cast
 
 from broker.api import AnyHandler, Api, FrameHandler, FrameStage, Middleware
 from broker.chain import Chain
-from broker.context import Connection, Exchange, RequestContext
+from broker.connection import Connection
+from broker.context import Exchange, RequestContext
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

@@ -8,15 +8,17 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
-from broker.api import Api, Disconnect, NeverAnswer
+from broker.answers import Disconnect, NeverAnswer
+from broker.api import Api
 from broker.chain import Chain
 from broker.clock import ManualClock
-from broker.context import Connection, RequestContext
-from broker.dispatcher import Dispatcher, answer_errors, api_and_version
+from broker.connection import Connection
+from broker.context import RequestContext
+from broker.dispatcher import Dispatcher, answer_errors
 from broker.journal.ring import Journal
 from broker.releases import release
 from broker.settings import BrokerSettings
-from protocol.apis import ApiKey
+from protocol.apis import ApiKey, api_and_version
 from protocol.codec import decode_response, encode_request
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

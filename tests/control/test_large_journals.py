@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from broker.clock import stopwatch_ns
-from broker.context import Connection
+from broker.connection import Connection
 from broker.control import activity as activities
 from broker.control import journal as searching
 from broker.control.activity import STEPS, Activity

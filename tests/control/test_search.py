@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from broker.clock import Slices
-from broker.context import Connection
+from broker.connection import Connection
 from broker.control.journal import search, windows
 from broker.journal.ring import Chunk, Journal, Raw
 

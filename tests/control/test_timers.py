@@ -85,7 +85,9 @@ TIMERS = {
     ),
     "share/fetch.py ShareFetch._wait": "scenarios/groups/test_share_fetch.py::test_SHR_42_a_group_without_state",
     "share/partition.py SharePartition.follow_locks": "scenarios/groups/test_share_fetch.py::test_SHR_16_the_lock_ends",
-    "context.py Connection.wait_throttled": "broker/network/test_server.py::test_an_answer_may_be_followed_by_a_pause",
+    "connection.py Connection.wait_throttled": (
+        "broker/network/test_server.py::test_an_answer_may_be_followed_by_a_pause"
+    ),
     "coordination/runtime.py Runtime._effect": (
         "control/test_transactions.py::test_a_timeout_of_fifteen_minutes_comes_now"
     ),
@@ -103,7 +105,7 @@ TIMERS = {
     "cluster/lifecycle.py Lifecycle._fence_later": (
         "broker/cluster/test_lifecycle.py::test_a_killed_broker_is_noticed_after_its_session"
     ),
-    "cluster/lifecycle.py Lifecycle.directory_failed": (
+    "cluster/startup.py directory_failed": (
         "control/test_timers.py::test_a_directory_that_fails_is_handed_over_by_the_clock"
     ),
     "coordination/deferred.py DeferredEffects._limit": (

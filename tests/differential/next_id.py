@@ -47,11 +47,11 @@ def read_by_servers() -> None:
     name = os.environ.get(VARIABLE)
     if name is None:
         return
-    from broker.cluster.cluster import Cluster  # noqa: PLC0415 - the test's side has no server in its process
+    from broker.cluster.base import ClusterBase  # noqa: PLC0415 - the test's side has no server in its process
 
-    by_chance = Cluster.new_uuid
+    by_chance = ClusterBase.new_uuid
 
-    def new_uuid(self: Cluster) -> UUID:
+    def new_uuid(self: ClusterBase) -> UUID:
         try:
             text = Path(name).read_text(encoding="ascii")
         except FileNotFoundError:
@@ -59,4 +59,4 @@ def read_by_servers() -> None:
         Path(name).unlink(missing_ok=True)
         return UUID(text) if text else by_chance(self)
 
-    Cluster.new_uuid = new_uuid  # type: ignore[method-assign]
+    ClusterBase.new_uuid = new_uuid  # type: ignore[method-assign]

@@ -14,7 +14,8 @@ from uuid import UUID
 
 from broker.api import AnyApi
 from broker.clock import ManualClock
-from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.connection import Connection
+from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.brokers import Registration
 from broker.coordination.metadata.image import BrokerListener, ClusterImage, Topic
@@ -116,13 +117,13 @@ class AdminStage:
         self._ids = 999
         self.cluster = cluster = FakeCluster(self)
         for broker_id in range(1, brokers + 1):
-            static = {"log.dirs": f"/data/{broker_id}", **(settings or {})}
+            own = BrokerSettings(broker_id, {"log.dirs": f"/data/{broker_id}", **(settings or {})})
             cluster.nodes[broker_id] = Node(
                 broker_id,
-                BrokerSettings(broker_id, static),
+                own,
                 cast("Any", {}),
                 lambda: SessionCache(1000, seeded(1)),
-                partial(SharePartitions, cast("Any", cluster)),
+                partial(SharePartitions, cast("Any", cluster), broker_id, own),
             )
         log = CountingLog()
         machine = MetadataMachine(

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from broker.api import AnyApi
 from broker.clock import ManualClock
-from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.connection import Connection
+from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.brokers import Registration
 from broker.coordination.metadata.effects import ConfigChanged
 from broker.coordination.metadata.image import BrokerListener

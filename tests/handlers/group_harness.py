@@ -12,7 +12,8 @@ from uuid import UUID
 from broker.api import AnyApi
 from broker.clock import ManualClock
 from broker.cluster.group_topics import GroupTopics, own_setting
-from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.connection import Connection
+from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.coordinators import GroupCoordinator, ShareCoordinator
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.outcome_builder import InitializeShareState

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.context import Connection
+from broker.connection import Connection
 from broker.coordination.metadata.configs import NewConfigs
 from broker.handlers.get_telemetry_subscriptions import API
 from broker.telemetry import Client

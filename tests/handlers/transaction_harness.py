@@ -8,7 +8,8 @@ from uuid import UUID
 
 from broker.api import AnyApi
 from broker.clock import ManualClock
-from broker.context import AclOperation, Connection, RequestContext, ResourceType
+from broker.connection import Connection
+from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.coordinators import TransactionCoordinator
 from broker.coordination.metadata.image import ClusterImage, Partition, Topic
 from broker.coordination.outcome import WriteMarkers
@@ -166,8 +167,7 @@ class Stage:
         self.nodes = {broker_id: FakeNode(self, broker_id) for broker_id in (1, 2)}
         self.random = random.Random(0)
         self.blocks = 0
-        self.journal = SimpleNamespace(newest_id=0)
-        self.markers = Markers(cast("Any", self))
+        self.markers = Markers(cast("Any", self), cast("Any", SimpleNamespace(newest_id=0)))
         self.log = MemoryLog()
         self.sent: list[WriteMarkers] = []
         self.topic("__transaction_state", SHARDS)

@@ -56,7 +56,8 @@ async def queue_of(brokers: int, *, factor: int) -> AsyncIterator[tuple[Stage, R
 async def write(stage: Stage) -> "asyncio.Task[None]":
     """One record of ``foo`` on its way to the queue; the first attempt has begun."""
     source = stage.cluster.partitions["foo", 0]
-    letters = DeadLetters(stage.cluster, stage.cluster.nodes[source.state.leader])
+    leader = stage.cluster.nodes[source.state.leader]
+    letters = DeadLetters(stage.cluster, leader.id, leader.settings)
     key = SharePartitionKey(GROUP, source.topic_id, 0)
     writing = asyncio.create_task(letters.write(key, source, DeadRecords(0, 0, 1, REJECTED)))
     await stage.pass_time(0)

@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import Any
 
 from broker.clock import Slices
-from broker.context import Connection
+from broker.connection import Connection
 from broker.control.groups import is_classic
 from broker.control.journal import Pausing, Place, Query, Sifting, search, topic_names
 from broker.control.request import Asked

@@ -123,7 +123,7 @@ async def test_a_restore_is_seen_as_one_step(stage: Stage) -> None:
     """Requests that come meanwhile are answered by the restored cluster, ApiVersions at once and as before."""
     wire, other, third = [await stage.connect() for _ in range(3)]
     await create(wire, "large", MANY)
-    snapshot = stage.cluster.snapshots.kept[await stage.cluster.snapshots.take()]
+    snapshot = stage.cluster.snapshots.kept[await reset.take_snapshot(stage.cluster)]
     await create(wire, "late", 1)
     versions = await other.call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("c", "1"))
     held = False
@@ -134,7 +134,7 @@ async def test_a_restore_is_seen_as_one_step(stage: Stage) -> None:
         assert met.finalized_features == versions.finalized_features
         held = held or stage.cluster.rebuilding.under_way
 
-    restoring = asyncio.ensure_future(stage.cluster.snapshots.restore(snapshot))
+    restoring = asyncio.ensure_future(reset.restore(stage.cluster, snapshot))
     await turns(3)
     asking = asyncio.ensure_future(topics(third))
     assert await counted(restoring, look) > 10
@@ -164,8 +164,8 @@ async def test_no_timer_fires_while_the_cluster_is_rebuilt(stage: Stage) -> None
     """One that is due then fires afterwards."""
     wire = await stage.connect()
     await create(wire, "large", MANY)
-    snapshot = stage.cluster.snapshots.kept[await stage.cluster.snapshots.take()]
-    restoring = asyncio.ensure_future(stage.cluster.snapshots.restore(snapshot))
+    snapshot = stage.cluster.snapshots.kept[await reset.take_snapshot(stage.cluster)]
+    restoring = asyncio.ensure_future(reset.restore(stage.cluster, snapshot))
     await turns(5)
     fired: list[bool] = []
     stage.cluster.clock.call_at(stage.cluster.clock.now_ms(), lambda: fired.append(stage.cluster.rebuilding.under_way))
@@ -181,8 +181,8 @@ async def test_a_server_that_ends_finishes_the_restore_first(stage: Stage) -> No
     """So that a data directory is whole."""
     wire = await stage.connect()
     await create(wire, "large", MANY)
-    snapshot = stage.cluster.snapshots.kept[await stage.cluster.snapshots.take()]
-    restoring = asyncio.ensure_future(stage.cluster.snapshots.restore(snapshot))
+    snapshot = stage.cluster.snapshots.kept[await reset.take_snapshot(stage.cluster)]
+    restoring = asyncio.ensure_future(reset.restore(stage.cluster, snapshot))
     await turns(5)
     assert stage.cluster.rebuilding.under_way
     stage.cluster.rebuilding.finish()

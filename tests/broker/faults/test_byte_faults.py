@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.api import Sending
+from broker.answers import Sending
 from broker.faults.byte_faults import ByteFault, Corrupt, Drip, Extra, Renumber, Truncate
 
 ANSWER = bytes.fromhex("00000006 00000001 abcd")

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from broker.context import Connection, Exchange
+from broker.connection import Connection
+from broker.context import Exchange
 from broker.journal.feed import Feed
 
 SIZE = 1000

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from broker.context import Connection, Exchange
+from broker.connection import Connection
+from broker.context import Exchange
 from broker.journal.entries import as_json, decode
 from broker.journal.lines import About, Handed, Peer, line
 from broker.journal.ring import Entry, Journal, Raw

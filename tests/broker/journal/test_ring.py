@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from broker.context import Connection, Exchange
+from broker.connection import Connection
+from broker.context import Exchange
 from broker.journal.kept import answer_without_records, expand, weight_of, without_records
 from broker.journal.ring import WHOLE_BYTES, Journal
 from protocol.apis import ApiKey

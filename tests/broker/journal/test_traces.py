@@ -12,7 +12,8 @@ from confluent_kafka import Consumer, Producer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from broker.context import Connection, Exchange
+from broker.connection import Connection
+from broker.context import Exchange
 from broker.journal.ring import Journal
 from broker.journal.traces import Traces, traces_url
 from protocol.apis import ApiKey

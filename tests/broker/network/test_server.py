@@ -7,8 +7,8 @@ import struct
 import pytest
 from structlog.testing import capture_logs
 
-from broker.api import Disconnect
-from broker.context import Connection
+from broker.answers import Disconnect
+from broker.connection import Connection
 from broker.network.endpoints import PortTaken
 from tests.broker.server_harness import HERE, echo, on_each_loop, seen, serving
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.context import Connection
+from broker.connection import Connection
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.metadata.replay import apply
 from broker.options import OptionError, parse

@@ -1,0 +1,188 @@
+"""What all parts of a cluster know: its brokers, metadata, time, chance and journal; what listens for a broker.
+
+The parts that work on it are put together above, in ``broker.cluster.cluster``.
+"""
+
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from anyio.abc import TaskGroup
+
+from broker.api import AnyApi
+from broker.chain import Chain
+from broker.clock import PushedClock
+from broker.cluster.emulation import versions_of
+from broker.cluster.heap import Heap
+from broker.coordination.coordinators import MetadataController
+from broker.coordination.metadata.image import ClusterImage
+from broker.coordination.metadata.quorum import Quorum
+from broker.coordination.share.persister import Persister
+from broker.dispatcher import Dispatcher, answer_errors
+from broker.faults.rules import Script
+from broker.handlers import APIS
+from broker.journal.ring import journal_of
+from broker.log_dirs import path_of
+from broker.network import file_limits
+from broker.network.endpoints import OpenListener, PortTaken, protocol_map
+from broker.network.server import BrokerServer
+from broker.node import Node
+from broker.options import ServeOptions
+from broker.read_only import refuse_changes
+from broker.releases import DEFAULT, Behaviour
+from broker.releases import release as release_named
+from broker.replication.metadata_log import MetadataLog
+from broker.replication.metadata_snapshots import MetadataSnapshots
+from broker.replication.partition import ReplicatedPartition
+from broker.requests.authentication import authenticate
+from broker.requests.old_refusals import OLD_REFUSALS
+from broker.requests.share_state import SharePersister
+from broker.requests.throttling import charge_quotas, throttle_connection
+from broker.rng import new_seed, seeded, uuid_from
+from broker.settings import BrokerSettings
+from broker.timelines.groups import GroupTimelines
+from broker.timelines.producers import ProducerTimelines
+from broker.timelines.transactions import TransactionTimelines
+from broker.transactions.markers import Markers
+from storage.files.descriptors import DEFAULT_MOST, Descriptors
+from storage.log.partition_log import PartitionLog
+
+
+class ClusterBase:
+    """A cluster without what makes it run."""
+
+    def __init__(self, options: ServeOptions, clock: PushedClock, tasks: TaskGroup) -> None:
+        self.options, self.clock, self._tasks = options, clock, tasks
+        self.seed = new_seed() if options.seed is None else options.seed
+        self.controller_id = options.broker_ids[0]
+        """The broker whose directory holds the metadata log, and which counts what concerns the controller."""
+        self.controller_listener: OpenListener | None = None
+        """Where the controller listens, if it has a listener of its own, and that is bound."""
+        self.nodes: dict[int, Node] = {}
+        self.removed: dict[int, Node] = {}
+        """Brokers that steering took out; added again, they have their ports and their directories."""
+        self.partitions: dict[tuple[str, int], ReplicatedPartition] = {}
+        self.random = seeded(self.seed)
+        self.cluster_id = ""
+        is_observed = options.journal_dir is not None or options.otlp_endpoint is not None
+        self.journal = journal_of(options.settings, observed=is_observed, notes_errors=True)
+        self.markers = Markers(self, self.journal)
+        self.persister: Persister = SharePersister(self)
+        self.heap = Heap()
+        self.shares = file_limits.shares(
+            options.brokers, on_disk=options.data_dir is not None, listeners=2 + sum(map(len, options.listeners))
+        )
+        self.descriptors = Descriptors(
+            self.shares.files or DEFAULT_MOST, spare=file_limits.SPARE, on_shortage=file_limits.ShortageLog(clock).warn
+        )
+        self.release = release_named(options.as_version or DEFAULT)
+        self.lazy_coordinators = (
+            options.lazy_coordinators or options.as_version is not None or options.data_dir is not None
+        )
+        """Whether clients see a topic being created, as on Kafka; from the first reset on the option alone decides."""
+        self.versions = versions_of(self.release)
+        self.transaction_timelines = TransactionTimelines(clock)
+        self.group_timelines = GroupTimelines(clock)
+        self.producer_timelines = ProducerTimelines(clock)
+        self.faults = Script(self.random)
+        self.chain = Chain(
+            frames=(self.journal.record,),
+            messages=(
+                authenticate,
+                self.transaction_timelines.middleware,
+                self.group_timelines.middleware,
+                self.producer_timelines.middleware,
+                self.faults.meet,
+                answer_errors,
+                *((refuse_changes,) if options.read_only else ()),
+                OLD_REFUSALS,
+            ),
+            responses=(charge_quotas,),
+        )
+        """Every request passes these, outermost first, before it reaches its handler."""
+        self.dispatchers: dict[tuple[int, bool], Dispatcher] = {}
+        """What answers requests to each broker, and to the controller: by the broker's id, and whether it is that."""
+        self.metadata: MetadataController
+        self.quorum: Quorum
+        self.controller_log: MetadataLog
+        self.metadata_log: PartitionLog
+        self.metadata_snapshots: MetadataSnapshots
+
+    @property
+    def image(self) -> ClusterImage:
+        """The metadata as of now."""
+        return self.metadata.machine.image
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """The settings of the controller's broker; before the start, as they were given."""
+        node = self.nodes.get(self.controller_id)
+        return BrokerSettings(self.controller_id, self.options.settings) if node is None else node.settings
+
+    def new_uuid(self) -> UUID:
+        """A random UUID (version 4) from the seeded chance."""
+        return uuid_from(self.random)
+
+    def behaves(self, behaviour: Behaviour) -> bool:
+        """Whether brokers of the release that is emulated now behave so."""
+        return self.release.has(behaviour)
+
+    def start_task(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin work that waits for other brokers, in a later turn of the loop."""
+        self._tasks.start_soon(work)
+
+    def allocate_producer_ids(self) -> range:
+        """A block of producer ids (KIP-730)."""
+        machine, start = self.metadata.machine, self.image.next_producer_id
+        self.metadata.submit(machine.allocate_producer_ids)
+        return range(start, self.image.next_producer_id)
+
+    # --- listeners ---------------------------------------------------------------------------------------------------
+
+    def new_server(self, node: Node, apis: Sequence[AnyApi] = APIS) -> BrokerServer:
+        """A server of a broker or of the controller, which has no listeners yet."""
+        dispatcher = Dispatcher(node, self, apis, self.chain)
+        self.dispatchers[node.id, node.is_controller] = dispatcher
+        server = BrokerServer(dispatcher, node.settings, self.clock, self._tasks)
+        server.connections.throttle_ms = partial(throttle_connection, node)
+        server.connections.on_freed = self.heap.freed
+        return server
+
+    async def bind(self, node: Node) -> None:
+        """Bind a broker's listeners: on the ports it had before, if it had any.
+
+        Raises:
+            PortTaken: another process listens there.
+        """
+        node.server.paused = False
+        for each in self.nodes.values():
+            each.server.connections.most = max(self.shares.connections * self.options.brokers // len(self.nodes), 1)
+        for endpoint in node.endpoints:
+            _, known = node.bound.get(endpoint.name, (endpoint, None))
+            try:
+                node.bound[endpoint.name] = (endpoint, await node.server.listen(endpoint, known))
+            except PortTaken:
+                node.server.close()
+                raise
+        node.settings.set_listener_settings(self.listener_settings(node))
+
+    def listener_settings(self, node: Node) -> dict[str, str]:
+        """A broker's listener settings as its server.properties would have them, for DescribeConfigs."""
+        bound = node.bound.values()
+        protocols = node.settings.string("listener.security.protocol.map")
+        known = protocol_map(protocols)
+        unknown = [f"{endpoint.name}:{endpoint.protocol}" for endpoint, _ in bound if endpoint.name not in known]
+        found = {
+            "broker.id": str(node.id),
+            "listeners": ",".join(endpoint.as_listener(port) for endpoint, port in bound),
+            "advertised.listeners": ",".join(endpoint.as_advertised(port) for endpoint, port in bound),
+        }
+        if unknown:
+            found["listener.security.protocol.map"] = ",".join([protocols, *unknown])
+        if self.controller_listener is not None and node.id == self.controller_id:
+            found["controller.listener.names"] = self.controller_listener.name
+            found["listeners"] += f",{self.controller_listener.as_listener}"
+        if self.options.data_dir is not None:
+            found["log.dirs"] = path_of(node)
+        return found

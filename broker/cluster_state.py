@@ -1,0 +1,63 @@
+"""What the brokers of a cluster share: metadata, partitions, time and chance."""
+
+from collections.abc import Mapping
+from typing import Protocol
+from uuid import UUID
+
+from broker.clock import Clock
+from broker.connection import Versions
+from broker.coordination.coordinators import MetadataController
+from broker.coordination.metadata.image import ClusterImage
+from broker.coordination.metadata.quorum import Quorum
+from broker.coordination.share.persister import Persister
+from broker.releases import Release
+from broker.replication.partition import ReplicatedPartition
+from broker.rng import Random
+from protocol.errors import ErrorCode, KafkaError
+
+
+class ClusterState(Protocol):
+    """The cluster without its brokers (:class:`~broker.context.ClusterView` has them too)."""
+
+    random: Random
+    cluster_id: str
+    controller_id: int
+    metadata: MetadataController
+    quorum: Quorum
+    partitions: dict[tuple[str, int], ReplicatedPartition]
+    versions: Versions
+    release: Release
+    persister: Persister
+    lazy_coordinators: bool
+
+    @property
+    def clock(self) -> Clock:
+        """The cluster's time."""
+        ...
+
+    @property
+    def image(self) -> ClusterImage:
+        """The metadata as of now."""
+        ...
+
+    def new_uuid(self) -> UUID:
+        """A UUID from the cluster's seeded chance."""
+        ...
+
+    def allocate_producer_ids(self) -> range:
+        """Allocate a block of producer ids, unique in the cluster (KIP-730)."""
+        ...
+
+
+def known_partition(
+    partitions: Mapping[tuple[str, int], ReplicatedPartition], topic: str, index: int
+) -> ReplicatedPartition:
+    """A partition that the cluster knows.
+
+    Raises:
+        KafkaError: UNKNOWN_TOPIC_OR_PARTITION.
+    """
+    found = partitions.get((topic, index))
+    if found is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return found
