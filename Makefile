@@ -88,7 +88,7 @@ compiled: $(DEV) ## the wheel with its hot modules compiled, in an environment o
 
 nightly: $(DEV) ## what takes longer than a developer waits; installs what the machine lacks
 	tests/clients/setup.sh toolchains
-	$(BIN)/python -m pytest -m nightly $(PYTEST)
+	$(BIN)/python -m pytest -m nightly --durations=40 $(PYTEST)
 
 bench: $(DEV) ## the benchmarks, side by side with the peers
 	$(BIN)/python -m benchmarks $(BENCH)

@@ -22,9 +22,14 @@ FOUND = CACHE / "differences"
 """Where histories that show something new are put, shortened; those that are understood move to SAVED."""
 
 
+ALL_NIGHTS = os.environ.get("HISTORIES") == "all"
+NIGHTLY_S = 36_000 if ALL_NIGHTS else 7_200
+"""What hangs costs a night two hours: a thousand histories are the most, and took 4.4 s each beside 20 other jobs."""
+
+
 def of_tonight(seeds: range, nights: int) -> range:
     """The seeds of one night of several: each is played once in so many days. `HISTORIES=all`: those of all nights."""
-    if os.environ.get("HISTORIES") == "all":
+    if ALL_NIGHTS:
         return seeds
     return seeds[datetime.now(UTC).toordinal() % nights :: nights]
 
@@ -59,35 +64,35 @@ def test_histories_with_restarts(histories: Histories, pytestconfig: pytest.Conf
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(36_000)
+@pytest.mark.timeout(NIGHTLY_S)
 def test_many_histories_with_restarts(histories: Histories, pytestconfig: pytest.Config) -> None:
     """Two in each."""
     check(histories, of_tonight(range(-300, -5), 10), pytestconfig, restarts=2)
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(36_000)
+@pytest.mark.timeout(NIGHTLY_S)
 def test_twenty_thousand_histories(histories: Histories, pytestconfig: pytest.Config) -> None:
     """Seeds that the slice does not have, a thousand a night."""
     check(histories, of_tonight(range(1_000, 21_000), 20), pytestconfig)
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(36_000)
+@pytest.mark.timeout(NIGHTLY_S)
 def test_histories_of_consumer_groups(histories: Histories, pytestconfig: pytest.Config) -> None:
     """Members of both protocols, with regular expressions, instance ids, votes for assignors and stale epochs."""
     check(histories, of_tonight(range(-3_000, -2_600), 4), pytestconfig, kind="consumers")
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(36_000)
+@pytest.mark.timeout(NIGHTLY_S)
 def test_histories_of_streams_groups(histories: Histories, pytestconfig: pytest.Config) -> None:
     """Topologies, task reports, static members, epochs that are stale, offsets, and topics that come and go."""
     check(histories, of_tonight(range(-5_900, -4_900), 10), pytestconfig, kind="streams")
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(36_000)
+@pytest.mark.timeout(NIGHTLY_S)
 @pytest.mark.parametrize("kind", ["users", "quotas", "features", "acls", "tokens", "batches", "uncommon"])
 def test_histories_of_users_and_limits(tmp_path: Path, pytestconfig: pytest.Config, kind: str) -> None:
     """SCRAM users, quotas, features, ACLs, tokens, several entries, uncommon requests; boundary and hostile values."""
@@ -96,7 +101,7 @@ def test_histories_of_users_and_limits(tmp_path: Path, pytestconfig: pytest.Conf
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(36_000)
+@pytest.mark.timeout(NIGHTLY_S)
 @pytest.mark.parametrize("restarts", [0, 1])
 def test_histories_of_ends_of_share_groups(tmp_path: Path, pytestconfig: pytest.Config, restarts: int) -> None:
     """Dead-letter queues, connections that are lost, members that fall silent, brokers that restart."""
@@ -105,7 +110,7 @@ def test_histories_of_ends_of_share_groups(tmp_path: Path, pytestconfig: pytest.
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(36_000)
+@pytest.mark.timeout(NIGHTLY_S)
 @pytest.mark.parametrize("restarts", [0, 1])
 def test_histories_of_three_brokers(histories_of_three: Histories, pytestconfig: pytest.Config, restarts: int) -> None:
     """Leaders, coordinators and wrong brokers; one of them goes down, in good order or by SIGKILL, and comes back."""

@@ -29,7 +29,7 @@ def ran(command: Sequence[str | Path], folder: Path = ROOT, **environment: str) 
     """What the command prints; fails the test if it ends badly."""
     env = os.environ | {"PYTHONPATH": str(ROOT)} | environment
     given = [str(part) for part in command]
-    done = subprocess.run(given, cwd=folder, env=env, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(given, cwd=folder, env=env, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, f"{' '.join(given)}: {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}"
     return done.stdout
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from random import Random
+from zlib import crc32
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.pipeline.file_mutations import Fault
 from tests.serving import start
 
 SAMPLE = 24
-"""So many are tried at once, the same ones each time; all of them when benchmarked (docs/audit.md)."""
+"""So many are tried: those whose names have the lowest checksums, so that one more fault does not draw others."""
 
 
 def reported(root: Path) -> set[tuple[str, int]]:
@@ -44,7 +44,11 @@ def missed(root: Path, made: Sequence[Fault]) -> list[str]:
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_most_wrong_fields_of_a_directory_are_found(tmp_path: Path) -> None:
-    """The directory as it is has no finding, before and after; of a sample of its faults two thirds have one."""
+    """The directory as it is has no finding, before and after; of a sample of its faults more than half have one.
+
+    186 of 257 had one (docs/audit.md). By chance alone a sample of 24 misses 9 or more in one draw of five, and more
+    than 12 in one of two hundred.
+    """
     data = tmp_path / "data"
     server = start(data_dir=data, settings=directory_traffic.SETTINGS)
     try:
@@ -55,6 +59,6 @@ def test_most_wrong_fields_of_a_directory_are_found(tmp_path: Path) -> None:
     assert reported(data) == set()
     made = faults(data)
     assert len(made) > 1000
-    names = missed(data, Random(5).sample(made, SAMPLE))
-    assert len(names) <= SAMPLE / 3, names
+    names = missed(data, sorted(made, key=lambda fault: crc32(f"{fault.kind} {fault.name}".encode()))[:SAMPLE])
+    assert len(names) <= SAMPLE / 2, names
     assert reported(data) == set()
