@@ -75,8 +75,13 @@ def find(
         refused = None if partition else _refused(interest, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         found.append(Reading(interest, partition, refused))
     if len(found) > 1 and any(reading.refused for reading in found):
-        found.sort(key=_place)
+        found.sort(key=_is_refused if follower else _place)
     return found
+
+
+def _is_refused(reading: Reading) -> bool:
+    """The order in a follower's response: what can be read, then what is refused, for whatever reason."""
+    return reading.refused is not None
 
 
 def _place(reading: Reading) -> int:

@@ -3,7 +3,7 @@
 Versions 0-5. Up to v3 clients ask, about one transaction; from v4 brokers do, about many. Not done: nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
@@ -28,16 +28,30 @@ Codes = dict[TopicPartition, ErrorCode]
 
 
 async def handle(request: AddPartitionsToTxnRequest, ctx: RequestContext) -> AddPartitionsToTxnResponse:
-    """Add partitions to a client's transaction, or verify those that brokers ask about (transactions C.1)."""
+    """Add partitions to a client's transaction, or verify those that brokers ask about (transactions C.1).
+
+    Of several entries with one id, the last has the partitions of all, and the first those that a common code is for
+    (AddPartitionsToTxnRequest.partitionsByTransaction, errorResponseForTransaction).
+    """
     by_broker = features.add_partitions_is_for_brokers(ctx.version)
     if by_broker and not ctx.authorized(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, "kafka-cluster"):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    partitions = {each.transactional_id: _partitions(each) for each in request.transactions}
+    first: dict[str, AddPartitionsToTxnTransaction] = {}
     results = []
     for transaction in request.transactions:
-        codes = _refused_partitions(transaction, ctx, by_broker=by_broker)
+        name = transaction.transactional_id
+        first.setdefault(name, transaction)
+        codes: Codes | ErrorCode = _refused_partitions(name, partitions[name], ctx, by_broker=by_broker)
         if not codes:
-            codes = await _asked(transaction, ctx, client=TV2 if by_broker else TV0)
-        results.append(_result(transaction, codes.__getitem__, ctx.version))
+            try:
+                codes = await _asked(transaction, partitions[name], ctx, client=TV2 if by_broker else TV0)
+            except KafkaError as error:
+                codes = dict.fromkeys(partitions[name], error.code) if transaction.verify_only else error.code
+        if isinstance(codes, ErrorCode):
+            results.append(_of_all(first[name], codes, ctx.version))
+        else:
+            results.append(_of_each(name, codes, ctx.version))
     return AddPartitionsToTxnResponse(results_by_transaction=results)
 
 
@@ -45,9 +59,10 @@ def _partitions(transaction: AddPartitionsToTxnTransaction) -> list[TopicPartiti
     return [(topic.name, partition) for topic in transaction.topics for partition in topic.partitions]
 
 
-def _refused_partitions(transaction: AddPartitionsToTxnTransaction, ctx: RequestContext, *, by_broker: bool) -> Codes:
+def _refused_partitions(
+    name: str, partitions: Sequence[TopicPartition], ctx: RequestContext, *, by_broker: bool
+) -> Codes:
     """Refuse all partitions if one of them is not allowed or missing; empty: go on (transactions C.1.1 P1 to P4)."""
-    name, partitions = transaction.transactional_id, _partitions(transaction)
     if not by_broker and not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
         return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     refused: Codes = {}
@@ -67,45 +82,56 @@ def _may_write(topic: str, ctx: RequestContext) -> bool:
     return topic not in INTERNAL_TOPICS and ctx.authorized(AclOperation.WRITE, ResourceType.TOPIC, topic)
 
 
-async def _asked(transaction: AddPartitionsToTxnTransaction, ctx: RequestContext, *, client: int) -> Codes:
-    """The coordinator's code, mostly one for all partitions (transactions C.1.1 P5 to P14, C.1.3 V1 to V8)."""
-    name, partitions = transaction.transactional_id, _partitions(transaction)
+async def _asked(
+    transaction: AddPartitionsToTxnTransaction,
+    partitions: Sequence[TopicPartition],
+    ctx: RequestContext,
+    *,
+    client: int,
+) -> Codes | ErrorCode:
+    """The coordinator's code of each partition that was verified, or one for all (transactions C.1.1 P5 to P14, C.1.3).
+
+    Raises:
+        KafkaError: one for all, as well.
+    """
+    name = transaction.transactional_id
     producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
-    try:
-        if not name:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
-        runtime = ctx.node.transactions_for(name)
-        if transaction.verify_only:
-            codes: Codes = await runtime.ask(
-                lambda machine, _now_ms, to: machine.verify_partitions(name, producer, partitions, to), cause=ctx
-            )
-            return codes
-        pending_first = ctx.release.has(Behaviour.PENDING_FIRST)
-        await runtime.ask(
-            lambda machine, now_ms, to: machine.add_partitions(
-                name, producer, frozenset(partitions), now_ms, to, client=client, pending_first=pending_first
-            ),
-            cause=ctx,
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+    runtime = ctx.node.transactions_for(name)
+    if transaction.verify_only:
+        codes: Codes = await runtime.ask(
+            lambda machine, _now_ms, to: machine.verify_partitions(name, producer, partitions, to), cause=ctx
         )
-    except KafkaError as error:
-        return dict.fromkeys(partitions, error.code)
-    return dict.fromkeys(partitions, ErrorCode.NONE)
+        return codes
+    pending_first = ctx.release.has(Behaviour.PENDING_FIRST)
+    await runtime.ask(
+        lambda machine, now_ms, to: machine.add_partitions(
+            name, producer, frozenset(partitions), now_ms, to, client=client, pending_first=pending_first
+        ),
+        cause=ctx,
+    )
+    return ErrorCode.NONE
 
 
-def _result(
-    transaction: AddPartitionsToTxnTransaction, code_of: Callable[[TopicPartition], ErrorCode], version: int
-) -> AddPartitionsToTxnResult:
+def _of_all(transaction: AddPartitionsToTxnTransaction, code: ErrorCode, version: int) -> AddPartitionsToTxnResult:
+    """The same code for each partition, and topics without partitions too."""
+    known = _as_known_by(version, code)
     topics = [
         AddPartitionsToTxnTopicResult(
-            topic.name,
-            [
-                AddPartitionsToTxnPartitionResult(partition, _as_known_by(version, code_of((topic.name, partition))))
-                for partition in topic.partitions
-            ],
+            topic.name, [AddPartitionsToTxnPartitionResult(partition, known) for partition in topic.partitions]
         )
         for topic in transaction.topics
     ]
     return AddPartitionsToTxnResult(transaction.transactional_id, topics)
+
+
+def _of_each(name: str, codes: Codes, version: int) -> AddPartitionsToTxnResult:
+    """A code of its own for each partition."""
+    topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
+    for (topic, partition), code in codes.items():
+        topics.setdefault(topic, []).append(AddPartitionsToTxnPartitionResult(partition, _as_known_by(version, code)))
+    return AddPartitionsToTxnResult(name, [AddPartitionsToTxnTopicResult(*each) for each in topics.items()])
 
 
 def _as_known_by(version: int, code: ErrorCode) -> ErrorCode:
@@ -118,7 +144,7 @@ def refuse(request: AddPartitionsToTxnRequest, error: KafkaError, version: int) 
     """The error at the top for brokers, without results; on every partition for clients."""
     if features.add_partitions_is_for_brokers(version):
         return AddPartitionsToTxnResponse(error_code=error.code)
-    results = [_result(transaction, lambda _: error.code, version) for transaction in request.transactions]
+    results = [_of_all(transaction, error.code, version) for transaction in request.transactions]
     return AddPartitionsToTxnResponse(results_by_transaction=results)
 
 

@@ -59,7 +59,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> AlterPartitionReassignmentsResponse:
-    """At the top and on every partition."""
+    """At the top and on every partition; the request's flag is not repeated."""
     return AlterPartitionReassignmentsResponse(
         error_code=error.code,
         error_message=error.message,
@@ -67,7 +67,6 @@ def refuse(
             ReassignableTopicResponse(topic.name, [_result(each.partition_index, error) for each in topic.partitions])
             for topic in request.topics
         ],
-        allow_replication_factor_change=request.allow_replication_factor_change,
     )
 
 

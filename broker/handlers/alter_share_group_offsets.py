@@ -3,6 +3,8 @@
 Version 0. Not done: nothing.
 """
 
+from collections.abc import Iterable
+
 from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.group.share.offsets import AlteredOffsets
@@ -18,7 +20,7 @@ from protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsResponsePartition,
     AlterShareGroupOffsetsResponseTopic,
 )
-from protocol.types import ZERO_UUID
+from protocol.types import ZERO_UUID, uuid_text
 
 
 async def handle(request: AlterShareGroupOffsetsRequest, ctx: RequestContext) -> AlterShareGroupOffsetsResponse:
@@ -35,22 +37,36 @@ async def handle(request: AlterShareGroupOffsetsRequest, ctx: RequestContext) ->
         answers.append(_failed(topic, code, ctx, known_id=known is not None))
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-    answers += await _alter(request.group_id, passed, ctx)
-    return AlterShareGroupOffsetsResponse(responses=answers)
+    answers = [each for each in answers if each.partitions]
+    return AlterShareGroupOffsetsResponse(responses=_merged((*answers, *await _alter(request.group_id, passed, ctx))))
+
+
+def _merged(topics: Iterable[AlterShareGroupOffsetsResponseTopic]) -> list[AlterShareGroupOffsetsResponseTopic]:
+    """One entry for each topic, also of one that was named twice (AlterShareGroupOffsetsResponse.Builder)."""
+    by_name: dict[str, AlterShareGroupOffsetsResponseTopic] = {}
+    for topic in topics:
+        entry = by_name.setdefault(
+            topic.topic_name, AlterShareGroupOffsetsResponseTopic(topic.topic_name, topic.topic_id)
+        )
+        entry.partitions = [*entry.partitions, *topic.partitions]
+    return list(by_name.values())
 
 
 async def _alter(
     group_id: str, topics: list[AlterShareGroupOffsetsRequestTopic], ctx: RequestContext
 ) -> list[AlterShareGroupOffsetsResponseTopic]:
     counts = {name: len(topic.partitions) for name, topic in ctx.cluster.image.topics.items()}
-    wanted = {
-        topic.topic_name: {
-            each.partition_index: each.start_offset
-            for each in topic.partitions
-            if each.partition_index < counts[topic.topic_name]
-        }
+    wanted = [
+        (
+            topic.topic_name,
+            {
+                each.partition_index: each.start_offset
+                for each in topic.partitions
+                if each.partition_index < counts[topic.topic_name]
+            },
+        )
         for topic in topics
-    }
+    ]
     begun: AlteredOffsets = await ask_coordinator(
         group_id,
         ctx,
@@ -58,6 +74,7 @@ async def _alter(
             now_ms, lambda offsets, builder: offsets.alter(builder, group_id, wanted, to)
         ),
     )
+    _check_partitions(group_id, begun)
     results = await initialize_partitions(ctx.cluster.persister, group_id, begun.state_epoch, begun.offsets)
     if not any(result.failed for of_topic in results.values() for result in of_topic.values()):
         partitions = {topic_id: list(of_topic) for topic_id, of_topic in results.items()}
@@ -69,17 +86,27 @@ async def _alter(
     answers = []
     for topic in topics:
         topic_id = ctx.cluster.image.topics[topic.topic_name].id
-        of_topic = results.get(topic_id, {})
+        initialized = results.get(topic_id, {})
         parts = []
         for each in topic.partitions:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             message = ERROR_TEXTS[code]
-            if each.partition_index in of_topic:
-                result = of_topic[each.partition_index]
+            if each.partition_index in initialized:
+                result = initialized[each.partition_index]
                 code, message = result.error, result.message or ""
             parts.append(AlterShareGroupOffsetsResponsePartition(each.partition_index, code, message or None))
         answers.append(AlterShareGroupOffsetsResponseTopic(topic.topic_name, topic_id, parts))
     return answers
+
+
+def _check_partitions(group_id: str, begun: AlteredOffsets) -> None:
+    """Refuse negative partitions, once the group's record is written (InitializeShareGroupStateParameters)."""
+    for topic_id, offsets in begun.offsets.items():
+        for index in offsets:
+            if index < 0:
+                place = f"{group_id} {uuid_text(topic_id)} {index}"
+                reason = f"Initialize share group parameters has invalid partitionId - {place}"
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, reason)
 
 
 def _failed(

@@ -5,7 +5,7 @@ Versions 0-3; an error of v3 has a message, which is null in all that is refused
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext
-from broker.requests.groups import ask_coordinator, require_group
+from broker.requests.groups import ask_coordinator, in_order_deleted, require_group
 from broker.requests.share_groups import delete_group_state
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
@@ -14,9 +14,8 @@ from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRe
 
 async def handle(request: DeleteGroupsRequest, ctx: RequestContext) -> DeleteGroupsResponse:
     """Each group on its own, a repeated one once (groups A.13)."""
-    return DeleteGroupsResponse(
-        results=[await _delete(group_id, ctx) for group_id in dict.fromkeys(request.groups_names)]
-    )
+    groups = in_order_deleted(dict.fromkeys(request.groups_names), ctx)
+    return DeleteGroupsResponse(results=[await _delete(group_id, ctx) for group_id in groups])
 
 
 async def _delete(group_id: str, ctx: RequestContext) -> DeletableGroupResult:

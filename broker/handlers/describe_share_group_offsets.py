@@ -3,7 +3,7 @@
 Versions 0-1; the lag since v1 (KIP-1226). Not done: nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from broker.api import Api
@@ -16,6 +16,7 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
     DescribeShareGroupOffsetsResponse,
     DescribeShareGroupOffsetsResponseGroup,
     DescribeShareGroupOffsetsResponsePartition,
@@ -38,10 +39,8 @@ async def _describe(
         require_group(AclOperation.DESCRIBE, asked.group_id, ctx, named=False)
         if asked.topics is None:
             topics = await _all_topics(asked.group_id, ctx)
-        elif not asked.group_id and asked.topics:
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # the parameters of the persister refuse it
         else:
-            topics = [await _named(asked.group_id, each.topic_name, each.partitions, ctx) for each in asked.topics]
+            topics = [await _named(asked.group_id, *each, ctx) for each in _merged(asked.topics, ctx)]
     except KafkaError as error:
         denied = error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED
         message = None if denied else error.message or ERROR_TEXTS.get(error.code)
@@ -60,8 +59,25 @@ async def _all_topics(group_id: str, ctx: RequestContext) -> list[DescribeShareG
     ]
 
 
+def _merged(
+    topics: Iterable[DescribeShareGroupOffsetsRequestTopic], ctx: RequestContext
+) -> list[tuple[str, list[int]]]:
+    """Names and partitions; a topic that is there and named twice has one entry, as the persister's result has."""
+    entries: list[tuple[str, list[int]]] = []
+    known: dict[str, list[int]] = {}
+    for topic in topics:
+        name, partitions = topic.topic_name, list(topic.partitions)
+        if name in known:
+            known[name] += partitions
+            continue
+        if name in ctx.cluster.image.topics:
+            known[name] = partitions
+        entries.append((name, partitions))
+    return entries
+
+
 async def _named(
-    group_id: str, name: str, indexes: Iterable[int], ctx: RequestContext
+    group_id: str, name: str, indexes: Sequence[int], ctx: RequestContext
 ) -> DescribeShareGroupOffsetsResponseTopic:
     """A topic that the request names; unknown topics have no offsets, and no error."""
     code = ErrorCode.NONE
@@ -69,6 +85,8 @@ async def _named(
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     known = ctx.cluster.image.topics.get(name)
     if code is ErrorCode.NONE and known is not None:
+        if not group_id or not indexes or any(index < 0 for index in indexes):
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # the parameters of the persister refuse it
         return await _topic(group_id, name, known.id, indexes, ctx)
     partitions = [
         DescribeShareGroupOffsetsResponsePartition(

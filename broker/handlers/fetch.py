@@ -53,7 +53,7 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
     if isinstance(charged, FetchResponse) and charged.session_id == session_id:
         response = charged  # as it is encoded already
     else:
-        response = FetchResponse(session_id=session_id, responses=by_topic(told))
+        response = FetchResponse(session_id=session_id, responses=by_topic(told, uses_topic_ids))
     if reader.final and not fetching.follower:  # an error, perhaps because another broker leads
         leaders = {data.current_leader.leader_id for _, data in told if data.current_leader.leader_id != -1}
         response.node_endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders)] if leaders else ()
@@ -70,19 +70,29 @@ def _charge(
     opens a session, whose id is drawn later.
     """
     session_id = 0 if fetching.session is None else fetching.session.id
-    response = FetchResponse(session_id=session_id, responses=by_topic(fetching.news(answers)))
+    uses_topic_ids = features.fetch_uses_topic_ids(ctx.version)
+    response = FetchResponse(session_id=session_id, responses=by_topic(fetching.news(answers), uses_topic_ids))
     body = encode_response_body(ApiKey.FETCH, ctx.version, response)
     throttle_ms = charge_fetch(quotas, ctx, 4 + sum(map(len, body)))
     ctx.notes.encoded = None if throttle_ms else (response, body)
     return throttle_ms
 
 
-def by_topic(told: Sequence[tuple[Interest, PartitionData]]) -> list[FetchableTopicResponse]:
-    """Neighbours of one topic share an entry (Kafka's FetchResponse.matchingTopic)."""
+def by_topic(
+    told: Sequence[tuple[Interest, PartitionData]], uses_topic_ids: bool = False
+) -> list[FetchableTopicResponse]:
+    """Neighbours of one topic share an entry (Kafka's FetchResponse.matchingTopic).
+
+    Raises:
+        KafkaError: UNKNOWN_SERVER_ERROR where a topic with neither id nor name is not the last one: Kafka asks the
+            missing name whether it equals the next.
+    """
     topics: list[FetchableTopicResponse] = []
     partitions: list[PartitionData] = []
     for interest, data in told:
         last = topics[-1] if topics else None
+        if last is not None and uses_topic_ids and not last.topic_id and not last.topic:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         if last is None or not _same_topic(last, interest):
             partitions = []
             topics.append(FetchableTopicResponse(interest.topic, partitions, interest.topic_id))

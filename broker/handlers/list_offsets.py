@@ -23,6 +23,7 @@ from protocol.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
+from protocol.scala import grouped_by_topic
 from storage.log.partition_log import PartitionLog
 
 LATEST = -1
@@ -36,24 +37,25 @@ _ANY_REPLICA = -2  # a debugging consumer (core E.8.3)
 async def handle(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
     """The offset of each partition at a time, or at one of its ends (core E.8).
 
-    Kafka answers by topic from a map of partitions (ReplicaManager.fetchOffset): each is answered once, and a topic
-    without partitions is left out.
+    Kafka answers by topic from a map of partitions (ReplicaManager.fetchOffset): each is answered once, in the map's
+    order, and a topic without partitions is left out.
     """
     if request.isolation_level not in (0, 1):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     allowed, denied = _by_right(request.topics, ctx)
     times = Counter((topic.name, p.partition_index) for topic in allowed for p in topic.partitions)
     wanted = {(topic.name, p.partition_index): p for topic in allowed for p in topic.partitions}
-    answers: dict[str, list[ListOffsetsPartitionResponse]] = {}
-    for (name, index), asked in wanted.items():
-        of_topic = answers.setdefault(name, [])
-        try:
-            if times[name, index] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST)
-            of_topic.append(await _answer(request, name, asked, ctx))
-        except KafkaError as error:
-            of_topic.append(ListOffsetsPartitionResponse(index, error.code))
-    topics = [ListOffsetsTopicResponse(name, of_topic) for name, of_topic in answers.items()]
+    topics = []
+    for name, indexes in grouped_by_topic(wanted).items():
+        of_topic = []
+        for index in indexes:
+            try:
+                if times[name, index] > 1:
+                    raise KafkaError(ErrorCode.INVALID_REQUEST)
+                of_topic.append(await _answer(request, name, wanted[name, index], ctx))
+            except KafkaError as error:
+                of_topic.append(ListOffsetsPartitionResponse(index, error.code))
+        topics.append(ListOffsetsTopicResponse(name, of_topic))
     refused = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return ListOffsetsResponse([*topics, *(_refused(topic, refused) for topic in denied)])
 

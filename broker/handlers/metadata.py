@@ -71,11 +71,12 @@ def _brokers(seen: Topology, ctx: RequestContext) -> list[MetadataResponseBroker
 
 def _check(topics: Sequence[MetadataRequestTopic] | None, version: int) -> None:
     """Versions 10 and 11 have ids and nullable names, and take neither (core B.3 M1)."""
+    by_id = any(asked.topic_id is not None for asked in topics or ())  # then names do not matter
     for asked in topics or ():
         named = asked.name is not None
         if not features.metadata_finds_by_id(version) and (not named or asked.topic_id is not None):
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        if not named and asked.topic_id is None:
+        if not named and not by_id:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Quirk: Kafka stumbles over it, as 4.3.1 answers
 
 

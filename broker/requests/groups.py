@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 from uuid import UUID
 
@@ -16,7 +17,8 @@ from broker.coordination.runtime import Token
 from broker.node import GROUP_TOPIC
 from broker.releases import Behaviour
 from protocol.errors import ErrorCode, KafkaError
-from protocol.java import computed_order, reserved_capacity, string_hash
+from protocol.java import computed_order, copied_capacity, reserved_capacity, string_hash, table_order
+from protocol.scala import topic_partition_hash
 
 R = TypeVar("R")
 
@@ -93,19 +95,41 @@ def in_order_described(group_ids: Sequence[str], ctx: RequestContext) -> list[st
     """
     if not ctx.release.has(Behaviour.GROUPS_DESCRIBED_BY_PARTITION):
         return list(group_ids)
-    denied, by_partition = [], dict[int, list[str]]()
+    denied: list[str] = []
+    described: list[str] = []
     for group_id in group_ids:
-        if ctx.authorized(AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
-            by_partition.setdefault(ctx.node.coordinating_partition(GROUP_TOPIC, group_id), []).append(group_id)
-        else:
-            denied.append(group_id)
+        may = ctx.authorized(AclOperation.DESCRIBE, ResourceType.GROUP, group_id)
+        (described if may else denied).append(group_id)
+    return [*denied, *chain.from_iterable(_by_partition(described, ctx))]
+
+
+def in_order_deleted(group_ids: Iterable[str], ctx: RequestContext) -> list[str]:
+    """Groups in the order of a deleting answer: by the table of the coordinators' partitions, then denied ones.
+
+    After ``KafkaApis.handleDeleteGroupsRequest`` and ``GroupCoordinatorService.deleteGroups``, which has the groups of
+    a partition in a set.
+    """
+    denied: list[str] = []
+    deleted: list[str] = []
+    for group_id in group_ids:
+        may = ctx.authorized(AclOperation.DELETE, ResourceType.GROUP, group_id)
+        (deleted if may else denied).append(group_id)
+    if not ctx.release.has(Behaviour.GROUPS_DESCRIBED_BY_PARTITION):
+        return [*deleted, *denied]
+    hashed = [table_order(each, string_hash, copied_capacity(len(each))) for each in _by_partition(deleted, ctx)]
+    return [*chain.from_iterable(hashed), *denied]
+
+
+def _by_partition(group_ids: Iterable[str], ctx: RequestContext) -> list[list[str]]:
+    by_partition: dict[int, list[str]] = {}
+    for group_id in group_ids:
+        by_partition.setdefault(ctx.node.coordinating_partition(GROUP_TOPIC, group_id), []).append(group_id)
     order = computed_order(by_partition, _hash_of_offsets_partition, reserved_capacity(0))
-    return [*denied, *(group_id for partition in order for group_id in by_partition[partition])]
+    return [by_partition[partition] for partition in order]
 
 
 def _hash_of_offsets_partition(partition: int) -> int:
-    """``TopicPartition.hashCode`` of a partition of the offsets topic, as an unsigned 32-bit number."""
-    return (31 * (31 + partition) + string_hash(GROUP_TOPIC)) & 0xFFFF_FFFF
+    return topic_partition_hash((GROUP_TOPIC, partition))
 
 
 def coordinator(group_id: str, ctx: RequestContext) -> GroupMachine:
@@ -177,19 +201,18 @@ def merge_topics(
 ) -> list[A]:
     """The topics of a response: the failed ones first, then those of the coordinator's answer, one entry per topic.
 
+    Where none failed, a topic that was named twice has two entries (OffsetCommitResponse.Builder).
+
     ``answer`` makes a topic of the response: one code for some partitions of a topic of the request.
     """
-    topics = [answer(topic, partitions, code) for topic, partitions, code in failed]
-    if not topics:
+    if not failed:
         return list(answered)
-    places = {_identity(topic): topic for topic in topics}
-    for topic in answered:
-        known = places.get(_identity(topic))
-        if known is None:
-            topics.append(topic)
-        else:
+    topics: dict[tuple[str, UUID | None], A] = {}
+    for topic in (*(answer(*each) for each in failed), *answered):
+        known = topics.setdefault(_identity(topic), topic)
+        if known is not topic:
             known.partitions = [*known.partitions, *topic.partitions]
-    return topics
+    return list(topics.values())
 
 
 def _identity(topic: _Topic) -> tuple[str, UUID | None]:

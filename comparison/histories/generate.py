@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from comparison.histories.drawing.administration import Administration
 from comparison.histories.drawing.batches import Batches
 from comparison.histories.drawing.consumers import Consumers
+from comparison.histories.drawing.fields import Fields
 from comparison.histories.drawing.groups import Groups
 from comparison.histories.drawing.partitions import Partitions
 from comparison.histories.drawing.pieces import Known, Versions
@@ -349,6 +350,15 @@ class UncommonGenerator(Administration, Uncommon):
         return [first, *drawn]
 
 
+class FieldGenerator(Fields, Generator):
+    """Generates histories whose requests have any value in any field, between those of clients."""
+
+    def __init__(self, versions: Versions, seed: object) -> None:
+        super().__init__(versions, seed)
+        usual = sum(self._draws.values())
+        self._draws[self._fields] = 2 * usual
+
+
 KINDS: dict[
     str,
     type[Generator]
@@ -372,5 +382,6 @@ KINDS: dict[
     "tokens": TokenGenerator,
     "batches": BatchGenerator,
     "uncommon": UncommonGenerator,
+    "fields": FieldGenerator,
 }
 """What a history is about -> what generates it."""

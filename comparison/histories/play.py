@@ -14,6 +14,7 @@ from comparison.histories import (
     admin_reads,
     consumers,
     end_state,
+    fields,
     groups,
     records,
     security,
@@ -63,6 +64,7 @@ BUILDERS: Mapping[str, Builder] = {
     **security.STEPS,
     **tokens.STEPS,
     **uncommon.STEPS,
+    **fields.STEPS,
 }
 CLOSED, SILENT = "(connection closed)", "(no answer)"
 LOST = (CLOSED, SILENT)
@@ -100,7 +102,7 @@ class Player:
     def play(self, steps: Sequence[Step], name: str | None = None) -> Played:
         """Play the steps, then compare the end state. With a `name`, resource names are the same in every run."""
         self._count += 1
-        self._shares = any("share" in step["do"] for step in steps)
+        self._shares = any("share" in f"{step['do']} {step.get('api', '')}".lower() for step in steps)
         if self._shares and not self._shares_are_warm:
             self._shares_are_warm = True
             for target in self.exchange.targets:

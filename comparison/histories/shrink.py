@@ -10,6 +10,9 @@ def shrunk(steps: Sequence[Step], shows: Callable[[Sequence[Step]], bool]) -> li
 
     ``shows`` plays a history and returns whether the same difference shows.
     """
+    for few in (steps[-1:], [*steps[:1], *steps[-1:]]):  # most often the last request is all that matters
+        if len(few) < len(steps) and shows(few):
+            return list(few)
     left, parts = list(steps), 2
     while len(left) > 1:
         size = max(len(left) // parts, 1)

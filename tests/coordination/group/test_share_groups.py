@@ -268,7 +268,7 @@ def test_SHR_34_and_35_offsets_are_altered_while_there_are_no_members(context: C
     foo = cluster.by_name["foo"].id
 
     def alter(offsets: ShareOffsets, builder: Any, to: Answer) -> None:
-        offsets.alter(builder, G, {"foo": {0: 7}}, to)
+        offsets.alter(builder, G, [("foo", {0: 7})], to)
 
     assert change(context, alter) == AlteredOffsets(1, {foo: {0: 7}})
     assert group(context).partitions.initializing[foo].partitions == {0}

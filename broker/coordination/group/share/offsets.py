@@ -64,23 +64,30 @@ class ShareOffsets:
     # --- AlterShareGroupOffsets --------------------------------------------------------------------------------------
 
     def alter(
-        self, builder: OutcomeBuilder, group_id: str, offsets: Mapping[str, Mapping[int, int]], reply_to: Hashable
+        self,
+        builder: OutcomeBuilder,
+        group_id: str,
+        topics: Iterable[tuple[str, Mapping[int, int]]],
+        reply_to: Hashable,
     ) -> None:
         """Begin to set start offsets of existing partitions: answers an AlteredOffsets. An absent group is created.
+
+        Of a topic that is named twice the record has the later partitions, and the state of all is set, as in Kafka.
 
         Raises:
             Refusal: 68 or 69.
         """
         group = self._context.found_or_new(group_id, creates=True)
         _check_empty(group)
-        found, states = {}, {}
-        for name, of_partitions in offsets.items():
+        found: dict[UUID, dict[int, int]] = {}
+        states = {}
+        for name, of_partitions in topics:
             topic = self._context.topics.named(name)
             if topic is None:
                 continue
             states[topic.id] = TopicState(name, frozenset(of_partitions))
             if of_partitions:
-                found[topic.id] = dict(of_partitions)
+                found[topic.id] = {**found.get(topic.id, {}), **of_partitions}
         if states:
             builder.record(group.partitions.begun(states).record(group_id))
             self._context.initialization_begun(group_id, states, builder.now_ms)

@@ -1,0 +1,73 @@
+"""The iteration order of Scala's hash maps (2.13), where a response of Kafka depends on it.
+
+``mutable.HashMap`` walks a table whose buckets are sorted by hash. ``immutable.HashMap``, which ``groupBy`` returns,
+walks a tree of nodes with 32 places each (CHAMP): the single keys of a node first, then the nodes below it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from protocol.java import string_hash
+
+K = TypeVar("K")
+_MASK = 0xFFFFFFFF
+_CAPACITY = 16
+_BITS = 5
+
+
+def topic_partition_hash(place: tuple[str, int]) -> int:
+    """``TopicPartition.hashCode`` as an unsigned 32-bit number."""
+    topic, partition = place
+    return (31 * (31 + partition) + string_hash(topic)) & _MASK
+
+
+def mutable_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
+    """Return distinct keys in the iteration order of a ``mutable.HashMap`` that they were added to."""
+    spread = {key: h ^ h >> 16 for key in keys for h in (hash_of(key),)}
+    capacity = _CAPACITY
+    while len(spread) >= capacity * 3 // 4:
+        capacity *= 2
+
+    def place(key: K) -> tuple[int, int]:
+        h = spread[key]
+        return h & (capacity - 1), h - (1 << 32) if h >> 31 else h
+
+    return sorted(spread, key=place)
+
+
+def immutable_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
+    """Return distinct keys in the iteration order of an ``immutable.HashMap``."""
+    improved = {key: _improved(hash_of(key)) for key in keys}
+    return _walk(list(improved), improved.__getitem__, 0)
+
+
+def _walk(keys: Sequence[K], hash_of: Callable[[K], int], shift: int) -> list[K]:
+    if shift >= 32:  # hashes that are equal share a node, in the order in which they came
+        return list(keys)
+    places: dict[int, list[K]] = {}
+    for key in keys:
+        places.setdefault(hash_of(key) >> shift & 31, []).append(key)
+    found = [places[at][0] for at in sorted(places) if len(places[at]) == 1]
+    for at in sorted(places):
+        if len(places[at]) > 1:
+            found += _walk(places[at], hash_of, shift + _BITS)
+    return found
+
+
+def _improved(h: int) -> int:
+    """``scala.collection.Hashing.improve``."""
+    h = (h + ~(h << 9)) & _MASK
+    h ^= h >> 14
+    h = (h + (h << 4)) & _MASK
+    return h ^ h >> 10
+
+
+def grouped_by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Return partitions by topic as ``groupBy`` of a ``mutable.Map`` of partitions lists them."""
+    by_topic: dict[str, list[tuple[str, int]]] = {}
+    for place in mutable_order(places, topic_partition_hash):
+        by_topic.setdefault(place[0], []).append(place)
+    return {
+        topic: [partition for _, partition in mutable_order(by_topic[topic], topic_partition_hash)]
+        for topic in immutable_order(by_topic, string_hash)
+    }
