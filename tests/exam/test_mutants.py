@@ -71,7 +71,7 @@ class Late(InProcess):
     expired: tuple[int, ...] = ()
 
     def call(self, command: str, **fields: Any) -> Mapping[str, Any]:
-        """The first `send` is not passed on, and the next `flush` says so."""
+        """The first `send` is not passed on, and the next `flush` reports it as expired."""
         if command == "send" and self.first:
             self.first = False
             self.expired = tuple(each["id"] for each in fields["records"])
