@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pipeline.answers import descriptions, facts, filters, group_lists, items, rules, shapes
+from pipeline.answers import descriptions, facts, filters, group_lists, items, refusals, rules, shapes
 from pipeline.answers.calls import ANSWER_FAULTS, ANSWER_PLACES, COLUMNS, Call, Fault, calls_of, canonical, listed
+from pipeline.answers.generations import Generations
 from pipeline.answers.members import HEARTBEATS, Groups
 from pipeline.answers.places import rows_of
 from pipeline.answers.registers import Registers
 from pipeline.answers.share import ShareGroups
+from pipeline.answers.transactions import Transactions
 from pipeline.directory import Paths
 from pipeline.reading import read_journal
 
@@ -23,7 +25,9 @@ _PER_GROUP: Final = ("heartbeat_interval_ms", "acceptable_recovery_lag", "task_o
 """What heartbeats report all members of a group alike, as long as its settings do not change."""
 
 
-_RULES: Final = (shapes.faults_of, items.faults_of, filters.faults_of, rules.faults_of)
+_RULES: Final = (
+    shapes.faults_of, items.faults_of, filters.faults_of, rules.faults_of, refusals.faults_of,
+)  # fmt: skip
 _INCOMPLETE: Final = (KeyError, TypeError, IndexError, AttributeError)
 """What a rule raises where a body is not as a broker or proxy of ours writes it."""
 
@@ -43,12 +47,18 @@ class _Life:
     values: Registers = field(default_factory=Registers)
     groups: Groups = field(default_factory=Groups)
     share: ShareGroups = field(default_factory=ShareGroups)
+    generations: Generations = field(default_factory=Generations)
+    transactions: Transactions = field(default_factory=Transactions)
     described: list[Call] = field(default_factory=list)
     offers: dict[tuple[int, str, int], list[tuple[Call, str]]] = field(default_factory=lambda: defaultdict(list))
     """By broker, listener and version: answers to ApiVersions."""
     last_us: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     """By connection: when its last request came."""
     at_ms: int = 0
+
+    @property
+    def _judges(self) -> tuple[Groups | ShareGroups | Generations | Transactions, ...]:
+        return self.groups, self.share, self.generations, self.transactions
 
     def note(self, call: Call) -> Iterator[Fault]:
         if call.at_ms - self.at_ms > _JUMP_MS and self.at_ms:
@@ -57,7 +67,7 @@ class _Life:
         self.at_ms = max(self.at_ms, call.at_ms)
         for rule in _RULES if call.is_answered else ():
             yield from _found(rule, call)
-        for step in (self._values, self.groups.note, self.share.note):
+        for step in (self._values, *(each.note for each in self._judges)):
             yield from _found(step, call)
         if call.is_answered and (call.api in descriptions.DESCRIPTIONS or call.api in group_lists.LISTS):
             self.described.append(call)
@@ -98,8 +108,8 @@ class _Life:
     def faults(self) -> Iterator[Fault]:
         yield from self._other_offers()
         yield from self.values.faults()
-        yield from _found(self.groups.faults)
-        yield from _found(self.share.faults)
+        for each in self._judges:
+            yield from _found(each.faults)
         for call in self.described:
             judge = descriptions if call.api in descriptions.DESCRIPTIONS else group_lists
             yield from _found(judge.faults_of, call, self.groups)

@@ -122,6 +122,9 @@ class _Value:
             written = [each.value for each in self._writes[:begun]]
             if not self._begun and ANY not in written and read.value not in written:
                 self._begun.append(read.value)
+            if self._begun == [_ABSENT] and written == [ANY] and read.value is not None:
+                # There was none before, so this is what was made.
+                written = [self._learned.setdefault(0, read.value)]
             return (-1, [self._begun[0], *written]) if self._begun else (0, written or [ANY])
         # A write that overlaps the last one that is over may have been the later of the two.
         while oldest > 0 and self._writes[oldest - 1].end_us >= self._writes[oldest].start_us:

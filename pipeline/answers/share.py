@@ -104,6 +104,8 @@ class ShareGroups:
                 code = part.get("acknowledge_error_code", part.get("error_code"))
                 codes[place] = NONE if code in (0, NONE) else str(code)
                 yield from self._acquire(call, (group_id, *place), member_id, part)
+                for what in _beside(call, part):
+                    yield self._fault(call, what, partition=place[1])
         for each in listed(request, "topics"):
             for part in listed(each, "partitions"):
                 key = (each["topic_id"], part["partition_index"])
@@ -187,7 +189,8 @@ class ShareGroups:
             return "acquired after it was accepted or rejected"
         if not self._is_free(before, after, own, offset):
             return "acquired while another fetch had it"
-        if not before.deliveries <= after.deliveries <= before.deliveries + 1:
+        is_released = any(each.type_of(offset) == RELEASE for each in done) and not self._has_left(before, after.call)
+        if not before.deliveries + is_released <= after.deliveries <= before.deliveries + 1:
             return f"a delivery count of {after.deliveries} after {before.deliveries}"
         return None
 
@@ -244,6 +247,15 @@ def _covers(records: Body, first: int, last: int) -> bool:
     if records.get("base_offset") is None:
         return False
     return records.get("last_offset") is None or bool(records["base_offset"] <= first <= last <= records["last_offset"])
+
+
+def _beside(call: Call, part: Body) -> Iterator[str]:
+    """Records come with what was acquired of them, and for some time; without an error."""
+    runs, records = listed(part, "acquired_records"), part.get("records") or {}
+    if records.get("batches") and (not runs or part["error_code"] != NONE):
+        yield f"records without any that were acquired, {part['error_code']}"
+    if runs and call.response.get("acquisition_lock_timeout_ms", 1) <= 0 and call.version > 0:
+        yield "acquired records without a lock"
 
 
 def _ends_at_ms(call: Call) -> int:

@@ -207,8 +207,8 @@ def _join(member: str) -> JoinGroupRequest:
 
 
 def _named(wire: Wire) -> str:
-    member: str = wire.call(ApiKey.JOIN_GROUP, 9, _join("")).member_id
-    return member
+    """The id that the coordinator gives, once it has loaded the group."""
+    return str(until(lambda: wire.call(ApiKey.JOIN_GROUP, 9, _join("")).member_id, "a member id"))
 
 
 def _joined(wires: Sequence[Wire], ids: Sequence[str], admin: Wire) -> None:

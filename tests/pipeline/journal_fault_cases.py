@@ -86,6 +86,7 @@ def commit_after_loss(wiring: Wiring, name: str) -> int:
     wire = wiring.connect(name)
     wire.join(name, name, 1)
     wire.fetch(name, 0, [(0, 4)])
+    wiring.now_us += 60_000_000  # its session ends
     wire.heartbeat(name, name, 1, "UNKNOWN_MEMBER_ID")
     return wire.commit(name, name, 1, name, 5, "UNKNOWN_MEMBER_ID")
 

@@ -21,10 +21,18 @@ ANSWERS: dict[str, tuple[str, WirePlant]] = {}
 
 _CASES = (
     "journal_fault_cases", "invariant_fault_cases", "broker_answer_cases", "broker_value_cases", "group_answer_cases",
+    "refusal_cases", "transaction_report_cases",
 )  # fmt: skip
 
 
 ALSO: Mapping[str, tuple[str, ...]] = {
+    "commit-reported-as-abort": ("transaction-answer",),
+    "coordinator-without-a-node": ("answer-value",),
+    "member-unknown-for-once": ("generation-answer",),
+    "transaction-of-another-timeout": ("answer-value",),
+    "transaction-over-with-partitions": ("transaction-answer",),
+    "transaction-reported-prepared": ("transaction-answer",),
+    "transaction-reported-without-a-partition": ("transaction-answer",),
     "assigned-twice": ("answer-items", "answer-place"),
     "group-twice": ("answer-items",),
     "metadata-partition-twice": ("answer-items",),

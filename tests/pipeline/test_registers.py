@@ -43,6 +43,15 @@ def test_a_broker_does_not_go_back() -> None:
     assert found(values) == [(2, "goes back to an older value")]
 
 
+def test_what_was_made_is_what_its_first_answer_reports() -> None:
+    """Where the request left the value to the broker, as a topic's id; however soon the answer comes."""
+    values = Registers()
+    values.begin(KEY, ANY, 10 * SECOND, 10 * SECOND + 1000)
+    for number, value in enumerate(("a", "a", "b"), 1):
+        read(values, number, value, 10 + number / 10)
+    assert found(values) == [(3, "is b, not a")]
+
+
 def test_a_value_that_no_client_wrote_is_wrong_at_once() -> None:
     """Also within the time that an answer may be late."""
     values = written("2", 10)

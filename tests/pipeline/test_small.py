@@ -1,5 +1,6 @@
 """Audits of what is small, on DuckDB and without Spark: planted faults, the translation of queries, the commands."""
 
+import resource
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -26,6 +27,8 @@ from tests.pipeline.log_faults import Found
 from tools import translate_queries
 
 ROOT = Path(__file__).resolve().parents[2]
+SECONDS_OF_A_PROCESSOR = 45
+"""The most that four commands may take."""
 
 
 def test_every_fault_in_a_log_is_found_and_nothing_else(tmp_path: Path) -> None:
@@ -169,15 +172,20 @@ def test_a_long_command_reports_a_line_now_and_then(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == f"step {LINE_EVERY_S:.0f}\nstep {2 * LINE_EVERY_S:.0f}\n"
 
 
+@pytest.mark.timeout(600)
 def test_a_small_audit_starts_neither_spark_nor_java(tmp_path: Path) -> None:
-    """The commands in a process in which neither can be imported or found; findings make the exit code 1."""
+    """The commands in a process in which neither can be imported or found; findings make the exit code 1.
+
+    They take seconds of a processor, however busy the machine is.
+    """
+    before_s = children_s()
     journal_faults.planted(tmp_path / "data", tmp_path / "journal")
     code = "import sys; sys.modules['pyspark'] = None; from understudy.cli import main; sys.exit(main(sys.argv[1:]))"
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-c", code, *arguments, "--quiet"],
-            capture_output=True, text=True, check=False, timeout=50, cwd=ROOT, env={"PATH": ""},
+            capture_output=True, text=True, check=False, cwd=ROOT, env={"PATH": ""},
         )  # fmt: skip
 
     audit = run("audit", str(tmp_path / "data"), "--journal", str(tmp_path / "journal"))
@@ -192,3 +200,10 @@ def test_a_small_audit_starts_neither_spark_nor_java(tmp_path: Path) -> None:
     refused = run("audit", str(tmp_path / "data"), "--spark-above", "0")
     assert refused.returncode == 2
     assert "pyspark is not installed" in refused.stderr
+    assert children_s() - before_s < SECONDS_OF_A_PROCESSOR
+
+
+def children_s() -> float:
+    """The time that processors have worked for the processes which this one started and which have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -33,6 +33,27 @@ WITH owners AS (
       'RenewDelegationToken ExpireDelegationToken SaslAuthenticate'
     UNION ALL SELECT 'UNACCEPTABLE_CREDENTIAL DUPLICATE_RESOURCE RESOURCE_NOT_FOUND',
       'AlterUserScramCredentials DescribeUserScramCredentials UpdateFeatures AddRaftVoter RemoveRaftVoter'
+    UNION ALL SELECT 'NOT_LEADER_OR_FOLLOWER FENCED_LEADER_EPOCH UNKNOWN_LEADER_EPOCH',
+      concat('Produce Fetch ListOffsets OffsetForLeaderEpoch DeleteRecords ShareFetch ShareAcknowledge DescribeProducers DescribeQuorum Vote ',
+             'BeginQuorumEpoch EndQuorumEpoch FetchSnapshot WriteTxnMarkers AlterPartition LeaderAndIsr StopReplica ReadShareGroupState ',
+             'WriteShareGroupState InitializeShareGroupState DeleteShareGroupState ReadShareGroupStateSummary DescribeShareGroupOffsets ',
+             'AlterShareGroupOffsets DeleteShareGroupOffsets AddRaftVoter RemoveRaftVoter UpdateRaftVoter')
+    UNION ALL SELECT 'UNKNOWN_MEMBER_ID',
+      concat('JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit TxnOffsetCommit OffsetFetch ConsumerGroupHeartbeat ShareGroupHeartbeat ',
+             'StreamsGroupHeartbeat ShareFetch ShareAcknowledge')
+    UNION ALL SELECT 'FENCED_INSTANCE_ID',
+      'JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit TxnOffsetCommit ConsumerGroupHeartbeat StreamsGroupHeartbeat'
+    UNION ALL SELECT 'STALE_MEMBER_EPOCH FENCED_MEMBER_EPOCH',
+      'OffsetCommit OffsetFetch TxnOffsetCommit ConsumerGroupHeartbeat ShareGroupHeartbeat StreamsGroupHeartbeat'
+    UNION ALL SELECT 'OFFSET_METADATA_TOO_LARGE', 'OffsetCommit TxnOffsetCommit'
+    UNION ALL SELECT 'UNSTABLE_OFFSET_COMMIT', 'OffsetFetch'
+    UNION ALL SELECT 'MESSAGE_TOO_LARGE RECORD_LIST_TOO_LARGE', 'Produce'
+    UNION ALL SELECT 'CORRUPT_MESSAGE', 'Produce Fetch ShareFetch ListOffsets FetchSnapshot WriteTxnMarkers'
+    UNION ALL SELECT 'NOT_ENOUGH_REPLICAS NOT_ENOUGH_REPLICAS_AFTER_APPEND INVALID_REQUIRED_ACKS UNKNOWN_PRODUCER_ID', 'Produce WriteTxnMarkers InitProducerId'
+    UNION ALL SELECT 'PRODUCER_FENCED INVALID_PRODUCER_EPOCH INVALID_PRODUCER_ID_MAPPING INVALID_TXN_STATE CONCURRENT_TRANSACTIONS TRANSACTION_ABORTABLE',
+      'Produce InitProducerId AddPartitionsToTxn AddOffsetsToTxn EndTxn TxnOffsetCommit WriteTxnMarkers'
+    UNION ALL SELECT 'OPERATION_NOT_ATTEMPTED', 'AddPartitionsToTxn'
+    UNION ALL SELECT 'SECURITY_DISABLED', 'CreateAcls DeleteAcls DescribeAcls'
     UNION ALL SELECT 'NO_LONGER_IN_QUORUM POSITION_OUT_OF_RANGE', 'Vote BeginQuorumEpoch EndQuorumEpoch FetchSnapshot'
   ) LATERAL VIEW explode(split(errors, ' ')) AS error
 )

@@ -2,7 +2,7 @@
 -- severity: error
 -- needs: journal
 -- The offset lies in the log, and the broker had stated so; the topic and partition exist, and the same broker had named them; the
--- member had its id, the version was offered, the group had committed. The client gives up, or resets its position, for nothing.
+-- member had its id, the version was offered, the group had committed, the member is not a static one. The client gives up, or resets its position, for nothing.
 WITH sound AS (
   SELECT * FROM calls WHERE outcome = 'answered' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0
 ),
@@ -69,7 +69,9 @@ found AS (
       AND asked.at_ms - commits.at_ms < 3600000
   WHERE NOT EXISTS (SELECT 1 FROM calls other WHERE other.api IN ('DeleteGroups', 'OffsetDelete', 'DeleteTopics') AND other.run = asked.run
                     AND other.ts_us < asked.end_us AND other.id <> asked.id)
+  UNION ALL
+  SELECT run, id, topic, partition, offset, CAST(NULL AS STRING), what FROM answer_faults WHERE kind = 'error-contradicted'
 )
-SELECT found.run, found.id, calls.api, calls.client_id, calls.software, topic, partition, offset, found.error, why
+SELECT found.run, found.id, calls.api, calls.client_id, calls.software, topic, partition, offset, coalesce(found.error, calls.error) AS error, why
 FROM found JOIN calls ON calls.run = found.run AND calls.id = found.id
 GROUP BY ALL

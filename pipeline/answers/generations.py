@@ -1,0 +1,159 @@
+"""Classic groups: refusals that the generations which the group handed out contradict."""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pipeline.answers.calls import NONE, Call, Fault, listed
+
+_SOON_US: Final = 1_000_000
+"""Within that time no session ends (`group.min.session.timeout.ms` is 6 s), and a request that came is at work."""
+_OF_MEMBERS: Final = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit", "TxnOffsetCommit", "LeaveGroup"})
+_REMOVALS: Final = frozenset({"LeaveGroup", "DeleteGroups"})
+
+
+@dataclass
+class _Group:
+    """The calls of one group, in their order."""
+
+    joins: list[Call] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+
+    def sort(self) -> None:
+        """Put the calls in the order of their beginning, which `during` and `newest` ask for."""
+        self.joins.sort(key=_start_us)
+        self.calls.sort(key=_start_us)
+
+    def during(self, from_us: int, until_us: int, *, joins: bool = False) -> list[Call]:
+        """The calls that began between two moments."""
+        found = self.joins if joins else self.calls
+        return found[bisect_left(found, from_us, key=_start_us) : bisect_right(found, until_us, key=_start_us)]
+
+    def newest(self, until_us: int) -> int | None:
+        """The newest generation that may have begun before a moment; None: no one knows."""
+        begun = self.during(0, until_us, joins=True)
+        if not all(each.is_answered for each in begun):
+            return None
+        return max((_granted(each) for each in begun), default=-1)
+
+
+@dataclass
+class Generations:
+    """The classic groups of one run and era."""
+
+    _groups: dict[str, _Group] = field(default_factory=lambda: defaultdict(_Group))
+    _removals: list[Call] = field(default_factory=list)
+
+    def note(self, call: Call) -> Iterator[Fault]:
+        """Take down a call; nothing is wrong in it yet."""
+        if call.api == "JoinGroup":
+            self._groups[call.request["group_id"]].joins.append(call)
+        elif call.api in _OF_MEMBERS and call.is_answered:
+            self._groups[call.request["group_id"]].calls.append(call)
+        if call.api in _REMOVALS:
+            self._removals.append(call)
+        return iter(())
+
+    def faults(self) -> Iterator[Fault]:
+        """What contradicts itself among all calls."""
+        for group_id, group in self._groups.items():
+            group.sort()
+            for call, what in (*_protocols(group), *_waiting(group), *self._refusals(group)):
+                yield Fault(
+                    call.id, "generation-answer", what, group_id=group_id, member_id=call.request.get("member_id")
+                )
+
+    def _refusals(self, group: _Group) -> Iterator[tuple[Call, str]]:
+        granted = {(each.response["member_id"], _granted(each)) for each in group.joins if each.is_accepted}
+        for call in group.calls:
+            member_id, generation = call.request.get("member_id"), _generation(call.request)
+            is_member = _errors(call) == {"ILLEGAL_GENERATION"} and (member_id, generation) in granted
+            if is_member and group.newest(call.end_us) == generation:
+                yield call, f"generation {generation} is refused, and none is newer"
+        for call in (*group.calls, *group.joins):
+            if "UNKNOWN_MEMBER_ID" in _errors(call) and self._was_there(group, call):
+                yield call, "a member is unknown that was known a second before"
+
+    def _was_there(self, group: _Group, call: Call) -> bool:
+        """Whether the same connection was answered as a member's just before, and no one removed the member."""
+        ids = {each.get("member_id", "") for each in (call.request, *listed(call.request, "members"))} - {""}
+        if len(ids) != 1 or call.request.get("group_instance_id"):
+            return False
+        proofs = [
+            each
+            for joins in (False, True)
+            for each in group.during(call.start_us - _SOON_US, call.start_us, joins=joins)
+            if _names(each) in ids and each.connection == call.connection and each.end_us <= call.start_us
+            and _is_soon(each, call)
+        ]  # fmt: skip
+        return bool(proofs) and not any(
+            each.end_us >= proofs[0].start_us and each.start_us <= call.end_us
+            for each in self._removals
+            if each is not call
+        )
+
+
+def _protocols(group: _Group) -> Iterator[tuple[Call, str]]:
+    """A generation has one protocol."""
+    chosen: dict[int, str] = {}
+    for each in group.joins:
+        name = each.response.get("protocol_name")
+        if each.is_accepted and name:
+            generation = _granted(each)
+            if chosen.setdefault(generation, name) != name:
+                yield each, f"generation {generation} has the protocols {chosen[generation]} and {name}"
+
+
+def _waiting(group: _Group) -> Iterator[tuple[Call, str]]:
+    """While a member waits for the next generation, the others are called to join it."""
+    seen: set[int] = set()
+    for join in group.joins:
+        if not join.is_accepted or join.end_us - join.start_us <= 2 * _SOON_US:
+            continue
+        for beat in group.during(join.start_us + _SOON_US + 1, join.end_us - _SOON_US):
+            is_one = beat.api == "Heartbeat" and beat.is_accepted and beat.broker == join.broker
+            waits = beat.end_us + _SOON_US < join.end_us and _granted(join) > _generation(beat.request)
+            if is_one and waits and beat.id not in seen:
+                seen.add(beat.id)
+                yield beat, "no rebalance, while another member waits for one"
+
+
+def _names(call: Call) -> str:
+    """The member whose membership an answer proves; empty: of none."""
+    if call.api == "Heartbeat" and call.error in (None, "REBALANCE_IN_PROGRESS"):
+        return str(call.request["member_id"])
+    if call.api == "SyncGroup" and call.error is None:
+        return str(call.request["member_id"])
+    if call.api == "JoinGroup" and call.is_answered and call.error in (None, "MEMBER_ID_REQUIRED"):
+        return str(call.response["member_id"])
+    return ""
+
+
+def _is_soon(before: Call, after: Call) -> bool:
+    """Whether one call came right after another, by either clock."""
+    return after.end_us - before.start_us < _SOON_US and after.at_ms - before.at_ms < _SOON_US // 1000
+
+
+def _start_us(call: Call) -> int:
+    return call.start_us
+
+
+def _granted(join: Call) -> int:
+    """The generation that an answer to JoinGroup names; -1: none."""
+    return int(join.response.get("generation_id", -1))
+
+
+def _generation(request: dict[str, Any]) -> int:
+    return int(request.get("generation_id", request.get("generation_id_or_member_epoch", -1)))
+
+
+def _errors(call: Call) -> set[str]:
+    """All errors of an answer, of its partitions and members too."""
+    found = {call.response.get("error_code", NONE)}
+    for name in ("topics", "members"):
+        for each in listed(call.response, name):
+            found.add(each.get("error_code", NONE))
+            found.update(part.get("error_code", NONE) for part in listed(each, "partitions"))
+    return found - {NONE}
