@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from understudy.control_api.java_properties import properties
 from understudy.control_api.spelling import hint
 
 
@@ -83,50 +84,3 @@ def spelled(name: str, value: object) -> list[str]:
 def lower_case(value: object) -> str:
     """Text of a scalar; booleans in lower case, as Kafka writes them."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def properties(text: str) -> dict[str, str]:
-    r"""Parse java.util.Properties' format: `=`, `:` or blank after the key, `\` goes on, # and ! are comments."""
-    found: dict[str, str] = {}
-    lines = iter(text.splitlines())
-    for first in lines:
-        line = first.lstrip()
-        if not line or line[0] in "#!":
-            continue
-        while (len(line) - len(line.rstrip("\\"))) % 2:
-            line = line[:-1] + next(lines, "").lstrip()
-        key, value = split(line)
-        found[unescape(key)] = unescape(value).strip()
-    return found
-
-
-def split(line: str) -> tuple[str, str]:
-    """Key and value at the first separator that no backslash guards."""
-    position = 0
-    while position < len(line) and line[position] not in "=: \t":
-        position += 2 if line[position] == "\\" else 1
-    rest = line[position:].lstrip(" \t")
-    if rest[:1] in {"=", ":"}:
-        rest = rest[1:].lstrip(" \t")
-    return line[:position], rest
-
-
-def unescape(text: str) -> str:
-    r"""Java's escapes: \t, \n, \r, \f, \uXXXX; any other escaped character is that character."""
-    if "\\" not in text:
-        return text
-    out: list[str] = []
-    position = 0
-    while position < len(text):
-        letter = text[position]
-        if letter != "\\":
-            out.append(letter)
-            position += 1
-        elif text[position + 1 : position + 2] == "u":
-            out.append(chr(int(text[position + 2 : position + 6], 16)))
-            position += 6
-        else:
-            following = text[position + 1 : position + 2]
-            out.append({"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(following, following))
-            position += 2
-    return "".join(out)
