@@ -22,6 +22,9 @@ class Actor:
         self.instance: Client | None = None
         self._rest_ms = _REST_MS
         self._stopping = False
+        self._worlds = 0
+        self._may_live = asyncio.Event()
+        self._may_live.set()
         self._life: asyncio.Task[None] | None = None
         self._zombies: list[tuple[Client, asyncio.Task[None]]] = []
         self._next: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -30,7 +33,7 @@ class Actor:
     async def _keep_going(self) -> None:
         while not self._stopping:
             self.lives += 1
-            self.instance = self._make(self.name if self.lasting else f"{self.name}.{self.lives}")
+            self.instance = self._make(self._name_of_life())
             self._life = asyncio.get_running_loop().create_task(self._live(self.instance))
             self._next = asyncio.get_running_loop().create_future()
             await asyncio.wait([self._life, self._next], return_when=asyncio.FIRST_COMPLETED)
@@ -40,9 +43,15 @@ class Actor:
             self.instance.close()
             rest_ms, self._rest_ms = self._rest_ms, _REST_MS
             await sleep_ms(rest_ms)
+            await self._may_live.wait()
         for zombie, life in self._zombies:
             await asyncio.wait([life])
             zombie.close()
+
+    def _name_of_life(self) -> str:
+        if not self.lasting:
+            return f"{self.name}.{self.lives}"
+        return f"{self.name}-{self._worlds}" if self._worlds else self.name
 
     async def _live(self, instance: Client) -> None:
         try:
@@ -64,6 +73,20 @@ class Actor:
         """Start another instance beside the present one, which goes on as a zombie."""
         if not self._next.done() and not self._stopping:
             self._next.set_result(None)
+
+    async def end_all(self) -> None:
+        """End all instances; none comes back before :meth:`begin_again`."""
+        self._may_live.clear()
+        self._worlds += 1
+        lives = [life for _, life in self._zombies] + ([] if self._life is None else [self._life])
+        for life in lives:
+            life.cancel()
+        if lives:
+            await asyncio.wait(lives)
+
+    def begin_again(self) -> None:
+        """Let it live again, in another state of the cluster."""
+        self._may_live.set()
 
     def alive(self) -> list[Client]:
         """The instances that are at work, zombies included."""

@@ -1,80 +1,36 @@
 """The brokers of a run: the code that is served, on the virtual loop, with disks in memory."""
 
-import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from random import Random
-from typing import Any, cast
+from typing import cast
 
 from anyio.abc import TaskGroup
 
 from broker.clock import PushedClock
 from broker.cluster.cluster import Cluster
 from broker.cluster.isr import expand
+from broker.cluster.reset import reset, restore, take_snapshot
+from broker.cluster.snapshots import CannotKeep, Snapshot
 from broker.cluster.startup import new_node
 from broker.coordination.coordinators import TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
 from broker.network.endpoints import Endpoint
 from broker.node import Node
 from broker.options import ServeOptions, TopicOption
+from broker.releases import release as played
 from broker.transactions.markers import Step
 from protocol.errors import KafkaError
 from simulator.log_states import LogState, log_states
 from simulator.loop import VirtualLoop
 from simulator.network import HOST
+from simulator.process import SETTINGS, Tasks
 from storage.checkpoints import PARTITION_METADATA
 from storage.files import MemoryFiles
 
 FIRST_PORT = 9092
-SETTINGS = {
-    "offsets.topic.num.partitions": "2",
-    "transaction.state.log.num.partitions": "2",
-    "share.coordinator.state.topic.num.partitions": "2",
-    "offsets.topic.replication.factor": "3",
-    "transaction.state.log.replication.factor": "3",
-    "transaction.state.log.min.isr": "2",
-    "default.replication.factor": "3",
-    "min.insync.replicas": "2",
-    "group.initial.rebalance.delay.ms": "100",
-    "broker.session.timeout.ms": "3000",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
-    "auto.create.topics.enable": "false",
-    "connections.max.idle.ms": "-1",
-    "group.consumer.session.timeout.ms": "6000",
-    "group.consumer.min.session.timeout.ms": "6000",
-    "group.consumer.heartbeat.interval.ms": "1500",
-    "group.consumer.min.heartbeat.interval.ms": "1500",
-    "group.share.session.timeout.ms": "6000",
-    "group.share.min.session.timeout.ms": "6000",
-    "group.share.heartbeat.interval.ms": "1500",
-    "group.share.min.heartbeat.interval.ms": "1500",
-    "group.share.record.lock.duration.ms": "5000",
-    "group.share.min.record.lock.duration.ms": "5000",
-    "share.coordinator.state.topic.replication.factor": "3",
-}
-
-
-class Tasks:
-    """What a cluster starts its work with; ended in the order in which it was begun."""
-
-    def __init__(self) -> None:
-        self._running: dict[asyncio.Task[Any], None] = {}
-        self.failures: list[BaseException] = []
-
-    def start_soon(self, work: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any, name: object = None) -> None:
-        """Begin, in a later turn of the loop."""
-        task = asyncio.get_running_loop().create_task(work(*arguments), name=None if name is None else str(name))
-        self._running[task] = None
-        task.add_done_callback(self._done)
-
-    def _done(self, task: "asyncio.Task[Any]") -> None:
-        self._running.pop(task, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.failures.append(error)
-
-    def cancel(self) -> None:
-        """End all of them."""
-        for task in list(self._running):
-            task.cancel()
+RELEASES = ("4.2", "4.3", "4.4")
+"""The releases that serve all that the clients of a run ask for."""
 
 
 class Servers:
@@ -155,6 +111,25 @@ class Servers:
         return [node.id for node in self.cluster.nodes.values() if node.up and node.server.paused]
 
     # --- faults ------------------------------------------------------------------------------------------------------
+
+    def play(self, release: str | None) -> None:
+        """Be that release of Kafka from the next start on; None: the newest one."""
+        self._options = replace(self._options, as_version=release)
+
+    def another_release(self, chance: Random) -> str | None:
+        """One of :data:`RELEASES` that knows the levels of all features, and is not played now, if there is one."""
+        levels = self.cluster.image.features
+        fitting = [
+            each
+            for each in RELEASES
+            if each != self.cluster.release.name
+            and all(level <= played(each).supported.get(name, (0, 0))[1] for name, level in levels.items())
+        ]
+        return chance.choice(fitting) if fitting else None
+
+    def has_partition_without_replica_in_sync(self) -> bool:
+        """Whether a partition of any topic has no replica in sync."""
+        return any(not state.isr for _, _, state in self.cluster.image.all_partitions())
 
     def kill(self, broker: int) -> None:
         """End one as SIGKILL does: the system still has what it wrote."""
@@ -336,10 +311,36 @@ class Servers:
         self.pushed_ms += ms
         await self.cluster.clock.push(ms)
 
-    async def restart_all(self, *, clean: bool) -> None:
-        """End the process with all brokers in it, and start it again from the disks."""
+    async def restart_all(self, *, clean: bool, release: str | None = None) -> None:
+        """End the process with all brokers in it, and start it again from the disks, maybe as another release."""
         disks = self.end(clean=clean)
+        self.play(release or self._options.as_version)
         await self.start(disks)
+
+    async def take_snapshot(self) -> Snapshot | None:
+        """Keep the state as it is; None where a broker is down, or its disk fails."""
+        snapshots = self.cluster.snapshots
+        if self.broken:
+            return None
+        try:
+            return snapshots.kept[await take_snapshot(self.cluster)]
+        except CannotKeep:
+            return None
+
+    async def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a state of this process."""
+        self._leave_state()
+        await restore(self.cluster, snapshot)
+
+    async def reset(self) -> None:
+        """Go back to the state of the start, with empty disks."""
+        self._leave_state()
+        await reset(self.cluster)
+
+    def _leave_state(self) -> None:
+        self._left_out_before = self.left_out_markers
+        self._before.clear()
+        self.lives += 1
 
     def end(self, *, clean: bool) -> dict[int, MemoryFiles]:
         """End all brokers; their disks."""

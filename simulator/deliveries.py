@@ -4,9 +4,11 @@ Times in ms are those of the brokers' timers: virtual milliseconds, and what the
 virtual microseconds. A request has two of them: when it was sent, and when its answer came.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 Place = tuple[str, int]
 SLACK_US = 4_000_000
@@ -28,6 +30,10 @@ class Lock:
     alive: Callable[[], bool]
     open: bool = True
     session_lost: bool = False
+
+    def __deepcopy__(self, _known: object) -> Self:
+        """What is known of it in a state that is gone back to: then its connection is none any more."""
+        return replace(self, alive=lambda: False)
 
 
 @dataclass(eq=False, slots=True)
@@ -56,6 +62,10 @@ class Deliveries:
     )
     lost: dict[tuple[str, Place], int] = field(default_factory=lambda: defaultdict(int))
     """Group and partition -> fetches without an answer: each may have acquired any record once more."""
+    asking: Counter[tuple[str, Place]] = field(default_factory=Counter)
+    """Group and partition -> fetches that are under way."""
+    answering: Counter[tuple[str, Place, int]] = field(default_factory=Counter)
+    """Group, partition and offset -> acknowledgements that are under way."""
 
     def undisturbed(self, since_us: int) -> bool:
         """Whether no broker was harmed since then, and for a while before."""
@@ -94,6 +104,28 @@ class Deliveries:
         """An acknowledgement has no answer, or one that leaves open whether it counts."""
         for offset in offsets:
             self.records[group, place][offset].maybe = True
+
+    @contextmanager
+    def under_way(self, group: str, fetched: Iterable[Place], answers: Mapping[Place, Iterable[int]]) -> Iterator[None]:
+        """Within the block, a member waits for what it fetches, and for the answer to its acknowledgements."""
+        asking = [(group, place) for place in fetched]
+        answering = [(group, place, offset) for place, own in answers.items() for offset in own]
+        self.asking.update(asking)
+        self.answering.update(answering)
+        try:
+            yield
+        finally:
+            self.asking.subtract(asking)
+            self.answering.subtract(answering)
+
+    def interrupt(self) -> None:
+        """What is under way has no answer: it may have happened or not."""
+        for key, count in self.asking.items():
+            self.lost[key] += count
+        for (group, place, offset), count in self.answering.items():
+            self.records[group, place][offset].maybe |= count > 0
+        self.asking.clear()
+        self.answering.clear()
 
     def given_to(self, member: str) -> int:
         """How many records a member was the last one to be given."""

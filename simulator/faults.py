@@ -1,99 +1,24 @@
-"""The faults of a run: a plan made from the seed beforehand, so that a part of it can be left out and the rest stays.
+"""How the faults of a plan happen.
 
 Each fault has its own chance. What cannot happen when its time comes (a broker that is down cannot be killed) does not.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Sequence
 from random import Random
 from typing import Any, Protocol
 
 from simulator.changes import alter_settings, elect_preferred, reassign, undo
+from simulator.clients.administrator import Administrator
 from simulator.clients.prober import PROBER
 from simulator.cluster import Servers
 from simulator.loop import sleep_ms
 from simulator.network import Disturbance, Network
+from simulator.plan import FEATURE, HOLD, LAG, LOSING, RELEASE, RESET, RESTORE, SNAPSHOT, TRAFFIC, Fault
+from simulator.worlds import Worlds
 
 INTERNAL = ("__consumer_offsets", "__transaction_state")
-TRAFFIC = ("lose request", "lose answer", "late request", "late answer", "stall")
-KINDS = (
-    "kill",
-    "kill",
-    "power cut",
-    "disk",
-    "last epoch",
-    "stop",
-    "pause",
-    "move leader",
-    "move coordinator",
-    "client",
-    "twin",
-    "clock",
-    "restart all",
-    *TRAFFIC,
-)
-LAG = "lag"
-"""What a run may have besides: followers that fall behind."""
-CHANGE = "change"
-"""What a run may have besides: topics get other settings and other replicas, and preferred leaders lead again."""
-_CHANGES = ("settings", "settings", "replicas", "replicas", "preferred leaders")
-HOLD = "hold"
-"""What a run may have besides: transactions that are held between their steps while their coordinators move or end."""
-_HOLDS = (HOLD, HOLD, HOLD, "last epoch")
 _MOST_LATE_US = 12_000_000
-_QUIET_MS = 1_500
-"""From the start of a run until its first fault."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One fault of a plan: ``number`` is its place in it, ``lasts_ms`` the time until it is taken back, if it is."""
-
-    number: int
-    at_ms: int
-    kind: str
-    broker: int
-    lasts_ms: int
-    seed: str
-
-    def __str__(self) -> str:
-        return f"{self.kind}, broker {self.broker}, {self.lasts_ms} ms"
-
-
-_OF_KINDS = {LAG: [LAG], CHANGE: _CHANGES, HOLD: _HOLDS}
-
-
-def plan(seed: int, minutes: float, brokers: int, further: Collection[str] = ()) -> list[Fault]:
-    """The faults of a seed: some kinds of them, more or less often, and those of the ``further`` kinds.
-
-    The latter come of a chance of their own and have the last numbers, so that the others are the same with them.
-    """
-    chance = Random(f"{seed} faults")  # noqa: S311 - replayed from the seed
-    kinds = sorted(set(chance.sample(KINDS, chance.randrange(2, 8))))
-    faults = _faults(seed, minutes, brokers, chance, kinds, chance.choice((1_500, 3_000, 6_000)), 0)
-    for kind, faults_of_kind in _OF_KINDS.items():
-        if kind in further:
-            chance = Random(f"{seed} {kind}")  # noqa: S311 - replayed from the seed
-            mean_ms = chance.choice((1_000, 3_000))
-            faults += _faults(seed, minutes, brokers, chance, faults_of_kind, mean_ms, len(faults))
-    return sorted(faults, key=lambda fault: (fault.at_ms, fault.number))
-
-
-def _faults(
-    seed: int, minutes: float, brokers: int, chance: Random, kinds: Sequence[str], mean_ms: int, first: int
-) -> list[Fault]:
-    faults: list[Fault] = []
-    at_ms = _QUIET_MS
-    while True:
-        at_ms += round(chance.expovariate(1 / mean_ms))
-        if at_ms >= minutes * 60_000:
-            return faults
-        number = first + len(faults)
-        lasts_ms = chance.choice((200, 1_000, 3_000, 8_000))
-        faults.append(
-            Fault(number, at_ms, chance.choice(kinds), chance.randrange(1, brokers + 1), lasts_ms, f"{seed} {number}")
-        )
 
 
 class Clients(Protocol):
@@ -111,10 +36,13 @@ class Clients(Protocol):
 class Nemesis:
     """Carries out a plan."""
 
-    def __init__(self, servers: Servers, network: Network, clients: Clients) -> None:
-        self._servers, self._network, self._clients = servers, network, clients
+    def __init__(
+        self, servers: Servers, network: Network, clients: Clients, worlds: Worlds, administrator: Administrator
+    ) -> None:
+        self._servers, self._network, self._clients, self._worlds = servers, network, clients, worlds
+        self._administrator = administrator
         self._tasks: list[asyncio.Task[None]] = []
-        self._restarting = False
+        self._restarting = self._records_are_lost = False
         self._without_power: set[int] = set()
         self._under_way = 0
         self._last_us = 0
@@ -130,6 +58,7 @@ class Nemesis:
 
     async def run(self, faults: Sequence[Fault]) -> None:
         """Let each happen at its time; returns after the last one has begun."""
+        self._records_are_lost = any(each.kind in LOSING for each in faults)
         for fault in faults:
             ahead_ms = fault.at_ms - self._network.now_us / 1000
             if ahead_ms > 0:
@@ -159,6 +88,7 @@ class Nemesis:
         for broker in servers.paused:
             servers.resume(broker)
         undo(servers)
+        await self._administrator.raise_all()
         self.note("all faults are over")
 
     async def _happen(self, fault: Fault) -> None:
@@ -186,6 +116,11 @@ class Nemesis:
             "settings": self._settings,
             "replicas": self._replicas,
             "preferred leaders": self._preferred_leaders,
+            FEATURE: self._feature,
+            RELEASE: self._release,
+            SNAPSHOT: self._snapshot,
+            RESTORE: self._restore,
+            RESET: self._reset,
         }
         self._under_way += 1
         try:
@@ -361,8 +296,47 @@ class Nemesis:
         if self._without_power and not clean:
             return  # after that no broker knows which of them has everything, in Kafka as well
         self.note(f"all brokers {'stop' if clean else 'are killed'} and start again")
+        await self._meanwhile_nothing(self._servers.restart_all(clean=clean))
+
+    async def _meanwhile_nothing(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do what concerns all brokers at once; no other fault begins meanwhile."""
         self._restarting = True
         try:
-            await self._servers.restart_all(clean=clean)
+            await work
         finally:
             self._restarting = False
+
+    # --- features and releases ---------------------------------------------------------------------------------------
+
+    async def _feature(self, _fault: Fault, chance: Random) -> None:
+        """An administrator asks for another level of a feature; some requests must be refused.
+
+        The controller takes brokers that lost records out of sync only while it keeps eligible leader replicas
+        (KIP-966). So that feature stays in runs in which power or disks fail, and while only a replica that is eligible
+        can lead a partition.
+        """
+        keeps = self._records_are_lost or self._servers.has_partition_without_replica_in_sync()
+        if note := await self._administrator.change(chance, keeps_eligible=keeps):
+            self.note(note)
+
+    async def _release(self, _fault: Fault, chance: Random) -> None:
+        """All brokers are stopped and start as another release, which knows the levels of all features."""
+        if (release := self._servers.another_release(chance)) is not None:
+            self.note(f"all brokers stop, and start as {release}")
+            await self._meanwhile_nothing(self._servers.restart_all(clean=True, release=release))
+
+    # --- states to go back to ----------------------------------------------------------------------------------------
+
+    async def _snapshot(self, _fault: Fault, _chance: Random) -> None:
+        if (number := await self._worlds.take()) is not None:
+            self.note(f"snapshot {number} is taken")
+
+    async def _restore(self, _fault: Fault, chance: Random) -> None:
+        if (kept := self._worlds.one(chance)) is not None:
+            self.note(f"back to snapshot {kept.number}")
+            await self._meanwhile_nothing(self._worlds.restore(kept))
+
+    async def _reset(self, _fault: Fault, _chance: Random) -> None:
+        if not self._servers.broken:
+            self.note("the cluster is reset")
+            await self._meanwhile_nothing(self._worlds.reset())

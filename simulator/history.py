@@ -5,6 +5,7 @@ What can be judged at once is judged here, the rest when the run is over. Times 
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 from simulator.deliveries import Deliveries
@@ -96,6 +97,18 @@ class History:
     def violate(self, promise: str) -> None:
         """Note a broken promise."""
         self.violations.append(promise)
+
+    def kept(self) -> "History":
+        """What is known now, to go back to. Broken promises stay in one list."""
+        kept = deepcopy(self, {id(self.violations): self.violations})
+        kept.deliveries.interrupt()
+        return kept
+
+    def forgotten(self) -> "History":
+        """Nothing is known any more, but for the promises that were broken."""
+        fresh = History(self.now_us, self.violations)
+        fresh.deliveries.disturbed_us = self.deliveries.disturbed_us
+        return fresh
 
     # --- producers ---------------------------------------------------------------------------------------------------
 

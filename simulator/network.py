@@ -127,6 +127,7 @@ class ServerTransport(asyncio.Transport):
     def _end(self, error: Exception | None) -> None:
         if not self._lost:
             self._lost = True
+            self._link.network.served.pop(self._link, None)
             self._protocol.connection_lost(error)
 
     def _read(self) -> None:
@@ -286,6 +287,8 @@ class Network:
     trace: Trace
     listeners: dict[int, Listener] = field(default_factory=dict)
     links: dict[Link, None] = field(default_factory=dict)
+    served: dict[Link, None] = field(default_factory=dict)
+    """Links whose broker still has its end: clients may have closed theirs, behind what they sent."""
     disturbances: list[Disturbance] = field(default_factory=list)
     broker_of: dict[int, int] = field(default_factory=dict)
     _count: int = 0
@@ -324,8 +327,13 @@ class Network:
             raise ConnectionRefusedError(errno.ECONNREFUSED, "connection refused")
         self._count += 1
         link = Link(self, client, 10_000 + self._count, port, listener.factory)
-        self.links[link] = None
+        self.links[link] = self.served[link] = None
         return link
+
+    def break_all(self) -> None:
+        """All connections break, and nothing of what was sent on them arrives."""
+        for link in list(self.served):
+            link.break_()
 
     def calm(self) -> None:
         """End all disturbances; connections that are stalled break."""

@@ -20,6 +20,7 @@ class Claim:
     member: str
     places: frozenset[Place] = frozenset()
     seen_ms: int = 0
+    epoch: int = 0
 
 
 @dataclass
@@ -45,12 +46,14 @@ class Ownership:
             if other != owner:
                 self.violate(f"{group}, epoch {epoch}: {_name(place)} belongs to {other} and to {owner}")
         own = self.claims[group].get(owner)
+        if own is not None and own.member == member and epoch < own.epoch:
+            self.violate(f"{group}: {member} has epoch {epoch}, and had {own.epoch}")
         had = own.places if own is not None and own.member == member else frozenset()
         for place in sorted(places - had):
             self._check_free(group, owner, place, now_ms)
             self.newest[group, place] = now_ms, member
         if own is None or own.member == member or sent_ms >= own.seen_ms:
-            self.claims[group][owner] = Claim(member, places | had, sent_ms)
+            self.claims[group][owner] = Claim(member, places | had, sent_ms, epoch)
 
     def _check_free(self, group: str, owner: str, place: Place, now_ms: int) -> None:
         for other, claim in self.claims[group].items():
@@ -68,7 +71,9 @@ class Ownership:
 
     def ends(self, group: str, owner: str, member: str) -> None:
         """The member leaves, or heard that it is none: it holds nothing."""
-        self.keeps(group, owner, member, frozenset())
+        claim = self.claims[group].get(owner)
+        if claim is not None and claim.member == member:
+            claim.places, claim.epoch = frozenset(), 0
 
     def commits(self, group: str, member: str, places: Iterable[Place], sent_ms: int) -> None:
         """A commit that was sent then has succeeded: no other member may have been given the partitions before."""

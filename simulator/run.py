@@ -12,20 +12,35 @@ import structlog
 from broker import clock as broker_clock
 from simulator.changes import require_all_replicas
 from simulator.checker import Log, check, check_copies
+from simulator.clients.administrator import SHARE_VERSION, Administrator
 from simulator.clients.client import Client, World
 from simulator.clients.consumer import Fetcher, Member
-from simulator.clients.consumer_member import MODERN_GROUP, ConsumerMember
+from simulator.clients.consumer_member import ConsumerMember
 from simulator.clients.producer import TIMEOUT_MS
 from simulator.clients.share_member import SHARE_GROUP
 from simulator.clients.transaction_prober import STRICT
-from simulator.cluster import Servers
-from simulator.faults import CHANGE, HOLD, LAG, Fault, Nemesis, plan
+from simulator.cluster import RELEASES, Servers
+from simulator.faults import Nemesis
 from simulator.history import History, Place
 from simulator.loop import Endless, NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
 from simulator.network import Network
+from simulator.plan import CHANGE, HOLD, LAG, RELEASE, WORLD, Fault, plan
 from simulator.replicas import compare_replicas, find_duplicates, fingerprint
 from simulator.trace import Trace
-from simulator.workload import CONSUMER, COPIERS, ISOLATION, OTHER, RULES, SHARE, SOURCE, TARGET, Workload
+from simulator.workload import (
+    CONSUMER,
+    COPIERS,
+    ISOLATION,
+    OTHER,
+    RULES,
+    SHARE,
+    SOURCE,
+    STANDBYS,
+    STREAMS,
+    TARGET,
+    Workload,
+)
+from simulator.worlds import Worlds
 
 BROKERS = 3
 VARIED = {
@@ -34,6 +49,7 @@ VARIED = {
     "producer.id.expiration.ms": ("86400000",),
 }
 """Setting -> values, of which each run has one."""
+VARIED_OF_STREAMS = {STANDBYS: ("0", "1"), "group.streams.initial.rebalance.delay.ms": ("0", "1000")}
 GRACE_MS = 10_000
 """After the last fault, until brokers and clients must have found each other again."""
 CALM_MS = 12_000
@@ -44,9 +60,10 @@ DRAIN_MS, MOST_DRAINS = 5_000, 24
 
 QUIET_ROUNDS, MOST_ROUNDS = 20, 600
 """Of fetches of the last member of the share group: how many bring nothing before it is over."""
-KINDS = (CONSUMER, SHARE, LAG, CHANGE, RULES, HOLD)
+KINDS = (CONSUMER, SHARE, LAG, CHANGE, RULES, HOLD, RELEASE, WORLD, STREAMS)
 """What a run may have or not: members of groups of these protocols, followers that fall behind, an administrator,
-clients that break further rules, transactions that are held between their steps."""
+clients that break further rules, transactions that are held between their steps, other features and releases,
+snapshots to which the cluster goes back."""
 
 MOST_AFTER_S = 900
 """How long the end of a run may take: a healthy one is over within four minutes of virtual time."""
@@ -82,22 +99,32 @@ class Run:
         self.loop.limit_s = minutes * 60 + MOST_AFTER_S
         self.trace = Trace()
         self.network = Network(self.loop, Random(f"{seed} network"), self.trace)  # noqa: S311 - replayed
-        self.history = History(lambda: self.network.now_us)
         self._chance = Random(f"{seed} setup")  # noqa: S311 - replayed
         self.topics = {SOURCE: self._chance.randrange(1, 3), OTHER: self._chance.randrange(1, 3), TARGET: 2}
         self.kinds = kinds_of(seed) if kinds is None else frozenset(kinds)
         if RULES in self.kinds:
             self.topics[STRICT] = 1
         settings = {name: self._chance.choice(values) for name, values in VARIED.items()}
+        own = Random(f"{seed} settings of streams")  # noqa: S311 - replayed
+        settings |= {name: own.choice(values) for name, values in VARIED_OF_STREAMS.items()}
         self.servers = Servers(self.loop, seed, BROKERS, self.topics, settings)
-        self.servers.violate = self.history.violate
         self.network.broker_of = self.servers.ports
-        self.world = World(self.network, self.history, self.topics, seed, brokers_ms=self._brokers_ms)
+        history = History(lambda: self.network.now_us)
+        self.world = World(self.network, history, self.topics, seed, brokers_ms=self._brokers_ms)
+        self.servers.violate = history.violate
+        self.world.features_change = RELEASE in self.kinds
+        if RELEASE in self.kinds:
+            self.servers.play(Random(f"{seed} release").choice(RELEASES))  # noqa: S311 - replayed
         self.world.elapsed_ms = lambda: now_ms() + self.servers.pushed_ms
         self.world.raise_epoch = self.servers.raise_epoch
-        self.workload = Workload(self.world, self._chance, self.kinds)
+        self.workload = Workload(self.world, self._chance, self.kinds, int(settings[STANDBYS]))
         faults = plan(seed, minutes, BROKERS, self.kinds)
         self.faults = [each for each in faults if only is None or each.number in only]
+
+    @property
+    def history(self) -> History:
+        """What is known of the state that the cluster is in: another one after it has gone back."""
+        return self.world.history
 
     def _brokers_ms(self) -> int:
         """The time of the brokers."""
@@ -155,10 +182,11 @@ class Run:
 
     async def _main(self) -> None:
         await self.servers.start()
-        if STRICT in self.topics:
-            require_all_replicas(self.servers, STRICT)
+        self._prepare()
         self.workload.start()
-        nemesis = Nemesis(self.servers, self.network, self.workload)
+        worlds = Worlds(self.servers, self.world, self.workload, self._prepare)
+        administrator = Administrator(self.world, "administrator", [SHARE_VERSION] if SHARE in self.kinds else [])
+        nemesis = Nemesis(self.servers, self.network, self.workload, worlds, administrator)
         self.world.quiet = nemesis.quiet
         self.history.deliveries.disturbed_us = lambda: nemesis.disturbed_us
         await nemesis.run(self.faults)
@@ -170,6 +198,11 @@ class Run:
         await self._check_liveness()
         await self._finish(nemesis)
 
+    def _prepare(self) -> None:
+        """What a cluster needs besides its topics."""
+        if STRICT in self.topics:
+            require_all_replicas(self.servers, STRICT)
+
     async def _check_liveness(self) -> None:
         """Each client gets somewhere, now that nothing is in the way."""
         self.world.calm = True
@@ -180,16 +213,19 @@ class Run:
                 self.history.violate(f"{name} got nowhere in {CALM_MS} ms of calm weather")
         if missing := self._without_owner():
             await sleep_ms(CALM_MS)  # one may be on its way from an owner to the next one
-            for topic, index in sorted(missing & self._without_owner()):
-                self.history.violate(f"{topic}-{index} has no owner in {MODERN_GROUP} in calm weather")
+            for group, (topic, index) in sorted(missing & self._without_owner()):
+                self.history.violate(f"{topic}-{index} has no owner in {group} in calm weather")
 
-    def _without_owner(self) -> set[Place]:
-        """Partitions that members of the consumer protocol subscribe to, and none of them has."""
+    def _without_owner(self) -> set[tuple[str, Place]]:
+        """Groups, and partitions that their members subscribe to, or have as tasks, and none of them has."""
         members = [each for each in self.workload.instances() if isinstance(each, ConsumerMember) and each.epoch > 0]
         wanted = {
-            (topic, i) for each in members for topic in each.subscription.topics for i in range(self.topics[topic])
+            (each.group, (topic, i))
+            for each in members
+            for topic in each.subscription.topics
+            for i in range(self.topics[topic])
         }
-        return wanted.difference(*(each.owned for each in members))
+        return wanted - {(each.group, place) for each in members for place in each.owned}
 
     async def _finish(self, nemesis: Nemesis) -> None:
         await self.workload.stop(feeding=True)

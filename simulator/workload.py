@@ -13,12 +13,14 @@ from simulator.clients.group_prober import GROUP_PROBER, GroupProber
 from simulator.clients.prober import PROBER, Prober
 from simulator.clients.producer import IdempotentClient, TransactionalClient
 from simulator.clients.share_member import SHARE_GROUP, ShareMember
+from simulator.clients.streams_member import StreamsMember
 from simulator.clients.transaction_prober import TRANSACTION_PROBER, TransactionProber
 
 SOURCE, OTHER, TARGET = "a", "b", "copies"
 COPIERS = "copiers"
 _END_MS = 60_000
-CONSUMER, SHARE, RULES = "consumer", "share", "rules"
+CONSUMER, SHARE, RULES, STREAMS = "consumer", "share", "rules", "streams"
+STANDBYS = "group.streams.num.standby.replicas"
 ISOLATION = ("read_committed", "read_uncommitted")
 
 
@@ -28,7 +30,8 @@ class Workload:
     What they are depends on a chance of their own, so that a run without them stays what it is.
     """
 
-    def __init__(self, world: World, chance: Random, kinds: Collection[str]) -> None:
+    def __init__(self, world: World, chance: Random, kinds: Collection[str], standbys: int) -> None:
+        self._standbys = standbys
         self._world, self._chance, self._kinds = world, chance, kinds
         self.actors: list[Actor] = []
         self._modern = Random(f"{world.seed} modern groups")  # noqa: S311 - replayed from the seed
@@ -51,12 +54,23 @@ class Workload:
         if RULES in self._kinds:
             self._add(TRANSACTION_PROBER, lambda name: TransactionProber(world, name, place=(OTHER, 0)), feeds=True)
             self._add(GROUP_PROBER, lambda name: GroupProber(world, name, place=(OTHER, 0)), feeds=True)
+        self._start_modern()
+
+    def _start_modern(self) -> None:
+        """Begin the members of modern groups that the run has."""
         if CONSUMER in self._kinds:
             for number in range(self._modern.randrange(1, 4)):
                 self._add_consumer(f"consumer-{number}", static=self._modern.random() < 0.3)
         if SHARE in self._kinds:
             for number in range(self._modern.randrange(1, 4)):
                 self._add(f"share-{number}", self.share_member)
+        if STREAMS in self._kinds:
+            own = Random(f"{self._world.seed} streams")  # noqa: S311 - replayed from the seed
+            for number in range(own.randrange(1, 4)):
+                # Releases before 4.4 know no static members of these groups.
+                static = own.random() < 0.3 and not self._world.features_change
+                process = own.choice(("here", "there", f"process-{number}"))
+                self._add_streams(f"streams-{number}", process, static=static)
 
     def _add(self, name: str, make: Callable[[str], Client], *, lasting: bool = False, feeds: bool = False) -> None:
         self.actors.append(Actor(self._world, name, make, lasting=lasting, feeds=feeds))
@@ -73,6 +87,20 @@ class Workload:
         def make(name: str) -> Client:
             instance = own if static else None
             return ConsumerMember(self._world, name, group=MODERN_GROUP, choices=choices, instance=instance)
+
+        self._add(own, make)
+
+    def _add_streams(self, own: str, process: str, *, static: bool) -> None:
+        def make(name: str) -> Client:
+            instance = own if static else None
+            return StreamsMember(
+                self._world,
+                name,
+                sources=[SOURCE, OTHER],
+                process=process,
+                standbys=self._standbys,
+                instance=instance,
+            )
 
         self._add(own, make)
 
@@ -121,6 +149,16 @@ class Workload:
         actor = self._one(chance)
         actor.replace()
         return actor.name
+
+    async def end_all(self) -> None:
+        """End all clients: what they know is of a state that the cluster is not in any more."""
+        for actor in self.actors:
+            await actor.end_all()
+
+    def begin_again(self) -> None:
+        """Start all of them again."""
+        for actor in self.actors:
+            actor.begin_again()
 
     def instances(self) -> list[Client]:
         """All instances of clients that are alive."""

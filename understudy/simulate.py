@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from understudy import server_path
 from understudy.argparser import Parser, refuse
 
-KINDS = ("consumer", "share", "lag", "change", "rules", "hold")
+KINDS = ("consumer", "share", "lag", "change", "rules", "hold", "release", "world", "streams")
 EPILOG = """\
 Each run has three brokers, producers and consumers in one process, without sockets and without waiting: the same seed
 does the same each time. Promises that were broken are printed with what happened last, and with the command that

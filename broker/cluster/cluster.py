@@ -17,7 +17,7 @@ from broker.cluster.lifecycle import Lifecycle
 from broker.cluster.maintenance import Maintenance
 from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.cluster.rebuilding import Rebuilding
-from broker.cluster.registration import fence_the_absent, join, register_controller
+from broker.cluster.registration import fence_the_absent, join, register, register_controller, unfence
 from broker.cluster.snapshots import Snapshots
 from broker.cluster.startup import create_topics, create_users, load_logs, open_metadata, open_node
 from broker.handlers import APIS
@@ -125,13 +125,17 @@ class Cluster(ClusterBase):
         for node in self.nodes.values():
             load_logs(self, node, self.metadata_publisher)
         first = [] if restored else self._less_than_others()
+        self.metadata_publisher.loading = True
         for node in first:
-            join(self, node)
+            register(self, node)
+        self.metadata_publisher.loading = False
         for topic, index, _ in list(self.image.all_partitions()):
             pause()
             self.metadata_publisher.sync_partition(topic.name, index)
         for node in self.nodes.values():
-            if node not in first:
+            if node in first:
+                unfence(self, node)
+            else:
                 join(self, node, same_life=restored)
         fence_the_absent(self)
         self.maintenance.start()

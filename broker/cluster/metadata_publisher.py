@@ -45,6 +45,8 @@ class MetadataPublisher:
 
     def __init__(self, cluster: ClusterBase, loaders: dict[str, Loader], maintenance: Maintenance) -> None:
         self._cluster, self._loaders, self._maintenance = cluster, loaders, maintenance
+        self.loading = False
+        """Brokers that start together register: none leads or follows before the metadata know all of them."""
         self._configs: dict[str, LogConfig] = {}
         self._plain: LogConfig | None = None
 
@@ -55,6 +57,8 @@ class MetadataPublisher:
 
     def apply(self, change: MetadataChange) -> None:
         """Bring the brokers in step with a change of the metadata."""
+        if self.loading and isinstance(change, PartitionChanged | BrokerChanged):
+            return
         match change:
             case PartitionChanged():
                 self.sync_partition(change.topic, change.index, loading_ms=change.loading_ms)

@@ -100,8 +100,11 @@ class SharePersister:
         )
 
     async def _ask(self, rpc: str, key: SharePartitionKey, kind: type[R], operation: Operation) -> R:
-        """Ask until a coordinator answers, with pauses by the cluster's clock; errors name the RPC."""
-        clock = self._cluster.clock
+        """Ask until a coordinator answers, with pauses by the cluster's clock; errors name the RPC.
+
+        A cluster that was reset in a pause, or went back to a snapshot, is not asked: topics have the same ids there.
+        """
+        clock, metadata = self._cluster.clock, self._cluster.metadata
         for attempt in range(ATTEMPTS):
             runtime = self._coordinator(key)
             result = await ask_share_coordinator(runtime, kind, operation)
@@ -110,6 +113,8 @@ class SharePersister:
                 return replace(result, message=message) if result.failed else result
             if attempt < ATTEMPTS - 1:
                 await Waiter().wait(clock, clock.now_ms() + (BACKOFF_MS << attempt))
+            if self._cluster.metadata is not metadata:
+                break
         if runtime is None:
             return kind(ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOT_FOUND)
         return kind(result.error, f"Error in {rpc} RPC. Exhausted max retries to complete {rpc} RPC without success.")

@@ -71,6 +71,8 @@ class World:
     over: bool = False
     calm: bool = False
     late: dict[str, int] = field(default_factory=dict)
+    features_change: bool = False
+    """Whether an administrator changes the levels of features."""
     brokers_ms: Callable[[], int] = now_ms
     elapsed_ms: Callable[[], int] = now_ms
     raise_epoch: Callable[[str, int], bool] = lambda _name, _epoch: False

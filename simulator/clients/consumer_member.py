@@ -83,29 +83,25 @@ class ConsumerMember(Client):
 
     async def _keep(self) -> bool:
         """Send a heartbeat where one is due, and do what it asks for; whether it is a member now."""
-        due = self.now_us >= self._heartbeat_at_us or self._reported != self.owned
+        due = self.now_us >= self._heartbeat_at_us or self._reported != self._held()
         if not due:
             return True
         history, sent_ms = self.history, self.world.elapsed_ms()
         self._heartbeat_at_us = self.now_us + HEARTBEAT_US
         history.ownership.keeps(self.group, self._owner, self.name, self.owned)
-        reported = self.owned
+        reported = self._held()
         try:
-            answer = await self._ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, self._heartbeat(), f"epoch {self.epoch}")
+            answer = await self._send_heartbeat()
         except Lost:
             self._reported = None
+            self._not_answered()
             return False
         if answer.error_code is not ErrorCode.NONE:
             return self._refused(answer.error_code)
         self._reported = reported
         self.epoch = answer.member_epoch
-        if answer.assignment is not None:
-            names = await self.topic_names(self.subscription.topics)
-            self._target = frozenset(
-                (names[each.topic_id], index)
-                for each in answer.assignment.topic_partitions
-                for index in each.partitions
-            )
+        if (target := await self._assigned(answer)) is not None:
+            self._target = target
             owned = ", ".join(f"{topic}-{index}" for topic, index in sorted(self._target))
             self.note(f"   is to have {owned or 'nothing'} in epoch {self.epoch} of {self.group}")
         history.ownership.given(
@@ -113,7 +109,24 @@ class ConsumerMember(Client):
         )
         return await self._reconcile()
 
-    def _heartbeat(self) -> ConsumerGroupHeartbeatRequest:
+    def _not_answered(self) -> None:
+        """A heartbeat has no answer: the next one reports everything, and is answered with everything."""
+
+    def _held(self) -> frozenset[Place]:
+        """What it reports to have."""
+        return self.owned
+
+    async def _assigned(self, answer: Any) -> frozenset[Place] | None:
+        """What an answer gives it; None where that stays as it is."""
+        if answer.assignment is None:
+            return None
+        names = await self.topic_names(self.subscription.topics)
+        return frozenset(
+            (names[each.topic_id], index) for each in answer.assignment.topic_partitions for index in each.partitions
+        )
+
+    async def _send_heartbeat(self) -> Any:
+        """A heartbeat, and its answer. Raises Lost."""
         request = ConsumerGroupHeartbeatRequest(self.group, self.name, self.epoch, self.instance, topic_partitions=None)
         if self._reported is None or self.epoch == 0:
             wanted = self.subscription
@@ -123,7 +136,11 @@ class ConsumerMember(Client):
             request.server_assignor = wanted.assignor
         if self._reported != self.owned or self.epoch == 0:
             request.topic_partitions = self._by_id(self.owned)
-        return request
+        return await self._ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request, f"epoch {self.epoch}")
+
+    async def _send_leave(self, epoch: int) -> None:
+        request = ConsumerGroupHeartbeatRequest(self.group, self.name, epoch, self.instance, topic_partitions=None)
+        await self._ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request, "leaves")
 
     def _by_id(self, places: Collection[Place]) -> list[TopicPartitions]:
         """Places in the form of the protocol; the names of what it owns are known."""
@@ -134,6 +151,9 @@ class ConsumerMember(Client):
     def _refused(self, code: ErrorCode) -> bool:
         if code is ErrorCode.UNRELEASED_INSTANCE_ID and self.epoch == 0:
             return False  # another instance has that id, or had it until a moment ago
+        if code is ErrorCode.UNSUPPORTED_VERSION and self.world.features_change and not self.world.calm:
+            self._forget()  # the cluster has no such groups for a while
+            return False
         if code is not ErrorCode.FENCED_INSTANCE_ID and code not in FENCED:
             self.history.violate(f"{self.name}: a heartbeat of {self.group} got {code.name}")
         elif code is not ErrorCode.UNKNOWN_MEMBER_ID and self.world.calm:
@@ -167,10 +187,8 @@ class ConsumerMember(Client):
             return
         back = self.instance is not None and self.chance.random() < 0.7
         self.history.ownership.ends(self.group, self._owner, self.name)
-        epoch = _LEAVE_FOR_NOW if back else _LEAVE
-        request = ConsumerGroupHeartbeatRequest(self.group, self.name, epoch, self.instance, topic_partitions=None)
         try:
-            await self._ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request, "leaves")
+            await self._send_leave(_LEAVE_FOR_NOW if back else _LEAVE)
         except Lost:
             return
 

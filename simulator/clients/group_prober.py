@@ -14,9 +14,8 @@ from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitReq
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from simulator.clients.client import GROUP, RETRIABLE, Client, Lost, first_error
 from simulator.clients.consumer import HEARTBEAT_US, REBALANCE_TIMEOUT_MS, Member
-from simulator.clients.prober import PROBER, Prober
+from simulator.clients.prober import PROBER, Prober, Rule
 from simulator.clients.producer import TIMEOUT_MS, Membership, Producer
-from simulator.history import Place
 
 GROUP_PROBER = f"{PROBER}-of-groups"
 _OFFSETS = "__consumer_offsets"
@@ -29,16 +28,17 @@ _FORGOTTEN = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND)
 class GroupProber(Prober):
     """As the prober, with rules of groups. Each round has a group of its own."""
 
-    def __init__(self, *arguments: object, place: Place) -> None:
-        super().__init__(*arguments, place=place)
-        self.resets = True
-        self._rules = [
+    given_up_arrives = False
+
+    def rules(self) -> Sequence[Rule]:
+        """Those of this client."""
+        return (
             self._old_generation,
             self._does_not_join,
             self._pending_offsets,
             self._stranger_commits,
             self._offsets_without_replicas,
-        ]
+        )
 
     # --- requests ----------------------------------------------------------------------------------------------------
 

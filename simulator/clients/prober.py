@@ -1,5 +1,8 @@
 """A client that breaks rules on purpose, and knows what the protocol has a broker answer (KIP-98, KIP-360, KIP-890)."""
 
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.add_partitions_to_txn import (
@@ -21,6 +24,8 @@ NEVER = b"never"
 EXPIRES_MS = 4_500
 """Less than the shortest `transactional.id.expiration.ms` of the runs: after it, a transactional id may be unknown."""
 
+Rule = Callable[[str], Coroutine[Any, Any, None]]
+
 PROBER = "prober"
 """Its name, and the beginning of its transactional ids. No fault alters their epochs: it knows what they are."""
 
@@ -28,10 +33,17 @@ PROBER = "prober"
 class Prober(Client):
     """Each round breaks one rule, with a producer or a transactional id of its own."""
 
+    given_up_arrives = True
+    """Whether a request that it gives up may still arrive; else it resets the connection."""
+
     def __init__(self, *arguments: object, place: Place) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
         self._place = place
-        self._rules = [
+        self.resets = not self.given_up_arrives
+
+    def rules(self) -> Sequence[Rule]:
+        """What it breaks; each gets the name of its round."""
+        return (
             self._gap,
             self._old_epoch,
             self._first_is_not_zero,
@@ -40,15 +52,15 @@ class Prober(Client):
             self._strange_producer,
             self._unknown_partition,
             self._patterns,
-        ]
+        )
 
     async def run(self) -> None:
         """Until it is to stop."""
-        number = 0
+        number, rules = 0, self.rules()
         while not self.stopping:
             number += 1
             try:
-                await self.chance.choice(self._rules)(f"{self.name}-{number}")
+                await self.chance.choice(rules)(f"{self.name}-{number}")
             except (Lost, Refused) as error:
                 self.note(f"   leaves it: {error}")
             self.history.progress[self.name] += 1

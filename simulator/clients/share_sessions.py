@@ -170,7 +170,8 @@ class Session:
         what = f"{self.group} {what}{shown}"
         answer = None
         try:
-            answer = await client.ask(self.broker, key, self.version, request, what, channel=self.channel)
+            with deliveries.under_way(self.group, fetched, answers):
+                answer = await client.ask(self.broker, key, self.version, request, what, channel=self.channel)
         except Lost:
             pass
         finally:  # also where the client is killed while it waits

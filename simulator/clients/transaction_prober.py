@@ -1,5 +1,6 @@
 """A client that breaks rules of transactions, and repeats requests as if answers had been lost (KIP-360, KIP-890)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from protocol.apis import ApiKey
@@ -14,7 +15,7 @@ from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from simulator.clients.client import RETRIABLE, TRANSACTION, first_error
-from simulator.clients.prober import EXPIRES_MS, PROBER, Prober
+from simulator.clients.prober import EXPIRES_MS, PROBER, Prober, Rule
 from simulator.clients.producer import Producer
 from simulator.history import Place, Sent
 from simulator.loop import sleep_ms
@@ -33,10 +34,11 @@ _LATE_MS = _TIMEOUT_MS + _SCAN_MS + 800
 class TransactionProber(Prober):
     """As the prober, with other rules. It resets what it gives up: nothing of it arrives late."""
 
-    def __init__(self, *arguments: object, place: Place) -> None:
-        super().__init__(*arguments, place=place)
-        self.resets = True
-        self._rules = [
+    given_up_arrives = False
+
+    def rules(self) -> Sequence[Rule]:
+        """Those of this client."""
+        return (
             self._stranger,
             self._repeated_come_back,
             self._repeated_end,
@@ -45,7 +47,7 @@ class TransactionProber(Prober):
             self._older_coordinator,
             self._epoch_of_the_data,
             self._too_few_replicas,
-        ]
+        )
 
     # --- epochs ------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,10 @@
 
 import pytest
 
+from simulator.deliveries import Lock
 from simulator.history import History
+
+PLACE = ("t", 0)
 
 
 def history() -> tuple[History, list[int]]:
@@ -25,3 +28,35 @@ def test_an_instance_acts_until_it_is_fenced(overtaken: bool) -> None:
     assert bool(found.violations) is overtaken  # the second one fenced it at 10, or only at 20
     found.acted("id", "first", 30, "Produce")
     assert found.violations[-1] == "Produce of first succeeded though second had fenced it before"
+
+
+def test_what_was_known_at_a_snapshot_is_known_again() -> None:
+    """What came later is not; a promise that was broken in between stays one."""
+    found, now = history()
+    found.given("id", "first", 1000, 6, 5)
+    kept = found.kept()
+    now[0] = 10
+    found.given("id", "second", 1000, 7, 5)
+    found.given("other", "third", 1000, 8, 5)
+    assert [each.epoch for each in kept.epochs["id"]] == [6]
+    kept.given("id", "fourth", 1000, 7, 15)
+    assert kept.violations is found.violations
+    assert kept.violations == ["producer id 1000 was given to id and to other"]
+    kept.given("id", "fifth", 1000, 7, 15)
+    assert kept.violations[1] == "id: epoch 7 of 1000 was given to fourth and to fifth"
+
+
+def test_requests_of_share_groups_have_no_answer_in_a_state_that_is_gone_back_to() -> None:
+    """A fetch may have acquired a record, an acknowledgement may count, and no member has a lock any more."""
+    found, _ = history()
+    found.deliveries.given("g", PLACE, 3, Lock("m", 1, 0, 1, 60_000, lambda: True), 1)
+    with found.deliveries.under_way("g", [PLACE], {PLACE: [3]}):
+        kept = found.kept().deliveries
+    assert (kept.lost["g", PLACE], kept.records["g", PLACE][3].maybe) == (1, True)
+    last = kept.records["g", PLACE][3].last
+    assert last is not None
+    assert not last.alive()
+    later = found.kept().deliveries
+    assert (later.lost["g", PLACE], later.records["g", PLACE][3].maybe) == (0, False)
+    forgotten = found.forgotten().deliveries
+    assert not forgotten.records

@@ -47,3 +47,17 @@ def test_a_commit_needs_the_partition() -> None:
     assert broken == []
     group.commits("g", "m1", A, 150)
     assert broken == ["g: m1 committed t-0 at 150 ms, which m2 had since 101 ms"]
+
+
+def test_the_epoch_of_a_member_never_goes_back() -> None:
+    """Until it has left, or has heard that it is none."""
+    group, broken = ownership()
+    group.given("g", "m1", "m1", 5, A, 0, 1)
+    group.given("g", "m1", "m1", 5, A, 10, 11)
+    assert broken == []
+    group.given("g", "m1", "m1", 4, A, 20, 21)
+    assert broken == ["g: m1 has epoch 4, and had 5"]
+    broken.clear()
+    group.ends("g", "m1", "m1")
+    group.given("g", "m1", "m1", 1, A, 30, 31)
+    assert broken == []

@@ -11,10 +11,11 @@ import pytest
 from broker.rng import new_seed
 from broker.settings.model import ConfigResourceType
 from simulator.clients.consumer_member import MODERN_GROUP
+from simulator.clients.streams_member import STREAMS_GROUP
 from simulator.command import Options, report
-from simulator.faults import CHANGE, HOLD, LAG, plan
-from simulator.run import KINDS, Result, Run, run
-from simulator.workload import CONSUMER, RULES, SHARE
+from simulator.plan import CHANGE, HOLD, LAG, RELEASE, WORLD, plan
+from simulator.run import Result, Run, run
+from simulator.workload import CONSUMER, RULES, SHARE, STREAMS
 
 ROOT = Path(__file__).parents[2]
 MINUTES = 0.5
@@ -38,8 +39,21 @@ The first two: coordinators did not wait for dead replicas in sync. 81000312 and
 a follower what it did not have itself. The others were mistakes of the simulator.
 """
 THREE_KINDS = (CONSUMER, SHARE, LAG)
-REGRESSIONS_OF_RULES = [(1001, (RULES, HOLD)), (310025, (RULES, HOLD)), (310060, (RULES, HOLD)), (1040, KINDS)]
+SIX_KINDS = (*THREE_KINDS, CHANGE, RULES, HOLD)
+REGRESSIONS_OF_RULES = [(1001, (RULES, HOLD)), (310025, (RULES, HOLD)), (310060, (RULES, HOLD)), (1040, SIX_KINDS)]
 """Seed and kinds of runs with further broken rules that once broke a promise, by mistakes of the simulator."""
+REGRESSIONS_OF_STATES = [
+    (41014, (RELEASE,)),
+    (42030, (STREAMS,)),
+    (43012, (*SIX_KINDS, RELEASE, WORLD, STREAMS)),
+    (43016, (*SIX_KINDS, RELEASE, WORLD, STREAMS)),
+]
+"""Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
+
+41014: two brokers lost power and a third was stopped; the first of them that registered made the second one lead, and
+the third was cut to it. 43016: the state of share partitions was written to a cluster that had been reset. The others
+were mistakes of the simulator.
+"""
 LEFT_OUT = 81000012
 
 
@@ -69,7 +83,7 @@ def digest_of(call: str) -> str:
 @pytest.mark.timeout(300)
 def test_members_of_modern_groups_and_slow_followers_are_simulated_too() -> None:
     """The same again, in another process too: they own partitions, commit, acquire and acknowledge."""
-    here = Run(3, 0.1, kinds=KINDS)
+    here = Run(3, 0.1, kinds=SIX_KINDS)
     result = here.result()
     assert not result.violations, broken(result)
     assert here.history.ownership.newest
@@ -77,7 +91,50 @@ def test_members_of_modern_groups_and_slow_followers_are_simulated_too() -> None
     delivered = [one for own in here.history.deliveries.records.values() for one in own.values()]
     assert {"accepted", "rejected"} <= {one.fate for one in delivered}
     assert max(one.last.count for one in delivered if one.last is not None) > 1
-    assert digest_of("run(3, 0.1, kinds=KINDS)") == result.digest
+    assert digest_of(f"run(3, 0.1, kinds={SIX_KINDS})") == result.digest
+
+
+@pytest.mark.timeout(300)
+def test_members_of_streams_groups_own_tasks() -> None:
+    """They are given all of them, read and commit; where standbys are configured, some have one."""
+    here = Run(50002, 0.2, kinds=(STREAMS,))
+    result = here.result()
+    assert not result.violations, broken(result)
+    given = {place for group, place in here.history.ownership.newest if group == STREAMS_GROUP}
+    assert given == {(topic, index) for topic in "ab" for index in range(here.topics[topic])}
+    assert any(group == STREAMS_GROUP for group, _ in here.history.committed)
+
+
+@pytest.mark.timeout(300)
+def test_the_cluster_goes_back_to_snapshots_and_is_reset() -> None:
+    """Clients start again in the state that they know of; the same in another process."""
+    here = Run(51005, 0.5, kinds=(WORLD,))
+    result = here.result()
+    assert not result.violations, broken(result)
+    story = "\n".join(here.trace.story(here.trace.lines))
+    missing = [each for each in ("is taken", "back to snapshot", "the cluster is reset") if each not in story]
+    assert missing == []
+    assert digest_of("run(51005, 0.5, kinds=('world',))") == result.digest
+
+
+@pytest.mark.timeout(300)
+def test_features_and_releases_change() -> None:
+    """Up, down, refused; in the end all features have the highest level of the release that is played."""
+    here = Run(41014, 0.5, kinds=(RELEASE,))
+    result = here.result()
+    assert not result.violations, broken(result)
+    story = "\n".join(here.trace.story(here.trace.lines))
+    steps = [
+        "type 1: NONE",
+        "type 2: NONE",
+        "type 1: INVALID_UPDATE_VERSION",
+        "type 3: INVALID_UPDATE_VERSION",
+        "start as",
+    ]
+    assert [each for each in steps if each not in story] == []
+    cluster = here.servers.cluster
+    own = {name: most for name, (_, most) in cluster.release.supported.items() if not name.startswith(("m", "k"))}
+    assert {name: cluster.image.features.get(name) for name in own} == own
 
 
 def test_later_kinds_leave_the_rest_of_a_plan_as_it_is() -> None:
@@ -87,6 +144,7 @@ def test_later_kinds_leave_the_rest_of_a_plan_as_it_is() -> None:
     changing = plan(7, 0.5, 3, (LAG, CHANGE))
     assert {*lagging} < {*changing}
     assert sorted(each.number for each in changing) == list(range(len(changing)))
+    assert {*changing} < {*plan(7, 0.5, 3, (LAG, CHANGE, RELEASE, WORLD))}
 
 
 def test_an_administrator_changes_settings_replicas_and_leaders() -> None:
@@ -165,8 +223,8 @@ def test_what_was_broken_once_is_kept_with_three_kinds(seed: int) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("seed", "kinds"), REGRESSIONS_OF_RULES)
-def test_what_was_broken_once_is_kept_with_further_rules(seed: int, kinds: tuple[str, ...]) -> None:
-    """Seeds of runs in which more rules are broken."""
+@pytest.mark.parametrize(("seed", "kinds"), [*REGRESSIONS_OF_RULES, *REGRESSIONS_OF_STATES])
+def test_what_was_broken_once_is_kept_with_other_kinds(seed: int, kinds: tuple[str, ...]) -> None:
+    """Seeds of runs in which more rules are broken, or in which the cluster becomes another one."""
     result = run(seed, MINUTES, kinds=kinds)
     assert not result.violations, broken(result)

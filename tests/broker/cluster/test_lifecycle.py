@@ -1,10 +1,11 @@
 """Brokers that die, stop, hang and come back, in a cluster inside the test's loop with a frozen clock."""
 
+import asyncio
 import functools
 import inspect
 import shutil
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 
 from broker.cluster import reset
 from broker.cluster.lifecycle import WrongState
+from broker.coordination.share.persister import SharePartitionKey
 from broker.network.endpoints import PortTaken
 from broker.node import Node
+from broker.requests.share_state import ATTEMPTS, BACKOFF_MS
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
@@ -129,13 +132,17 @@ async def test_a_partition_without_another_replica_has_no_leader(stage: Stage) -
     assert values(stage, 2) == [b"kept"]
 
 
-async def test_a_leader_that_lost_its_log_does_not_cost_the_others_their_records(tmp_path: Path) -> None:
-    """It is out of the in-sync replicas before any replica is cut to what its leader has (KIP-966)."""
+@pytest.mark.parametrize("lost", [(2,), (2, 3)])
+async def test_a_leader_that_lost_its_log_does_not_cost_the_others_their_records(
+    tmp_path: Path, lost: tuple[int, ...]
+) -> None:
+    """All who lost it are out of the in-sync replicas before any replica is cut to what its leader has (KIP-966)."""
     async with running(brokers=3, data_dir=tmp_path) as stage:
         await assigned(stage, 2, 3, 1)
         assert await produce(stage, 2, b"kept", acks=-1) is ErrorCode.NONE
-    shutil.rmtree(tmp_path / "broker-2" / "t-0")
-    (tmp_path / "broker-2" / ".kafka_cleanshutdown").unlink()
+    for broker in lost:
+        shutil.rmtree(tmp_path / f"broker-{broker}" / "t-0")
+        (tmp_path / f"broker-{broker}" / ".kafka_cleanshutdown").unlink()
     async with running(brokers=3, data_dir=tmp_path) as stage:
         assert (await led(stage))[2] == [1, 2, 3]
         assert [values(stage, broker) for broker in (1, 2, 3)] == [[b"kept"]] * 3
@@ -307,3 +314,33 @@ async def test_a_reset_brings_everybody_back(stage: Stage, how: str) -> None:
     assert [each.node_id for each in reported.brokers] == [1, 2, 3]
     await assigned(stage, 2, 3)
     assert await produce(stage, 2, b"x", acks=-1) is ErrorCode.NONE
+
+
+async def asked(stage: Stage, work: Coroutine[Any, Any, Any] | asyncio.Task[Any]) -> Any:
+    """What comes of work that may pause by the cluster's clock a few times."""
+    task = asyncio.ensure_future(work)
+    for _ in range(ATTEMPTS):
+        await stage.pass_time(0 if task.done() else BACKOFF_MS << ATTEMPTS)
+    return await task
+
+
+@pytest.mark.parametrize("restored", [False, True])
+async def test_the_state_of_a_share_partition_is_not_written_to_an_earlier_cluster(restored: bool) -> None:
+    """Its coordinator hangs, and the writer pauses before it asks again; meanwhile the cluster goes back."""
+    async with running(brokers=1) as stage:
+        await assigned(stage, 1)
+        cluster = stage.cluster
+        key = SharePartitionKey("g", cluster.image.topics["t"].id, 0)
+        await asked(stage, cluster.persister.read_summary(key, 0))  # the coordinators' topic is there
+        snapshot = cluster.snapshots.kept[await reset.take_snapshot(cluster)]
+        cluster.lifecycle.pause(node(stage, 1))
+        writing = asyncio.create_task(cluster.persister.initialize(key, 1, 5))
+        await stage.pass_time(0)
+        if restored:
+            await reset.restore(cluster, snapshot)
+        else:
+            cluster.lifecycle.resume(node(stage, 1))
+        await stage.pass_time(BACKOFF_MS)
+        assert (await asked(stage, writing)).failed is restored
+        found = await asked(stage, cluster.persister.read_summary(key, 0))
+        assert found.start_offset == (-1 if restored else 5)

@@ -1,0 +1,102 @@
+"""What goes wrong in a run, and when: made from the seed beforehand, so that a part of it can be left out."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+TRAFFIC = ("lose request", "lose answer", "late request", "late answer", "stall")
+KINDS = (
+    "kill",
+    "kill",
+    "power cut",
+    "disk",
+    "last epoch",
+    "stop",
+    "pause",
+    "move leader",
+    "move coordinator",
+    "client",
+    "twin",
+    "clock",
+    "restart all",
+    *TRAFFIC,
+)
+LOSING = ("power cut", "disk")
+"""Faults with which a broker loses what it had written."""
+LAG = "lag"
+"""What a run may have besides: followers that fall behind."""
+CHANGE = "change"
+"""What a run may have besides: topics get other settings and other replicas, and preferred leaders lead again."""
+_CHANGES = ("settings", "settings", "replicas", "replicas", "preferred leaders")
+HOLD = "hold"
+"""What a run may have besides: transactions that are held between their steps while their coordinators move or end."""
+_HOLDS = (HOLD, HOLD, HOLD, "last epoch")
+RELEASE = "release"
+"""What a run may have besides: features get other levels, and all brokers start again as another release."""
+FEATURE = "feature"
+_RELEASES = (FEATURE, FEATURE, FEATURE, RELEASE)
+WORLD = "world"
+"""What a run may have besides: the cluster goes back to a snapshot, or to how it was at the start."""
+SNAPSHOT, RESTORE, RESET = "snapshot", "restore", "reset"
+_WORLDS = (SNAPSHOT, SNAPSHOT, SNAPSHOT, RESTORE, RESTORE, RESET)
+_OFTEN_MS, _SELDOM_MS = (1_000, 3_000), (3_000, 6_000)
+"""The mean times between two faults, of which a seed has one."""
+_QUIET_MS = 1_500
+"""From the start of a run until its first fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault of a plan: ``number`` is its place in it, ``lasts_ms`` the time until it is taken back, if it is."""
+
+    number: int
+    at_ms: int
+    kind: str
+    broker: int
+    lasts_ms: int
+    seed: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}, broker {self.broker}, {self.lasts_ms} ms"
+
+
+_OF_KINDS: Mapping[str, tuple[Sequence[str], Sequence[int]]] = {
+    LAG: ([LAG], _OFTEN_MS),
+    CHANGE: (_CHANGES, _OFTEN_MS),
+    HOLD: (_HOLDS, _OFTEN_MS),
+    RELEASE: (_RELEASES, _OFTEN_MS),
+    WORLD: (_WORLDS, _SELDOM_MS),
+}
+"""Further kind -> its faults, and how often they happen."""
+
+
+def plan(seed: int, minutes: float, brokers: int, further: Collection[str] = ()) -> list[Fault]:
+    """The faults of a seed: some kinds of them, more or less often, and those of the ``further`` kinds.
+
+    The latter come of a chance of their own and have the last numbers, so that the others are the same with them.
+    """
+    chance = Random(f"{seed} faults")  # noqa: S311 - replayed from the seed
+    kinds = sorted(set(chance.sample(KINDS, chance.randrange(2, 8))))
+    faults = _faults(seed, minutes, brokers, chance, kinds, chance.choice((1_500, 3_000, 6_000)), 0)
+    for kind, (faults_of_kind, means_ms) in _OF_KINDS.items():
+        if kind in further:
+            chance = Random(f"{seed} {kind}")  # noqa: S311 - replayed from the seed
+            mean_ms = chance.choice(means_ms)
+            faults += _faults(seed, minutes, brokers, chance, faults_of_kind, mean_ms, len(faults))
+    return sorted(faults, key=lambda fault: (fault.at_ms, fault.number))
+
+
+def _faults(
+    seed: int, minutes: float, brokers: int, chance: Random, kinds: Sequence[str], mean_ms: int, first: int
+) -> list[Fault]:
+    faults: list[Fault] = []
+    at_ms = _QUIET_MS
+    while True:
+        at_ms += round(chance.expovariate(1 / mean_ms))
+        if at_ms >= minutes * 60_000:
+            return faults
+        number = first + len(faults)
+        lasts_ms = chance.choice((200, 1_000, 3_000, 8_000))
+        faults.append(
+            Fault(number, at_ms, chance.choice(kinds), chance.randrange(1, brokers + 1), lasts_ms, f"{seed} {number}")
+        )

@@ -1,0 +1,60 @@
+"""What the brokers of a run share as one process does: their settings, and the tasks that they start."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+SETTINGS = {
+    "offsets.topic.num.partitions": "2",
+    "transaction.state.log.num.partitions": "2",
+    "share.coordinator.state.topic.num.partitions": "2",
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "group.initial.rebalance.delay.ms": "100",
+    "broker.session.timeout.ms": "3000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
+    "auto.create.topics.enable": "false",
+    "connections.max.idle.ms": "-1",
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.session.timeout.ms": "6000",
+    "group.consumer.heartbeat.interval.ms": "1500",
+    "group.consumer.min.heartbeat.interval.ms": "1500",
+    "group.streams.session.timeout.ms": "6000",
+    "group.streams.min.session.timeout.ms": "6000",
+    "group.streams.heartbeat.interval.ms": "1500",
+    "group.streams.min.heartbeat.interval.ms": "1500",
+    "group.share.session.timeout.ms": "6000",
+    "group.share.min.session.timeout.ms": "6000",
+    "group.share.heartbeat.interval.ms": "1500",
+    "group.share.min.heartbeat.interval.ms": "1500",
+    "group.share.record.lock.duration.ms": "5000",
+    "group.share.min.record.lock.duration.ms": "5000",
+    "share.coordinator.state.topic.replication.factor": "3",
+}
+
+
+class Tasks:
+    """What a cluster starts its work with; ended in the order in which it was begun."""
+
+    def __init__(self) -> None:
+        self._running: dict[asyncio.Task[Any], None] = {}
+        self.failures: list[BaseException] = []
+
+    def start_soon(self, work: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any, name: object = None) -> None:
+        """Begin, in a later turn of the loop."""
+        task = asyncio.get_running_loop().create_task(work(*arguments), name=None if name is None else str(name))
+        self._running[task] = None
+        task.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Task[Any]") -> None:
+        self._running.pop(task, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.failures.append(error)
+
+    def cancel(self) -> None:
+        """End all of them."""
+        for task in list(self._running):
+            task.cancel()
