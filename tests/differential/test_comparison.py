@@ -5,7 +5,8 @@ from uuid import UUID
 import pytest
 
 from comparison.difference import Difference, differences
-from comparison.histories import shares
+from comparison.histories import fields, shares
+from comparison.histories.drawing.fields import PLAYED
 from comparison.histories.generate import KINDS, Generator
 from comparison.histories.multi_broker import spread
 from comparison.histories.shrink import shrunk
@@ -14,6 +15,7 @@ from comparison.known_differences import Known
 from comparison.rules import Names, comparable
 from comparison.target import Target
 from protocol.apis import ApiKey
+from protocol.codec import encode_request, known_versions
 from tests.differential.kinds import with_run
 from tests.differential.row_tables import ranges
 
@@ -151,3 +153,16 @@ def test_partitions_that_are_not_loaded_are_fetched_one_by_one() -> None:
     target.shared.update({("h0", (UUID(int=7), partition)) for partition in (0, 1)})
     asked = shares.fetch(target, step).request
     assert [len(topic.partitions) for topic in asked.topics] == [2]
+
+
+def test_whatever_is_drawn_for_a_field_can_be_sent() -> None:
+    """Of each API that is played, in the versions that both have, with the symbols that a cluster replaces."""
+    versions = {key: found for key in ApiKey if (found := known_versions(key)) is not None}
+    sent = set()
+    for seed in range(40):
+        for step in KINDS["fields"](versions, seed).history(40):
+            if step["do"] == "fields":
+                request = fields.fields(Target("localhost:1"), step)
+                assert encode_request(request.key, request.version, 1, "compare", request.request)
+                sent.add(request.key)
+    assert sent == set(PLAYED)
