@@ -41,10 +41,10 @@ PLANTED_STATES = [
     # --- states to go back to
     mistake("a snapshot is written to", Snapshots._copy, "return node.files.snapshot()", "return node.files"),
     mistake(
-        "a snapshot can be gone back to once", Snapshots._put_back, "node.files = kept.snapshot()", "node.files = kept"
+        "a snapshot can be gone back to once", Snapshots.put_back, "node.files = kept.snapshot()", "node.files = kept"
     ),
-    mistake("a restore changes nothing", Snapshots._put_back, "node.files = kept.snapshot()", "pass"),
-    mistake("a restore is of one broker", Snapshots._put_back, "if isinstance(kept, MemoryFiles):", "if node.id == 1:"),
+    mistake("a restore changes nothing", Snapshots.put_back, "node.files = kept.snapshot()", "pass"),
+    mistake("a restore is of one broker", Snapshots.put_back, "if isinstance(kept, MemoryFiles):", "if node.id == 1:"),
     mistake("a reset keeps the logs", reset._throw_away, "clear_directory(node)", "pass"),
     # --- features
     mistake("a downgrade loses metadata", features._loses, "if not any(", "if True or not any("),
