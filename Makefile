@@ -61,10 +61,9 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 	$(BIN)/python tools/generate_codecs.py --check
 	$(BIN)/python -m pytest -q tests/test_house.py
 
-# Half of the time is waiting, so two processes share the cores; a file stays in one of them, with what it has started,
-# and clients are played beside the other tests.
+# Half of the time is waiting, so two processes share the cores; a file stays in one of them, with what it has started.
 interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "interop and not nightly" $(STUCK) --durations=25 tests/clients tests $(PYTEST)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "interop and not nightly" $(STUCK) --durations=25 tests/clients tests $(PYTEST)
 
 packages: $(SERVER) ## the archives of the packages for Node, Go and Java, into dist/packages
 	$(BIN)/python tools/build_packages.py $(PACKAGES)

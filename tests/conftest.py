@@ -75,15 +75,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def longest_first(items: list[pytest.Item]) -> None:
     """Put files first that give a test more time than usual, then those that start processes.
 
-    Where several workers share the tests, none of them is left alone with a long file at the end. Last come the steps
-    of clients, which are played beside the other tests (``tests/clients/conftest.py``): they only look at the results.
+    Where several workers share the tests, none of them is left alone with a long file at the end.
     """
-    limits: dict[Path, tuple[bool, float, bool]] = {}
+    limits: dict[Path, tuple[float, bool]] = {}
     for item in items:
         limit_s = max((mark.args[0] for mark in item.iter_markers("timeout")), default=0)
-        _, longest_s, starts = limits.get(item.path, (True, 0, False))
+        longest_s, starts = limits.get(item.path, (0, False))
         starts = starts or item.get_closest_marker("processes") is not None
-        limits[item.path] = "runs" not in getattr(item, "fixturenames", ()), max(longest_s, limit_s), starts
+        limits[item.path] = max(longest_s, limit_s), starts
     items.sort(key=lambda item: limits[item.path], reverse=True)
 
 

@@ -24,27 +24,21 @@ def test_tests_of_a_file_stay_together_unless_they_are_in_a_group(test: str, gro
 
 
 def test_what_takes_longest_begins_first(request: pytest.FixtureRequest) -> None:
-    """By the time limit of a file's tests, then by whether they start processes; the rest in the order of before.
-
-    The steps of clients look at what is played beside all others, and come last.
-    """
+    """By the time limit of a file's tests, then by whether they start processes; the rest in the order of before."""
     files: dict[str, list[pytest.MarkDecorator]] = {
         "plain": [],
         "with a server": [pytest.mark.processes],
         "long": [pytest.mark.timeout(600)],
         "plain too": [],
-        "steps of clients": [pytest.mark.timeout(900)],
     }
     items: list[pytest.Item] = []
     for name, marks in files.items():
         for number in range(2):
             item = pytest.Function.from_parent(request.node.parent, name=f"{name} {number}", callobj=lambda: None)
             item.path = Path(name)
-            if name == "steps of clients":
-                item.fixturenames.append("runs")
             for mark in marks[: 1 - number]:  # one of the two is enough
                 item.add_marker(mark)
             items.append(item)
     longest_first(items)
-    order = ["long", "with a server", "plain", "plain too", "steps of clients"]
+    order = ["long", "with a server", "plain", "plain too"]
     assert [item.name for item in items] == [f"{name} {number}" for name in order for number in range(2)]

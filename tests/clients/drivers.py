@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -155,51 +155,28 @@ def _text(output: str | bytes | None) -> str:
 
 
 class Runs:
-    """The session's runs: each driver plays once, a few at a time because most of a run is waiting.
+    """The session's runs: each driver plays once, a few at a time because most of a run is waiting."""
 
-    ``folder`` is where results are: workers of pytest-xdist have one, so that what one of them plays is not played by
-    the others. Who plays a driver holds its lock.
-    """
-
-    def __init__(self, target: Target, folder: Path, at_once: int = 2) -> None:
-        self.target, self.folder = target, folder
-        folder.mkdir(exist_ok=True)
-        self.pool = ThreadPoolExecutor(at_once)
-        self.started: dict[str, Future[Played | None]] = {}
+    def __init__(self, target: Target, workers: int = 2) -> None:
+        self.target = target
+        self.pool = ThreadPoolExecutor(workers)
+        self.started: dict[str, Future[Played]] = {}
 
     def start(self, drivers: Sequence[Driver]) -> None:
         """Queue the drivers that are not queued yet."""
         for driver in drivers:
             if driver.name not in self.started:
-                self.started[driver.name] = self.pool.submit(self.once, driver, wait=False)
-
-    def once(self, driver: Driver, *, wait: bool) -> Played | None:
-        """What the driver printed, here or in another worker; ``None``: another one plays it now, and we do not wait.
-
-        A worker that ends in the middle leaves no result: then it is played again.
-        """
-        result = self.folder / f"{driver.name}.json"
-        with result.with_suffix(".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                return None
-            if result.exists():
-                return Played(**json.loads(result.read_text(encoding="utf-8")))
-            played = play(driver, self.target)
-            result.write_text(json.dumps(asdict(played)), encoding="utf-8")
-            return played
+                self.started[driver.name] = self.pool.submit(play, driver, self.target)
 
     def check(self, driver: Driver, step: str) -> None:
         """Fail unless the step passed, or is a known failure of this client and failed."""
         self.start([driver])
         try:
-            played = self.started[driver.name].result() or self.once(driver, wait=True)
+            played = self.started[driver.name].result()
         except UnavailableError as reason:
             if IN_CI:
                 pytest.fail(str(reason))
             pytest.skip(str(reason))
-        assert played is not None, "a result is what we have waited for"
         line = played.lines.get(step)
         if line is None:
             pytest.fail(f"{driver.name} did not come to {step}:\n{played.stderr[-3000:]}")
@@ -210,8 +187,8 @@ class Runs:
             assert not line["ok"], f"known.py lists {driver.name} {step}: {reason_known}; but it passed"
 
     def close(self) -> None:
-        """Begin nothing more; what still runs ends with its cluster, unless another worker may wait for its result."""
-        self.pool.shutdown(wait="PYTEST_XDIST_WORKER" in os.environ, cancel_futures=True)
+        """Begin nothing more; what still runs ends with its cluster."""
+        self.pool.shutdown(wait=False, cancel_futures=True)
 
     def table(self) -> list[str]:
         """A line for each client that ran: steps passed, times."""
@@ -220,8 +197,6 @@ class Runs:
             if not future.done() or future.cancelled() or future.exception():
                 continue
             played = future.result()
-            if played is None:
-                continue
             passed = sum(bool(line["ok"]) for line in played.lines.values())
             times = f"build {played.build_s:5.1f} s, run {played.run_s:5.1f} s"
             rows.append(f"{name:28} {passed:3} of {len(played.lines)} steps, {times}")
