@@ -57,9 +57,10 @@ were mistakes of the simulator.
 LEFT_OUT = 81000012
 
 
-def broken(result: Result) -> str:
+def broken(result: Result, kinds: frozenset[str] | None = None) -> str:
     """The report of a run that broke promises; empty for one that kept them."""
-    return "\n".join(report(result, Options(result.seed, minutes=MINUTES))) if result.violations else ""
+    options = Options(result.seed, minutes=MINUTES, kinds=kinds)
+    return "\n".join(report(result, options)) if result.violations else ""
 
 
 @pytest.mark.timeout(300)
@@ -196,7 +197,7 @@ def test_fresh_seeds_keep_every_promise(seconds: int) -> None:
     while True:
         kinds = kinds_of(seed) - {RELEASE, WORLD, STREAMS} if seconds == FRESH_S else None
         result = run(seed, MINUTES, kinds=kinds)
-        assert not result.violations, broken(result)
+        assert not result.violations, broken(result, kinds)
         seed += 1
         if time.monotonic() > until:
             break
