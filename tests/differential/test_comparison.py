@@ -155,7 +155,7 @@ def test_partitions_that_are_not_loaded_are_fetched_one_by_one() -> None:
     assert [len(topic.partitions) for topic in asked.topics] == [2]
 
 
-def test_whatever_is_drawn_for_a_field_can_be_sent() -> None:
+def test_each_value_that_is_drawn_for_a_field_can_be_sent() -> None:
     """Of each API that is played, in the versions that both have, with the symbols that a cluster replaces."""
     versions = {key: found for key in ApiKey if (found := known_versions(key)) is not None}
     sent = set()
