@@ -78,9 +78,7 @@ def _charge(
     return throttle_ms
 
 
-def by_topic(
-    told: Sequence[tuple[Interest, PartitionData]], uses_topic_ids: bool = False
-) -> list[FetchableTopicResponse]:
+def by_topic(told: Sequence[tuple[Interest, PartitionData]], uses_topic_ids: bool) -> list[FetchableTopicResponse]:
     """Neighbours of one topic share an entry (Kafka's FetchResponse.matchingTopic).
 
     Raises:

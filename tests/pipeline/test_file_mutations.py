@@ -44,11 +44,7 @@ def missed(root: Path, made: Sequence[Fault]) -> list[str]:
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_most_wrong_fields_of_a_directory_are_found(tmp_path: Path) -> None:
-    """The directory as it is has no finding, before and after; of a sample of its faults more than half have one.
-
-    186 of 257 had one (docs/audit.md). By chance alone a sample of 24 misses 9 or more in one draw of five, and more
-    than 12 in one of two hundred.
-    """
+    """The directory as it is has no finding, before and after; of a sample of its faults two thirds have one."""
     data = tmp_path / "data"
     server = start(data_dir=data, settings=directory_traffic.SETTINGS)
     try:
@@ -60,5 +56,5 @@ def test_most_wrong_fields_of_a_directory_are_found(tmp_path: Path) -> None:
     made = faults(data)
     assert len(made) > 1000
     names = missed(data, sorted(made, key=lambda fault: crc32(f"{fault.kind} {fault.name}".encode()))[:SAMPLE])
-    assert len(names) <= SAMPLE / 2, names
+    assert len(names) <= SAMPLE / 3, names
     assert reported(data) == set()
