@@ -13,7 +13,8 @@ from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
-from tests.clients.targets import START_S, kafka_libs, place_properties, wait_until
+from tests.clients.class_archive import kafka_java
+from tests.clients.targets import START_S, place_properties, wait_until
 from tests.ports import free_ports
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -148,9 +149,7 @@ class KafkaCluster:
 
 
 def _java(heap_mb: int) -> list[str]:
-    flags = [f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
-    level = os.environ.get("KAFKA_LOG_LEVEL", "warn")
-    return ["java", *flags, f"-Dorg.slf4j.simpleLogger.defaultLogLevel={level}", "-cp", f"{kafka_libs()}/*"]
+    return kafka_java(heap_mb, os.environ.get("KAFKA_LOG_LEVEL", "warn"))
 
 
 def _properties(node: int, port: int, controller: int, replicas: int, data: Path) -> dict[str, str]:

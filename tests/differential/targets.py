@@ -172,7 +172,7 @@ class Kafka:
             plain = f"PLAINTEXT://127.0.0.1:{mine},{LOGIN}://{self.secured}"
             given["listeners"] = f"{plain},CONTROLLER://127.0.0.1:{controller}"
             given["listener.security.protocol.map"] = f"CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,{LOGIN}:SASL_PLAINTEXT"
-        self._broker = RealBroker(folder, given, ports=(mine, controller), heap="512m")
+        self._broker = RealBroker(folder, given, ports=(mine, controller), heap_mb=512)
 
     @property
     def bootstrap(self) -> str:

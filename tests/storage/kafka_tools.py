@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.targets import START_S, kafka_libs, prepare_kafka, wait_until
+from tests.clients.class_archive import kafka_java
+from tests.clients.targets import START_S, prepare_kafka, wait_until
 from tests.ports import free_ports
 
 
@@ -28,8 +29,8 @@ def need_kafka() -> None:
 
 def java(main_class: str, *arguments: str) -> str:
     """What a Java program prints."""
-    command = ["java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", f"{kafka_libs()}/*", main_class]
-    run = subprocess.run([*command, *arguments], check=False, capture_output=True, text=True, timeout=60)
+    command = [*kafka_java(256, "error"), main_class, *arguments]
+    run = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout + run.stderr
 
@@ -49,11 +50,11 @@ class RealBroker:
         *,
         ports: tuple[int, int] | None = None,
         formatted: bool = False,
-        heap: str = "256m",
+        heap_mb: int = 256,
     ) -> None:
         self.port, controller = ports or free_ports(2)
         self.data = folder / "data"
-        self._heap = heap
+        self._heap_mb = heap_mb
         self._log = folder / "broker.log"
         self._properties = folder / "server.properties"
         self._process: subprocess.Popen[bytes] | None = None
@@ -88,12 +89,9 @@ class RealBroker:
 
     def start(self) -> None:
         """Start, and wait until it accepts connections."""
-        command = ["java", f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-        command += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{kafka_libs()}/*"]
+        command = [*kafka_java(self._heap_mb, "warn"), "kafka.Kafka", str(self._properties)]
         with self._log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [*command, "kafka.Kafka", str(self._properties)], stdout=output, stderr=subprocess.STDOUT
-            )
+            self._process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         wait_until(self._accepts, START_S, self._process, self._log)
 
     def _accepts(self) -> bool:
