@@ -37,7 +37,6 @@ from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
 from broker.requests.authentication import authenticate
 from broker.requests.old_refusals import OLD_REFUSALS
-from broker.requests.share_state import SharePersister
 from broker.requests.throttling import charge_quotas, throttle_connection
 from broker.rng import new_seed, seeded, uuid_from
 from broker.settings import BrokerSettings
@@ -68,7 +67,6 @@ class ClusterBase:
         is_observed = options.journal_dir is not None or options.otlp_endpoint is not None
         self.journal = journal_of(options.settings, observed=is_observed, notes_errors=True)
         self.markers = Markers(self, self.journal)
-        self.persister: Persister = SharePersister(self)
         self.heap = Heap()
         self.shares = file_limits.shares(
             options.brokers, on_disk=options.data_dir is not None, listeners=2 + sum(map(len, options.listeners))
@@ -104,6 +102,7 @@ class ClusterBase:
         self.dispatchers: dict[tuple[int, bool], Dispatcher] = {}
         """What answers requests to each broker, and to the controller: by the broker's id, and whether it is that."""
         self.metadata: MetadataController
+        self.persister: Persister
         self.quorum: Quorum
         self.controller_log: MetadataLog
         self.metadata_log: PartitionLog

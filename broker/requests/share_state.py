@@ -51,10 +51,14 @@ Operation = Callable[[ShareMachine, int, Hashable], ShareOutcome]
 
 
 class SharePersister:
-    """The :class:`~broker.coordination.share.persister.Persister` of a cluster."""
+    """The :class:`~broker.coordination.share.persister.Persister` of a cluster, until it is reset or restored.
+
+    What began before then may go on, as a request does that writes the state of one partition after the other. It is
+    not written to the cluster as it is afterwards, where topics have the same ids: there is another persister then.
+    """
 
     def __init__(self, cluster: ClusterView) -> None:
-        self._cluster = cluster
+        self._cluster, self._metadata = cluster, cluster.metadata
 
     async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> StateResult:
         """See :class:`Persister`."""
@@ -100,12 +104,11 @@ class SharePersister:
         )
 
     async def _ask(self, rpc: str, key: SharePartitionKey, kind: type[R], operation: Operation) -> R:
-        """Ask until a coordinator answers, with pauses by the cluster's clock; errors name the RPC.
-
-        A cluster that was reset in a pause, or went back to a snapshot, is not asked: topics have the same ids there.
-        """
-        clock, metadata = self._cluster.clock, self._cluster.metadata
+        """Ask until a coordinator answers, with pauses by the cluster's clock; errors name the RPC."""
+        clock, runtime = self._cluster.clock, None
         for attempt in range(ATTEMPTS):
+            if self._cluster.metadata is not self._metadata:
+                return kind(ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOT_FOUND)
             runtime = self._coordinator(key)
             result = await ask_share_coordinator(runtime, kind, operation)
             if result.error not in _AGAIN:
@@ -113,8 +116,6 @@ class SharePersister:
                 return replace(result, message=message) if result.failed else result
             if attempt < ATTEMPTS - 1:
                 await Waiter().wait(clock, clock.now_ms() + (BACKOFF_MS << attempt))
-            if self._cluster.metadata is not metadata:
-                break
         if runtime is None:
             return kind(ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOT_FOUND)
         return kind(result.error, f"Error in {rpc} RPC. Exhausted max retries to complete {rpc} RPC without success.")

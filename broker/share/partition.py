@@ -64,7 +64,7 @@ class SharePartition:
         dropped: Callable[["SharePartition"], None],
     ) -> None:
         self._cluster, self._broker_id, self.run, self._dropped = cluster, broker_id, run, dropped
-        self.key, self.partition = key, partition
+        self.key, self.partition, self._persister = key, partition, cluster.persister
         self.leader_epoch = partition.state.leader_epoch
         self.state_epoch = 0
         self._dead_letters = DeadLetters(cluster, broker_id, settings)
@@ -87,7 +87,7 @@ class SharePartition:
 
     async def _load(self) -> None:
         try:
-            result = await self._cluster.persister.read(self.key, self.leader_epoch)
+            result = await self._persister.read(self.key, self.leader_epoch)
             if result.failed:
                 raise leader_error(result)
             start = result.start_offset
@@ -176,7 +176,7 @@ class SharePartition:
             raise error
 
     async def _persist(self, batches: Sequence[StateBatch]) -> StateResult:
-        return await self._cluster.persister.write(
+        return await self._persister.write(
             self.key,
             state_epoch=self.state_epoch,
             leader_epoch=self.leader_epoch,

@@ -157,6 +157,7 @@ class Client:
         self.known_topics: dict[UUID, str] = {}
         self._ports: dict[int, int] = {}
         self._leaders: dict[Place, int] = {}
+        self._read_us: dict[Place, int] = {}
         self._epochs: dict[Place, int] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
 
@@ -249,7 +250,7 @@ class Client:
                     if each.leader_epoch >= self._epochs.get(found, -1):
                         self._epochs[found] = each.leader_epoch
                         if each.leader_id >= 0:
-                            self._leaders[found] = each.leader_id
+                            self._leaders[found], self._read_us[found] = each.leader_id, self.now_us
             if place not in self._leaders:
                 await self.pause()
         return self._leaders[place]
@@ -257,6 +258,10 @@ class Client:
     def leader_epoch(self, place: Place) -> int:
         """The epoch of that leader, -1 before metadata was read."""
         return self._epochs.get(place, -1)
+
+    def leader_read_us(self, place: Place) -> int:
+        """When metadata gave the leader: one that was elected later is not known to the client."""
+        return self._read_us.get(place, 0)
 
     def forget_leader(self, place: Place) -> None:
         """Look it up before the next request."""

@@ -258,7 +258,8 @@ class Session:
         client, deliveries = self.client, self.client.history.deliveries
         code = found.error_code
         if code is not ErrorCode.NONE:
-            if code not in _DISTURBED or (client.world.calm and deliveries.undisturbed(asked_us)):
+            since_us = min(asked_us, client.leader_read_us(place))
+            if code not in _DISTURBED or (client.world.calm and deliveries.undisturbed(since_us)):
                 client.history.violate(f"{client.name}: a share fetch of {place[0]}-{place[1]}: {code.name}")
             client.forget_leader(place)
             return

@@ -46,13 +46,15 @@ REGRESSIONS_OF_STATES = [
     (41014, (RELEASE,)),
     (42030, (STREAMS,)),
     (43012, (*SIX_KINDS, RELEASE, WORLD, STREAMS)),
+    (43015, (*SIX_KINDS, RELEASE, WORLD, STREAMS)),
     (43016, (*SIX_KINDS, RELEASE, WORLD, STREAMS)),
+    (3113172, (CHANGE, CONSUMER, RELEASE, SHARE)),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
 41014: two brokers lost power and a third was stopped; the first of them that registered made the second one lead, and
-the third was cut to it. 43016: the state of share partitions was written to a cluster that had been reset. The others
-were mistakes of the simulator.
+the third was cut to it. 43015 and 43016: the state of share partitions was written to a cluster that had been reset or
+restored. The others were mistakes of the simulator.
 """
 LEFT_OUT = 81000012
 

@@ -16,7 +16,7 @@ from broker.cluster.lifecycle import WrongState
 from broker.coordination.share.persister import SharePartitionKey
 from broker.network.endpoints import PortTaken
 from broker.node import Node
-from broker.requests.share_state import ATTEMPTS, BACKOFF_MS
+from broker.requests.share_state import ATTEMPTS, BACKOFF_MS, initialize_partitions
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
@@ -325,22 +325,28 @@ async def asked(stage: Stage, work: Coroutine[Any, Any, Any] | asyncio.Task[Any]
 
 
 @pytest.mark.parametrize("restored", [False, True])
-async def test_the_state_of_a_share_partition_is_not_written_to_an_earlier_cluster(restored: bool) -> None:
-    """Its coordinator hangs, and the writer pauses before it asks again; meanwhile the cluster goes back."""
+async def test_the_state_of_share_partitions_is_not_written_to_an_earlier_cluster(restored: bool) -> None:
+    """Their coordinator hangs, and the writer pauses before it asks again; meanwhile the cluster goes back.
+
+    It then goes on to the next share partition, which is not written either.
+    """
     async with running(brokers=1) as stage:
         await assigned(stage, 1)
+        await assigned(stage, 1, name="u")
         cluster = stage.cluster
-        key = SharePartitionKey("g", cluster.image.topics["t"].id, 0)
-        await asked(stage, cluster.persister.read_summary(key, 0))  # the coordinators' topic is there
+        keys = [SharePartitionKey("g", cluster.image.topics[name].id, 0) for name in "tu"]
+        await asked(stage, cluster.persister.read_summary(keys[0], 0))  # the coordinators' topic is there
         snapshot = cluster.snapshots.kept[await reset.take_snapshot(cluster)]
         cluster.lifecycle.pause(node(stage, 1))
-        writing = asyncio.create_task(cluster.persister.initialize(key, 1, 5))
+        offsets = {key.topic_id: {0: 5} for key in keys}
+        writing = asyncio.create_task(initialize_partitions(cluster.persister, "g", 1, offsets))
         await stage.pass_time(0)
         if restored:
             await reset.restore(cluster, snapshot)
         else:
             cluster.lifecycle.resume(node(stage, 1))
         await stage.pass_time(BACKOFF_MS)
-        assert (await asked(stage, writing)).failed is restored
-        found = await asked(stage, cluster.persister.read_summary(key, 0))
-        assert found.start_offset == (-1 if restored else 5)
+        results = await asked(stage, writing)
+        assert [results[key.topic_id][0].failed for key in keys] == [restored, restored]
+        found = [await asked(stage, cluster.persister.read_summary(key, 0)) for key in keys]
+        assert [each.start_offset for each in found] == ([-1, -1] if restored else [5, 5])
