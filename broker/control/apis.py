@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from broker.api import AnyApi
-from broker.control.api_errors import ERRORS_OF
 from broker.control.names import served_api
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.faults.response_errors import lists_errors_of
 from broker.handlers import APIS
+from protocol.api_errors import ERRORS_OF
 from protocol.codec import message_class
 from protocol.errors import ErrorCode
 from protocol.items import KINDS, element_type, request_level, response_level

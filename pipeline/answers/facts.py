@@ -14,6 +14,9 @@ _CLUSTER_SOURCE: Final = 3
 """ConfigSource of the default of all brokers, resource name ''."""
 _BUILT_IN: Final = 5
 """ConfigSource of a default of the software."""
+_TOPIC_APIS: Final = frozenset({"Metadata", "DescribeTopicPartitions"})
+_IDS: Final = {"Metadata": 10}
+"""Version from which on topics have ids."""
 _SET, _DELETE = 0, 1
 _TOPIC: Final = "2"
 _BROKER: Final = 4
@@ -43,6 +46,7 @@ def note(call: Call, values: Registers) -> None:
 def _topic(name: str, topic_id: str | None, partitions: int | None, is_internal: bool | None) -> Reported:
     if topic_id not in (None, ZERO_ID):
         yield ("topic", name, "id"), topic_id, name, None
+        yield ("topic id", topic_id, "name"), name, name, None
     if partitions is not None:
         yield ("topic", name, "partitions"), str(partitions), name, None
     if is_internal is not None:
@@ -74,6 +78,14 @@ def _cluster(call: Call) -> Reported:
         yield ("cluster id",), call.response["cluster_id"], None, None
     for each in listed(call.response, "brokers"):
         yield from _node(call, each.get("node_id", each.get("broker_id")), each)
+
+
+def _quorum(call: Call) -> Reported:
+    """Where the nodes of the quorum are, as one broker reports it on one connection."""
+    for each in listed(call.response, "nodes"):
+        for one in listed(each, "listeners"):
+            key = ("node of the quorum", str(call.connection), str(each["node_id"]), one["name"])
+            yield key, f"{one['host']}:{one['port']}", None, None
 
 
 def _coordinator(call: Call) -> Reported:
@@ -119,6 +131,16 @@ def _created_topics(call: Call) -> Reported:
                 yield ("topic", each["name"], "partitions"), str(each["num_partitions"]), each["name"], None
             for config in each["configs"]:
                 yield from _setting(_TOPIC, each["name"], config)
+            yield from _listed_settings(call, each["configs"])
+
+
+def _listed_settings(call: Call, configs: list[Body]) -> Reported:
+    """All settings of a topic by name, and whence the values come that are not its own: alike for all topics."""
+    where = (call.api, str(call.broker))
+    yield ("setting names", *where), canonical(sorted(each["name"] for each in configs)), None, None
+    for each in configs:
+        if each["config_source"] not in _OWN_SOURCES[int(_TOPIC)]:
+            yield ("setting source", *where, each["name"]), str(each["config_source"]), None, None
 
 
 def _delete_topics(call: Call, values: Registers) -> None:
@@ -163,6 +185,8 @@ def _alter_configs(call: Call, values: Registers) -> None:
         code = done.get((each["resource_type"], each["resource_name"]))
         if code not in (None, NONE):
             continue
+        if each["resource_type"] == _BROKER:
+            values.reset(("setting source",), call.start_us, call.end_us)
         if call.api == "AlterConfigs":
             values.reset(("setting", *where), call.start_us)
             continue
@@ -206,6 +230,11 @@ def _missing(call: Call, values: Registers) -> Iterator[tuple[Key, str]]:
     if call.api == "DescribeAcls" and call.error is None and _wants_all(call.request):
         reported = {key for key, *_ in rights.described_acls(call)}
         yield from ((key, "not there") for key in values.known("permission") if key not in reported)
+    for each in (
+        listed(call.response, "topics") if call.api in _TOPIC_APIS and call.version >= _IDS.get(call.api, 0) else ()
+    ):
+        if each["error_code"] == NONE and each.get("name") and each.get("topic_id") in (None, ZERO_ID):
+            yield from ((key, "none") for key in values.known("topic", each["name"], "id"))
     for one in listed(call.response, "groups") if call.api == "OffsetFetch" else ():
         whole = [each["group_id"] for each in listed(call.request, "groups") if each.get("topics") is None]
         if one["error_code"] == NONE and one["group_id"] in whole:
@@ -258,7 +287,8 @@ _READERS: Final = {
     "CreateTopics": _created_topics, "DescribeAcls": rights.described_acls,
     "DescribeClientQuotas": rights.described_quotas, "DescribeCluster": _cluster,
     "DescribeConfigs": _described_configs, "DescribeGroups": group_facts.members_reported,
-    "DescribeShareGroupOffsets": group_facts.share_starts, "DescribeTopicPartitions": _described_topics,
+    "DescribeQuorum": _quorum, "DescribeShareGroupOffsets": group_facts.share_starts,
+    "DescribeTopicPartitions": _described_topics,
     "DescribeUserScramCredentials": rights.described_credentials, "FindCoordinator": _coordinator,
     "Metadata": _described_topics, "OffsetFetch": group_facts.fetched_offsets,
     "ShareAcknowledge": group_facts.locks, "ShareFetch": group_facts.locks,

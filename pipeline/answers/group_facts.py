@@ -9,6 +9,8 @@ def topic_reported(name: str, topic_id: str | None) -> Reported:
     """A topic's id, where an answer has one."""
     if topic_id not in (None, ZERO_ID):
         yield ("topic", name, "id"), topic_id, name, None
+        if name:
+            yield ("topic id", topic_id, "name"), name, name, None
 
 
 def share_start(call: Call, values: Registers) -> None:

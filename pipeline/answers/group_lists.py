@@ -40,12 +40,26 @@ def _of_classic(call: Call, group: Body, groups: Groups) -> Iterator[tuple[str |
         for name, value in names.items():
             if value and group[name] != value:
                 yield None, f"{name.replace('_', ' ')} is {group[name]}, not {value}"
+        yield from _absent(described, settled)
     for each in described:
         own = _calls_of(each["member_id"], settled)
         if own:
             yield from ((each["member_id"], what) for what in _differences(each, own, is_stable=is_stable))
         elif not _calls_of(each["member_id"], joined):
             yield each["member_id"], "a member that never came"
+
+
+def _absent(described: list[Body], settled: list[Call]) -> Iterator[tuple[str, str]]:
+    """Members of a generation whose leader was given them, beside others of the same generation."""
+    joins = [each for each in settled if each.api == "JoinGroup"]
+    newest = max((each.response["generation_id"] for each in joins), default=-1)
+    led = [each for each in joins if each.response["generation_id"] == newest and listed(each.response, "members")]
+    there = {each["member_id"] for each in described}
+    last = {each.response["member_id"]: each.response["generation_id"] for each in joins}
+    if led and there and all(last.get(member_id) == newest for member_id in there):
+        for each in led[-1].response["members"]:
+            if each["member_id"] not in there:
+                yield each["member_id"], "a member of the generation is left out"
 
 
 def _calls_of(member_id: str, calls: list[Call]) -> list[Call]:

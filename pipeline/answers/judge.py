@@ -92,7 +92,8 @@ class _Life:
         reported = canonical([sorted(listed(call.response, name), key=canonical) for name in names])
         key = (call.broker, call.listener, call.version)
         if self.offers[key] and self.offers[key][-1][1] != reported:
-            self.values.reset(("default",), 0)
+            for scope in ("default", "setting names", "setting source"):
+                self.values.reset((scope,), 0)
             self.values.reset(("setting's kind",), 0)
         self.offers[key].append((call, reported))
 

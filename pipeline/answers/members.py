@@ -14,6 +14,7 @@ HEARTBEATS: Final = {
 ROLES: Final = ("active_tasks", "standby_tasks", "warmup_tasks")
 """The lists of tasks of a member of a streams group."""
 _CALLS_OF_CLASSIC: Final = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"})
+_COMMITS: Final = frozenset({"OffsetCommit", "TxnOffsetCommit"})
 _FOR_GOOD: Final = frozenset({"DeleteGroups"})
 Piece = tuple[str, int]
 """Topic id or subtopology, and partition."""
@@ -158,6 +159,8 @@ class Groups:
     classic: dict[tuple[str, str], list[Call]] = field(default_factory=lambda: defaultdict(list))
     """By group and member id: JoinGroup and SyncGroup."""
     deleted: list[Call] = field(default_factory=list)
+    refused: list[Call] = field(default_factory=list)
+    """Commits of members that were not known."""
     topics: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Names by topic id."""
     subtopologies: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -177,6 +180,8 @@ class Groups:
                 yield from _classic_answer(call)
         elif call.api in _FOR_GOOD:
             self.deleted.append(call)
+        elif call.api in _COMMITS and "UNKNOWN_MEMBER_ID" in _codes(call):
+            self.refused.append(call)
         elif call.api in {"Metadata", "CreateTopics", "DescribeTopicPartitions"}:
             for each in listed(call.response, "topics"):
                 if each.get("name") and each.get("topic_id"):
@@ -242,6 +247,11 @@ class Groups:
 
     def faults(self) -> Iterator[Fault]:
         """Work that two members had, and topics that a member did not subscribe to."""
+        for call in self.refused:
+            member = self.members.get((call.request["group_id"], call.request["member_id"]))
+            if member is not None and member.is_alive_at(call):
+                what = "a member is unknown that is known before and after"
+                yield self._fault(call, "error-contradicted", what, member.member_id)
         by_piece: dict[tuple[str, Piece], list[Holding]] = defaultdict(list)
         for (group_id, _), member in self.members.items():
             if member.kind != "share":
@@ -277,6 +287,11 @@ class Groups:
         name, partition = piece or (None, None)
         topic = min(self.topics.get(name or "", {name})) if name else None
         return Fault(call.id, kind, what, topic, partition, None, call.request["group_id"], member_id)
+
+
+def _codes(call: Call) -> set[str]:
+    """The errors of an answer's partitions."""
+    return {part["error_code"] for each in listed(call.response, "topics") for part in listed(each, "partitions")}
 
 
 def _overlaps(found: list[Holding]) -> Iterator[tuple[Holding, Holding]]:

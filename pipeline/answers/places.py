@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from pipeline.answers.calls import NONE, ZERO_ID, Body, Call, listed
 
+_TOPIC: Final = 2
 _METADATA: Final = "__cluster_metadata"
 
 
@@ -98,9 +99,16 @@ def _directories(call: Call) -> Iterator[Place]:
                 yield Place(each["name"], None, part["partition_index"])
 
 
+def _resources(call: Call) -> Iterator[Place]:
+    for each in listed(call.response, "config_resources"):
+        if each["resource_type"] == _TOPIC:
+            yield Place(each["resource_name"], None, 0)
+
+
 _PLACES: Final[Mapping[str, Callable[[Call], Iterator[Place]]]] = {
     "ConsumerGroupDescribe": _members, "ConsumerGroupHeartbeat": _heartbeat, "CreateTopics": _created,
     "DescribeLogDirs": _directories, "DescribeQuorum": _quorum, "DescribeShareGroupOffsets": _share_offsets,
-    "DescribeTopicPartitions": _described, "OffsetForLeaderEpoch": _epochs, "ShareFetch": _acquired,
+    "DescribeTopicPartitions": _described,
+    "ListConfigResources": _resources, "OffsetForLeaderEpoch": _epochs, "ShareFetch": _acquired,
     "ShareGroupDescribe": _members, "ShareGroupHeartbeat": _heartbeat,
 }  # fmt: skip

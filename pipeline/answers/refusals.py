@@ -1,12 +1,35 @@
 """Errors beside their request and beside the values of the same answer."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from pipeline.answers.calls import NONE, Body, Call, Fault, listed
+from pipeline.answers.calls import NONE, ZERO_ID, Body, Call, Fault, listed
+from protocol.api_errors import ERRORS_OF
+from protocol.errors import ErrorCode
 
 _STATIC: Final = frozenset({"FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"})
 _INSTANCES: Final = ("group_instance_id", "instance_id")
+OF_ANY_REQUEST: Final = frozenset({
+    NONE, "UNKNOWN_SERVER_ERROR", "UNSUPPORTED_VERSION", "REQUEST_TIMED_OUT", "KAFKA_STORAGE_ERROR",
+    "CLUSTER_AUTHORIZATION_FAILED", "BROKER_NOT_AVAILABLE", "NETWORK_EXCEPTION", "NOT_CONTROLLER",
+})  # fmt: skip
+"""Errors that no handler of an API gives, but what comes before it."""
+_OF_PARTITIONS: Final = frozenset({NONE, "LEADER_NOT_AVAILABLE", "LISTENER_NOT_FOUND", "REPLICA_NOT_AVAILABLE"})
+"""Errors of the partitions of a topic that is described."""
+_TOPIC: Final = 2
+_DELETE: Final = 1
+"""AlterConfigOp."""
+_PLAIN_KEYS: Final = (0, 1)
+"""Types of keys for coordinators that have no form: groups and transactional ids."""
+_MAY_HAVE_BOTH: Final = frozenset(
+    {"ApiVersions", "ElectLeaders", "FindCoordinator", "LeaveGroup", "ListGroups", "UpdateFeatures"}
+)
+"""APIs with results beside an error for the whole."""
+_CODES: Final = frozenset(int(code) for code in ErrorCode)
+_API_VERSIONS: Final = 18
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+"""Names and versions of clients that brokers take (KIP-511)."""
 _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "ListOffsets": ("offset",), "DeleteRecords": ("low_watermark",), "OffsetForLeaderEpoch": ("end_offset",),
     "OffsetFetch": ("committed_offset",), "InitProducerId": ("producer_id",), "JoinGroup": ("generation_id",),
@@ -19,8 +42,51 @@ Wrong = Iterator[tuple[str, str]]
 def faults_of(call: Call) -> Iterator[Fault]:
     """What is wrong in one answer that has an error, or ought to have one."""
     rule = _RULES.get(call.api)
-    for kind, what in (*_instances(call), *_with_values(call), *(rule(call) if rule is not None else ())):
+    for kind, what in (
+        *_foreign(call),
+        *_with_results(call),
+        *_instances(call),
+        *_with_values(call),
+        *(rule(call) if rule else ()),
+    ):
         yield Fault(call.id, kind, what, group_id=call.request.get("group_id"))
+
+
+def _foreign(call: Call) -> Wrong:
+    """Errors that Kafka does not give this API."""
+    if call.api in ERRORS_OF:
+        for name in sorted(_names(call.response) - OF_ANY_REQUEST):
+            if name not in ERRORS_OF[call.api]:
+                yield "answer-error", name
+
+
+def _names(value: Any) -> set[str]:
+    """All errors of a body, also those that are numbers in it."""
+    if isinstance(value, list):
+        return set().union(*map(_names, value))
+    if not isinstance(value, dict):
+        return set()
+    found = set().union(*map(_names, value.values()))
+    for name, part in value.items():
+        if name.endswith("error_code") and isinstance(part, str):
+            found.add(part)
+        elif name.endswith("error_code") and isinstance(part, int) and part in _CODES:
+            found.add(ErrorCode(part).name)
+    return found
+
+
+def _with_results(call: Call) -> Wrong:
+    """Results beside an error, which are empty then; the addresses of leaders are not."""
+    if call.error is None or call.api in _MAY_HAVE_BOTH:
+        return
+    for part in _refused(call.response):
+        for name, results in part.items():
+            if (
+                isinstance(results, list)
+                and name != "node_endpoints"
+                and any(isinstance(each, dict) for each in results)
+            ):
+                yield "answer-value", f"{part['error_code']} with {name}"
 
 
 def _instances(call: Call) -> Wrong:
@@ -54,6 +120,8 @@ def _coordinators(call: Call) -> Wrong:
     for each in listed(call.response, "coordinators") if call.version >= 4 else [call.response]:
         if (each["error_code"] == NONE) != (each["node_id"] >= 0):
             yield "answer-value", f"{each['error_code']} with node {each['node_id']}"
+        elif each["error_code"] == "INVALID_REQUEST" and call.request.get("key_type", 0) in _PLAIN_KEYS:
+            yield "error-contradicted", "INVALID_REQUEST for the key of a group or transactional id"
         elif each["error_code"] == NONE and not (each["host"] and 0 < each["port"] < 65536):
             yield "answer-value", f"node {each['node_id']} at {each['host']}:{each['port']}"
 
@@ -63,6 +131,13 @@ def _joined(call: Call) -> Wrong:
     answer = call.response
     if answer["error_code"] == "MEMBER_ID_REQUIRED" and not answer["member_id"]:
         yield "answer-value", "MEMBER_ID_REQUIRED without a member id"
+    if (
+        answer["error_code"] == NONE
+        and call.version >= 7
+        and answer["generation_id"] >= 0
+        and not answer["protocol_name"]
+    ):
+        yield "answer-value", "a generation without a protocol"
     if answer["error_code"] not in (NONE, "MEMBER_ID_REQUIRED") and listed(answer, "members"):
         yield "answer-value", f"{answer['error_code']} with members"
 
@@ -73,6 +148,14 @@ def _synced(call: Call) -> Wrong:
 
 
 def _beat(call: Call) -> Wrong:
+    """A member keeps its id; the three lists of its tasks come together (KIP-1071)."""
+    if call.error is None and call.response.get("member_id", "") is None:
+        yield "answer-value", "no member id"
+    if call.error is not None and call.response.get("heartbeat_interval_ms", 0) > 0:
+        yield "answer-value", f"{call.error} with a heartbeat interval"
+    lists = {call.response.get(name) is None for name in ("active_tasks", "standby_tasks", "warmup_tasks")}
+    if call.error is None and len(lists) > 1:
+        yield "answer-value", "some of the lists of tasks"
     if call.error is not None and call.response["member_epoch"] > 0:
         yield "answer-value", f"{call.error} with member epoch {call.response['member_epoch']}"
     if call.error is None and call.request["member_epoch"] < 0 <= call.response["member_epoch"]:
@@ -95,12 +178,19 @@ def _committed(call: Call) -> Wrong:
 
 def _described_topics(call: Call) -> Wrong:
     """A leader is no replica that is offline; topics and clusters have ids."""
-    if call.version >= 2 and not call.response.get("cluster_id") and "cluster_id" in call.response:
+    if (
+        call.version >= 2
+        and call.api == "Metadata"
+        and not call.response.get("cluster_id")
+        and "cluster_id" in call.response
+    ):
         yield "answer-value", "no cluster id"
     for each in listed(call.response, "topics"):
-        if call.version >= 10 and each["error_code"] == NONE and each["topic_id"] is None:
+        if (call.version >= 10 or call.api != "Metadata") and each["error_code"] == NONE and each["topic_id"] is None:
             yield "answer-value", f"{each['name']} without an id"
         for part in listed(each, "partitions"):
+            if part["error_code"] not in _OF_PARTITIONS:
+                yield "answer-error", f"{part['error_code']} of a partition"
             if part["error_code"] == NONE and part["leader_id"] in listed(part, "offline_replicas"):
                 yield "answer-value", f"{each['name']}-{part['partition_index']} has a leader that is offline"
 
@@ -122,9 +212,71 @@ def _listed_transactions(call: Call) -> Wrong:
         yield "answer-items", "unknown state filters that no one asked for"
 
 
+def _versions(call: Call) -> Wrong:
+    """A broker is no controller of ZooKeeper's time; it refuses names of clients that do not fit, and nothing else."""
+    request, answer = call.request, call.response
+    if answer.get("zk_migration_ready"):
+        yield "answer-value", "ready for a migration from ZooKeeper"
+    names = (request.get("client_software_name"), request.get("client_software_version"))
+    if call.error == "INVALID_REQUEST" and (call.version < 3 or all(_SOFTWARE.fullmatch(each or "") for each in names)):
+        yield "error-contradicted", "INVALID_REQUEST though the client's name and version fit"
+    if call.error is not None and {each["api_key"] for each in listed(answer, "api_keys")} - {_API_VERSIONS}:
+        yield "answer-value", f"{call.error} with API versions"
+
+
+def _altered(call: Call) -> Wrong:
+    for each in listed(call.response, "responses"):
+        sent = [one for one in listed(call.request, "resources") if one["resource_name"] == each["resource_name"]]
+        if each["error_code"] == "INVALID_REQUEST" and each["resource_type"] == _TOPIC and _is_plain(sent):
+            yield "error-contradicted", f"INVALID_REQUEST though the settings of {each['resource_name']} are named once"
+        if each["error_code"] == "UNKNOWN_TOPIC_OR_PARTITION" and each["resource_type"] != _TOPIC:
+            yield "error-contradicted", f"{each['error_code']} for {each['resource_name']}, which is no topic"
+
+
+def _is_plain(sent: list[Body]) -> bool:
+    """Whether one resource is changed, each setting once and to some value."""
+    configs = [one for each in sent for one in listed(each, "configs")]
+    return (
+        len(sent) == 1
+        and len({one["name"] for one in configs}) == len(configs)
+        and all(one["value"] is not None or one.get("config_operation") == _DELETE for one in configs)
+    )
+
+
+def _grown(call: Call) -> Wrong:
+    names = [each["name"] for each in listed(call.request, "topics")]
+    for each in listed(call.response, "results"):
+        if each["error_code"] == "INVALID_REQUEST" and names.count(each["name"]) == 1:
+            yield "error-contradicted", f"INVALID_REQUEST though {each['name']} is named once"
+
+
+def _created(call: Call) -> Wrong:
+    """A topic that was made has an id; one that was not has neither that nor partitions."""
+    sent = listed(call.request, "topics")
+    names = [each["name"] for each in sent]
+    plain = {
+        each["name"]
+        for each in sent
+        if names.count(each["name"]) == 1 and not listed(each, "assignments")
+        and all(one["value"] is not None for one in listed(each, "configs"))
+    }  # fmt: skip
+    for each in listed(call.response, "topics"):
+        has_id, error = each.get("topic_id") not in (None, ZERO_ID), each["error_code"]
+        is_made = error == NONE and not call.request.get("validate_only")
+        if is_made and call.version >= 7 and "topic_id" in each and not has_id:
+            yield "answer-value", f"{each['name']} without an id"
+        if error != NONE and (has_id or each.get("num_partitions", -1) > 0):
+            yield "answer-value", f"{error} with an id or partitions"
+        if error == "INVALID_REQUEST" and each["name"] in plain:
+            yield "error-contradicted", f"INVALID_REQUEST though {each['name']} is named once, without assignments"
+        if each.get("topic_config_error_code") and listed(each, "configs"):
+            yield "answer-value", f"settings beside error {each['topic_config_error_code']}"
+
+
 _RULES: Final[Mapping[str, Callable[[Call], Wrong]]] = {
-    "ConsumerGroupHeartbeat": _beat, "DescribeTransactions": _transactions, "FindCoordinator": _coordinators,
-    "JoinGroup": _joined, "ListTransactions": _listed_transactions, "Metadata": _described_topics,
-    "OffsetCommit": _committed, "ShareGroupHeartbeat": _beat, "StreamsGroupHeartbeat": _beat, "SyncGroup": _synced,
-    "TxnOffsetCommit": _committed,
+    "ApiVersions": _versions, "ConsumerGroupHeartbeat": _beat, "CreateTopics": _created, "CreatePartitions": _grown,
+    "AlterConfigs": _altered, "DescribeTopicPartitions": _described_topics, "IncrementalAlterConfigs": _altered,
+    "DescribeTransactions": _transactions, "FindCoordinator": _coordinators, "JoinGroup": _joined,
+    "ListTransactions": _listed_transactions, "Metadata": _described_topics, "OffsetCommit": _committed,
+    "ShareGroupHeartbeat": _beat, "StreamsGroupHeartbeat": _beat, "SyncGroup": _synced, "TxnOffsetCommit": _committed,
 }  # fmt: skip

@@ -3,13 +3,17 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from pipeline.answers.calls import NONE, Call, Fault, listed
+from pipeline.answers.calls import NONE, ZERO_ID, Call, Fault, listed
 
 _KIND: Final = "answer-value"
 _TOPIC: Final = 2
 _DYNAMIC_SOURCES: Final = (2, 3)
 """DYNAMIC_BROKER_CONFIG and DYNAMIC_DEFAULT_BROKER_CONFIG: settings of brokers that change while they run."""
 _DEFAULT_SOURCE: Final = 5
+_ITERATIONS: Final = range(4096, 16385)
+"""Of SCRAM credentials, as AlterUserScramCredentials takes them."""
+_OWN_SOURCES: Final = (7, 8)
+"""CLIENT_METRICS_CONFIG and GROUP_CONFIG, which come before all others."""
 _NO_LEADERS: Final = frozenset({(-1, -1), (0, 0)})
 """Leader and epoch of an answer that has no hint: the defaults of the fields, and what brokers fill in."""
 
@@ -40,6 +44,8 @@ def _topics(call: Call) -> Iterator[str]:
 def _cluster(call: Call) -> Iterator[str]:
     nodes = {each["broker_id"] for each in listed(call.response, "brokers")}
     if call.error is None and call.request.get("endpoint_type", 1) == 1:
+        if not call.response["cluster_id"]:
+            yield "no cluster id"
         if not nodes or (call.broker >= 0 and call.broker not in nodes):
             yield f"brokers are {sorted(nodes)}, without the one that answers"
         if call.response["controller_id"] not in {-1, *nodes}:
@@ -108,13 +114,16 @@ def _settings(call: Call) -> Iterator[str]:
                     yield f"{name} is secret and reported"
                 continue
             synonyms = listed(each, "synonyms")
+            sources = [one["source"] for one in synonyms if one["source"] not in _OWN_SOURCES]
+            if sources != sorted(sources):
+                yield f"{name} has synonyms of the sources {sources}, which are not in their order"
             if not call.request.get("include_synonyms") or result["resource_type"] != _TOPIC:
                 continue  # those of a broker lag behind its settings
             if synonyms:
                 first = synonyms[0]
-                sources = {first["source"], each["config_source"]}
+                both = {first["source"], each["config_source"]}
                 same = (first["value"], first["source"]) == (each["value"], each["config_source"])
-                if not same and sources.isdisjoint(_DYNAMIC_SOURCES):  # of those, a topic's lag behind as well
+                if not same and both.isdisjoint(_DYNAMIC_SOURCES):  # of those, a topic's lag behind as well
                     reported = f"{each['value']} of source {each['config_source']}"
                     yield f"{name} is {reported}, its first synonym {first['value']} of {first['source']}"
             elif each["value"] is not None and each["config_source"] != _DEFAULT_SOURCE:
@@ -126,7 +135,7 @@ def _credentials(call: Call) -> Iterator[str]:
         infos = listed(each, "credential_infos")
         if each["error_code"] == NONE and not infos:
             yield f"{each['user']} without credentials"
-        if any(one["mechanism"] not in {1, 2} or one["iterations"] < 1 for one in infos):
+        if any(one["mechanism"] not in {1, 2} or one["iterations"] not in _ITERATIONS for one in infos):
             yield f"{each['user']} has credentials {infos}"
 
 
@@ -189,6 +198,8 @@ def _share_offsets(call: Call) -> Iterator[str]:
             if wanted != set(reported):
                 yield f"partitions {sorted(reported)}, not {sorted(wanted)}"
         for each in listed(group, "topics"):
+            if each.get("topic_id") == ZERO_ID and any(one["error_code"] == NONE for one in listed(each, "partitions")):
+                yield f"{each['topic_name']} without an id"
             for part in listed(each, "partitions"):
                 if part["start_offset"] < -1 or part["lag"] < -1 or part["leader_epoch"] < -1:
                     place = f"{each['topic_name']}-{part['partition_index']}"

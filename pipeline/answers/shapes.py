@@ -14,6 +14,12 @@ _IDENTITIES: Final = (
     "transactional_id", "mechanism", "producer_id", "subtopology_id", "log_dir",
 )  # fmt: skip
 """Fields of which a list has no value twice."""
+_NAMES: Final = frozenset({"name", "topic", "topic_name"})
+"""Of topics, settings and others; empty only where a topic has an id instead."""
+_STATES: Final = frozenset({
+    "Assigning", "CompletingRebalance", "Dead", "Empty", "NotReady", "PreparingRebalance", "Reconciling", "Stable",
+})  # fmt: skip
+"""Of groups of all types."""
 _LEAST: Final = -2
 """No field has less, unless it is one of:"""
 _MAY_BE_NEGATIVE: Final = frozenset({"base_timestamp_ms", "max_timestamp_ms"})
@@ -52,13 +58,31 @@ def _walk(call: Call, value: Any, path: str) -> Iterator[str]:
             elif isinstance(part, int) and part < _LEAST:
                 yield f"{path.removesuffix('.')} has {part}"
     elif isinstance(value, dict):
-        if value.get("error_code") == NONE and value.get("error_message") not in _NO_MESSAGE:
-            yield f"{path}error_message without an error"
+        yield from (f"{path}{what}" for what in _of_object(call, value))
         for name, part in value.items():
             if isinstance(part, dict | list):
                 yield from _walk(call, part, f"{path}{name}.")
             elif isinstance(part, int) and not _is_possible(call, name, part):
                 yield f"{path}{name} is {part}"
+
+
+def _of_object(call: Call, value: dict[str, Any]) -> Iterator[str]:
+    """What is wrong in the fields of an object beside each other."""
+    is_accepted = value.get("error_code", NONE) == NONE
+    state = value.get("group_state")
+    if state is not None and state not in _STATES and is_accepted and _has_states(call):
+        yield f"group_state is {state}"
+    if value.get("error_code") == NONE and value.get("error_message") not in _NO_MESSAGE:
+        yield "error_message without an error"
+    yield from (f"{name} is empty" for name in _NAMES & value.keys() if _is_nameless(value, name))
+
+
+def _has_states(call: Call) -> bool:
+    return call.api != "ListGroups" or call.version >= 4
+
+
+def _is_nameless(value: dict[str, Any], name: str) -> bool:
+    return value[name] == "" and (name == "topic_name" or value.get("topic_id") in (None, ZERO_ID))
 
 
 def _is_possible(call: Call, name: str, value: int) -> bool:

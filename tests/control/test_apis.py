@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from broker.control.api_errors import ERRORS_OF
+from protocol.api_errors import ERRORS_OF
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.items import KINDS

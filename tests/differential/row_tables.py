@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from broker.control.api_errors import ERRORS_OF
 from broker.handlers import APIS
+from protocol.api_errors import ERRORS_OF
 from tests.differential import kinds, rows
 from tools.specification import SCENARIO, link
 

@@ -163,7 +163,7 @@ def transaction_of_another_partition(wiring: Wiring, name: str) -> int:
 
 def _producer(wire: Wire, topic: str, **fields: Any) -> int:
     """DescribeProducers of partition 0 with one producer."""
-    one = {"producer_id": 753, "producer_epoch": 0, "last_sequence": 2, "last_timestamp": 5, "coordinator_epoch": -1,
+    one = {"producer_id": 753, "producer_epoch": 0, "last_sequence": 2, "last_timestamp": -1, "coordinator_epoch": -1,
            "current_txn_start_offset": -1} | fields  # fmt: skip
     part = {"partition_index": 0, "error_code": "NONE", "active_producers": [one]}
     asked = {"topics": [{"name": topic, "partition_indexes": [0]}]}

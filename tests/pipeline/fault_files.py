@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from uuid import NAMESPACE_OID, UUID, uuid5
 
-from protocol.log_records import group, metadata, transaction
+from protocol.log_records import group, metadata, metadata_security, transaction
 from protocol.log_records.transaction import TransactionRecord, TransactionState
 from protocol.records.batch import HEADER, RecordBatch
 from protocol.records.control import build_marker
@@ -190,6 +190,8 @@ class Planting:
         self._touched: dict[str, list[tuple[str, int]]] = {}
         self.properties = {"version": "1", "cluster.id": "planted", "node.id": str(node_id)}
         self.properties["directory.id"] = uuid_text(UUID(int=8 + node_id))
+        self.throttled: list[str] = []
+        """Client ids with a quota."""
         self.lost: list[tuple[str, int]] = []
         """Partitions of which the metadata know, and that have no directory."""
         self.led: dict[str, Sequence[int]] = {}
@@ -337,6 +339,9 @@ class Planting:
             for topic, number in self._stopped
         ]
         records.append(metadata.ProducerIdsRecord(1, 1, 3000))
+        for client_id in self.throttled:
+            entity = (metadata_security.QuotaEntity("client-id", client_id),)
+            records.append(metadata_security.ClientQuotaRecord(entity, "consumer_byte_rate", 1.0, False))
         values = [metadata.encode(record)[1] for record in records]
         shelf.data(len(values), keys=[None] * len(values), values=values)
 

@@ -165,6 +165,7 @@ def no_backoff(wiring: Wiring, name: str) -> int:
 def throttle(wiring: Wiring, name: str) -> int:
     """Five seconds of silence were asked for."""
     wire = wiring.connect(name)
+    wiring.where.throttled.append(name)
     wire.call("Metadata", {}, {"topics": [], "throttle_time_ms": 5000})
     return wire.call("Metadata", {}, {"topics": [], "throttle_time_ms": 0})
 

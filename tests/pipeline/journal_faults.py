@@ -21,7 +21,7 @@ ANSWERS: dict[str, tuple[str, WirePlant]] = {}
 
 _CASES = (
     "journal_fault_cases", "invariant_fault_cases", "broker_answer_cases", "broker_value_cases", "group_answer_cases",
-    "refusal_cases", "transaction_report_cases",
+    "refusal_cases", "transaction_report_cases", "bound_fault_cases",
 )  # fmt: skip
 
 
@@ -34,6 +34,7 @@ ALSO: Mapping[str, tuple[str, ...]] = {
     "transaction-reported-prepared": ("transaction-answer",),
     "transaction-reported-without-a-partition": ("transaction-answer",),
     "assigned-twice": ("answer-items", "answer-place"),
+    "fetch-with-another-replica": ("metadata-differs",),
     "group-twice": ("answer-items",),
     "metadata-partition-twice": ("answer-items",),
     "partition-of-no-topic": ("answer-place",),

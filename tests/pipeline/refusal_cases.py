@@ -66,6 +66,11 @@ _one_answer("refused-with-an-identity", "answer-value", "InitProducerId", {"tran
             {"error_code": "COORDINATOR_LOAD_IN_PROGRESS", "producer_id": 990, "producer_epoch": 0})  # fmt: skip
 
 
+_with("throttled-without-a-quota", "throttle-answer", _produced, lambda got: got.update(throttle_time_ms=500))
+_one_answer("id-not-found-that-is-made", "answer-error", "InitProducerId", {"transactional_id": "t"},
+            {"error_code": "TRANSACTIONAL_ID_NOT_FOUND", "producer_id": -1, "producer_epoch": -1})  # fmt: skip
+_one_answer("leader-gone-for-a-coordinator", "answer-error", "EndTxn", {"transactional_id": "t", "producer_id": 4,
+            "producer_epoch": 0, "committed": True}, {"error_code": "NOT_LEADER_OR_FOLLOWER"})  # fmt: skip
 _one_answer("left-with-an-epoch", "answer-value", "ConsumerGroupHeartbeat", {"member_id": "m", "member_epoch": -1},
             {"error_code": "NONE", "member_id": "m", "member_epoch": 4})  # fmt: skip
 

@@ -1,12 +1,16 @@
 """Rules of one answer: what a real broker answers is no fault, and what none answers is one."""
 
+import re
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from pipeline.answers.refusals import OF_ANY_REQUEST
 from pipeline.answers.rules import _settings
 from pipeline.answers.shapes import faults_of
+from pipeline.audits.registry import checks
+from protocol.api_errors import ERRORS_OF
 
 TOPIC, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 3, 4, 5
 
@@ -45,3 +49,11 @@ def test_a_list_has_no_element_twice(elements: list[object], found: int) -> None
     """Objects are equal in any order of their fields; elements that differ deep inside are not."""
     call = SimpleNamespace(id=1, api="DescribeGroups", request={}, response={"items": elements})
     assert [each.what for each in faults_of(cast("Any", call))] == ["items has an element twice"] * found
+
+
+def test_the_query_has_the_errors_of_produce_and_fetch() -> None:
+    """As the table of all APIs has them; and those of any request."""
+    sql = checks()["answer-error"].sql
+    assert set(re.findall(r"[A-Z_]{3,}", " ".join(re.findall(r"'([^']*)'", sql)))) == {
+        *ERRORS_OF["Produce"], *ERRORS_OF["Fetch"], *OF_ANY_REQUEST,
+    }  # fmt: skip

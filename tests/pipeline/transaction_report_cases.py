@@ -3,6 +3,7 @@
 from typing import Any
 
 from protocol.log_records.transaction import TransactionState as State
+from tests.pipeline.fault_files import T0_MS
 from tests.pipeline.journal_faults import answer
 from tests.pipeline.journal_lines import Wire, Wiring
 
@@ -25,7 +26,7 @@ def _who(name: str) -> tuple[int, int]:
 def _begun(wiring: Wiring, name: str) -> Wire:
     """A transaction of one partition, which goes on."""
     wiring.now_us += 60_000_000  # those of other plants have timed out
-    wiring.where.transaction(name, *_who(name), State.ONGOING, [(TOPIC, 0)])
+    wiring.where.transaction(name, *_who(name), State.ONGOING, [(TOPIC, 0)], at_ms=T0_MS)
     wire = wiring.connect(name)
     wire.init(name, _who(name))
     wire.add(name, _who(name), TOPIC, 0)
@@ -35,7 +36,7 @@ def _begun(wiring: Wiring, name: str) -> Wire:
 def _described(wire: Wire, name: str, state: str, *partitions: int) -> int:
     topics = [{"topic": TOPIC, "partitions": list(partitions)}] if partitions else []
     found = {"error_code": "NONE", "transactional_id": name, "transaction_state": state, "producer_id": _who(name)[0],
-             "transaction_timeout_ms": 60_000, "transaction_start_time_ms": 1_700_000_000_000,
+             "transaction_timeout_ms": 60_000, "transaction_start_time_ms": T0_MS,
              "producer_epoch": 0, "topics": topics}  # fmt: skip
     return wire.call("DescribeTransactions", {"transactional_ids": [name]}, {"transaction_states": [found]}, version=0)
 

@@ -1,62 +1,33 @@
 -- title: an error that the API does not have
 -- severity: error
 -- needs: journal
--- Some errors belong to a few APIs only: those of fetch sessions, members, transactions, elections, share sessions and others. An
--- answer of another API has one, which its clients do not know to handle.
-WITH owners AS (
-  SELECT error, apis
-  FROM (
-    SELECT 'ELECTION_NOT_NEEDED ELIGIBLE_LEADERS_NOT_AVAILABLE PREFERRED_LEADER_NOT_AVAILABLE' AS errors, 'ElectLeaders' AS apis
-    UNION ALL SELECT 'FETCH_SESSION_ID_NOT_FOUND INVALID_FETCH_SESSION_EPOCH FETCH_SESSION_TOPIC_ID_ERROR', 'Fetch'
-    UNION ALL SELECT 'SHARE_SESSION_NOT_FOUND INVALID_SHARE_SESSION_EPOCH SHARE_SESSION_LIMIT_REACHED', 'ShareFetch ShareAcknowledge'
-    UNION ALL SELECT 'MEMBER_ID_REQUIRED INCONSISTENT_GROUP_PROTOCOL GROUP_MAX_SIZE_REACHED INVALID_SESSION_TIMEOUT',
-      'JoinGroup SyncGroup ConsumerGroupHeartbeat ShareGroupHeartbeat StreamsGroupHeartbeat'
-    UNION ALL SELECT 'REBALANCE_IN_PROGRESS ILLEGAL_GENERATION',
-      'JoinGroup SyncGroup Heartbeat OffsetCommit TxnOffsetCommit ConsumerGroupHeartbeat LeaveGroup'
-    UNION ALL SELECT 'NON_EMPTY_GROUP', 'DeleteGroups AlterShareGroupOffsets DeleteShareGroupOffsets OffsetDelete'
-    UNION ALL SELECT 'GROUP_SUBSCRIBED_TO_TOPIC', 'OffsetDelete'
-    UNION ALL SELECT 'TRANSACTIONAL_ID_NOT_FOUND', 'DescribeTransactions EndTxn AddPartitionsToTxn AddOffsetsToTxn InitProducerId'
-    UNION ALL SELECT 'INVALID_TRANSACTION_TIMEOUT', 'InitProducerId'
-    UNION ALL SELECT 'OUT_OF_ORDER_SEQUENCE_NUMBER DUPLICATE_SEQUENCE_NUMBER UNSUPPORTED_FOR_MESSAGE_FORMAT', 'Produce TxnOffsetCommit ListOffsets OffsetCommit'
-    UNION ALL SELECT 'TOPIC_ALREADY_EXISTS', 'CreateTopics'
-    UNION ALL SELECT 'TOPIC_DELETION_DISABLED', 'DeleteTopics'
-    UNION ALL SELECT 'INVALID_REPLICATION_FACTOR', 'CreateTopics CreatePartitions Metadata FindCoordinator AlterPartitionReassignments'
-    UNION ALL SELECT 'INVALID_PARTITIONS', 'CreateTopics CreatePartitions Metadata'
-    UNION ALL SELECT 'NO_REASSIGNMENT_IN_PROGRESS', 'AlterPartitionReassignments'
-    UNION ALL SELECT 'OFFSET_OUT_OF_RANGE', 'Fetch DeleteRecords ShareFetch ListOffsets'
-    UNION ALL SELECT 'SASL_AUTHENTICATION_FAILED UNSUPPORTED_SASL_MECHANISM', 'SaslHandshake SaslAuthenticate ListOffsets'
-    UNION ALL SELECT 'UNSUPPORTED_ASSIGNOR UNRELEASED_INSTANCE_ID', 'ConsumerGroupHeartbeat'
-    UNION ALL SELECT 'TELEMETRY_TOO_LARGE UNKNOWN_SUBSCRIPTION_ID', 'PushTelemetry GetTelemetrySubscriptions'
-    UNION ALL SELECT 'INVALID_RECORD_STATE', 'ShareFetch ShareAcknowledge'
-    UNION ALL SELECT 'STREAMS_INVALID_TOPOLOGY STREAMS_INVALID_TOPOLOGY_EPOCH STREAMS_TOPOLOGY_FENCED', 'StreamsGroupHeartbeat'
-    UNION ALL SELECT 'DELEGATION_TOKEN_NOT_FOUND DELEGATION_TOKEN_OWNER_MISMATCH DELEGATION_TOKEN_EXPIRED',
-      'RenewDelegationToken ExpireDelegationToken SaslAuthenticate'
-    UNION ALL SELECT 'UNACCEPTABLE_CREDENTIAL DUPLICATE_RESOURCE RESOURCE_NOT_FOUND',
-      'AlterUserScramCredentials DescribeUserScramCredentials UpdateFeatures AddRaftVoter RemoveRaftVoter'
-    UNION ALL SELECT 'NOT_LEADER_OR_FOLLOWER FENCED_LEADER_EPOCH UNKNOWN_LEADER_EPOCH',
-      concat('Produce Fetch ListOffsets OffsetForLeaderEpoch DeleteRecords ShareFetch ShareAcknowledge DescribeProducers DescribeQuorum Vote ',
-             'BeginQuorumEpoch EndQuorumEpoch FetchSnapshot WriteTxnMarkers AlterPartition LeaderAndIsr StopReplica ReadShareGroupState ',
-             'WriteShareGroupState InitializeShareGroupState DeleteShareGroupState ReadShareGroupStateSummary DescribeShareGroupOffsets ',
-             'AlterShareGroupOffsets DeleteShareGroupOffsets AddRaftVoter RemoveRaftVoter UpdateRaftVoter')
-    UNION ALL SELECT 'UNKNOWN_MEMBER_ID',
-      concat('JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit TxnOffsetCommit OffsetFetch ConsumerGroupHeartbeat ShareGroupHeartbeat ',
-             'StreamsGroupHeartbeat ShareFetch ShareAcknowledge')
-    UNION ALL SELECT 'FENCED_INSTANCE_ID',
-      'JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit TxnOffsetCommit ConsumerGroupHeartbeat StreamsGroupHeartbeat'
-    UNION ALL SELECT 'STALE_MEMBER_EPOCH FENCED_MEMBER_EPOCH',
-      'OffsetCommit OffsetFetch TxnOffsetCommit ConsumerGroupHeartbeat ShareGroupHeartbeat StreamsGroupHeartbeat'
-    UNION ALL SELECT 'OFFSET_METADATA_TOO_LARGE', 'OffsetCommit TxnOffsetCommit'
-    UNION ALL SELECT 'UNSTABLE_OFFSET_COMMIT', 'OffsetFetch'
-    UNION ALL SELECT 'MESSAGE_TOO_LARGE RECORD_LIST_TOO_LARGE', 'Produce'
-    UNION ALL SELECT 'CORRUPT_MESSAGE', 'Produce Fetch ShareFetch ListOffsets FetchSnapshot WriteTxnMarkers'
-    UNION ALL SELECT 'NOT_ENOUGH_REPLICAS NOT_ENOUGH_REPLICAS_AFTER_APPEND INVALID_REQUIRED_ACKS UNKNOWN_PRODUCER_ID', 'Produce WriteTxnMarkers InitProducerId'
-    UNION ALL SELECT 'PRODUCER_FENCED INVALID_PRODUCER_EPOCH INVALID_PRODUCER_ID_MAPPING INVALID_TXN_STATE CONCURRENT_TRANSACTIONS TRANSACTION_ABORTABLE',
-      'Produce InitProducerId AddPartitionsToTxn AddOffsetsToTxn EndTxn TxnOffsetCommit WriteTxnMarkers'
-    UNION ALL SELECT 'OPERATION_NOT_ATTEMPTED', 'AddPartitionsToTxn'
-    UNION ALL SELECT 'SECURITY_DISABLED', 'CreateAcls DeleteAcls DescribeAcls'
-    UNION ALL SELECT 'NO_LONGER_IN_QUORUM POSITION_OUT_OF_RANGE', 'Vote BeginQuorumEpoch EndQuorumEpoch FetchSnapshot'
-  ) LATERAL VIEW explode(split(errors, ' ')) AS error
+-- Kafka gives an API the errors of its response class and those that any request may have, such as UNKNOWN_SERVER_ERROR and
+-- UNSUPPORTED_VERSION. The answer has another one, which its clients do not know to handle.
+WITH own AS (
+  SELECT 'Produce' AS api, concat('NOT_LEADER_OR_FOLLOWER UNKNOWN_TOPIC_OR_PARTITION LEADER_NOT_AVAILABLE NOT_ENOUGH_REPLICAS NOT_ENOUGH_REPLICAS_AFTER_APPEND ',
+    'REQUEST_TIMED_OUT MESSAGE_TOO_LARGE OUT_OF_ORDER_SEQUENCE_NUMBER DUPLICATE_SEQUENCE_NUMBER UNKNOWN_PRODUCER_ID INVALID_PRODUCER_EPOCH ',
+    'PRODUCER_FENCED INVALID_TXN_STATE TRANSACTION_ABORTABLE CONCURRENT_TRANSACTIONS INVALID_PRODUCER_ID_MAPPING NOT_COORDINATOR ',
+    'COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE KAFKA_STORAGE_ERROR CORRUPT_MESSAGE INVALID_RECORD INVALID_TIMESTAMP ',
+    'RECORD_LIST_TOO_LARGE INVALID_TOPIC_EXCEPTION INVALID_REQUIRED_ACKS UNSUPPORTED_FOR_MESSAGE_FORMAT UNSUPPORTED_COMPRESSION_TYPE ',
+    'UNKNOWN_TOPIC_ID TOPIC_AUTHORIZATION_FAILED TRANSACTIONAL_ID_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED') AS errors
+  UNION ALL
+  SELECT 'Fetch', concat('NOT_LEADER_OR_FOLLOWER UNKNOWN_TOPIC_OR_PARTITION LEADER_NOT_AVAILABLE OFFSET_OUT_OF_RANGE FENCED_LEADER_EPOCH UNKNOWN_LEADER_EPOCH ',
+    'FETCH_SESSION_ID_NOT_FOUND INVALID_FETCH_SESSION_EPOCH FETCH_SESSION_TOPIC_ID_ERROR UNKNOWN_TOPIC_ID INCONSISTENT_TOPIC_ID ',
+    'REPLICA_NOT_AVAILABLE OFFSET_NOT_AVAILABLE KAFKA_STORAGE_ERROR CORRUPT_MESSAGE UNSUPPORTED_COMPRESSION_TYPE TOPIC_AUTHORIZATION_FAILED')
+),
+given AS (
+  SELECT run, id, 'Produce' AS api, error FROM produces WHERE size(coalesce(faults, array())) = 0
+  UNION ALL
+  SELECT fetches.run, fetches.id, 'Fetch', fetches.error FROM fetches JOIN calls ON calls.run = fetches.run AND calls.id = fetches.id
+  WHERE size(coalesce(faults, array())) = 0
+  UNION ALL
+  SELECT run, id, api, error FROM calls WHERE api IN ('Produce', 'Fetch') AND size(coalesce(faults, array())) = 0
+  UNION ALL
+  SELECT answer_faults.run, answer_faults.id, CAST(NULL AS STRING), what FROM answer_faults WHERE kind = 'answer-error'
 )
-SELECT calls.run, calls.id, calls.api, calls.client_id, calls.software, owners.error
-FROM calls JOIN owners ON calls.response LIKE concat('%"', owners.error, '"%')
-WHERE size(coalesce(faults, array())) = 0 AND calls.error IS NOT NULL AND NOT array_contains(split(apis, ' '), calls.api)
+SELECT calls.run, calls.id, calls.api, calls.client_id, calls.software, given.error
+FROM given JOIN calls ON calls.run = given.run AND calls.id = given.id LEFT JOIN own ON own.api = given.api
+WHERE given.error IS NOT NULL AND (own.api IS NULL OR NOT array_contains(split(concat(own.errors,
+  ' NONE UNKNOWN_SERVER_ERROR UNSUPPORTED_VERSION REQUEST_TIMED_OUT KAFKA_STORAGE_ERROR CLUSTER_AUTHORIZATION_FAILED ',
+  'BROKER_NOT_AVAILABLE NETWORK_EXCEPTION NOT_CONTROLLER'), ' '), given.error))
+GROUP BY ALL

@@ -33,7 +33,7 @@ found AS (
   UNION ALL
   SELECT run, id, topic, partition, CAST(NULL AS BIGINT), 'a topic that never was'
   FROM standing
-  WHERE api = 'DescribeLogDirs' AND topic <> '__cluster_metadata' AND (SELECT min(offset) FROM state_metadata) < 10 AND NOT EXISTS (
+  WHERE api IN ('DescribeLogDirs', 'ListConfigResources') AND topic <> '__cluster_metadata' AND (SELECT min(offset) FROM state_metadata) < 10 AND NOT EXISTS (
     SELECT 1 FROM state_metadata WHERE type = 'TopicRecord' AND get_json_object(record, '$.name') = standing.topic)
   UNION ALL
   SELECT run, id, standing.topic, standing.partition, end_offset, 'beyond the end of the log'

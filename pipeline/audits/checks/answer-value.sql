@@ -110,6 +110,15 @@ found AS (
     OR exists(one.configs, each -> each.config_source NOT BETWEEN -1 AND 8 OR each.config_type NOT BETWEEN 0 AND 9
       OR exists(each.synonyms, synonym -> synonym.source NOT BETWEEN 0 AND 8)))
   UNION ALL
+  SELECT run, id, 'a topic id of another name' FROM (
+    SELECT run, id, coalesce(nullif(each.topic, ''), nullif(each.name, '')) AS topic, each.topic_id
+    FROM (SELECT run, id, from_json(response, 'responses ARRAY<STRUCT<topic STRING, name STRING, topic_id STRING>>').responses AS topics
+          FROM sound WHERE api IN ('Fetch', 'Produce') AND version >= 13)
+    LATERAL VIEW explode(topics) AS each) named LEFT JOIN topic_names ON topic_names.topic_id = named.topic_id
+  WHERE named.topic <> topic_names.topic OR (topic_names.topic IS NULL AND named.topic IN (SELECT topic FROM metadata_topics)
+    AND (SELECT min(offset) FROM state_metadata) < 10 AND NOT EXISTS (
+      SELECT 1 FROM state_metadata WHERE type = 'TopicRecord' AND get_json_object(record, '$.topic_id') = named.topic_id))
+  UNION ALL
   SELECT run, id, what FROM answer_faults WHERE kind = 'answer-value'
 )
 SELECT found.run, found.id, calls.api, calls.client_id, calls.software, min(what) AS what, count(*) AS times

@@ -16,14 +16,15 @@ known AS (
 ),
 denied AS (
   SELECT got.run, got.era, got.id, got.broker, got.principal, got.ts_us, each.name AS topic, CAST(NULL AS INT) AS partition, each.error_code AS error
-  FROM (SELECT *, from_json(response, 'topics ARRAY<STRUCT<name STRING, error_code STRING>>').topics AS topics FROM sound WHERE api = 'Metadata') got
+  FROM (SELECT *, from_json(response, 'topics ARRAY<STRUCT<name STRING, error_code STRING>>').topics AS topics FROM sound
+        WHERE api IN ('Metadata', 'DescribeTopicPartitions')) got
   LATERAL VIEW explode(topics) AS each
   UNION ALL
   SELECT run, era, id, broker, principal, ts_us, coalesce(topic_names.topic, pieces.name), partition, error
   FROM (SELECT got.run, got.era, got.id, got.broker, got.principal, got.ts_us, each.name, each.topic_id, piece.partition_index AS partition,
                piece.error_code AS error
         FROM (SELECT *, from_json(response, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, partitions ARRAY<STRUCT<partition_index INT,
-                error_code STRING>>>>').topics AS topics FROM sound WHERE api IN ('ListOffsets', 'OffsetCommit', 'TxnOffsetCommit')) got
+                error_code STRING>>>>').topics AS topics FROM sound WHERE api IN ('ListOffsets', 'OffsetCommit', 'TxnOffsetCommit', 'DeleteRecords', 'DescribeProducers')) got
         LATERAL VIEW explode(topics) AS each LATERAL VIEW explode(each.partitions) AS piece) pieces
   LEFT JOIN topic_names ON topic_names.topic_id = pieces.topic_id
   UNION ALL

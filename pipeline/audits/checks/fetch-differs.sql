@@ -27,7 +27,7 @@ JOIN (SELECT topic, partition, max(log_end) AS log_end, max(greatest(log_start, 
       FROM partitions GROUP BY ALL) USING (topic, partition)
 LEFT JOIN batches ON batches.topic = given.topic AND batches.partition = given.partition AND batches.base_offset = given.base_offset
   AND batches.damage IS NULL
-WHERE given.base_offset >= judged_from AND given.last_offset < log_end AND NOT is_damaged
+WHERE given.base_offset >= judged_from AND given.base_offset < log_end AND NOT is_damaged
 GROUP BY ALL
 HAVING coalesce(max(if(batches.last_offset = given.last_offset AND batches.producer_id = given.producer_id
     AND coalesce(given.count = batches.record_count, true) AND coalesce(given.size_bytes = batches.size, true)

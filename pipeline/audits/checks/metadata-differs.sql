@@ -3,7 +3,8 @@
 -- needs: journal
 -- Metadata, or a heartbeat of a consumer group (KIP-848), named a partition that its topic does not have (partitions are never removed), or
 -- Metadata or ListOffsets a leader epoch beyond the latest; FindCoordinator or Metadata named a broker that has never registered;
--- InitProducerId gave an id that no block has. Looked at where the directory has a metadata log.
+-- InitProducerId gave an id that no block has; ApiVersions a level of a feature that was never set, or not one that was. Looked at where the directory has
+-- a metadata log.
 WITH described AS (
   SELECT run, id, topic.topic_id, piece.partition_index AS partition, piece.leader_epoch
   FROM (SELECT run, id, from_json(response, 'topics ARRAY<STRUCT<topic_id STRING, error_code STRING, partitions ARRAY<STRUCT<partition_index INT,
@@ -41,6 +42,24 @@ nodes AS (
         WHERE api = 'FindCoordinator' AND version >= 4 AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
   LATERAL VIEW explode(coordinators) AS found WHERE found.error_code = 'NONE'
 ),
+levels AS (
+  SELECT offset, get_json_object(record, '$.name') AS name, try_cast(get_json_object(record, '$.feature_level') AS INT) AS level
+  FROM state_metadata WHERE type = 'FeatureLevelRecord'
+),
+offered AS (
+  SELECT run, id, got.finalized_features_epoch AS epoch, got.finalized_features AS features
+  FROM (SELECT run, id, from_json(response, 'finalized_features_epoch BIGINT, finalized_features ARRAY<STRUCT<name STRING, min_version_level INT,
+          max_version_level INT>>') AS got
+        FROM calls WHERE api = 'ApiVersions' AND version >= 3 AND error IS NULL AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+  WHERE got.finalized_features_epoch >= 0
+),
+named AS (
+  SELECT run, id, each.name, each.min_version_level AS low, each.max_version_level AS high FROM offered LATERAL VIEW explode(features) AS each
+  WHERE each.name <> 'kraft.version'
+),
+replicas AS (
+  SELECT run, id, each.preferred_read_replica AS node_id FROM fetches each WHERE each.error = 'NONE'
+),
 registered AS (
   SELECT DISTINCT try_cast(get_json_object(record, '$.broker_id') AS INT) AS node_id FROM state_metadata WHERE type = 'RegisterBrokerRecord'
 )
@@ -54,8 +73,19 @@ FROM (
   FROM described JOIN leader_epochs ON leader_epochs.topic_id = described.topic_id AND leader_epochs.partition = described.partition
   WHERE described.leader_epoch > known_epoch
   UNION ALL
-  SELECT run, id, 'a broker that is not registered' FROM nodes
+  SELECT run, id, 'a broker that is not registered' FROM (SELECT * FROM nodes UNION ALL SELECT * FROM replicas) nodes
   WHERE node_id >= 0 AND EXISTS (SELECT 1 FROM registered) AND NOT EXISTS (SELECT 1 FROM registered WHERE registered.node_id = nodes.node_id)
+  UNION ALL
+  SELECT run, id, concat('a level of ', name, ' that was never set') FROM named
+  WHERE EXISTS (SELECT 1 FROM levels) AND (low <> high OR NOT EXISTS (SELECT 1 FROM levels WHERE levels.name = named.name AND levels.level = high))
+  UNION ALL
+  SELECT offered.run, offered.id, concat('no level of ', set_once.name)
+  FROM offered JOIN (SELECT name, min(offset) AS offset FROM levels GROUP BY name HAVING count(*) = 1 AND min(level) > 0) set_once
+    ON set_once.offset <= offered.epoch
+  WHERE NOT exists(offered.features, each -> each.name = set_once.name)
+  UNION ALL
+  SELECT run, id, 'features of a later time than there is' FROM offered
+  WHERE epoch >= (SELECT max(log_end) FROM partitions WHERE topic = '__cluster_metadata')
   UNION ALL
   SELECT run, id, 'a producer id of no block' FROM granted
   WHERE producer_id >= (SELECT max(try_cast(get_json_object(record, '$.next_producer_id') AS BIGINT)) FROM state_metadata WHERE type = 'ProducerIdsRecord')

@@ -1,13 +1,13 @@
 -- title: an answer to Produce that contradicts itself
 -- severity: error
 -- needs: journal
--- An accepted batch has an offset, not before the log's start, and no message about an error, and a refused one has no offset; every partition that was asked is
+-- An accepted batch has an offset, not before the log's start, and no message about an error, and a refused one has no offset; the time of the log is that of the batch; every partition that was asked is
 -- answered once, and no other. What the producer believes about its records is wrong.
 WITH answered AS (
   SELECT run, id, coalesce(nullif(answer.name, ''), answer.topic_id) AS topic_key, piece.index AS partition, piece.error_code AS error,
-         piece.base_offset, piece.log_start_offset, size(coalesce(piece.record_errors, array())) > 0 OR coalesce(piece.error_message, '') <> '' AS has_errors
+         piece.base_offset, piece.log_start_offset, piece.log_append_time_ms, size(coalesce(piece.record_errors, array())) > 0 OR coalesce(piece.error_message, '') <> '' AS has_errors
   FROM (SELECT run, id, from_json(response, 'responses ARRAY<STRUCT<name STRING, topic_id STRING, partition_responses
-          ARRAY<STRUCT<index INT, error_code STRING, base_offset BIGINT, log_start_offset BIGINT, record_errors ARRAY<STRUCT<batch_index INT>>, error_message STRING>>>>') AS got
+          ARRAY<STRUCT<index INT, error_code STRING, base_offset BIGINT, log_start_offset BIGINT, log_append_time_ms BIGINT, record_errors ARRAY<STRUCT<batch_index INT>>, error_message STRING>>>>') AS got
         FROM calls WHERE api = 'Produce' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
   LATERAL VIEW explode(got.responses) AS answer LATERAL VIEW explode(answer.partition_responses) AS piece
 ),
@@ -24,6 +24,13 @@ FROM (
   SELECT run, id, topic_key, partition FROM answered
   WHERE CASE error WHEN 'NONE' THEN base_offset < 0 OR log_start_offset > base_offset OR has_errors
                    WHEN 'DUPLICATE_SEQUENCE_NUMBER' THEN false ELSE base_offset >= 0 END
+  UNION ALL
+  SELECT answered.run, answered.id, topic_key, answered.partition
+  FROM answered LEFT JOIN topic_names ON topic_names.topic_id = topic_key
+  JOIN current_produces sent ON sent.run = answered.run AND sent.id = answered.id AND sent.partition = answered.partition
+    AND sent.topic = coalesce(topic_names.topic, topic_key)
+  JOIN batches ON batches.topic = sent.topic AND batches.partition = answered.partition AND batches.base_offset = answered.base_offset AND damage IS NULL
+  WHERE answered.error = 'NONE' AND log_append_time_ms <> batches.max_timestamp_ms AND (log_append_time_ms >= 0 OR batches.timestampType = 1)
   UNION ALL
   SELECT run, id, topic_key, partition
   FROM (SELECT *, 1 AS is_asked, 0 AS is_answered FROM asked

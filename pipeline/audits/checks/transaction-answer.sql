@@ -1,8 +1,8 @@
 -- title: a transaction or producer that the logs do not have
 -- severity: error
 -- needs: journal
--- DescribeTransactions or ListTransactions answered with an identity, a timeout, a state or a partition that the coordinator never wrote for this
--- transactional id; or DescribeProducers with a producer, a sequence or the beginning of a transaction that the partition never had. Looked
+-- DescribeTransactions or ListTransactions answered with an identity, a timeout, a beginning, a state or a partition that the coordinator never wrote for this
+-- transactional id; or DescribeProducers with a producer, a sequence or the beginning of a transaction that the partition never had; or InitProducerId with an identity that is in no record. Looked
 -- at where the logs have all their records.
 WITH sound AS (
   SELECT run, id, api, client_id, software, response FROM calls CROSS JOIN era
@@ -12,7 +12,7 @@ WITH sound AS (
 states AS (
   SELECT run, id, each.*
   FROM (SELECT run, id, from_json(response, 'transaction_states ARRAY<STRUCT<error_code STRING, transactional_id STRING, transaction_state STRING, producer_id
-          BIGINT, producer_epoch INT, transaction_timeout_ms INT, topics ARRAY<STRUCT<topic STRING, partitions ARRAY<INT>>>>>').transaction_states AS states
+          BIGINT, producer_epoch INT, transaction_timeout_ms INT, transaction_start_time_ms BIGINT, topics ARRAY<STRUCT<topic STRING, partitions ARRAY<INT>>>>>').transaction_states AS states
         FROM sound WHERE api IN ('DescribeTransactions', 'ListTransactions'))
   LATERAL VIEW explode(states) AS each WHERE coalesce(each.error_code, 'NONE') = 'NONE'
 ),
@@ -20,10 +20,17 @@ touched AS (
   SELECT run, id, transactional_id, topic.topic, number
   FROM states LATERAL VIEW explode(topics) AS topic LATERAL VIEW explode(topic.partitions) AS number
 ),
+identities AS (
+  SELECT calls.run, calls.id, calls.api, calls.client_id, calls.software, get_json_object(request, '$.transactional_id') AS transactional_id,
+         granted.producer_id, granted.producer_epoch
+  FROM granted JOIN calls ON calls.run = granted.run AND calls.id = granted.id CROSS JOIN era
+  WHERE api = 'InitProducerId' AND get_json_object(request, '$.transactional_id') <> '' AND size(coalesce(faults, array())) = 0
+    AND struct(calls.run, calls.era) >= since
+),
 producers AS (
   SELECT run, id, topic.name AS topic, piece.partition_index AS partition, each.*
   FROM (SELECT run, id, from_json(response, 'topics ARRAY<STRUCT<name STRING, partitions ARRAY<STRUCT<partition_index INT, active_producers ARRAY<STRUCT<
-          producer_id BIGINT, producer_epoch INT, last_sequence INT, current_txn_start_offset BIGINT>>>>>>').topics AS topics
+          producer_id BIGINT, producer_epoch INT, last_sequence INT, last_timestamp BIGINT, coordinator_epoch INT, current_txn_start_offset BIGINT>>>>>>').topics AS topics
         FROM sound WHERE api = 'DescribeProducers')
   LATERAL VIEW explode(topics) AS topic LATERAL VIEW explode(topic.partitions) AS piece LATERAL VIEW explode(piece.active_producers) AS each
 ),
@@ -37,13 +44,19 @@ whole AS (
 )
 SELECT found.run, found.id, sound.api, sound.client_id, sound.software, named, what
 FROM (
-  SELECT run, id, transactional_id AS named, 'an identity, timeout or state' AS what
+  SELECT run, id, transactional_id AS named, 'the identity of a producer' AS what
+  FROM identities CROSS JOIN whole
+  WHERE is_whole AND transactional_id IN (SELECT transactional_id FROM state_transactions) AND NOT EXISTS (
+    SELECT 1 FROM state_transactions known WHERE known.transactional_id = identities.transactional_id
+      AND known.transaction_producer_id = identities.producer_id AND known.transaction_producer_epoch = identities.producer_epoch)
+  UNION ALL
+  SELECT run, id, transactional_id AS named, 'an identity, timeout, beginning or state' AS what
   FROM states CROSS JOIN whole
   WHERE is_whole AND NOT EXISTS (
     SELECT 1 FROM state_transactions known WHERE known.transactional_id = states.transactional_id
       AND known.transaction_producer_id = states.producer_id
       AND coalesce(known.transaction_producer_epoch = states.producer_epoch, true)
-      AND coalesce(known.timeout_ms = states.transaction_timeout_ms, true) AND known.state = states.transaction_state)
+      AND coalesce(known.timeout_ms = states.transaction_timeout_ms, true) AND coalesce(known.start_ms = states.transaction_start_time_ms, true) AND known.state = states.transaction_state)
   UNION ALL
   SELECT run, id, transactional_id, 'a partition of the transaction'
   FROM touched CROSS JOIN whole
@@ -57,8 +70,19 @@ FROM (
     OR (last_sequence >= 0 AND NOT EXISTS (
       SELECT 1 FROM produced known WHERE known.topic = producers.topic AND known.partition = producers.partition
         AND known.producer_id = producers.producer_id AND known.last_sequence = producers.last_sequence))
+    OR (last_timestamp >= 0 AND NOT EXISTS (
+      SELECT 1 FROM produced known WHERE known.topic = producers.topic AND known.partition = producers.partition
+        AND known.producer_id = producers.producer_id AND known.max_timestamp_ms = producers.last_timestamp))
+    OR (producers.coordinator_epoch >= 0 AND NOT EXISTS (
+      SELECT 1 FROM produced known WHERE known.topic = producers.topic AND known.partition = producers.partition
+        AND known.producer_id = producers.producer_id AND known.coordinator_epoch = producers.coordinator_epoch))
+    OR EXISTS (SELECT 1 FROM current_produces sent JOIN calls asked ON asked.run = sent.run AND asked.id = producers.id
+               WHERE sent.run = producers.run AND sent.topic = producers.topic AND sent.partition = producers.partition
+                 AND sent.producer_id = producers.producer_id AND sent.producer_epoch = producers.producer_epoch AND sent.error = 'NONE'
+                 AND sent.count > 0 AND sent.end_us < asked.ts_us
+                 AND sent.base_sequence + sent.count - 1 BETWEEN producers.last_sequence + 1 AND producers.last_sequence + 1073741824)
     OR (current_txn_start_offset >= 0 AND NOT EXISTS (
       SELECT 1 FROM transactions known WHERE known.topic = producers.topic AND known.partition = producers.partition
         AND known.producer_id = producers.producer_id AND known.first_offset = producers.current_txn_start_offset))
-) found JOIN sound ON sound.run = found.run AND sound.id = found.id
+) found JOIN (SELECT run, id, api, client_id, software FROM sound UNION ALL SELECT run, id, api, client_id, software FROM identities) sound ON sound.run = found.run AND sound.id = found.id
 GROUP BY ALL

@@ -1,0 +1,21 @@
+-- title: throttled without a quota
+-- severity: error
+-- needs: journal
+-- An answer makes its client wait, and no quota was ever set for its user or its client id: the metadata log, which is there from its
+-- beginning, has none, and none that is a default.
+WITH quotas AS (
+  SELECT from_json(record, 'entity ARRAY<STRUCT<entity_type STRING, entity_name STRING>>').entity AS entity
+  FROM state_metadata WHERE type = 'ClientQuotaRecord'
+),
+throttled AS (
+  SELECT run, id, api, client_id, software, regexp_replace(coalesce(principal, ''), '^User:', '') AS user_name,
+         try_cast(get_json_object(response, '$.throttle_time_ms') AS BIGINT) AS throttle_ms
+  FROM calls CROSS JOIN era
+  WHERE response IS NOT NULL AND size(coalesce(faults, array())) = 0 AND struct(run, calls.era) >= since
+)
+SELECT run, id, api, client_id, software, throttle_ms
+FROM throttled
+WHERE throttle_ms > 0 AND (SELECT min(offset) FROM state_metadata) < 10
+  AND NOT EXISTS (SELECT 1 FROM quotas WHERE NOT exists(entity, each -> each.entity_type = 'ip'
+    OR (each.entity_type = 'user' AND each.entity_name <> user_name)
+    OR (each.entity_type = 'client-id' AND each.entity_name <> coalesce(throttled.client_id, ''))))
