@@ -32,12 +32,15 @@ EXPENDABLE = (
     *("groups", "topics", "producer_epoch", "transactional_ids"),
 )
 """Columns that are left out, in this order, where a table does not fit; JSON has them."""
-WIDTH_OF_A_REQUEST = 130
-"""Characters that a followed request takes with all columns and names of usual length."""
-RIGID = frozenset({"error", "state"})
+SPARE: Mapping[str, Sequence[str]] = {"timeline": ("citation", "epoch_after", "state_after", "api")}
+"""The same for lists within an answer that have their own order; nothing that is left in them is cut below ``WHOLE``."""
+WHOLE = 24
+WIDTH_OF_A_REQUEST, WIDE = 130, 110
+"""Characters that a followed request takes with all columns and names of usual length; and an event without its rule."""
+RIGID = frozenset({"error", "state", "event", "state_after", "member_id"})
 """Columns of names that mean nothing when they are cut."""
-WRAPPED = frozenset({"meets", "does", "why", "outcome"})
-"""Columns of sentences: they take more lines rather than being cut."""
+WRAPPED = frozenset({"meets", "does", "why", "outcome", "assignment"})
+"""Columns of sentences and lists: they take more lines rather than being cut."""
 HIDDEN: Mapping[str, frozenset[str]] = {
     "overview": frozenset({"step_ms", "window_ms", "first_entry"}),
     "groups show": frozenset({"offsets"}),  # `lags` has them, with the partitions that have no commit
@@ -126,7 +129,7 @@ def _parts(verb: Verb, answer: Mapping[str, Any], width: int) -> Iterator[Render
             yield Text(f"no {heading(name)}", style="dim")
         own = name == verb.items and name != "timeline"
         names = verb.columns if own else NESTED.get(name) or tuple(dict.fromkeys(key for row in found for key in row))
-        yield rows(names, found, width, every=own)
+        yield rows(names, found, width, every=own, spare=SPARE.get(name, EXPENDABLE))
 
 
 def _is_rows(value: Any) -> bool:
@@ -152,14 +155,27 @@ def facts(document: Mapping[str, Any]) -> Table:
     return table
 
 
-def rows(names: Sequence[str], found: Sequence[Mapping[str, Any]], width: int, *, every: bool) -> RenderableType:
-    """A table; where it does not fit, a block of lines for each row. Only with ``every`` empty columns are shown."""
+def rows(
+    names: Sequence[str],
+    found: Sequence[Mapping[str, Any]],
+    width: int,
+    *,
+    every: bool,
+    spare: Sequence[str] = EXPENDABLE,
+) -> RenderableType:
+    """A table; where it does not fit, a block of lines for each row.
+
+    Empty columns are shown only with ``every``, and only where that cuts no other. ``spare``: what is left out first.
+    """
     columns = [_column(name, found) for name in names]
     shown = [column for column in columns if every or not column.is_empty]
     if not found:
         return Text("")
-    if _needs(shown) > width:
-        shown = _fitting(shown, width)
+    if sum(column.width + GAP for column in shown) - GAP > width:
+        shown = [column for column in shown if not column.is_empty] or shown
+    least = NARROWEST if spare is EXPENDABLE else WHOLE
+    if _needs(shown, least) > width:
+        shown = _fitting(shown, width, spare, least)
     if _needs(shown) > width or "why" in names:
         return Group(*(_block(shown, at) for at in range(len(found))))
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
@@ -177,16 +193,16 @@ def rows(names: Sequence[str], found: Sequence[Mapping[str, Any]], width: int, *
     return table
 
 
-def _needs(columns: Sequence[Column]) -> int:
-    """Characters that a table of these columns takes at least."""
-    return sum(each.width if each.rigid else min(each.width, NARROWEST) for each in columns) + GAP * (len(columns) - 1)
+def _needs(columns: Sequence[Column], least: int = NARROWEST) -> int:
+    """Characters that a table of these columns takes, if text is cut to ``least``."""
+    return sum(each.width if each.rigid else min(each.width, least) for each in columns) + GAP * (len(columns) - 1)
 
 
-def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
-    """Without those that are empty, then without those that one can do without, until they fit; else all of them."""
-    left = [column for column in columns if not column.is_empty]
-    for name in EXPENDABLE:
-        if _needs(left) <= width:
+def _fitting(columns: Sequence[Column], width: int, spare: Sequence[str], least: int) -> list[Column]:
+    """Without those that one can do without, until they fit; else all of them."""
+    left = list(columns)
+    for name in spare:
+        if _needs(left, least) <= width:
             return left
         left = [column for column in left if column.name != name]
     return left if _needs(left) <= width else list(columns)
@@ -206,6 +222,8 @@ def _block(columns: Sequence[Column], at: int) -> Table:
 def columns_to_follow(verb: Verb, width: int) -> tuple[str, ...]:
     """The columns of `--follow`: of requests fewer on a narrow terminal, as the values that will come are not known."""
     columns = NESTED.get(verb.items, verb.columns)
+    if verb.items == "timeline" and width < WIDTH_OF_A_REQUEST:
+        return tuple(name for name in columns if name not in SPARE["timeline"][: 2 if width >= WIDE else 3])
     if verb.name != "journal list" or width >= WIDTH_OF_A_REQUEST:
         return columns
     return tuple(name for name in columns if name not in {"id", "broker", "connection", "version", "fault"})
@@ -219,7 +237,8 @@ def plain_cell(value: Any, name: str) -> str:
 def _column(name: str, found: Sequence[Mapping[str, Any]]) -> Column:
     values = [row.get(name) for row in found]
     cells = [text(value, name, one_line=name not in WRAPPED) for value in values]
-    rigid = name in RIGID or name in times.NAMES or all(isinstance(value, int | float | None) for value in values)
+    rigid = name in RIGID or name in times.NAMES or name.endswith("series")
+    rigid = rigid or all(isinstance(value, int | float | None) for value in values)
     return Column(name, cells, rigid)
 
 
@@ -231,6 +250,8 @@ def text(value: Any, name: str, *, one_line: bool = False) -> Text:
         shown = bars(value[-LATEST:] if one_line else value)
     elif name == "citation" and isinstance(value, str):
         shown = value.partition(" (")[0] or "-"
+    elif name in WRAPPED and isinstance(value, list):
+        shown = ", ".join(map(formatted, value))
     else:
         shown = cell(value, name, WIDEST_AT_THE_END) if one_line else formatted(value, name)
     made = Text(shown or "-", style=style(name, value))

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -69,10 +70,51 @@ def test_lists_within_an_answer_are_tables_of_their_own() -> None:
     }  # fmt: skip
     assert printed("groups show", group) == [
         *("group_id  g", "state     Stable", "epoch     1", "", "members"),
-        *("MEMBER ID  CLIENT ID  INSTANCE ID  ASSIGNMENT", "m          c          -            t-0,t-1", ""),
+        *("MEMBER ID  CLIENT ID  INSTANCE ID  ASSIGNMENT", "m          c          -            t-0, t-1", ""),
         *("lags", "TOPIC  PARTITION  OFFSET  END OFFSET  LAG"),
         *("t              0       4           6    2", "t              1       -          10    -"),
     ]
+
+
+EVENT = {
+    "at_ms": 1, "event": "aborted for a new producer", "state_after": "PrepareAbort", "epoch_after": 1,
+    "client_id": "invoicer-new", "api": "AddPartitionsToTxn", "error": "CONCURRENT_TRANSACTIONS",
+    "citation": "GroupMetadataManager.classicGroupJoin (docs)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [
+        (180, ()),
+        (120, ("citation", "epoch_after")),
+        (90, ("citation", "epoch_after", "state_after", "api")),
+        (80, ("citation", "epoch_after", "state_after", "api")),
+    ],
+)
+def test_the_events_of_a_timeline_are_whole(width: int, left_out: tuple[str, ...]) -> None:
+    """On 90 columns the event was cut to ``aborted for a n...``, beside a citation; on 80 each event had eight lines."""
+    event = EVENT | {"at_ms": int(time.time() * 1000)}
+    lines = printed("transactions show", {"transactional_id": "x", "timeline": [event, event | {"error": None}]}, width)
+    assert max(map(len, lines)) <= width
+    shown = "\n".join(lines)
+    assert "…" not in shown
+    for name, value in EVENT.items():
+        if name not in {"at_ms", "epoch_after"}:
+            assert (str(value).partition(" (")[0] in shown) == (name not in left_out), name
+
+
+@pytest.mark.parametrize("width", [80, 90])
+def test_the_id_of_a_member_can_be_copied(width: int) -> None:
+    """It was cut; its partitions take more lines instead, and an empty column is left out."""
+    member = "billing-1-32a059e7-0340-4895-b8cc-a1c64602ebfc"
+    assignment = ["orders-0", "orders-1", "orders-2"]
+    rows = [{"member_id": member, "client_id": "billing-1", "instance_id": None, "assignment": assignment}]
+    lines = printed("groups show", {"group_id": "g", "members": rows}, width)
+    assert max(map(len, lines)) <= width
+    assert member in "\n".join(lines)
+    assert all(f"orders-{number}" in "\n".join(lines) for number in range(3))
+    assert "INSTANCE" not in "\n".join(lines)
 
 
 def test_an_object_within_an_answer_has_a_line_for_each_field() -> None:
@@ -171,7 +213,9 @@ def test_followed_requests_have_fewer_columns_on_a_narrow_terminal() -> None:
     verb = BY_NAME["journal list"]
     assert len(terminal.columns_to_follow(verb, 80)) < len(terminal.columns_to_follow(verb, 160)) == len(verb.columns)
     assert {"at_ms", "client_id", "api", "topics", "error"} <= set(terminal.columns_to_follow(verb, 80))
-    assert terminal.columns_to_follow(BY_NAME["transactions show"], 80) == terminal.NESTED["timeline"]
+    events = BY_NAME["transactions show"]
+    assert terminal.columns_to_follow(events, 160) == terminal.NESTED["timeline"]
+    assert terminal.columns_to_follow(events, 80) == ("at_ms", "event", "client_id", "api", "error")
 
 
 def test_errors_and_states_are_never_cut_and_headings_take_several_lines() -> None:
