@@ -33,10 +33,10 @@ EXPENDABLE = (
 )
 """Columns that are left out, in this order, where a table does not fit; JSON has them."""
 SPARE: Mapping[str, Sequence[str]] = {"timeline": ("citation", "epoch_after", "state_after", "api")}
-"""The same for lists within an answer that have their own order; nothing that is left in them is cut below ``WHOLE``."""
+"""The same for lists within an answer that have their own order. Text that is left has ``WHOLE`` characters."""
 WHOLE = 24
 WIDTH_OF_A_REQUEST, WIDE = 130, 110
-"""Characters that a followed request takes with all columns and names of usual length; and an event without its rule."""
+"""Characters of a followed request with all columns and names of usual length; of an event without its rule."""
 RIGID = frozenset({"error", "state", "event", "state_after", "member_id"})
 """Columns of names that mean nothing when they are cut."""
 WRAPPED = frozenset({"meets", "does", "why", "outcome", "assignment"})

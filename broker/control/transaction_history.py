@@ -57,19 +57,21 @@ class Episode:
         """As the verb answers it."""
         begun, moves = self.begun, [each for each in self.events if _moves(each)]
         last = moves[-1]
+        # Its beginning may have been merged with transactions before it; what came later tells when it was.
+        opened = next((each for each in moves if each.open_since_ms >= 0), None) if begun is None else None
         decided = next((each for each in moves if each.state_before == _ONGOING != each.state_after), None)
         added = (name for each in self.events if _adds(each) for name in each.detail.split(", ") if name)
         return PastTransaction(
             id=None if begun is None else begun.entry,
-            began_ms=None if begun is None else begun.at_ms,
+            began_ms=begun.at_ms if begun is not None else None if opened is None else opened.open_since_ms,
             ended_ms=last.until_ms if self.is_over else None,
             outcome=self.outcome,
             how="" if decided is None else decided.event,
             producer_id=last.producer_id,
             producer_epoch=last.epoch_before if begun is None else begun.epoch_after,
-            partitions=tuple(dict.fromkeys(added)) if begun is not None else (),
+            partitions=tuple(dict.fromkeys(added)) if begun is not None else () if opened is None else opened.wrote_to,
             refusals=sum(each.count for each in self.events if each.error is not None),
-            client_id=None if begun is None else begun.client_id,
+            client_id=begun.client_id if begun is not None else None if opened is None else opened.client_id,
             count=1,
         )
 

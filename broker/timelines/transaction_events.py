@@ -26,6 +26,7 @@ class Event(RequestEvent):
 
     ``request_producer`` is the producer that the request names; fields are empty where they do not apply. Of a folded
     event ``at_ms`` and the fields ``*_before`` are those of the first, ``until_ms`` and ``*_after`` those of the last.
+    ``open_since_ms`` and ``wrote_to`` are about the transaction that was open before the event, if one was.
     """
 
     at_ms: int
@@ -41,6 +42,8 @@ class Event(RequestEvent):
     producer_before: int = -1
     until_ms: int = -1
     entry: int | None = None
+    open_since_ms: int = -1
+    wrote_to: tuple[str, ...] = ()
 
     @property
     def before(self) -> ProducerIdAndEpoch:
@@ -115,6 +118,8 @@ class Move(NamedTuple):
             producer_before=self.before.producer_id,
             until_ms=self.at_ms,
         )
+        if before is not None and before.state is _S.ONGOING:
+            event.open_since_ms, event.wrote_to = before.start_ms, tuple(_names(before.partitions or frozenset()))
         return event if self.asker is None else asked_by(event, self.asker)
 
 
@@ -302,4 +307,8 @@ def _added(before: TransactionRecord | None, after: TransactionRecord | None) ->
     if after is None or after.state is not _S.ONGOING:
         return ""
     known = before.partitions or frozenset() if before is not None and before.state is _S.ONGOING else frozenset()
-    return ", ".join(f"{topic}-{index}" for topic, index in sorted((after.partitions or frozenset()) - known))
+    return ", ".join(_names((after.partitions or frozenset()) - known))
+
+
+def _names(partitions: frozenset[tuple[str, int]]) -> list[str]:
+    return [f"{topic}-{index}" for topic, index in sorted(partitions)]

@@ -178,6 +178,28 @@ def test_one_transaction_of_an_id_is_chosen_from_a_list(plane: ControlPlane, fro
     assert "COMMIT" not in text
 
 
+def test_a_transaction_whose_begin_was_merged_has_its_time_and_partitions(plane: ControlPlane) -> None:
+    """The timeline merges event by event, so it keeps the end of a transaction alone: that row had no begin."""
+    producer = producer_of(plane, **{"client.id": "app"})
+    for at in range(72):  # three events each, and two hundred are kept one by one
+        write(producer, at % 2)
+        producer.commit_transaction(20)
+    cut = 0
+    for _ in range(3):
+        merged, rest, *_ = plane.kafka.transactions["x"].history()
+        assert merged.outcome.endswith(" commits")
+        if rest.id is None:  # its begin is in the merged ones
+            cut += 1
+            assert rest.began_ms is not None
+            assert rest.ended_ms is not None
+            assert (merged.began_ms or 0) <= rest.began_ms <= rest.ended_ms
+            assert (rest.client_id, rest.partitions) in {("app", ("t-0",)), ("app", ("t-1",))}
+        # One event more moves the border by one; partitions that are added are one.
+        write(producer, 0, 1)
+        producer.commit_transaction(20)
+    assert cut >= 1
+
+
 def test_an_old_transaction_is_found_behind_many_requests(plane: ControlPlane) -> None:
     """A diagram up to a time looks at the requests before it, however many came later."""
     producer = producer_of(plane)

@@ -93,7 +93,7 @@ EVENT = {
     ],
 )
 def test_the_events_of_a_timeline_are_whole(width: int, left_out: tuple[str, ...]) -> None:
-    """On 90 columns the event was cut to ``aborted for a n...``, beside a citation; on 80 each event had eight lines."""
+    """On 90 columns an event was cut to ``aborted for a n...``, beside a citation; on 80 it had eight lines."""
     event = EVENT | {"at_ms": int(time.time() * 1000)}
     lines = printed("transactions show", {"transactional_id": "x", "timeline": [event, event | {"error": None}]}, width)
     assert max(map(len, lines)) <= width
