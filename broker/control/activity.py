@@ -1,7 +1,7 @@
 """Counts of the latest requests, by API, client and topic: made of the journal when the console asks.
 
-Serving requests costs nothing for it. Each look continues where the last one ended; if too many requests came in
-between, the oldest of them are skipped and counted as such, so that a look takes a bounded time.
+Serving requests costs nothing for it. Each look counts a bounded number of requests, the newest first, and leaves the
+others to the next looks. If too many came in between, the oldest of them are skipped and counted as such.
 """
 
 from collections import Counter, defaultdict
@@ -20,6 +20,10 @@ STEP_MS, STEPS = 2000, 60
 """Length of a step of the window, and their number."""
 _MOST_READ, _MOST_READ_FIRST = 5000, 500
 """So many requests are decoded in one look, and in the first one."""
+_SOON = 2
+"""Steps after which a look is the first of a page again."""
+_MOST_LEFT = 20_000
+"""So many requests may wait for further looks: those of two minutes in which no page was open, at 160 a second."""
 _MOST_ERRORS = 500
 Series = list[int]
 Seen = tuple[Raw, Connection | None]
@@ -66,28 +70,30 @@ class Activity:
         self._ring = ring
         self._chunk: Chunk | None = None
         self._position = 0
+        self._looked = -_SOON - 1
         self._left: list[Seen] = []
-        """What the first look has left to the second."""
+        """What earlier looks have left to the next ones, in order."""
 
     async def look(self, source: Watched, name_of: TopicName) -> int:
         """Count what is new. Returns the number of the present step.
 
-        The first look, for which a page is waiting, reads the newest few; the next one goes on with those before them.
+        The first look in a while, for which a page is waiting, reads the newest few; the next ones go on with those
+        before them.
         """
         journal, slices = source.journal, Slices()
-        is_first = self._ring is not journal.chunks  # it was cleared, or never looked at
-        if is_first:
+        if self._ring is not journal.chunks:  # it was cleared, or never looked at
             self._begin(journal.chunks)
         now = stopwatch_ns() // 1_000_000 // STEP_MS
+        is_first, self._looked = now - self._looked > _SOON, now
         fresh, total = self._fresh(journal)
         self._skip(total - len(fresh), fresh)
         most = _MOST_READ_FIRST if is_first else _MOST_READ
-        begin = max(len(fresh) - most, 0)
-        before = self._left
-        older = before[max(len(before) - max(most - len(fresh), 0), 0) :]
-        self._skip(len(before) - len(older), older or fresh)
-        self._left = fresh[:begin]
-        for raw, connection in (*older, *fresh[begin:]):
+        waiting = [*self._left, *fresh]
+        begin = max(len(waiting) - most, 0)
+        dropped = max(begin - _MOST_LEFT, 0)
+        self._skip(dropped, waiting[dropped:])
+        self._left = waiting[dropped:begin]
+        for raw, connection in waiting[begin:]:
             await slices.pause()
             entry = Entry(*raw)
             number = entry.began_us // 1000 // STEP_MS
@@ -103,8 +109,8 @@ class Activity:
         for chunk in reversed(journal.chunks):
             begin = self._position if chunk is self._chunk else 0
             total += len(chunk.entries) - begin
-            if len(found) < _MOST_READ:
-                newest = chunk.entries[max(begin, len(chunk.entries) - _MOST_READ + len(found)) :]
+            if len(found) < _MOST_LEFT:
+                newest = chunk.entries[max(begin, len(chunk.entries) - _MOST_LEFT + len(found)) :]
                 found += [(raw, chunk.connections.get(raw[4])) for raw in reversed(newest)]
             if chunk is self._chunk:
                 break

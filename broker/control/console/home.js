@@ -30,7 +30,7 @@ export function render(found) {
       figure("Open connections", link("#/clients", number(found.clients.reduce((sum, each) => sum + each.open, 0)))),
       figure("Open transactions", link("#/transactions", number(found.transactions.length))),
       figure("Faults", link("#/faults", number(found.faults.filter((each) => !exhausted(each)).length)))),
-    found.skipped > 0 && h("p", { class: "quiet" }, `The counts leave out ${number(found.skipped)} requests, which came faster than they are counted.`),
+    found.skipped > 0 && h("p", { class: "quiet" }, `The counts leave out ${number(found.skipped)} requests: more came than are read for a page.`),
     found.brokers && panel("No client has connected yet",
       h("p", null, "Connect any Kafka client, in any language, with ", h("code", null, `bootstrap.servers=${found.brokers.map((each) => `${each.host}:${each.port}`).join(",")}`),
         ". Its requests are shown here, and whatever is refused, with the reason. Without a client, ", link("#/topics", "create a topic and write messages"), ".")),
