@@ -20,7 +20,7 @@ function all(producers) {
   return panel(null, table("Producers", [
     ["Producer id", (each) => link(to("producers", String(each.producer_id)), String(each.producer_id))],
     ["Epoch", (each) => number(each.producer_epoch), "number"],
-    ["Client", (each) => each.client_id ?? "", "wide"],
+    ["Client", (each) => each.client_id ?? "", "brief"],
     ["Transactional id", (each) => (each.transactional_id === null ? "" : link(to("transactions", each.transactional_id), each.transactional_id)), "wide"],
     ["Known to", (each) => each.partitions.slice(0, 12).map((place) => h("span", { key: place.partition, class: "chip" }, place.partition)), "wide"],
   ], producers.slice(-200).reverse(), (each) => each.producer_id, "No producer has an id yet: only idempotent and transactional ones ask for one."));
