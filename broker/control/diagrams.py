@@ -16,6 +16,8 @@ from broker.control.problems import not_found, unprocessable
 from broker.control.request import Asked
 from broker.control.transaction_history import Episode, chosen, without_id
 from broker.control.verbs import answers
+from broker.coordination.group.classic.states import State
+from broker.timelines.group_events import JOIN, LEAVE
 from broker.transactions.marker_notes import MarkerNote
 from understudy.control_api.answers.diagrams import Diagram
 from understudy.control_api.diagrams import DiagramQuery
@@ -56,6 +58,10 @@ async def diagram_of(asked: Asked, query: DiagramQuery) -> Diagram:
     named = str(query[subject])  # type: ignore[literal-required]
     if "transaction" in query and subject != "transactional_id":
         raise without_id(subject)
+    if "generation" in query and subject != "group":
+        raise unprocessable(f"'generation' goes with 'group', not with {subject!r}", "generation")
+    if "generation" in query:
+        query = _of_generation(asked, query, query["generation"])
     episode = chosen(asked, named, query["transaction"]) if "transaction" in query else None
     found = await requests.find(asked, query, None if episode is None else _entries_of(episode))
     happened = [event for event in _events_of(asked, query, found, episode) if _within(event.at_ms, query)]
@@ -76,6 +82,8 @@ async def diagram_of(asked: Asked, query: DiagramQuery) -> Diagram:
     rows = steps.build(asked, shown, others, notes, lanes)
     participants = lanes.lanes()
     title = plain(f"{_SUBJECTS[subject]} {named}" + ("" if episode is None else f", {_title_of(episode)}"))
+    if "generation" in query:
+        title += f", {events.counter_of(asked, named)} {query['generation']}"
     drawing = draw(participants, rows)
     return Diagram(
         title=title,
@@ -99,6 +107,26 @@ def _title_of(episode: Episode) -> str:
 def _within(at_ms: int, query: DiagramQuery) -> bool:
     until = query["until"]
     return query["since"] <= at_ms and (until is None or at_ms <= until)
+
+
+def _of_generation(asked: Asked, query: DiagramQuery, wanted: int) -> DiagramQuery:
+    """The query, within the times of one generation. Raises Problem 404 where the timeline does not have it."""
+    name = query["group"]
+    happened = [each for each in asked.source.group_timelines.of(name).events if each.error is None and each.count == 1]
+    made = {each.epoch_after: at for at, each in enumerate(happened) if each.epoch_before != each.epoch_after > 0}
+    if wanted not in made:
+        latest = ", ".join(map(str, sorted(made)[-5:])) or "none"
+        noun = events.counter_of(asked, name)
+        raise not_found(f"group {name!r} has no {noun} {wanted}, or it is not remembered; the latest: {latest}")
+    begin, before = made[wanted], max((at for epoch, at in made.items() if epoch < wanted), default=-1)
+    while begin - 1 > before and happened[begin - 1].state_after != State.STABLE:
+        begin -= 1
+    if begin - 1 > before and happened[begin - 1].event in {JOIN, LEAVE}:  # what the rebalance came from
+        begin -= 1
+    since, until = query["since"], query["until"]
+    ends = [happened[at].at_ms for epoch, at in made.items() if epoch > wanted]
+    ends += [] if until is None else [until]
+    return {**query, "since": max(since, happened[begin].at_ms), "until": min(ends, default=None)}
 
 
 def _entries_of(episode: Episode) -> tuple[int, int | None]:

@@ -5,7 +5,7 @@ from functools import partial
 from urllib.parse import parse_qsl
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException
 
 from protocol.apis import ApiKey
 from protocol.messages.api_versions import ApiVersionsRequest
@@ -123,6 +123,26 @@ def test_a_transaction_is_chosen_from_the_list_of_its_id(page: Page, plane: Cont
     assert page.script("return location.hash") == f"#/diagrams/transactions/x?transaction={aborted.id}"
     page.choose("Transaction", "all, the newest requests")
     page.sees("COMMIT marker", "ABORT marker")
+
+
+def test_a_generation_is_chosen_from_the_list_of_its_group(page: Page, plane: ControlPlane) -> None:
+    """In the diagram of the group; the address names it."""
+    consumer = Consumer({"bootstrap.servers": plane.bootstrap, "group.id": "g", "client.id": "reader"})
+    consumer.subscribe(["t"])
+    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment", 30)
+    plane.kafka.groups["g"].rebalance()
+    until(lambda: consumer.poll(0.1) or plane.kafka.groups["g"].show().epoch == 2, "another generation", 30)
+    until(lambda: consumer.poll(0.1) or plane.kafka.groups["g"].show().state == "Stable", "its assignment", 30)
+    page.open(plane.url, "groups", "g")
+    page.named("a", "Sequence diagram").click()
+    page.sees("Diagram of group g", "generation 1", "generation 2")
+    options = "return [...document.querySelectorAll('select[name=generation] option')].map((each) => each.text)"
+    assert [each.split(",")[0] for each in page.script(options)] == ["all", "2", "1"]
+    page.choose("Generation", page.script(options)[1])
+    page.sees_no("PreparingRebalance -> CompletingRebalance, generation 1")
+    page.sees("PreparingRebalance -> CompletingRebalance, generation 2")
+    assert page.script("return location.hash") == "#/diagrams/groups/g?generation=2"
+    consumer.close()
 
 
 OPTIONS = "return [...document.querySelectorAll('select[name=transaction] option')].map((each) => each.text)"

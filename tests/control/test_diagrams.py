@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
@@ -245,6 +245,37 @@ def test_a_group_s_generations(plane: ControlPlane) -> None:
     assert "Heartbeat" not in asked
     polls = texts(plane.kafka.diagrams.show(group="g", polls=True), "request")
     assert [text for text in polls if text.startswith("Heartbeat v")]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_one_generation_of_a_group(plane: ControlPlane, protocol: str) -> None:
+    """From what led to it, through its commits, to the rebalance that ended it; those of no other generation."""
+    shared = {"bootstrap.servers": plane.bootstrap, "group.id": "g", "group.protocol": protocol}
+    first = Consumer({**shared, "client.id": "first", "enable.auto.commit": False})
+    first.subscribe(["t"])
+    until(lambda: first.poll(0.1) or len(first.assignment()) == 2, "both partitions", 20)
+    alone = plane.kafka.groups["g"].show().epoch
+    first.commit(offsets=[TopicPartition("t", 0, 0)], asynchronous=False)
+    second = Consumer({**shared, "client.id": "second", "enable.auto.commit": False})
+    second.subscribe(["t"])
+    until(lambda: first.poll(0.1) or second.poll(0.1) or len(second.assignment()) == 1, "one partition each", 40)
+    both = plane.kafka.groups["g"].show().epoch
+    second.commit(offsets=[TopicPartition("t", second.assignment()[0].partition, 0)], asynchronous=False)
+    second.close()
+    first.close()
+
+    noun = "generation" if protocol == "classic" else "group epoch"
+    commits = {}
+    for epoch in (alone, both):
+        diagram = plane.kafka.diagrams.show(group="g", generation=epoch, limit=1000)
+        assert diagram.title == f"Group g, {noun} {epoch}"
+        found = [step for step in diagram.steps if step.text.startswith("OffsetCommit")]
+        commits[epoch] = [diagram.lanes[step.source].title for step in found if step.kind == "request"]
+    assert commits == {alone: ["first"], both: ["second"]}
+    status, problem = plane.refused("GET", "/v1/diagrams?group=g&generation=99")
+    assert (status, f"group 'g' has no {noun} 99" in problem["detail"]) == (404, True)
+    status, problem = plane.refused("GET", "/v1/diagrams?transactional_id=x&generation=1")
+    assert (status, problem["field"]) == (422, "generation")
 
 
 def test_an_idempotent_producer_and_its_connection(plane: ControlPlane) -> None:

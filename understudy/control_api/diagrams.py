@@ -15,6 +15,12 @@ class DiagramQuery(TypedDict, total=False):
         int, About("one transaction of the transactional id: its id in `transactions history`", least=0)
     ]
     group: Annotated[str, About("a group id")]
+    generation: Annotated[
+        int,
+        About(
+            "one generation of the group, or group epoch: from the rebalance that led to it to the next one", least=0
+        ),
+    ]
     connection: Annotated[int, About("number of a connection, as in the journal", least=0)]
     since: Annotated[int, About("not before this time of the cluster's clock (ms)", least=0, default=0)]
     until: Annotated[int | None, About("not after this time", least=0, default=None)]

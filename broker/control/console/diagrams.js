@@ -21,10 +21,16 @@ export const title = ([kind, name]) => (name === undefined ? "Diagrams" : `Diagr
 /** The address of a diagram. */
 export const diagramOf = (kind, name) => to("diagrams", kind, String(name));
 
-/** The transaction that the address names, of those of a transactional id. */
-const transaction = () => new URLSearchParams(location.hash.split("?")[1] ?? "").get("transaction") ?? "";
+/** What can be chosen of a subject: one transaction of a transactional id, one generation of a group. */
+const PARTS = {
+  transactions: { name: "transaction", label: "Transaction", load: async (id) => (await get(path`v1/transactions/${id}/history`)).transactions.filter((each) => each.id !== null).map(option) },
+  groups: { name: "generation", label: "Generation", load: generations },
+};
 
-const question = ([kind, name]) => query({ [SUBJECTS[kind]]: name, transaction: transaction(), limit: chosen.limit, errors: chosen.errors || "", polls: chosen.polls || "" });
+/** The part that the address names. */
+const part = (name) => new URLSearchParams(location.hash.split("?")[1] ?? "").get(name) ?? "";
+
+const question = ([kind, name]) => query({ [SUBJECTS[kind]]: name, transaction: part("transaction"), generation: part("generation"), limit: chosen.limit, errors: chosen.errors || "", polls: chosen.polls || "" });
 
 export async function load(names) {
   if (names.length < 2 || !(names[0] in SUBJECTS)) return subjects();
@@ -32,7 +38,7 @@ export async function load(names) {
   if (again || shown.asked !== asked) {
     const [diagram, past] = await Promise.all([
       get("v1/diagrams" + asked),
-      names[0] === "transactions" ? get(path`v1/transactions/${names[1]}/history`).then((found) => found.transactions) : []]);
+      PARTS[names[0]]?.load(names[1]) ?? []]);
     shown = { asked, diagram, drawing: draw(diagram), past };
     again = false;
   }
@@ -68,8 +74,7 @@ function one({ diagram, drawing, past }, names, { act, refresh }) {
   return [
     panel("Diagram",
       h("form", { class: "row tight", "aria-label": "What is drawn", onsubmit: (event) => event.preventDefault() },
-        past.length > 0 && h("div", { key: `transaction ${transaction()}` }, field("Transaction", choices("transaction", [["", "all, the newest requests"], ...past.filter((each) => each.id !== null).reverse().map(option)], transaction(),
-          (event) => { location.hash = diagramOf(...names) + query({ transaction: event.target.value }); }))),
+        past.length > 0 && whole(names, past),
         field("Newest requests", choices("limit", ["20", "60", "200", "1000"], chosen.limit, (event) => change("limit", event.target.value))),
         check("Only what went wrong", chosen.errors, (on) => change("errors", on)),
         check("Fetch, heartbeats, Metadata too", chosen.polls, (on) => change("polls", on))),
@@ -96,6 +101,23 @@ function one({ diagram, drawing, past }, names, { act, refresh }) {
     panel("As text", h("details", null, h("summary", null, "The diagram in characters"), h("pre", { class: "plain", tabindex: "0" }, diagram.text)),
       h("details", null, h("summary", null, "The diagram for Mermaid"), h("pre", { tabindex: "0" }, diagram.mermaid))),
   ];
+}
+
+/** The list of what can be chosen, the newest first. */
+function whole(names, past) {
+  const { name, label } = PARTS[names[0]];
+  return h("div", { key: `${name} ${part(name)}` }, field(label, choices(name, [["", "all, the newest requests"], ...past.toReversed()], part(name),
+    (event) => { location.hash = diagramOf(...names) + query({ [name]: event.target.value }); })));
+}
+
+/** The generations of a group that its timeline has one by one; none of a group that is gone. */
+async function generations(id) {
+  const { timeline } = await get(path`v1/groups/${id}`).catch(() => ({ timeline: [] }));
+  const made = new Map();
+  for (const each of timeline) {
+    if (each.error === null && each.count === 1 && each.epoch_before !== each.epoch_after && each.epoch_after > 0) made.set(each.epoch_after, each);
+  }
+  return [...made.values()].map((each) => [String(each.epoch_after), `${each.epoch_after}, since ${clockTime(each.at_ms)}`]);
 }
 
 /** A transaction to choose: when it began, what became of it, and where it wrote. */

@@ -66,9 +66,14 @@ def of_producer(asked: Asked, producer_id: int) -> Iterator[Event]:
             yield Event(event.at_ms, "leader", text, event.connection, event.api)
 
 
+def counter_of(asked: Asked, name: str) -> str:
+    """What the number is called that a group gets with each rebalance."""
+    return "generation" if is_classic(asked, name) else "group epoch"
+
+
 def of_group(asked: Asked, name: str) -> Iterator[Event]:
     """The timeline of a group."""
-    counter = "generation" if is_classic(asked, name) else "group epoch"
+    counter = counter_of(asked, name)
     for event in asked.source.group_timelines.of(name).events:
         if event.error is not None:
             cause = GroupRefused(asked, name, event).cause()
