@@ -21,6 +21,10 @@ VIEWS = (
 )
 
 
+SLOW_MS = 600_000
+"""Timeout of a transaction that is open while all pages are looked at, which takes minutes on a busy machine."""
+
+
 def transactor(plane: ControlPlane, name: str = "x", **settings: Any) -> Producer:
     """A producer with an open transaction of one record."""
     producer = Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": name, **settings})
@@ -41,7 +45,7 @@ def reads(consumer: Consumer) -> bool:
 def busy(plane: ControlPlane) -> Iterator[ControlPlane]:
     """A cluster in which there is something of everything."""
     plane.kafka.topics["t"].write({"key": "k", "value": "hello", "partition": 0}, {"value": "world", "partition": 1})
-    producer = transactor(plane)
+    producer = transactor(plane, **{"transaction.timeout.ms": SLOW_MS})
     consumer = Consumer(
         {"bootstrap.servers": plane.bootstrap, "group.id": "g", "client.id": "reader", "auto.offset.reset": "earliest"}
     )
@@ -226,6 +230,7 @@ def test_the_cluster_is_reset(page: Page, busy: ControlPlane) -> None:
 # --- what every view keeps -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(400)  # axe alone takes seconds for each view
 @pytest.mark.parametrize(
     ("width", "height", "scheme"), [(1280, 900, "light"), (390, 844, "dark"), (1920, 1080, "dark")]
 )
