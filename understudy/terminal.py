@@ -46,6 +46,7 @@ HIDDEN: Mapping[str, frozenset[str]] = {
     "groups show": frozenset({"offsets"}),  # `lags` has them, with the partitions that have no commit
 }
 """Fields that only programs need, by the verb."""
+DIAGRAM = "diagrams show"
 BARS = "▁▂▃▄▅▆▇█"
 LATEST = 20
 """So many of the latest values of a series are in a table."""
@@ -95,13 +96,13 @@ def console() -> Console:
 
 
 def show(out: Console, verb: Verb, answer: Any) -> None:
-    """Print an answer."""
-    out.print(picture(verb, answer, out.width))
+    """Print an answer; a diagram goes on beyond the width rather than losing its end."""
+    out.print(picture(verb, answer, out.width), soft_wrap=verb.name == DIAGRAM)
 
 
 def picture(verb: Verb, answer: Any, width: int) -> RenderableType:
     """An answer as something that rich prints."""
-    if verb.name == "report":  # lines made for people by the server
+    if verb.name in {"report", DIAGRAM}:  # lines made for people by the server
         return Text(answer["text"])
     if not isinstance(answer, Mapping):
         return Text(str(answer))

@@ -117,6 +117,14 @@ def test_the_id_of_a_member_can_be_copied(width: int) -> None:
     assert "INSTANCE" not in "\n".join(lines)
 
 
+def test_a_diagram_is_drawn() -> None:
+    """It was a text with \\n in it, above all its lanes and shapes; its lines are as long as they are."""
+    text = "Group g\n  1 reader\n\n             1        2\n01:02:08.041 |------->|         " + "JoinGroup v5 " * 6
+    assert printed("diagrams show", {"title": "Group g", "text": text, "lanes": []}) == [
+        line.rstrip() for line in text.splitlines()
+    ]
+
+
 def test_an_object_within_an_answer_has_a_line_for_each_field() -> None:
     """Such as the features of a cluster."""
     lines = printed("versions show", {"as_version": "4.4", "apis": {"Fetch": {"min": 4, "max": 18}, "EndTxn": {}}})
