@@ -10,8 +10,8 @@ from understudy.control_api.times import local_time
 HEAD = 64
 _LEFT, _LANE, _ROW, _LINE = 96, 196, 30, 15
 """Where the first lane may begin, width of a lane, height of a row, height of a line of text."""
-_REASON_CHARACTERS = 70
-"""So many characters at least has a line of a reason, which is below its refusal."""
+_LABEL_CHARACTERS, _REASON_CHARACTERS = 48, 70
+"""So many characters at least has a line of a label, and of a reason, which is below its refusal."""
 _TITLE_CHARACTERS, _DETAIL_CHARACTERS = 24, 30
 _CHARACTER = 6.6
 """Width of a character of labels; the font is a fixed one."""
@@ -41,8 +41,8 @@ def draw(lanes: Sequence[Lane], steps: Sequence[Step]) -> Drawing:
         y += height + _LINE * len(reason)
     bottom = y + 16
     head = [shape for at, lane in enumerate(lanes) for shape in _lane(lane, _x(at), bottom)]
-    reasons = [_text_x(step) + int(_REASON_CHARACTERS * _CHARACTER) for step in steps if step.reason]
-    width = max(right, *reasons, 0) + 40
+    ends = [each.x + int(len(each.text) * _CHARACTER) for each in shapes if each.style.startswith("label")]
+    width = max(right, *ends, 0) + 40
     return Drawing((*head, *shapes), width, bottom)
 
 
@@ -52,7 +52,7 @@ def _x(lane: int) -> int:
 
 def _beside(step: Step, right: int) -> int:
     """How many characters there are for a step's label, from where it begins."""
-    return max(int((right - _text_x(step)) / _CHARACTER), 20)
+    return max(int((right - _text_x(step)) / _CHARACTER), _LABEL_CHARACTERS)
 
 
 def _text_x(step: Step) -> int:
