@@ -57,7 +57,7 @@ class Episode:
         """As the verb answers it."""
         begun, moves = self.begun, [each for each in self.events if _moves(each)]
         last = moves[-1]
-        # Its beginning may have been merged with transactions before it; what came later tells when it was.
+        # Its beginning may have been merged with transactions before it; what came later has the time of it.
         opened = next((each for each in moves if each.open_since_ms >= 0), None) if begun is None else None
         decided = next((each for each in moves if each.state_before == _ONGOING != each.state_after), None)
         added = (name for each in self.events if _adds(each) for name in each.detail.split(", ") if name)

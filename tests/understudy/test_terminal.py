@@ -118,7 +118,7 @@ def test_the_id_of_a_member_can_be_copied(width: int) -> None:
 
 
 def test_a_diagram_is_drawn() -> None:
-    """It was a text with \\n in it, above all its lanes and shapes; its lines are as long as they are."""
+    """It was a text with escaped line ends, above all its lanes and shapes; its lines are as long as they are."""
     text = "Group g\n  1 reader\n\n             1        2\n01:02:08.041 |------->|         " + "JoinGroup v5 " * 6
     assert printed("diagrams show", {"title": "Group g", "text": text, "lanes": []}) == [
         line.rstrip() for line in text.splitlines()
