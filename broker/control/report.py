@@ -5,7 +5,7 @@ transactional ids, why something was refused, which faults no request met, and w
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import NamedTuple
 
 from broker.clock import Slices
@@ -15,7 +15,7 @@ from broker.control.faults import state_of
 from broker.control.journal import find, topic_names
 from broker.control.near_misses import NearMisses
 from broker.control.problems import Problem
-from broker.control.refusals import refusals_since
+from broker.control.refusals import Subject, refusals_since
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.control.waiting import hints_of
@@ -26,6 +26,7 @@ from broker.journal.mentioned import names as names_in
 from broker.journal.ring import Entry
 from protocol.errors import ErrorCode
 from protocol.paths import errors
+from understudy.control_api.answers.common import Refusal
 from understudy.control_api.answers.report import Report, ReportedRefusal, ReportedRequest
 from understudy.control_api.diagrams import DiagramQuery
 from understudy.control_api.journal import JournalQuery
@@ -39,7 +40,7 @@ _SEARCHED = 10
 _SEARCHED_AT_LEAST = 200
 _MOST_SUBJECTS = 50
 _MOST_DRAWN, _DRAWN_REQUESTS = 2, 30
-"""So many transactional ids are drawn, with so many requests each."""
+"""So many transactional ids are drawn, with so many requests each; and one group or producer."""
 _A_TIME_FROM = 10**11
 """The journal takes smaller numbers for ids; no clock shows 1973."""
 _TIME_OF_DAY = slice(11, 23)
@@ -61,11 +62,12 @@ async def report(asked: Asked, query: ReportQuery) -> Report:
     near = NearMisses(asked.source, topic_names(asked))
     found = await _found(asked, since_ms, max(_SEARCHED * limit, _SEARCHED_AT_LEAST))
     requests = _requests(found, near.name_of, limit)
+    known = [each async for each in refusals_since(asked, since_ms)]
     refusals = [
         ReportedRefusal(subject=plain(subject.text), error=str(last.error), why=plain(last.why), at_ms=last.at_ms or 0)
-        async for subject, last in refusals_since(asked, since_ms)
+        for subject, last in known
     ]
-    diagrams = [text async for text in _diagrams(asked, since_ms)]
+    diagrams = [text async for text in _diagrams(asked, since_ms, known)]
     hints = list(_hints(asked, found, near, since_ms))
     faults = [json.dumps({"match": fault.match, "do": fault.do}) for fault in unmet]
     parts = (
@@ -147,14 +149,20 @@ def _request(entry: Entry, known: Decoded, api: str, error: ErrorCode | None, na
 # --- diagrams --------------------------------------------------------------------------------------------------------
 
 
-async def _diagrams(asked: Asked, since_ms: int) -> AsyncIterator[str]:
-    """Of the transactional ids that were refused something last, or else were used last."""
+async def _diagrams(asked: Asked, since_ms: int, refused: Sequence[tuple[Subject, Refusal]]) -> AsyncIterator[str]:
+    """Of the transactional ids that were refused something last, or else were used last; then of another subject."""
     timelines = asked.source.transaction_timelines
     histories = [(name, timelines.of(name).events) for name in timelines.ids()[-_MOST_SUBJECTS:]]
     recent = [(name, events) for name, events in histories if events and events[-1].until_ms >= since_ms]
     recent.sort(key=lambda each: any(event.error for event in each[1]))  # stable: of each kind the latest comes last
-    for name, _ in reversed(recent[-_MOST_DRAWN:]):
-        query: DiagramQuery = {"transactional_id": name, "since": since_ms, "until": None, "limit": _DRAWN_REQUESTS,
+    queries = [DiagramQuery(transactional_id=name) for name, _ in reversed(recent[-_MOST_DRAWN:])]
+    others = [(last.at_ms or 0, subject) for subject, last in refused if subject.kind != "transactions"]
+    if others:
+        _, latest = max(others, key=lambda each: each[0])
+        is_group = latest.kind == "groups"
+        queries.append(DiagramQuery(group=latest.name) if is_group else DiagramQuery(producer_id=int(latest.name)))
+    for each in queries:
+        query: DiagramQuery = {**each, "since": since_ms, "until": None, "limit": _DRAWN_REQUESTS,
                                "errors": False, "polls": False}  # fmt: skip
         try:
             yield (await diagram_of(asked, query)).text

@@ -1,9 +1,10 @@
 """`GET /v1/report`, beside real clients: what each language prints when a test fails."""
 
+import re
 from contextlib import suppress
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from kafka import KafkaProducer
 
 from tests.control.conftest import ControlPlaneOf
@@ -90,6 +91,25 @@ def test_the_text_has_refusals_unmet_faults_and_hints(plane: ControlPlane) -> No
     heads = [line for line in text.splitlines() if not line.startswith("  ")]
     assert heads == ["last requests:", "faults that no request met:", "why it refused:", "what happened:", "hints:"]
     assert plane.ctl_text("report").splitlines()[-1] == text.splitlines()[-1]
+
+
+def test_a_group_that_was_refused_something_is_drawn(plane: ControlPlane) -> None:
+    """Beside the transactional ids, which alone were drawn; not where nothing was refused."""
+    settings = {"bootstrap.servers": plane.bootstrap, "group.id": "g", "enable.auto.commit": False}
+    consumer = Consumer({**settings, "client.id": "reader", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["t"])
+    until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment", 20)
+    assert plane.kafka.report().diagrams == ()
+    (member,) = plane.kafka.groups["g"].show().members
+    plane.kafka.groups["g"].evict(member.member_id)
+    with pytest.raises(KafkaException):
+        consumer.commit(offsets=[TopicPartition("t", 0, 0)], asynchronous=False)
+    report = plane.kafka.report()
+    (drawn,) = report.diagrams
+    assert drawn.startswith("Group g\n")
+    assert re.search(r"OffsetCommit v\d+ generation 1, t-0 -> UNKNOWN_MEMBER_ID\n.* because: ", drawn)
+    assert "  Group g\n" in report.text
+    consumer.close()
 
 
 def test_since_leaves_out_what_an_earlier_test_did(plane: ControlPlane) -> None:
