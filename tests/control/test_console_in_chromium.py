@@ -45,7 +45,7 @@ def reads(consumer: Consumer) -> bool:
 def busy(plane: ControlPlane) -> Iterator[ControlPlane]:
     """A cluster in which there is something of everything."""
     plane.kafka.topics["t"].write({"key": "k", "value": "hello", "partition": 0}, {"value": "world", "partition": 1})
-    producer = transactor(plane, **{"transaction.timeout.ms": SLOW_MS})
+    producer = transactor(plane, "x", **{"transaction.timeout.ms": SLOW_MS})
     consumer = Consumer(
         {"bootstrap.servers": plane.bootstrap, "group.id": "g", "client.id": "reader", "auto.offset.reset": "earliest"}
     )

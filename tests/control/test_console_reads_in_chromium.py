@@ -176,9 +176,10 @@ def test_the_journal_page_asks_for_what_is_new_only(page: Page, plane: ControlPl
     first = until(starts, "a second look")
     assert first[0] > 20
     page.press("Clear filters")
+    page.row("ApiVersions v3", "test")
+    page.press("Stop here")
     page.row("ApiVersions v3", "test").find_element("tag name", "button").click()
     page.sees("walker")
-    page.press("Stop here")
     page.row("ApiVersions v3", "test").find_element("tag name", "button").click()
     page.sees_no("client_software_name")
 
@@ -195,3 +196,41 @@ def test_a_journal_that_was_emptied_is_empty_on_the_page(page: Page, plane: Cont
     producer.produce("t", b"v", partition=0)
     assert producer.flush(20) == 0
     page.row("Produce v", "t")
+
+
+def test_what_is_open_stays_where_it_is(page: Page, plane: ControlPlane) -> None:
+    """A message or a request that one reads was pushed down and out of the list within seconds of traffic."""
+    topic = plane.kafka.topics["t"]
+    topic.write({"value": "read this", "partition": 0})
+    page.open(plane.url, "topics", "t")
+    page.sees("read this")
+
+    def opened() -> None:
+        page.script("document.querySelector('.journal .entry').click()")
+
+    opened()
+    page.sees("Stopped while a message is open.")
+    topic.write(*({"value": f"value {n}", "partition": 0} for n in range(60)))
+    page.sees("61")  # the partition's end, which is asked for each second
+    assert [line.split()[-1] for line in lines(page) if "value" in line.split("\n")[0]] == []
+    assert "read this" in lines(page)[0]
+    opened()
+    page.sees("value 59")
+    page.sees_no("read this")
+
+    asking = Producer({"bootstrap.servers": plane.bootstrap, "client.id": "asking"})
+    asking.list_topics("t", 10)
+    page.open(plane.url, "journal")
+    page.write("Client id", "asking")
+    page.row("Metadata")
+    opened()
+    page.sees("Stopped while a request is open.", "Correlation id")
+    first = page.rows()
+    for _ in range(120):
+        asking.list_topics("t", 10)
+    seen = "return document.querySelector('.filters + .row .quiet').textContent"
+    before = page.script(seen)
+    assert len(page.rows()) == len(first)
+    opened()
+    until(lambda: len(page.rows()) == 100, "a hundred requests")
+    assert page.script(seen) != before

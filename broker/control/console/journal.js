@@ -24,6 +24,7 @@ let linked = 0; // how often the address has changed them
 let calm = true;
 let stops = false; // whether the list stands still, and as what
 let stopped = null;
+let held = false; // whether it does only because a request is open, which would be gone with the next hundred
 let apis = [];
 let known = begin("");
 
@@ -91,8 +92,14 @@ function follow() {
   for (const name of Object.keys(filter)) filter[name] = params.get(name) ?? "";
   applied = here;
   linked += 1;
-  stopped = null;
+  again();
   show();
+}
+
+/** Other requests are looked for. */
+function again() {
+  stopped = null;
+  if (held) stops = held = false;
 }
 
 /** The address of the filters. */
@@ -115,7 +122,7 @@ export function render(found, [id], { act, refresh }) {
         h("div", { class: "filters" }, RARE.map((each) => input(each, refresh)))),
       h("datalist", { id: "apis" }, apis.map((name) => h("option", { key: name, value: name })))),
     h("div", { class: "row" },
-      button(stops ? "Go on" : "Stop here", () => { stops = !stops; stopped = null; refresh(); }),
+      button(stops ? "Go on" : "Stop here", () => { stops = !stops; held = false; stopped = null; refresh(); }),
       button("Clear filters", () => { clear(); refresh({ redraw: true }); refresh(); }),
       button("Save for Wireshark", () => act(async () => save(await download("v1/journal.pcap" + query(filter)), "journal.pcap"))),
       button("Clear the journal", () => act(() => remove("v1/journal"), "The journal is empty.")),
@@ -123,9 +130,9 @@ export function render(found, [id], { act, refresh }) {
         h("input", { type: "checkbox", checked: true, onchange: (event) => { calm = event.target.checked; refresh({ redraw: true }); } }),
         "Leave out Fetch and heartbeats that succeeded"),
       h("label", { class: "check" },
-        h("input", { type: "checkbox", key: `errors ${linked}`, checked: filter.errors !== "", onchange: (event) => { filter.errors = event.target.checked ? "true" : ""; stopped = null; show(); refresh(); } }),
+        h("input", { type: "checkbox", key: `errors ${linked}`, checked: filter.errors !== "", onchange: (event) => { filter.errors = event.target.checked ? "true" : ""; again(); show(); refresh(); } }),
         "Only errors: any code, or no answer"),
-      h("p", { class: "quiet" }, `${number(found.kept)} requests kept`, found.dropped > 0 && `, ${number(found.dropped)} dropped`)),
+      h("p", { class: "quiet" }, held && "Stopped while a request is open. ", `${number(found.kept)} requests kept`, found.dropped > 0 && `, ${number(found.dropped)} dropped`)),
     shown.length === 0
       ? h("p", { class: "empty" }, filtered ? "No request fits these filters." : "No requests yet.")
       : [h("div", { key: "heads", class: "heads", "aria-hidden": "true" }, HEADS.map((text) => h("span", null, text))),
@@ -136,12 +143,12 @@ export function render(found, [id], { act, refresh }) {
 
 const input = ([name, label], refresh) => field(label, h("input", {
   name, value: filter[name], list: name === "api" ? "apis" : undefined, autocomplete: "off", spellcheck: "false", placeholder: "any",
-  onchange: (event) => { filter[name] = event.target.value.trim(); stopped = null; show(); refresh(); },
+  onchange: (event) => { filter[name] = event.target.value.trim(); again(); show(); refresh(); },
 }));
 
 function clear() {
   for (const name of Object.keys(filter)) filter[name] = "";
-  stopped = null;
+  again();
   linked += 1;
   show();
 }
@@ -156,7 +163,13 @@ function one(entry, id) {
 
 function line(entry, refresh) {
   const open = opened.has(entry.id);
-  const toggle = () => { if (!opened.delete(entry.id)) opened.add(entry.id); refresh({ redraw: true }); refresh(); };
+  const toggle = () => {
+    if (!opened.delete(entry.id)) opened.add(entry.id);
+    if (opened.size > 0 && !stops) stops = held = true;
+    else if (opened.size === 0 && held) again();
+    refresh({ redraw: true });
+    refresh();
+  };
   return h("li", { key: entry.id },
     h("button", { type: "button", class: "entry", "aria-expanded": String(open), onclick: toggle },
       time(entry.at_ms),

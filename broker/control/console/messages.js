@@ -15,6 +15,7 @@ let said = begin(null);
 let opened = new Set();
 let asked = { key: "", records: [] };
 let stopped = null; // what is shown while the list stands still
+let held = false; // whether it does only because a message is open, which would be gone with the next fifty
 
 function begin(topic) {
   return { topic, partition: "", way: "newest", offset: "", time: "", text: "", isolation: "" };
@@ -26,6 +27,7 @@ export async function load(topic) {
     said = begin(topic.name);
     opened = new Set();
     stopped = null;
+    held = false;
     if (topic.partitions.length > ALL_OF) said.partition = "0";
   }
   const hosted = topic.partitions.filter((each) => each.log_end_offset >= 0 && (said.partition === "" || String(each.partition) === said.partition));
@@ -71,7 +73,7 @@ function range(partition) {
 }
 
 export function render(topic, { records, more }, { refresh }) {
-  const change = (name) => (event) => { said[name] = event.target.value.trim(); stopped = null; refresh(); };
+  const change = (name) => (event) => { said[name] = event.target.value.trim(); stopped = null; held = false; refresh(); };
   const chosen = (name, values) => choices(name, values, said[name], change(name));
   const input = (name, label, props = {}) => field(label, h("input", { name, value: said[name], autocomplete: "off", spellcheck: "false", onchange: change(name), ...props }));
   const kept = (key, control, kind) => h("div", { key, class: kind }, control); // one stays as it is where another one comes or goes
@@ -84,7 +86,8 @@ export function render(topic, { records, more }, { refresh }) {
       said.way === "time" && kept("time", input("time", "Time", { type: "datetime-local", step: "0.001" })),
       kept("text", input("text", "With the text", { placeholder: "any", type: "search" }), "broad"),
       kept("isolation", field("Isolation", chosen("isolation", [["", "read_uncommitted"], "read_committed"])), "broad")),
-    h("div", { class: "row" }, button(stopped ? "Go on" : "Stop here", () => { stopped = stopped ? null : asked; refresh(); })),
+    h("div", { class: "row" }, button(stopped ? "Go on" : "Stop here", () => { stopped = stopped ? null : asked; held = false; refresh(); }),
+      held && h("p", { class: "quiet" }, "Stopped while a message is open.")),
     records.length === 0
       ? h("p", { class: "empty" }, said.text || said.way !== "newest" ? "No such message." : "No messages yet.")
       : h("ul", { class: "journal messages", "aria-label": "Messages" }, records.map((record) => line(record, several, refresh))),
@@ -95,7 +98,12 @@ export function render(topic, { records, more }, { refresh }) {
 function line(record, several, refresh) {
   const id = `${record.partition}/${record.offset}`;
   const open = opened.has(id);
-  const toggle = () => { if (!opened.delete(id)) opened.add(id); refresh({ redraw: true }); };
+  const toggle = () => {
+    if (!opened.delete(id)) opened.add(id);
+    if (opened.size > 0 && stopped === null) [stopped, held] = [asked, true];
+    else if (opened.size === 0 && held) [stopped, held] = [null, false];
+    refresh({ redraw: true });
+  };
   return h("li", { key: id },
     h("button", { type: "button", class: "entry", "aria-expanded": String(open), onclick: toggle },
       h("span", { class: "api" }, several ? `${record.partition} @ ${number(record.offset)}` : number(record.offset)),
