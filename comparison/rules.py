@@ -38,6 +38,7 @@ class Names:
         for known in ("member", "topic", "cluster", "directory"):
             for own, name in self.given.get(known, {}).items():
                 value = value.replace(str(own), name)
+        value = TOPIC_IN_TEXT.sub(lambda match: match[1] + str(self.name("topic", match[2])), value)
         value = TIME_IN_TEXT.sub(lambda match: str(self.moment(int(match[0]))), value)
         return PRODUCER_IN_TEXT.sub(lambda match: match[1] + str(self.name("producer", int(match[2]))), value)
 
@@ -50,6 +51,8 @@ class Names:
 
 
 PRODUCER_IN_TEXT = re.compile(r"((?:producerId|producer id|producer|Producer)[ =:]+(?:id )?)(\d+)\b")
+TOPIC_IN_TEXT = re.compile(r"(share group parameters has invalid partitionId - \S* )([\w-]{22})(?![\w-])")
+"""The id may be of a topic that no answer has named before."""
 TIME_IN_TEXT = re.compile(r"\b[12]\d{12}\b")
 LAST_MS = 4_000_000_000_000
 """Times after the year 2096 are no sums with the clock's time, but overflow."""

@@ -87,6 +87,11 @@ def table_order(keys: Sequence[K], hash_of: Callable[[K], int], capacity: int = 
     return sorted(keys, key=lambda key: bucket(hash_of(key), capacity))
 
 
+def integer_order(values: Iterable[int]) -> list[int]:
+    """Return integers in the iteration order of a ``HashSet``; negative ones were added last."""
+    return table_order(sorted(set(values), key=lambda each: (each < 0, each)), lambda each: each & 0xFFFFFFFF)
+
+
 def computed_order(calls: Iterable[K], hash_of: Callable[[K], int], capacity: int) -> list[K]:
     """Return the keys of a table in iteration order, after ``computeIfAbsent`` was called with these keys.
 

@@ -28,10 +28,15 @@ async def handle(request: DeleteShareGroupOffsetsRequest, ctx: RequestContext) -
     require_group(AclOperation.DELETE, request.group_id, ctx, named=False)
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-    codes = {topic.topic_name: topic_error(topic.topic_name, ctx) for topic in request.topics}
-    refused = {name: code for name, code in codes.items() if code is ErrorCode.TOPIC_AUTHORIZATION_FAILED}
-    answers = await _delete(request.group_id, [name for name in codes if name not in refused], ctx)
-    failed = [_answer(name, None, code, ERROR_TEXTS[code]) for name, code in refused.items()]
+    refused, allowed = [], []
+    for topic in request.topics:  # a topic that is named twice is answered twice, unless its state is deleted
+        if topic_error(topic.topic_name, ctx) is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            refused.append(topic.topic_name)
+        else:
+            allowed.append(topic.topic_name)
+    answers = await _delete(request.group_id, allowed, ctx)
+    denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    failed = [_answer(name, None, denied, ERROR_TEXTS[denied]) for name in refused]
     return DeleteShareGroupOffsetsResponse(responses=[*failed, *answers])
 
 

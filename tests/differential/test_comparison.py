@@ -39,6 +39,10 @@ def test_what_each_cluster_draws_is_compared_by_its_order() -> None:
     made = comparable(kafka, "X", theirs)
     assert made == comparable(ours, "X", mine)
     assert made["error_message"] == "t0: producerId=producer-1"
+    text = "Initialize share group parameters has invalid partitionId - h.1.g {} -1"
+    shown = comparable(kafka, "X", {"error_message": text.format("fHoZefEaSuKWBFyOI7GmIQ")})
+    assert shown == comparable(ours, "X", {"error_message": text.format("T0skW3kaRASbHJnfRvv7MA")})
+    assert shown["error_message"].endswith("- g topic-1 -1")
     assert made["timestamp"] == "+1000"
     assert comparable(ours, "X", {"timestamp": 1_700_009_000_000, "producer_id": 6}) == {
         "timestamp": "now",

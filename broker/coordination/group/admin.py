@@ -1,10 +1,10 @@
 """DescribeGroups, ListGroups and DeleteGroups of one shard (groups A.13)."""
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Sequence
 
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.states import State
-from broker.coordination.group.group import Group
+from broker.coordination.group.group import Groups
 from broker.coordination.group.offsets.commit import Commits
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from protocol.errors import ErrorCode, KafkaError
@@ -16,7 +16,7 @@ from protocol.messages.list_groups import ListedGroup
 class Administration:
     """What administrators ask of groups."""
 
-    def __init__(self, groups: Mapping[str, Group], commits: Commits) -> None:
+    def __init__(self, groups: Groups, commits: Commits) -> None:
         self._groups, self._commits = groups, commits
 
     def describe(self, group_id: str) -> DescribedGroup:
@@ -26,7 +26,7 @@ class Administration:
             KafkaError: GROUP_ID_NOT_FOUND; other kinds have describing APIs of their own.
         """
         group = self._groups.get(group_id)
-        if group is None or group_id in self._commits.unseen:
+        if group is None or not self._groups.is_seen(group_id):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         if not isinstance(group, ClassicGroup):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a classic group.")
@@ -58,7 +58,7 @@ class Administration:
         return [
             ListedGroup(group.group_id, group.listed_protocol_type, group.state_name, group.type.value)
             for group in self._groups.values()
-            if group.group_id not in self._commits.unseen
+            if self._groups.is_seen(group.group_id)
             and (not states or group.in_states(states))
             and (not types or group.type.value in types)
         ]

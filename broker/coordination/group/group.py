@@ -94,3 +94,16 @@ class Group(Protocol):
     def tombstones(self) -> tuple[GroupRecord, ...]:
         """The records that forget the group, without its offsets."""
         ...
+
+
+class Groups(dict[str, Group]):
+    """The groups of a shard by id, with what reads of committed state do not see yet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unseen: set[str] = set()
+        """Groups created without a record: reads see only committed state, so not these before the next record."""
+
+    def is_seen(self, group_id: str) -> bool:
+        """Whether a read finds a group of that id, of any kind."""
+        return group_id in self and group_id not in self.unseen

@@ -26,7 +26,7 @@ from broker.coordination.group.classic.machine import ClassicGroups
 from broker.coordination.group.classic.rebalance import Rebalances
 from broker.coordination.group.consumer.context import Settings
 from broker.coordination.group.consumer.machine import ConsumerGroups
-from broker.coordination.group.group import Group, GroupType
+from broker.coordination.group.group import Group, Groups, GroupType
 from broker.coordination.group.kind import GroupKind, Joiner
 from broker.coordination.group.modern.topics import NoTopics, Topics
 from broker.coordination.group.offsets.commit import Commits
@@ -76,7 +76,7 @@ class GroupMachine:
         behaves: Callable[[Behaviour], bool] = newest_behaves,
         rack_tags: Callable[[str], Sequence[str]] = lambda _group_id: (),
     ) -> None:
-        self.groups: dict[str, Group] = {}
+        self.groups = Groups()
         self.offsets = Offsets()
         self._live = False
         self._settings = settings
@@ -237,7 +237,7 @@ class GroupMachine:
 
     def replay(self, record: GroupRecord, offset: int, transaction: TransactionalAppend | None) -> None:
         """Apply a record. An offset makes its group if there is none, as a "simple" group has no record of its own."""
-        self._commits.unseen.clear()
+        self.groups.unseen.clear()
         self.streams.note_write()
         match record:
             case OffsetCommit():
@@ -265,7 +265,7 @@ class GroupMachine:
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:  # noqa: ARG002
         """Apply a transaction marker: the producer's pending offsets are decided in all groups at once."""
-        self._commits.unseen.clear()
+        self.groups.unseen.clear()
         self.streams.note_write()
         self.offsets.end_transaction(producer_id, committed=committed)
 

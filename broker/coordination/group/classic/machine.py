@@ -23,7 +23,7 @@ from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.join import Joining
 from broker.coordination.group.classic.membership import Membership
 from broker.coordination.group.classic.rebalance import Rebalances, Settings
-from broker.coordination.group.group import Group, GroupType
+from broker.coordination.group.group import Group, Groups, GroupType
 from broker.coordination.group.kind import ClassicRequests, Joiner
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import join_refused
@@ -43,7 +43,7 @@ class ClassicGroups:
     makes_way = False
 
     def __init__(
-        self, groups: dict[str, Group], settings: Settings, rebalances: Rebalances, new_uuid: Callable[[], UUID]
+        self, groups: Groups, settings: Settings, rebalances: Rebalances, new_uuid: Callable[[], UUID]
     ) -> None:
         self._groups, self._settings, self._rebalances = groups, settings, rebalances
         self._joining = Joining(groups, settings, rebalances, new_uuid)

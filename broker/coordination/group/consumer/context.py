@@ -8,7 +8,7 @@ from uuid import UUID
 from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.consumer.member import Member
 from broker.coordination.group.consumer.states import REASONS, state_of
-from broker.coordination.group.group import Group
+from broker.coordination.group.group import Groups
 from broker.coordination.group.modern.topics import Topics, metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import Rule
@@ -42,7 +42,7 @@ class ConsumerContext:
     ``behaves`` whether brokers of the emulated release behave so.
     """
 
-    groups: dict[str, Group]
+    groups: Groups
     settings: Settings
     topics: Topics
     group_setting: Callable[[str, str], int]
@@ -58,9 +58,13 @@ class ConsumerContext:
         """A consumer group without members."""
         return ConsumerGroup(group_id, self.topics, forgets=self.behaves(Behaviour.CHANGED_INSTANCES_FORGOTTEN))
 
-    def missing(self, group_id: str, rule: Rule) -> Refusal:
-        """The error about an id that no consumer group has (GroupMetadataManager.consumerGroup)."""
-        what = "is not a consumer group" if group_id in self.groups else "not found"
+    def missing(self, group_id: str, rule: Rule, *, reads: bool = False) -> Refusal:
+        """The error about an id that no consumer group has (GroupMetadataManager.consumerGroup).
+
+        ``reads``: the request reads committed state.
+        """
+        known = self.groups.is_seen(group_id) if reads else group_id in self.groups
+        what = "is not a consumer group" if known else "not found"
         return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *rule, f"Group {group_id} {what}.")
 
     def new_hash(self, group: ConsumerGroup, members: Iterable[Member], forgotten: Collection[str] = ()) -> int:

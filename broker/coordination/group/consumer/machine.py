@@ -32,7 +32,7 @@ from broker.coordination.group.consumer.member_removal import MemberRemoval
 from broker.coordination.group.consumer.migration import Migration
 from broker.coordination.group.consumer.regular_expressions import Patterns
 from broker.coordination.group.consumer.timers import MemberTimers
-from broker.coordination.group.group import Group, GroupType
+from broker.coordination.group.group import Groups, GroupType
 from broker.coordination.group.kind import ClassicRequests
 from broker.coordination.group.modern.epochs import JOINING
 from broker.coordination.group.modern.target_assignment import shown_assignor
@@ -57,7 +57,7 @@ class ConsumerGroups:
 
     def __init__(
         self,
-        groups: dict[str, Group],
+        groups: Groups,
         settings: Settings,
         topics: Topics,
         group_setting: Callable[[str, str], int],
@@ -111,7 +111,7 @@ class ConsumerGroups:
         """
         group = self._context.find(group_id)
         if group is None:
-            raise self._context.missing(group_id, DESCRIBE)
+            raise self._context.missing(group_id, DESCRIBE, reads=True)
         return described(group, self._context.topics, self._context.settings.list("group.consumer.assignors"))
 
     def assignor_of(self, group: ConsumerGroup) -> str:

@@ -122,6 +122,13 @@ def _grown(kept: Mapping[int, int], of: Mapping[int, int], added: Sequence[int],
     return {partition: both[partition] for partition in order}
 
 
+def _joined(partitions: Mapping[int, int], more: Mapping[int, int]) -> Mapping[int, int]:
+    """Partitions in the order of a ``HashMap`` that is a copy of the first, with the others put into it."""
+    both = {**partitions, **more}
+    order = table_order(list(both), hash_of_partition, reserved_capacity(len(partitions)))
+    return {partition: both[partition] for partition in order}
+
+
 def _shrunk(member: Member, goal: TargetState) -> Member:
     """What it does not subscribe to any more goes at once, before there is a new target.
 
@@ -137,7 +144,7 @@ def _shrunk(member: Member, goal: TargetState) -> Member:
     )
     revoking = {**member.revoking}
     for topic_id, epochs in gone.items():
-        revoking[topic_id] = {**revoking.get(topic_id, {}), **epochs}
+        revoking[topic_id] = _joined(revoking[topic_id], epochs) if topic_id in revoking else epochs
     if not goal.owns_any(revoking) or not revoking:
         return moved
     return replace(moved, state=MemberState.UNREVOKED_PARTITIONS, revoking=revoking)

@@ -6,7 +6,7 @@ from uuid import UUID
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.rebalance import Rebalances, Settings
 from broker.coordination.group.classic.states import State
-from broker.coordination.group.group import Committer, Group, GroupType, PartitionCheck
+from broker.coordination.group.group import Committer, Group, Groups, GroupType, PartitionCheck
 from broker.coordination.group.offsets.store import CommittedOffset, Offsets, Partitions
 from broker.coordination.group.offsets.unreplicated import UnreplicatedOffsets
 from broker.coordination.group.outcome_builder import OutcomeBuilder
@@ -55,7 +55,7 @@ class Commits:
 
     def __init__(
         self,
-        groups: dict[str, Group],
+        groups: Groups,
         offsets: Offsets,
         settings: Settings,
         rebalances: Rebalances,
@@ -64,8 +64,6 @@ class Commits:
         self._groups, self._offsets, self._settings, self._rebalances = groups, offsets, settings, rebalances
         self._behaves = behaves
         self.unreplicated = UnreplicatedOffsets(offsets)
-        self.unseen: set[str] = set()
-        """Groups created without a record: reads see only committed state, so not these before their next record."""
 
     # --- committing --------------------------------------------------------------------------------------------------
 
@@ -159,7 +157,7 @@ class Commits:
         """A simple group is made by its first offset in ``replay``; Kafka makes it also if none was accepted."""
         if not builder.records and group_id not in self._groups:
             self._groups[group_id] = ClassicGroup(group_id, builder.now_ms)
-            self.unseen.add(group_id)
+            self._groups.unseen.add(group_id)
 
     def _store(
         self,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
-from broker.coordination.group.group import Group
+from broker.coordination.group.group import Groups
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import SHARE_HEARTBEAT
@@ -32,7 +32,7 @@ class ShareContext:
     ``behaves`` whether brokers of the emulated release behave so.
     """
 
-    groups: dict[str, Group]
+    groups: Groups
     settings: Settings
     topics: Topics
     group_setting: Callable[[str, str], int]
@@ -49,11 +49,16 @@ class ShareContext:
         group = self.groups.get(group_id)
         return group if isinstance(group, ShareGroup) else None
 
-    def existing(self, group_id: str) -> ShareGroup:
-        """The share group of that id. Raises GROUP_ID_NOT_FOUND."""
+    def existing(self, group_id: str, *, reads: bool = False) -> ShareGroup:
+        """The share group of that id; ``reads``: for a request that reads committed state.
+
+        Raises:
+            KafkaError: GROUP_ID_NOT_FOUND.
+        """
         group = self.find(group_id)
         if group is None:
-            what = "is not a share group" if group_id in self.groups else "not found"
+            known = self.groups.is_seen(group_id) if reads else group_id in self.groups
+            what = "is not a share group" if known else "not found"
             raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *SHARE_HEARTBEAT.row(" S1"), f"Group {group_id} {what}.")
         return group
 

@@ -15,7 +15,7 @@ What does not fit: soft state are the sessions, and when initializations were be
 from collections.abc import Callable, Collection, Hashable, Mapping
 from uuid import UUID
 
-from broker.coordination.group.group import Group, GroupType
+from broker.coordination.group.group import Groups, GroupType
 from broker.coordination.group.kind import ClassicRequests
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.no_classic_members import NoClassicMembers
@@ -46,7 +46,7 @@ class ShareGroups:
 
     def __init__(
         self,
-        groups: dict[str, Group],
+        groups: Groups,
         settings: Settings,
         topics: Topics,
         group_setting: Callable[[str, str], int],
@@ -76,7 +76,7 @@ class ShareGroups:
 
     def describe(self, group_id: str) -> DescribedGroup:
         """A group with its members. Raises GROUP_ID_NOT_FOUND."""
-        return described(self._context.existing(group_id), self._context.topics)
+        return described(self._context.existing(group_id, reads=True), self._context.topics)
 
     def initialized_partitions(self, group_id: str) -> Partitions:
         """The share partitions of a group that have a state; none without such a group."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from uuid import UUID
 
-from protocol.java import table_order, uuid_hash
+from protocol.java import integer_order, table_order, uuid_hash
 from protocol.log_records.share_group import (
     DeletingTopic,
     ShareGroupRecord,
@@ -116,6 +116,6 @@ def _read(topics: Iterable[StateTopic]) -> TopicStates:
 
 def _written(topics: TopicStates) -> tuple[StateTopic, ...]:
     return tuple(
-        StateTopic(topic_id, topics[topic_id].name, tuple(sorted(topics[topic_id].partitions)))
+        StateTopic(topic_id, topics[topic_id].name, tuple(integer_order(topics[topic_id].partitions)))
         for topic_id in table_order(list(topics), uuid_hash)
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from broker.coordination.group.group import Group
+from broker.coordination.group.group import Groups
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import Rule
@@ -47,7 +47,7 @@ class StreamsContext:
     group id (ms), ``writes`` the shard's records.
     """
 
-    groups: dict[str, Group]
+    groups: Groups
     settings: StreamsSettings
     topics: Topics
     newer: Callable[[], bool]
@@ -59,8 +59,10 @@ class StreamsContext:
         group = self.groups.get(group_id)
         return group if isinstance(group, StreamsGroup) else None
 
-    def existing(self, group_id: str, rule: Rule, *, absent: str = "Group {} not found.") -> StreamsGroup:
-        """The streams group of that id; ``rule`` is that of the request.
+    def existing(
+        self, group_id: str, rule: Rule, *, absent: str = "Group {} not found.", reads: bool = False
+    ) -> StreamsGroup:
+        """The streams group of that id; ``rule`` is that of the request; ``reads``: it reads committed state.
 
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND; ``absent`` is the message where no group of any kind has that id.
@@ -68,7 +70,8 @@ class StreamsContext:
         group = self.find(group_id)
         if group is not None:
             return group
-        text = f"Group {group_id} is not a streams group." if group_id in self.groups else absent.format(group_id)
+        known = self.groups.is_seen(group_id) if reads else group_id in self.groups
+        text = f"Group {group_id} is not a streams group." if known else absent.format(group_id)
         raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *rule, text)
 
     def assignment_configs(self, group_id: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ state, which a heartbeat changes although it may fail later, or its records may 
 from collections.abc import Callable, Hashable
 
 from broker.coordination.group.classic.group import ClassicGroup
-from broker.coordination.group.group import Group, GroupType
+from broker.coordination.group.group import Groups, GroupType
 from broker.coordination.group.kind import ClassicRequests
 from broker.coordination.group.modern.epochs import JOINING
 from broker.coordination.group.modern.topics import Topics
@@ -48,7 +48,7 @@ class StreamsGroups:
 
     def __init__(
         self,
-        groups: dict[str, Group],
+        groups: Groups,
         settings: StreamsSettings,
         topics: Topics,
         newer: Callable[[], bool],
@@ -86,7 +86,7 @@ class StreamsGroups:
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND; other kinds have describing APIs of their own.
         """
-        return described(self._context.existing(group_id, STREAMS_DESCRIBE), self._context.writes.count)
+        return described(self._context.existing(group_id, STREAMS_DESCRIBE, reads=True), self._context.writes.count)
 
     # --- steering ----------------------------------------------------------------------------------------------------
 
