@@ -13,6 +13,8 @@ from broker.transactions.marker_notes import MarkerNote
 from understudy.control_api.answers.diagrams import Step, StepKind
 from understudy.control_api.spelling import plain
 
+_MOST_IN_TURN = 20
+"""So many members may commit between two equal commits that become one step."""
 _GAP_MS = 5000
 """A pause from here on is drawn."""
 _MOST_APPENDS = 3
@@ -44,16 +46,34 @@ class _Draft:
 
 
 def folded(calls: Sequence[Call]) -> list[Call]:
-    """Equal neighbouring requests become one that counts, as long as they changed nothing."""
+    """Equal neighbouring requests become one that counts, as long as they changed nothing.
+
+    So do equal commits of offsets with only those of other members in between: members commit in turn, each second.
+    """
     found: list[Call] = []
     for call in calls:
-        last = found[-1] if found else None
-        if last is not None and not last.changes and not call.changes and _alike(last, call):
-            last.count += 1
-            last.result = call.result
-            continue
-        found.append(call)
+        equal = None if call.changes else _equal(found, call)
+        if equal is None:
+            found.append(call)
+        else:
+            equal.count += 1
+            equal.result = call.result
     return found
+
+
+def _equal(found: Sequence[Call], call: Call) -> Call | None:
+    for before in reversed(found[-_MOST_IN_TURN:]):
+        if before.changes:
+            return None
+        if _alike(before, call):
+            return before
+        if not (_is_commit(before) and _is_commit(call)):
+            return None
+    return None
+
+
+def _is_commit(call: Call) -> bool:
+    return call.api == "OffsetCommit" and call.error is None and call.entry.fault is None
 
 
 def _alike(one: Call, other: Call) -> bool:
