@@ -54,6 +54,10 @@ class Known:
     last_step: int = 0
 
 
+def _step() -> int:
+    return stopwatch_ns() // 1_000_000 // STEP_MS
+
+
 class Activity:
     """The counts of one cluster."""
 
@@ -83,8 +87,8 @@ class Activity:
         journal, slices = source.journal, Slices()
         if self._ring is not journal.chunks:  # it was cleared, or never looked at
             self._begin(journal.chunks)
-        now = stopwatch_ns() // 1_000_000 // STEP_MS
-        is_first, self._looked = now - self._looked > _SOON, now
+        now = _step()
+        is_first = now - self._looked > _SOON
         fresh, total = self._fresh(journal)
         self._skip(total - len(fresh), fresh)
         most = _MOST_READ_FIRST if is_first else _MOST_READ
@@ -100,6 +104,7 @@ class Activity:
             if number > now - STEPS:
                 self._count(entry, connection, number, name_of)
         self._forget(now)
+        self._looked = _step()  # on a busy machine it takes seconds
         return now
 
     def _fresh(self, journal: Journal) -> tuple[list[Seen], int]:
