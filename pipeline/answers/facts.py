@@ -131,6 +131,8 @@ def _created_topics(call: Call) -> Reported:
                 yield ("topic", each["name"], "partitions"), str(each["num_partitions"]), each["name"], None
             for config in each["configs"]:
                 yield from _setting(_TOPIC, each["name"], config)
+            if each.get("topic_id") not in (None, ZERO_ID) and not call.request.get("validate_only"):
+                yield ("topic id", each["topic_id"], "name"), each["name"], each["name"], None
             yield from _listed_settings(call, each["configs"])
 
 

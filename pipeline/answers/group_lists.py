@@ -42,6 +42,9 @@ def _of_classic(call: Call, group: Body, groups: Groups) -> Iterator[tuple[str |
                 yield None, f"{name.replace('_', ' ')} is {group[name]}, not {value}"
         yield from _absent(described, settled)
     for each in described:
+        if not each["member_id"]:
+            yield None, "a member without an id"
+            continue
         own = _calls_of(each["member_id"], settled)
         if own:
             yield from ((each["member_id"], what) for what in _differences(each, own, is_stable=is_stable))

@@ -13,6 +13,7 @@ from pipeline.answers.calls import ANSWER_FAULTS, ANSWER_PLACES, COLUMNS, Call, 
 from pipeline.answers.generations import Generations
 from pipeline.answers.members import HEARTBEATS, Groups
 from pipeline.answers.places import rows_of
+from pipeline.answers.quorum import Quorums
 from pipeline.answers.registers import Registers
 from pipeline.answers.share import ShareGroups
 from pipeline.answers.transactions import Transactions
@@ -49,6 +50,7 @@ class _Life:
     share: ShareGroups = field(default_factory=ShareGroups)
     generations: Generations = field(default_factory=Generations)
     transactions: Transactions = field(default_factory=Transactions)
+    quorums: Quorums = field(default_factory=Quorums)
     described: list[Call] = field(default_factory=list)
     offers: dict[tuple[int, str, int], list[tuple[Call, str]]] = field(default_factory=lambda: defaultdict(list))
     """By broker, listener and version: answers to ApiVersions."""
@@ -57,8 +59,8 @@ class _Life:
     at_ms: int = 0
 
     @property
-    def _judges(self) -> tuple[Groups | ShareGroups | Generations | Transactions, ...]:
-        return self.groups, self.share, self.generations, self.transactions
+    def _judges(self) -> tuple[Groups | ShareGroups | Generations | Transactions | Quorums, ...]:
+        return self.groups, self.share, self.generations, self.transactions, self.quorums
 
     def note(self, call: Call) -> Iterator[Fault]:
         if call.at_ms - self.at_ms > _JUMP_MS and self.at_ms:

@@ -17,6 +17,11 @@ OF_ANY_REQUEST: Final = frozenset({
 """Errors that no handler of an API gives, but what comes before it."""
 _OF_PARTITIONS: Final = frozenset({NONE, "LEADER_NOT_AVAILABLE", "LISTENER_NOT_FOUND", "REPLICA_NOT_AVAILABLE"})
 """Errors of the partitions of a topic that is described."""
+_ERRORS_BELOW: Final = frozenset({"Metadata", "ShareAcknowledge", "ShareFetch"})
+_OF_TOPICS: Final = frozenset({
+    "NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_ID", "UNKNOWN_TOPIC_OR_PARTITION",
+})  # fmt: skip
+"""Errors of topics and partitions, which those APIs do not give for the whole."""
 _TOPIC: Final = 2
 _DELETE: Final = 1
 """AlterConfigOp."""
@@ -58,6 +63,8 @@ def _foreign(call: Call) -> Wrong:
         for name in sorted(_names(call.response) - OF_ANY_REQUEST):
             if name not in ERRORS_OF[call.api]:
                 yield "answer-error", name
+    if call.api in _ERRORS_BELOW and call.response.get("error_code") in _OF_TOPICS:
+        yield "answer-error", f"{call.response['error_code']} for the whole"
 
 
 def _names(value: Any) -> set[str]:
@@ -186,6 +193,8 @@ def _described_topics(call: Call) -> Wrong:
     ):
         yield "answer-value", "no cluster id"
     for each in listed(call.response, "topics"):
+        if each["error_code"] == NONE and not each["name"]:
+            yield "answer-value", "a topic without a name"
         if (call.version >= 10 or call.api != "Metadata") and each["error_code"] == NONE and each["topic_id"] is None:
             yield "answer-value", f"{each['name']} without an id"
         for part in listed(each, "partitions"):
@@ -250,6 +259,26 @@ def _grown(call: Call) -> Wrong:
             yield "error-contradicted", f"INVALID_REQUEST though {each['name']} is named once"
 
 
+def _deleted(call: Call) -> Wrong:
+    sent = listed(call.request, "topics")
+    names = [each.get("name") or each.get("topic_id") for each in sent]
+    for each in listed(call.response, "responses") if call.version >= 6 else ():
+        once = names.count(each.get("name")) + names.count(each.get("topic_id")) == 1
+        both = any(one.get("name") and one.get("topic_id") not in (None, ZERO_ID) for one in sent)
+        if each["error_code"] == "INVALID_REQUEST" and once and not both:
+            yield "error-contradicted", f"INVALID_REQUEST though {each.get('name') or each['topic_id']} is named once"
+
+
+def _fetched_offsets(call: Call) -> Wrong:
+    """What was never committed has no leader epoch and no metadata."""
+    for group in listed(call.response, "groups"):
+        for each in listed(group, "topics"):
+            for part in listed(each, "partitions"):
+                rest = (part.get("committed_leader_epoch", -1), part.get("metadata") or "")
+                if part["committed_offset"] < 0 and rest != (-1, "") and call.version >= 8:
+                    yield "answer-value", f"no committed offset, with leader epoch {rest[0]} and metadata {rest[1]!r}"
+
+
 def _created(call: Call) -> Wrong:
     """A topic that was made has an id; one that was not has neither that nor partitions."""
     sent = listed(call.request, "topics")
@@ -274,9 +303,10 @@ def _created(call: Call) -> Wrong:
 
 
 _RULES: Final[Mapping[str, Callable[[Call], Wrong]]] = {
-    "ApiVersions": _versions, "ConsumerGroupHeartbeat": _beat, "CreateTopics": _created, "CreatePartitions": _grown,
-    "AlterConfigs": _altered, "DescribeTopicPartitions": _described_topics, "IncrementalAlterConfigs": _altered,
-    "DescribeTransactions": _transactions, "FindCoordinator": _coordinators, "JoinGroup": _joined,
-    "ListTransactions": _listed_transactions, "Metadata": _described_topics, "OffsetCommit": _committed,
-    "ShareGroupHeartbeat": _beat, "StreamsGroupHeartbeat": _beat, "SyncGroup": _synced, "TxnOffsetCommit": _committed,
+    "AlterConfigs": _altered, "ApiVersions": _versions, "ConsumerGroupHeartbeat": _beat, "CreatePartitions": _grown,
+    "CreateTopics": _created, "DeleteTopics": _deleted, "DescribeTopicPartitions": _described_topics,
+    "DescribeTransactions": _transactions, "FindCoordinator": _coordinators, "IncrementalAlterConfigs": _altered,
+    "JoinGroup": _joined, "ListTransactions": _listed_transactions, "Metadata": _described_topics,
+    "OffsetCommit": _committed, "OffsetFetch": _fetched_offsets, "ShareGroupHeartbeat": _beat,
+    "StreamsGroupHeartbeat": _beat, "SyncGroup": _synced, "TxnOffsetCommit": _committed,
 }  # fmt: skip

@@ -37,6 +37,8 @@ def _topics(call: Call) -> Iterator[str]:
             if not replicas or not inside <= replicas:
                 place = f"{each['name']}-{part['partition_index']}"
                 yield f"{place} has replicas {sorted(replicas)} and among them {sorted(inside)}"
+            if part["leader_id"] >= 0 and part["leader_id"] not in part["isr_nodes"]:
+                yield f"{each['name']}-{part['partition_index']} has a leader that is not in sync"
             if part["leader_id"] >= 0 > part["leader_epoch"] and call.version >= 7:
                 yield f"{each['name']}-{part['partition_index']} has a leader without an epoch"
 

@@ -14,7 +14,7 @@ _IDENTITIES: Final = (
     "transactional_id", "mechanism", "producer_id", "subtopology_id", "log_dir",
 )  # fmt: skip
 """Fields of which a list has no value twice."""
-_NAMES: Final = frozenset({"name", "topic", "topic_name"})
+_NAMES: Final = frozenset({"name", "topic", "topic_name", "log_dir"})
 """Of topics, settings and others; empty only where a topic has an id instead."""
 _STATES: Final = frozenset({
     "Assigning", "CompletingRebalance", "Dead", "Empty", "NotReady", "PreparingRebalance", "Reconciling", "Stable",
@@ -74,6 +74,8 @@ def _of_object(call: Call, value: dict[str, Any]) -> Iterator[str]:
         yield f"group_state is {state}"
     if value.get("error_code") == NONE and value.get("error_message") not in _NO_MESSAGE:
         yield "error_message without an error"
+    if value.get("topic_id") == ZERO_ID and "partitions" in value and not any(value.get(name) for name in _NAMES):
+        yield "a topic without a name or an id"
     yield from (f"{name} is empty" for name in _NAMES & value.keys() if _is_nameless(value, name))
 
 

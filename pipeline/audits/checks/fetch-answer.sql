@@ -36,7 +36,7 @@ WHERE (error = 'NONE' AND (high_watermark < 0 OR last_stable_offset > high_water
   OR (error <> 'NONE' AND high_watermark >= 0)
   OR preferred_read_replica = broker
   OR (fetch_offset IS NULL AND error IS NOT NULL AND session_epoch > 0 AND call_error IS NULL AND is_from_the_beginning)
-  OR struct(run, id) IN (SELECT struct(run, id) FROM withheld)
+  OR concat(run, ' ', CAST(id AS STRING)) IN (SELECT concat(run, ' ', CAST(id AS STRING)) FROM withheld)
   OR (NOT isolation AND size(coalesce(aborted_transactions, array())) > 0)
   OR (preferred_read_replica >= 0 AND size(found) > 0)
   OR (session_epoch = -1 AND (answered_session <> 0 OR (session_id = 0 AND call_error IN ('FETCH_SESSION_ID_NOT_FOUND', 'INVALID_FETCH_SESSION_EPOCH'))))

@@ -14,8 +14,9 @@ throttled AS (
   WHERE response IS NOT NULL AND size(coalesce(faults, array())) = 0 AND struct(run, calls.era) >= since
 )
 SELECT run, id, api, client_id, software, throttle_ms
-FROM throttled
+FROM throttled LEFT JOIN quotas ON NOT exists(entity, each -> each.entity_type = 'ip'
+  OR (each.entity_type = 'user' AND each.entity_name <> user_name)
+  OR (each.entity_type = 'client-id' AND each.entity_name <> coalesce(client_id, '')))
 WHERE throttle_ms > 0 AND (SELECT min(offset) FROM state_metadata) < 10
-  AND NOT EXISTS (SELECT 1 FROM quotas WHERE NOT exists(entity, each -> each.entity_type = 'ip'
-    OR (each.entity_type = 'user' AND each.entity_name <> user_name)
-    OR (each.entity_type = 'client-id' AND each.entity_name <> coalesce(throttled.client_id, ''))))
+GROUP BY run, id, api, client_id, software, throttle_ms
+HAVING count(entity) = 0

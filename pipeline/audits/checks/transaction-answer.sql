@@ -5,7 +5,7 @@
 -- transactional id; or DescribeProducers with a producer, a sequence or the beginning of a transaction that the partition never had; or InitProducerId with an identity that is in no record. Looked
 -- at where the logs have all their records.
 WITH sound AS (
-  SELECT run, id, api, client_id, software, response FROM calls CROSS JOIN era
+  SELECT run, id, api, client_id, software, ts_us, response FROM calls CROSS JOIN era
   WHERE api IN ('DescribeTransactions', 'ListTransactions', 'DescribeProducers') AND response IS NOT NULL AND size(coalesce(faults, array())) = 0
     AND struct(run, calls.era) >= since
 ),
@@ -28,8 +28,8 @@ identities AS (
     AND struct(calls.run, calls.era) >= since
 ),
 producers AS (
-  SELECT run, id, topic.name AS topic, piece.partition_index AS partition, each.*
-  FROM (SELECT run, id, from_json(response, 'topics ARRAY<STRUCT<name STRING, partitions ARRAY<STRUCT<partition_index INT, active_producers ARRAY<STRUCT<
+  SELECT run, id, ts_us, topic.name AS topic, piece.partition_index AS partition, each.*
+  FROM (SELECT run, id, ts_us, from_json(response, 'topics ARRAY<STRUCT<name STRING, partitions ARRAY<STRUCT<partition_index INT, active_producers ARRAY<STRUCT<
           producer_id BIGINT, producer_epoch INT, last_sequence INT, last_timestamp BIGINT, coordinator_epoch INT, current_txn_start_offset BIGINT>>>>>>').topics AS topics
         FROM sound WHERE api = 'DescribeProducers')
   LATERAL VIEW explode(topics) AS topic LATERAL VIEW explode(topic.partitions) AS piece LATERAL VIEW explode(piece.active_producers) AS each
@@ -76,10 +76,10 @@ FROM (
     OR (producers.coordinator_epoch >= 0 AND NOT EXISTS (
       SELECT 1 FROM produced known WHERE known.topic = producers.topic AND known.partition = producers.partition
         AND known.producer_id = producers.producer_id AND known.coordinator_epoch = producers.coordinator_epoch))
-    OR EXISTS (SELECT 1 FROM current_produces sent JOIN calls asked ON asked.run = sent.run AND asked.id = producers.id
+    OR EXISTS (SELECT 1 FROM current_produces sent
                WHERE sent.run = producers.run AND sent.topic = producers.topic AND sent.partition = producers.partition
                  AND sent.producer_id = producers.producer_id AND sent.producer_epoch = producers.producer_epoch AND sent.error = 'NONE'
-                 AND sent.count > 0 AND sent.end_us < asked.ts_us
+                 AND sent.count > 0 AND sent.end_us < producers.ts_us
                  AND sent.base_sequence + sent.count - 1 BETWEEN producers.last_sequence + 1 AND producers.last_sequence + 1073741824)
     OR (current_txn_start_offset >= 0 AND NOT EXISTS (
       SELECT 1 FROM transactions known WHERE known.topic = producers.topic AND known.partition = producers.partition
