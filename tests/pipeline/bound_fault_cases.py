@@ -16,7 +16,10 @@ def watermark_of_the_future(wiring: Wiring, name: str) -> int:
 
 @answer("stable-answer")
 def stable_within_a_transaction(wiring: Wiring, name: str) -> int:
-    """The transaction is open, and the last stable offset is that of its end."""
+    """The transaction has no marker yet, and the last stable offset is that of its end."""
     log, wire = wiring.where.shelf(name), wiring.connect(name)
     log.data(3, producer=713, transactional=True)
-    return wire.fetch(name, 3, stable=3)
+    found = wire.fetch(name, 3, stable=3)
+    wire.fetch(name, 3, stable=3)
+    log.marker(713, 0, committed=True)
+    return found
