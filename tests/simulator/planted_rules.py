@@ -19,8 +19,8 @@ SEEDS_OF_RULES: dict[str, int] = {
 """Mistake -> a seed whose run finds it with the kinds `rules` and `hold`."""
 SEEDS_OF_ALL: dict[str, int] = {
     "a load does not send markers again": 91000,
-    "a cut log keeps its producers": 91005,
-    "who is silent stays a member": 91054,
-    "a restart forgets open transactions": 91067,
+    "a cut log keeps its producers": 92103,
+    "who is silent stays a member": 92502,
+    "a restart forgets open transactions": 92104,
 }
 """Mistake -> a seed whose run finds it with all kinds."""
