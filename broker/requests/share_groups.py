@@ -87,6 +87,8 @@ async def delete_group_state(group_id: str, ctx: RequestContext) -> None:
             now_ms, lambda offsets, builder: offsets.begin_group_deletion(builder, group_id, to)
         ),
     )
+    if any(partition < 0 for indexes in found.partitions.values() for partition in indexes):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Quirk: Kafka's persister refuses to be asked at all
     results = await delete_partitions(ctx.cluster.persister, group_id, found.partitions)
     failed = next((result for of_topic in results.values() for result in of_topic if result.failed), None)
     if failed is not None:
