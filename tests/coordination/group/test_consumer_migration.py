@@ -8,11 +8,12 @@ from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.consumer.timers import join_timer, session_timer, sync_timer
 from protocol.consumer_protocol import read_assignment, read_subscription, write_assignment
 from protocol.errors import ErrorCode
+from protocol.java import HashMap, TimelineMap
 from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord
 from protocol.log_records.group import GroupMetadata, GroupMetadataTombstone
 from protocol.messages.leave_group import MemberIdentity
 from tests.coordination.group.consumer_harness import Cluster, Consumer, group
-from tests.coordination.group.harness import Client, Context, G, stable
+from tests.coordination.group.harness import Client, Context, G, assembled, stable
 from tests.coordination.group.subscriptions import subscription
 
 K = ConsumerKind
@@ -180,3 +181,21 @@ def test_subscriptions_of_members_are_read_completely() -> None:
     assert read_assignment(b"") == ({}, False)
     assert read_assignment(FOO) == ({"foo": (0, 1, 2)}, False)
     assert read_assignment(FOO[:-4] + struct.pack(">i1s", 1, b"x")) == ({"foo": (0, 1, 2)}, True)
+
+
+def test_members_go_over_in_the_order_of_the_new_groups_table(context: Context) -> None:
+    """Kafka goes through a ``TimelineHashMap``, whose order is not that of the classic group's ``HashMap``."""
+    members = assembled(*(Client(context, [("range", subscription("foo"))]) for _ in range(5)))
+    for member in members[1:]:
+        member.sync()
+    members[0].sync({each.member_id: FOO for each in members})
+    before = len(context.log)
+    Consumer(context, "new").join()
+    classic_order = list(HashMap((each.member_id, None) for each in members))
+    table: TimelineMap[None] = TimelineMap()
+    for member_id in classic_order:
+        table[member_id] = None
+    records = [each for each in context.records[before:] if isinstance(each, ConsumerRecord)]
+    for kind in (K.MEMBER_METADATA, K.TARGET_MEMBER, K.CURRENT_MEMBER):
+        assert [each.name for each in records if each.kind is kind][:5] == list(table)
+    assert list(table) != classic_order

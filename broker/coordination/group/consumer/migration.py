@@ -19,7 +19,7 @@ from broker.coordination.reasons import Refusal, StateChange
 from broker.releases import Behaviour
 from protocol.consumer_protocol import CONSUMER_PROTOCOL_TYPE, read_assignment, read_subscription, write_assignment
 from protocol.errors import ErrorCode
-from protocol.java import HashMap, table_order
+from protocol.java import HashMap, TimelineMap, table_order
 from protocol.java import string_hash as hash_of
 from protocol.log_records.consumer_group import (
     ClassicMember,
@@ -56,7 +56,10 @@ class Migration:
             raise _stays(classic, "the group does not use the consumer embedded protocol")
         if len(classic.members) > self._context.settings.int("group.consumer.max.size"):
             raise _stays(classic, "the group size exceeds the consumer group maximum size")
-        members = [self._member(classic, member_id) for member_id in classic.members]
+        table: TimelineMap[Member] = TimelineMap()  # its order is that of the records
+        for member_id in classic.members:
+            table[member_id] = self._member(classic, member_id)
+        members = table.values()
         group_id, epoch = classic.group_id, classic.generation
         new_hash = self._context.new_hash(self._context.new_group(group_id), members)
         records = [
