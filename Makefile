@@ -17,7 +17,7 @@ STUCK := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help environment oracle serve test quick check interop packages binary site compiled nightly bench clean
+.PHONY: help environment oracle serve test quick check interop packages binary site compiled compiled-interop nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -84,6 +84,10 @@ site: $(VENV)/.docs ## the documentation as a site, into build/site; every link 
 
 compiled: $(DEV) ## the wheel with its hot modules compiled, in an environment of its own, and the quick tests on it
 	$(BIN)/python -m tools.compiled $(PYTEST)
+
+compiled-interop: ## after `make compiled`: real clients, and requests recorded on a real Kafka, on the compiled server
+	cd build/compiled/tree && PYTHONPATH=$$PWD INTEROP_CACHE=$(or $(INTEROP_CACHE),$(CURDIR)/.cache/interop) \
+		$(abspath $(BIN))/python -m pytest -n 2 --dist loadfile -m "not nightly" $(STUCK) tests/clients tests/differential $(PYTEST)
 
 nightly: $(DEV) ## what takes longer than a developer waits; installs what the machine lacks
 	tests/clients/setup.sh toolchains
