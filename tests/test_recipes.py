@@ -116,7 +116,7 @@ def test_the_commands_that_go_on_print_and_end_with_ctrl_c(staged: Server, line:
     process = subprocess.Popen(command, stdout=theirs, env=os.environ | {"TERM": "xterm"})
     os.close(theirs)
     shown = b""
-    while b"shipping" not in shown and b"Ongoing" not in shown:
+    while b"shipping" not in shown and b"begun" not in shown:
         shown += os.read(ours, 65536)
     process.send_signal(signal.SIGINT)
     with contextlib.suppress(OSError):  # Linux: the other end is closed
