@@ -47,8 +47,8 @@ class DuckTables:
     def register(self, *, records: bool = False, identity: Identity | None = None) -> None:
         """Make the tables of the logs and of the journal, and of records by identity."""
         engine = self.engine
+        engine.table("indexes", _table(INDEXES, self._indexes()))  # before the logs, which a broker writes before them
         self._logs()
-        engine.table("indexes", _table(INDEXES, self._indexes()))
         if records:
             self._records()
         for name in LOG_VIEWS:

@@ -1,11 +1,13 @@
 """Audits of what is small, on DuckDB and without Spark: planted faults, the translation of queries, the commands."""
 
 import resource
+import struct
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from pipeline.audits.findings import Finding, ask_all
@@ -76,6 +78,34 @@ def test_every_fault_in_a_journal_is_found_and_nothing_else(tmp_path: Path) -> N
     ]
     tables.forget()
     assert sorted(found) == sorted(wanted)
+
+
+def test_a_broker_that_runs_writes_index_entries_while_its_logs_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entry for a batch behind what was read is no fault; it is one where nothing was written meanwhile."""
+    where = Planting(tmp_path)
+    where.shelf("grows").data(4)
+    where.close()
+    (index,) = tmp_path.rglob("grows-0/*.index")
+    read = DuckTables._history
+
+    def growing(tables: DuckTables) -> Iterator[pa.RecordBatch]:
+        yield from read(tables)
+        with index.open("ab") as file:
+            file.write(struct.pack(">ii", 100, 100_000))
+
+    def found() -> list[str]:
+        tables = DuckTables(str(tmp_path))
+        tables.register()
+        names = [each.check.name for each in ask_all(tables.engine, chosen(["index-offset"], has=NEEDS)) if each.rows]
+        tables.forget()
+        return names
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DuckTables, "_history", growing)
+        assert found() == []
+    assert found() == ["index-offset"]
 
 
 def test_every_fault_in_the_answers_of_a_cluster_is_found_and_nothing_else(tmp_path: Path) -> None:
