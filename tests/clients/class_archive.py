@@ -14,7 +14,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from tests.clients.targets import CACHE, JVM, START_S, accepts, kafka_libs, place_properties, wait_until
+from tests.clients.targets import CACHE, CLUSTER_ID, JVM, START_S, accepts, kafka_libs, place_properties, wait_until
 from tests.ports import free_ports
 
 ENDING_S = 120
@@ -43,7 +43,7 @@ def _write(archive: Path, libs: Path) -> None:
         lines = place_properties(1, port, controller, folder / "data")
         settings.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
         java = ["java", *JVM, "-cp", f"{libs}/*"]
-        tool = [*java, "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(settings)]
+        tool = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(settings)]
         subprocess.run(tool, check=True, capture_output=True)
         server = [java[0], f"-XX:ArchiveClassesAtExit={made}", "-Xlog:disable", *java[1:], "kafka.Kafka", str(settings)]
         with log.open("wb") as output, subprocess.Popen(server, stdout=output, stderr=output) as broker:

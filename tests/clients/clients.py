@@ -58,7 +58,6 @@ def _java(version: str, suffix: str, main_class: str, steps: Iterable[str]) -> D
 
 
 def _kafka_tools() -> Sequence[str]:
-    (CACHE / "java").mkdir(parents=True, exist_ok=True)  # where the tools keep an archive of their classes
     return [sys.executable, "-m", "tests.clients.python.tools", str(kafka_libs())]
 
 

@@ -24,6 +24,8 @@ from tests.ports import free_ports
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("INTEROP_CACHE", ROOT / ".cache" / "interop"))
 KAFKA_VERSION = "4.3.1"
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+"""Of each real Kafka that is formatted here."""
 START_S = 180.0
 """Ends what hangs at its start, and judges nothing: a Kafka needs 5 s, or more than a minute on a busy machine."""
 
@@ -170,7 +172,7 @@ def _kafka(brokers: int, settings: dict[str, str]) -> Target:
             properties = folder / f"server-{node}.properties"
             mine = _server_properties(node, port, controller, min(brokers, 3), folder / f"data-{node}") | settings
             properties.write_text("".join(f"{key}={value}\n" for key, value in mine.items()))
-            tool = ["java", *JVM, "-cp", classpath, "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg"]
+            tool = ["java", *JVM, "-cp", classpath, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID]
             subprocess.run([*tool, "-c", str(properties)], check=True, capture_output=True)
         for node in range(1, brokers + 1):
             server = ["java", *JVM, "-cp", classpath, "kafka.Kafka", str(folder / f"server-{node}.properties")]

@@ -14,10 +14,9 @@ from protocol.apis import ApiKey
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.clients.class_archive import kafka_java
-from tests.clients.targets import START_S, place_properties, wait_until
+from tests.clients.targets import CLUSTER_ID, START_S, place_properties, wait_until
 from tests.ports import free_ports
 
-CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 HEAP_MB = 384
 PATIENCE_S = 60.0
 QUICK = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.class_archive import kafka_java
-from tests.clients.targets import START_S, prepare_kafka, wait_until
+from tests.clients.targets import CLUSTER_ID, START_S, prepare_kafka, wait_until
 from tests.ports import free_ports
 
 
@@ -80,7 +80,7 @@ class RealBroker:
         }
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
         if not formatted:
-            java("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(self._properties))
+            java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(self._properties))
 
     @property
     def bootstrap(self) -> str:

@@ -26,7 +26,7 @@ class Administration:
             KafkaError: GROUP_ID_NOT_FOUND; other kinds have describing APIs of their own.
         """
         group = self._groups.get(group_id)
-        if group is None or not self._groups.is_seen(group_id):
+        if group is None or not self._groups.has(group_id, reads=True):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         if not isinstance(group, ClassicGroup):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a classic group.")
@@ -58,7 +58,7 @@ class Administration:
         return [
             ListedGroup(group.group_id, group.listed_protocol_type, group.state_name, group.type.value)
             for group in self._groups.values()
-            if self._groups.is_seen(group.group_id)
+            if self._groups.has(group.group_id, reads=True)
             and (not states or group.in_states(states))
             and (not types or group.type.value in types)
         ]

@@ -104,6 +104,6 @@ class Groups(dict[str, Group]):
         self.unseen: set[str] = set()
         """Groups created without a record: reads see only committed state, so not these before the next record."""
 
-    def is_seen(self, group_id: str) -> bool:
-        """Whether a read finds a group of that id, of any kind."""
-        return group_id in self and group_id not in self.unseen
+    def has(self, group_id: str, *, reads: bool) -> bool:
+        """Whether there is a group of that id, of any kind, for a request that ``reads`` committed state or writes."""
+        return group_id in self and not (reads and group_id in self.unseen)

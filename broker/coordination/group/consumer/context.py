@@ -63,8 +63,7 @@ class ConsumerContext:
 
         ``reads``: the request reads committed state.
         """
-        known = self.groups.is_seen(group_id) if reads else group_id in self.groups
-        what = "is not a consumer group" if known else "not found"
+        what = "is not a consumer group" if self.groups.has(group_id, reads=reads) else "not found"
         return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *rule, f"Group {group_id} {what}.")
 
     def new_hash(self, group: ConsumerGroup, members: Iterable[Member], forgotten: Collection[str] = ()) -> int:

@@ -111,22 +111,23 @@ def _next(member: Member, goal: TargetState) -> Member:
 
 def _copied(partitions: Mapping[int, int]) -> Mapping[int, int]:
     """Partitions in the order of a ``HashMap`` that is a copy of theirs."""
-    order = table_order(list(partitions), hash_of_partition, reserved_capacity(len(partitions)))
-    return {partition: partitions[partition] for partition in order}
-
-
-def _grown(kept: Mapping[int, int], of: Mapping[int, int], added: Sequence[int], epoch: int) -> Mapping[int, int]:
-    """Partitions put into what is kept of a copied ``HashMap``, or into a new one."""
-    both = {**kept, **dict.fromkeys(added, epoch)}
-    order = table_order(list(both), hash_of_partition, reserved_capacity(len(of) if kept else 0))
-    return {partition: both[partition] for partition in order}
+    return _ordered(partitions, len(partitions))
 
 
 def _joined(partitions: Mapping[int, int], more: Mapping[int, int]) -> Mapping[int, int]:
     """Partitions in the order of a ``HashMap`` that is a copy of the first, with the others put into it."""
-    both = {**partitions, **more}
-    order = table_order(list(both), hash_of_partition, reserved_capacity(len(partitions)))
-    return {partition: both[partition] for partition in order}
+    return _ordered({**partitions, **more}, len(partitions))
+
+
+def _grown(kept: Mapping[int, int], of: Mapping[int, int], added: Sequence[int], epoch: int) -> Mapping[int, int]:
+    """Partitions put into what is kept of a copied ``HashMap``, or into a new one."""
+    return _ordered({**kept, **dict.fromkeys(added, epoch)}, len(of) if kept else 0)
+
+
+def _ordered(partitions: Mapping[int, int], copied: int) -> Mapping[int, int]:
+    """Partitions in the order of a ``HashMap`` that was copied from one of so many entries; a new one for none."""
+    order = table_order(list(partitions), hash_of_partition, reserved_capacity(copied))
+    return {partition: partitions[partition] for partition in order}
 
 
 def _shrunk(member: Member, goal: TargetState) -> Member:

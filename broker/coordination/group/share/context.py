@@ -57,8 +57,7 @@ class ShareContext:
         """
         group = self.find(group_id)
         if group is None:
-            known = self.groups.is_seen(group_id) if reads else group_id in self.groups
-            what = "is not a share group" if known else "not found"
+            what = "is not a share group" if self.groups.has(group_id, reads=reads) else "not found"
             raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *SHARE_HEARTBEAT.row(" S1"), f"Group {group_id} {what}.")
         return group
 

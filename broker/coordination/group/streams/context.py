@@ -70,7 +70,7 @@ class StreamsContext:
         group = self.find(group_id)
         if group is not None:
             return group
-        known = self.groups.is_seen(group_id) if reads else group_id in self.groups
+        known = self.groups.has(group_id, reads=reads)
         text = f"Group {group_id} is not a streams group." if known else absent.format(group_id)
         raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *rule, text)
 
