@@ -218,11 +218,16 @@ class Cluster(ClusterBase):
             node.power_off(clean=clean)
 
     def forget(self) -> list[ReplicatedPartition]:
-        """Close everything that has state, to begin again. Returns the partitions on which requests may be waiting."""
+        """Close everything that has state, to begin again. Returns the partitions on which requests may be waiting.
+
+        None of those has a log any more: such a request must not write below paths that the next state has too.
+        """
         self.maintenance.stop()
         self.lifecycle.clear()
         waiting = list(self.partitions.values())
         self.close_state(clean=False)
+        for partition in waiting:
+            partition.logs.clear()
         self.metadata_publisher.clear()
         self.markers.clear()
         return waiting

@@ -18,10 +18,11 @@ from broker.network.endpoints import PortTaken
 from broker.node import Node
 from broker.requests.share_state import ATTEMPTS, BACKOFF_MS, initialize_partitions
 from protocol.apis import ApiKey
-from protocol.errors import ErrorCode
+from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponsePartition
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.records.records import Record, build_batch
 from storage.files import MemoryFiles
 from tests.scenarios.transactions.harness import AsyncWire, Hung, Stage, running
 from tests.storage.logs import contents, records_batch
@@ -350,3 +351,22 @@ async def test_the_state_of_share_partitions_is_not_written_to_an_earlier_cluste
         assert [results[key.topic_id][0].failed for key in keys] == [restored, restored]
         found = [await asked(stage, cluster.persister.read_summary(key, 0)) for key in keys]
         assert [each.start_offset for each in found] == ([-1, -1] if restored else [5, 5])
+
+
+@pytest.mark.parametrize("restored", [False, True])
+async def test_what_waits_for_its_append_is_not_written_to_an_earlier_cluster(restored: bool) -> None:
+    """A Produce that is being verified has its partition already, and goes on when the cluster has gone back."""
+    async with running(brokers=2) as stage:
+        await assigned(stage, 1, 2)
+        cluster = stage.cluster
+        partition = cluster.partitions["t", 0]
+        batch = build_batch([Record(0, 1, None, b"v")])
+        assert partition.append(1, batch, 1).base_offset == 0
+        if restored:
+            await reset.restore(cluster, cluster.snapshots.kept[await reset.take_snapshot(cluster)])
+        else:
+            await reset.reset(cluster)
+        with pytest.raises(KafkaError, match="NOT_LEADER_OR_FOLLOWER"):
+            partition.append(1, batch, 1)
+        ends = [each.log_end_offset for each in cluster.partitions["t", 0].logs.values()] if restored else []
+        assert ends == ([1, 1] if restored else [])
