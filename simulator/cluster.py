@@ -15,6 +15,7 @@ from broker.cluster.snapshots import CannotKeep, Snapshot
 from broker.cluster.startup import new_node
 from broker.coordination.coordinators import TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
+from broker.coordination.transaction.completion import CANNOT_BE_COMPLETED
 from broker.network.endpoints import Endpoint
 from broker.node import Node
 from broker.options import ServeOptions, TopicOption
@@ -64,6 +65,17 @@ class Servers:
     def left_out_markers(self) -> bool:
         """Whether a transaction has completed without the marker of a partition that had no leader (KAFKA-20734)."""
         return self._left_out_before or (self.lives > 0 and any(self.cluster.markers.notes.left_out()))
+
+    @property
+    def stuck_coordinators(self) -> list[int]:
+        """Brokers with a transaction that they could not complete, since transaction.version had been lowered.
+
+        As in Kafka, they try again only when they load their transactions again.
+        """
+        timelines = self.cluster.transaction_timelines
+        latest = {name: [each for each in timelines.of(name).events if not each.error][-1:] for name in timelines.ids()}
+        stuck = [name for name, events in latest.items() for each in events if each.event == CANNOT_BE_COMPLETED]
+        return sorted({place[0] for place in map(self.coordinated_at, stuck) if place is not None})
 
     @property
     def ports(self) -> dict[int, int]:

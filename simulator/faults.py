@@ -89,7 +89,14 @@ class Nemesis:
             servers.resume(broker)
         undo(servers)
         await self._administrator.raise_all()
+        await self._restart_stuck_coordinators()
         self.note("all faults are over")
+
+    async def _restart_stuck_coordinators(self) -> None:
+        for broker in self._servers.stuck_coordinators:
+            self.note(f"broker {broker}, which could not complete a transaction, stops and starts")
+            self._servers.stop(broker)
+            await self._servers.start_one(broker)
 
     async def _happen(self, fault: Fault) -> None:
         if self._restarting:

@@ -153,7 +153,7 @@ class Run:
             self.trace.lines,
             round(self.loop.now_s * 1000),
             self.faults,
-            self.trace.story(),
+            self.trace.story(len(self.trace.kept)),
             dict(self.history.progress),
             excused,
         )

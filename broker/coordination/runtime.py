@@ -192,9 +192,14 @@ class Runtime(Generic[M, X]):
             outcome = operation(self._clock.now_ms())
             self._do(outcome)
         except KafkaError as error:
-            _log.warning("coordinator operation failed", partition=self.partition, error=str(error))
+            self._warn(error)
             return True
+        if outcome.refusal is not None:
+            self._warn(outcome.refusal)
         return bool(outcome.records)
+
+    def _warn(self, error: KafkaError) -> None:
+        _log.warning("coordinator operation failed", partition=self.partition, error=str(error))
 
     def check_active(self) -> None:
         """Raise COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR unless the coordinator serves."""

@@ -88,9 +88,12 @@ class TransactionTimelines:
         replaced: Sequence[TransactionRecord | None],
         cause: object | None,
     ) -> None:
-        """A record was written: that is an event."""
+        """A record was written: that is an event. So is what the coordinator could not write."""
         if replaced and outcome.reason is not None:
             self.note_moves(outcome.records, outcome.reason, replaced, cause)
+        for name, reason, *_ in outcome.changes:
+            event = self._unmoved(name, reason.kind)
+            self._log.note(name, replace(event, rule=reason.rule, source=reason.source, detail=reason.sentence))
 
     def note_moves(
         self,

@@ -11,6 +11,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from protocol.records.records import Record, build_batch
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
@@ -30,6 +31,13 @@ def raw(plane: ControlPlane) -> RawProducer:
 def why(plane: ControlPlane, name: str = "x") -> str:
     """The explanation of the last refusal."""
     return plane.kafka.transactions[name].why().why
+
+
+def change_transaction_version(raw: RawProducer, level: int, *, upgrade_type: int) -> None:
+    """Take the feature to a level; the type 1 is an upgrade, 3 a downgrade that may lose what is new."""
+    update = FeatureUpdateKey("transaction.version", level, upgrade_type=upgrade_type)
+    answer = raw.wire.call(ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest(feature_updates=[update]))
+    assert answer.error_code is E.NONE, answer.error_message
 
 
 def produce(raw: RawProducer, *, epoch: int | None = None, sequence: int = 0, version: int = 9) -> ErrorCode:
@@ -136,6 +144,28 @@ def test_a_real_zombie_can_be_explained(plane: ControlPlane) -> None:
     assert reported.startswith("fenced: at ")
     assert "client `new`" in reported
     assert "client `old`" in reported
+
+
+def test_the_timeline_explains_a_transaction_that_cannot_be_completed(plane: ControlPlane, raw: RawProducer) -> None:
+    """transaction.version was lowered while its markers were held; it completes when its coordinator loads it again."""
+    transaction = plane.kafka.transactions["x"]
+    raw.add(0)
+    transaction.hold("prepare")
+    assert raw.wire.call(ApiKey.END_TXN, 5, EndTxnRequest("x", raw.id, raw.epoch, True)).error_code is E.NONE
+    change_transaction_version(raw, 0, upgrade_type=3)
+    transaction.release()
+    until(lambda: transaction.show().timeline[-1].event == "cannot be completed", "the markers")
+    assert raw.init() is E.CONCURRENT_TRANSACTIONS
+    explained = transaction.why()
+    assert "transaction.version 0 has no KIP-890 transactions" in explained.why, explained.why
+
+    change_transaction_version(raw, 2, upgrade_type=1)
+    assert raw.init() is E.CONCURRENT_TRANSACTIONS
+    plane.kafka.brokers[1].stop()
+    plane.kafka.brokers[1].start()
+    again = RawProducer(plane)
+    until(lambda: again.init() is E.NONE, "the coordinator")
+    assert "committed" in [each.event for each in transaction.show().timeline]
 
 
 def test_nothing_was_refused_yet(plane: ControlPlane, raw: RawProducer) -> None:

@@ -48,13 +48,16 @@ REGRESSIONS_OF_STATES = [
     (43012, (*SIX_KINDS, RELEASE, WORLD, STREAMS)),
     (43015, (*SIX_KINDS, RELEASE, WORLD, STREAMS)),
     (43016, (*SIX_KINDS, RELEASE, WORLD, STREAMS)),
+    (1130016, (*SIX_KINDS, RELEASE, WORLD, STREAMS)),
+    (1130028, (*SIX_KINDS, RELEASE, WORLD, STREAMS)),
     (3113172, (CHANGE, CONSUMER, RELEASE, SHARE)),
+    (41923353, (CHANGE, CONSUMER, LAG, RULES, STREAMS, WORLD)),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
 41014: two brokers lost power and a third was stopped; the first of them that registered made the second one lead, and
 the third was cut to it. 43015 and 43016: the state of share partitions was written to a cluster that had been reset or
-restored. The others were mistakes of the simulator.
+restored, and with 41923353 records. The others were mistakes of the simulator.
 """
 LEFT_OUT = 81000012
 

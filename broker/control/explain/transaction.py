@@ -17,6 +17,7 @@ from broker.control.problems import Problem, not_found
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.coordination.runtime import State
+from broker.coordination.transaction.completion import CANNOT_BE_COMPLETED
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.specification import cite
 from broker.timelines.transaction_events import Event, History, mover_past
@@ -155,6 +156,9 @@ class Refused:
         """CONCURRENT_TRANSACTIONS."""
         prepared = (e for e in reversed(self._moves) if e.count == 1 and e.state_after.startswith("Prepare"))
         decided = next(prepared, None)
+        if decided is not None and decided.event == CANNOT_BE_COMPLETED:
+            why = f"{decided.detail}{citation(decided.rule, decided.source)}"
+            return f"stuck: at {local_time(decided.at_ms)} the coordinator could not note that it is complete: {why}."
         since = "" if decided is None else f"at {local_time(decided.at_ms)} {actor(decided)} ({decided.event}), and "
         own = self._asked.source.own
         held = None if own is None else own.markers.holds.held(self._name)

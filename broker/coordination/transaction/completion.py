@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from broker.coordination.outcome import Outcome, SetTimer, TransactionOutcome, WriteMarkers
-from broker.coordination.reasons import Reason
+from broker.coordination.reasons import Reason, Refusal, StateChange
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.coordination.transaction.marker_progress import Completion, Progress
 from broker.coordination.transaction.refusals import KIP_98
@@ -15,6 +15,8 @@ from protocol.log_records.transaction import TopicPartition, TransactionRecord, 
 
 _COMMITTED = Reason("committed", "transactions B.6", KIP_98)
 _ABORTED = Reason("aborted", "transactions B.6", KIP_98)
+CANNOT_BE_COMPLETED = "cannot be completed"
+"""The event of a transaction whose Complete record cannot be written."""
 
 
 def markers_of(record: TransactionRecord, partitions: frozenset[TopicPartition] | None = None) -> WriteMarkers:
@@ -30,6 +32,19 @@ def markers_of(record: TransactionRecord, partitions: frozenset[TopicPartition] 
         (record.partitions or frozenset()) if partitions is None else partitions,
         record.client_transaction_version,
     )
+
+
+def _stuck(record: TransactionRecord, refusal: Refusal) -> TransactionOutcome:
+    """The Complete record cannot be written, and nothing tries again until the coordinator is loaded again.
+
+    Kafka's error ends in its NetworkClient, which logs it ("Uncaught error in request completion"). It happens where
+    transaction.version was taken below 2 while the markers of a transaction of that version were written.
+    """
+    sentence = f"{refusal.sentence}: raise transaction.version again, then move or restart the coordinator"
+    reason = Reason(CANNOT_BE_COMPLETED, refusal.rule, refusal.source, sentence)
+    state, epoch = record.state.text, record.producer_epoch
+    change = StateChange(record.transactional_id, reason, state, state, epoch, epoch)
+    return Outcome(changes=(change,), refusal=refusal)
 
 
 def producer_of(record: TransactionRecord) -> ProducerIdAndEpoch:
@@ -89,7 +104,10 @@ class Completions:
                 name, completion, at_ms, lambda then_ms: self.markers_written(name, producer, {}, then_ms)
             )
 
-        done = self._steps.completed(record, now_ms)
+        try:
+            done = self._steps.completed(record, now_ms)
+        except Refusal as refusal:
+            return _stuck(record, refusal)
         reason = _COMMITTED if done.state is TransactionState.COMPLETE_COMMIT else _ABORTED
         effects = self._scans.watch_expiry(done, now_ms)
         return Outcome((done,), effects, on_append_error=self._scans.rearming(refused), reason=reason)

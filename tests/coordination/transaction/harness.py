@@ -5,7 +5,7 @@ from itertools import count
 from typing import Any
 
 from broker.coordination.outcome import CancelTimer, Reply, SetTimer, TransactionOutcome, WriteMarkers
-from broker.coordination.reasons import Reason
+from broker.coordination.reasons import Reason, StateChange
 from broker.coordination.transaction.end import EndRequest
 from broker.coordination.transaction.epochs import NO_PRODUCER, ProducerIdAndEpoch
 from broker.coordination.transaction.machine import TransactionMachine
@@ -51,6 +51,8 @@ class Bench:
         self.followers_lag = False
         self.reasons: list[Reason] = []
         """Why each record was written, beside :attr:`log`."""
+        self.changes: list[StateChange] = []
+        """What happened without a record."""
         self.machine = TransactionMachine(self.settings, lambda: next(self.ids), lambda: self.version)
         for key, value in log or []:
             record = codec.decode(key, value)
@@ -156,6 +158,7 @@ class Bench:
                 self.log.append(codec.encode(record))
                 assert outcome.reason is not None, "a record was written without a reason"
                 self.reasons.append(outcome.reason)
+        self.changes += outcome.changes
         for effect in outcome.effects:
             if isinstance(effect, SetTimer):
                 self.timers[effect.key] = effect

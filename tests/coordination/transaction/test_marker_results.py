@@ -130,3 +130,19 @@ def test_a_transaction_can_be_held_before_it_is_complete() -> None:
     assert bench.code(bench.init) == 51
     report(bench, {})
     assert bench.state()[0] == "CompleteCommit"
+
+
+def test_without_kip_890_a_prepared_transaction_of_it_stays_prepared_until_the_next_load() -> None:
+    """Version 0 of the record has no client version, so that Kafka cannot write it, and does not try again."""
+    bench = prepared(FOO)
+    bench.version = 0
+    report(bench, {FOO: ErrorCode.NONE})
+    assert bench.state() == ("PrepareCommit", 1000, 1)
+    (change,) = bench.changes
+    assert (change.name, change.reason.kind, change.state_after) == ("tx", "cannot be completed", "PrepareCommit")
+    bench.advance(3_000)
+    assert bench.effects == []
+
+    again = Bench(bench.log)
+    again.write_markers()
+    assert again.state() == ("CompleteCommit", 1000, 1)
