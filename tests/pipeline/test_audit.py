@@ -1,9 +1,13 @@
-"""The audits on Spark: every planted fault is found by its own check, and nothing else is."""
+"""The audits on Spark: every planted fault is found by its own check, and nothing else is.
+
+To ask all checks on Spark takes minutes, also of small data. By day they are analysed there, and asked on DuckDB.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from pipeline.audits import html_report, logs, render
@@ -26,28 +30,39 @@ from tests.pipeline import (
 )
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall
+from tests.pipeline.journal_lines import Wiring
 from tests.pipeline.log_faults import Found
 from tests.pipeline.test_small import reported
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
 
-@pytest.fixture(scope="module")
-def of_logs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[set[Found], Report, str]]:
+SPARK = pytest.param("spark", marks=pytest.mark.nightly)
+Engines = Tables | DuckTables
+
+
+@pytest.fixture(scope="module", params=["duckdb", SPARK])
+def of_logs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[set[Found], Report, str]]:
     """What was planted in a directory, what all checks of logs found, and the page that shows it."""
     root = tmp_path_factory.mktemp("planted") / "data"
     wanted = log_faults.planted(root)
-    tables = Tables(spark, str(root))
+    on_spark = request.param == "spark"
+    tables: Engines = Tables(request.getfixturevalue("spark"), str(root)) if on_spark else DuckTables(str(root))
     tables.register(records=True)
     asked = chosen(has=["records"])
-    assert tables.engine.at_once > 1
-    report = Report(str(root), None, asked, ask_all(SparkEngine(spark), asked), totals(SparkEngine(spark)))
-    yield wanted, report, html_report.as_html(report, html_report.draw(SparkEngine(spark), report.findings))
+    report = Report(str(root), None, asked, ask_all(tables.engine, asked), totals(tables.engine))
+    yield wanted, report, html_report.as_html(report, html_report.draw(tables.engine, report.findings))
     tables.forget()
 
 
+@pytest.mark.parametrize("of_logs", [SPARK], indirect=True)
 def test_every_fault_in_a_log_is_found_and_nothing_else(of_logs: tuple[set[Found], Report, str]) -> None:
-    """Faults of every file and field beside topics that are odd and right: each at its place, under its own name."""
+    """Faults of every file and field beside topics that are odd and right: each at its place, under its own name.
+
+    On DuckDB in test_small.py.
+    """
     wanted, report, _ = of_logs
     found = [
         Found(finding.check.name, row["topic"], row["partition"], row.get("offset"))
@@ -57,6 +72,24 @@ def test_every_fault_in_a_log_is_found_and_nothing_else(of_logs: tuple[set[Found
     assert set(found) == wanted
 
 
+def test_spark_analyses_every_query(spark: SparkSession, tmp_path: Path) -> None:
+    """It knows all tables, columns and functions that a check names, and no others."""
+    where = Planting(tmp_path / "data")
+    wiring = Wiring(where)
+    where.shelf("orders").data(3)
+    wiring.connect("app").init(None, (1, 0))
+    where.close()
+    tables = Tables(spark, str(where.root), str(wiring.write(tmp_path / "journal")))
+    tables.register(records=True)
+    assert tables.engine.at_once > 1
+    without = [each.name for each in chosen(has=["records", "journal"]) if not spark.sql(each.sql).columns]
+    assert without == []
+    with pytest.raises(AnalysisException, match="batch_crc"):
+        spark.sql("SELECT batch_crc FROM batches")
+    tables.forget()
+
+
+@pytest.mark.parametrize("of_logs", [SPARK], indirect=True)
 def test_duckdb_finds_the_same_in_a_log(of_logs: tuple[set[Found], Report, str]) -> None:
     """Every check, row by row and column by column, and the same picture."""
     _, report, page = of_logs
@@ -135,6 +168,7 @@ def test_the_page_shows_the_picture_before_the_findings(of_logs: tuple[set[Found
     assert all(check.name in text for check in report.asked)
 
 
+@pytest.mark.nightly
 def test_every_fault_in_a_journal_is_found_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
     """The journal against the logs, and every passive invariant; beside traffic that is in order."""
     wanted = journal_faults.planted(tmp_path / "data", tmp_path / "journal")

@@ -1,4 +1,4 @@
-"""The conformance report on Spark: two releases of a client, of which everything is known, and what differs."""
+"""The conformance report: two releases of a client, of which everything is known, and what differs."""
 
 import json
 from dataclasses import replace
@@ -27,7 +27,7 @@ OTHER = "other"
 
 
 def journal(folder: Path, scratch: Path) -> Path:
-    """Two releases of `lib`, one after the other, as if two journals were one: Spark then looks but once."""
+    """Two releases of `lib`, one after the other, as if two journals were one: an engine then looks but once."""
     wiring = Wiring(Planting(scratch))
     first_release(wiring)
     second_release(wiring)
@@ -83,21 +83,31 @@ def release_of(whole: run.Run, version: str) -> run.Run:
     return replace(whole, journal=f"release-{version}", parts=parts, broken=broken)
 
 
-@pytest.fixture(scope="module")
-def compared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Conformance:
-    """The second release against the first."""
-    folder = tmp_path_factory.mktemp("runs")
-    path = journal(folder / "journal", folder / "scratch")
+def looked_at(path: str, spark: SparkSession | None) -> run.Run:
+    """The conformance of both releases, by DuckDB or by Spark."""
+    if spark is None:
+        engine = DuckEngine()
+        register_conformance(engine, path)
+        whole = run.look(engine, path, run.invariants(CHECKS), software=["lib", OTHER])
+        with pytest.raises(FileNotFoundError, match="no request of rdkafka: was a client there"):
+            run.look(engine, path, [], software=["rdkafka"])
+        engine.close()
+        return whole
     cache = TableCache(spark)
-    tables.register(spark, cache, str(path))
-    whole = run.look(SparkEngine(spark), str(path), run.invariants(CHECKS), software=["lib", OTHER])
-    with pytest.raises(FileNotFoundError, match="no request of rdkafka: was a client there"):
-        run.look(SparkEngine(spark), str(path), [], software=["rdkafka"])
+    tables.register(spark, cache, path)
+    whole = run.look(SparkEngine(spark), path, run.invariants(CHECKS), software=["lib", OTHER])
     cache.forget()
-    engine = DuckEngine()
-    register_conformance(engine, str(path))
-    assert run.look(engine, str(path), run.invariants(CHECKS), software=["lib", OTHER]) == whole
-    engine.close()
+    return whole
+
+
+@pytest.fixture(scope="module", params=["duckdb", pytest.param("spark", marks=pytest.mark.nightly)])
+def compared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Conformance:
+    """The second release against the first. Spark takes two minutes to ask all of it."""
+    folder = tmp_path_factory.mktemp("runs")
+    path = str(journal(folder / "journal", folder / "scratch"))
+    whole = looked_at(path, None)
+    if request.param == "spark":
+        assert looked_at(path, request.getfixturevalue("spark")) == whole
     return Conformance(release_of(whole, "2"), release_of(whole, "1"))
 
 

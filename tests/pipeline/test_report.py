@@ -60,6 +60,7 @@ def report_of(tables: TablesOfReports) -> Report:
         tables.forget()
 
 
+@pytest.mark.nightly
 def test_both_engines_answer_the_same(spark: SparkSession, tmp_path: Path) -> None:
     """Row by row, every report."""
     now_ms = reported.directory(tmp_path / "data")
