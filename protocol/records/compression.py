@@ -16,6 +16,7 @@ from typing import Any, Final
 import cramjam
 
 from protocol.records.errors import DecompressedTooLargeError, UnreadableCompressionError
+from protocol.records.stream_ends import end_of_stream
 
 Buffer = bytes | bytearray | memoryview
 
@@ -91,7 +92,14 @@ def decompress(
     if codec == Codec.GZIP:
         # The last four bytes are the size (mod 2^32) of an honest stream of one member.
         expected = int.from_bytes(data[-4:], "little")
-    return _decompress_into(_module(codec, data), data, expected or 4 * len(data), limit, scratch)
+    module, guess = _module(codec, data), expected or 4 * len(data)
+    try:
+        return _decompress_into(module, data, guess, limit, scratch)
+    except UnreadableCompressionError:
+        end = end_of_stream(codec, data)
+        if end == len(data):
+            raise
+        return _decompress_into(module, memoryview(data)[:end], 4 * end, limit, scratch)
 
 
 def pieces(codec: int, data: Buffer) -> Generator[Buffer, None, None]:

@@ -51,6 +51,25 @@ def test_a_bare_snappy_block_is_read() -> None:
     assert decompress(Codec.SNAPPY, bytes(cramjam.snappy.compress_raw(b"records"))) == b"records"
 
 
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4])
+@pytest.mark.parametrize("rest", [b"\0", b"\0\1" * 40, b"\x1f\x8b\x08"])
+def test_bytes_behind_the_end_of_a_stream_are_not_read(codec: Codec, rest: bytes) -> None:
+    """As in Java; a stream that is cut short is no stream with bytes behind it."""
+    packed = bytes(compress(codec, b"records" * 9_000))
+    assert decompress(codec, packed + rest) == b"records" * 9_000
+    for broken in (packed[:-5], packed[: len(packed) // 2] + rest):
+        with pytest.raises(UnreadableCompressionError):
+            decompress(codec, broken)
+
+
+def test_members_joined_together_are_read_to_the_last_one() -> None:
+    """GZIPInputStream tries a further member wherever the magic bytes are, if there are enough bytes for one."""
+    member = bytes(compress(Codec.GZIP, b"one,"))
+    assert decompress(Codec.GZIP, member + member + b"\1\2\3") == b"one,one,"
+    with pytest.raises(UnreadableCompressionError):
+        decompress(Codec.GZIP, member + member[:15] + b"\xff" * 30)
+
+
 def test_snappy_streams_joined_together_are_read() -> None:
     """A header may come again, and a size cut short ends the stream, as in Java."""
     packed = bytes(compress(Codec.SNAPPY, b"one,"))
