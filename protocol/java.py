@@ -46,6 +46,14 @@ def utf16(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
+def split(text: str, separator: str) -> list[str]:
+    """``String.split``: empty parts at the end are left out, but for those of a text without the separator."""
+    parts = text.split(separator)
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    return parts if parts[0] or len(parts) > 1 or separator not in text else []
+
+
 def uuid_hash(value: UUID) -> int:
     """``Uuid.hashCode`` as an unsigned 32-bit number."""
     halves = (value.int >> 64) ^ (value.int & 0xFFFF_FFFF_FFFF_FFFF)

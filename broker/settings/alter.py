@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from broker.settings import client_metrics, groups, topics
 from broker.settings.broker_settings import BrokerSettings
+from broker.settings.definition_order import as_hashed
 from broker.settings.dynamic import validate_broker
 from broker.settings.loggers import Loggers
 from broker.settings.model import ConfigResourceType, ConfigType, Operation, Row
@@ -113,9 +114,16 @@ def _decide_at_broker(one: Alteration, world: World, incremental: bool, repeated
 
 
 def _fails_controller(one: Alteration, world: World) -> bool:
-    """Whether the controller fails on an unknown operation; it does not look at what the requester may not alter."""
-    unknown = any(change.operation not in set(Operation) for change in one.changes)
-    return unknown and world.may_alter(one.type, one.name)
+    """Whether the controller comes to an unknown operation, on which it fails."""
+    if not world.may_alter(one.type, one.name):
+        return False
+    try:
+        _applied(one, world.stored(one.type, one.name))
+    except KafkaError:
+        return False
+    except ValueError:
+        return True
+    return False
 
 
 def _decide_at_controller(one: Alteration, world: World, incremental: bool) -> Decision:
@@ -234,9 +242,16 @@ def _replaced(one: Alteration) -> dict[str, str]:
 
 
 def _applied(one: Alteration, stored: Mapping[str, str]) -> dict[str, str]:
-    """IncrementalAlterConfigs: the stored keys with the changes applied (core C.4 A11)."""
-    new = dict(stored)
-    for name, value, operation in one.changes:
+    """IncrementalAlterConfigs: the stored keys with the changes applied, as a hash table has them (core C.4 A11).
+
+    Raises:
+        KafkaError: the first that cannot be applied.
+        ValueError: the first has an unknown operation.
+    """
+    new, changes = dict(stored), {change.name: change for change in one.changes}
+    for name in as_hashed(changes):
+        _, value, code = changes[name]
+        operation = Operation(code)
         if operation == Operation.DELETE:
             new.pop(name, None)
         elif operation == Operation.SET:
@@ -244,8 +259,7 @@ def _applied(one: Alteration, stored: Mapping[str, str]) -> dict[str, str]:
         else:
             row = _SPLITTABLE.get(one.type, {}).get(name)
             if row is None or row.type is not ConfigType.LIST:
-                verb = Operation(operation).name
-                raise _config(f"Can't {verb} to key {name} because its type is not LIST.")
+                raise _config(f"Can't {operation.name} to key {name} because its type is not LIST.")
             # Quirk: what is not set starts from the default of the table, not from the broker's value.
             start = stored.get(name, shown(row.default) or "")
             new[name] = _edited(start, value or "", subtract=operation == Operation.SUBTRACT)

@@ -8,6 +8,7 @@ from broker.settings.model import Value
 from broker.settings.tables import CLIENT_METRICS
 from broker.settings.values import BLANKS, parse
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import split
 
 MATCH_NAMES = frozenset(
     {
@@ -19,13 +20,17 @@ MATCH_NAMES = frozenset(
         "client_source_port",
     }
 )
+IN_ORDER = ("metrics", "interval.ms", "match")
+"""As Kafka defines them, which decides which one of several bad values is named."""
+NAME_AND_REGEX = 2
+NAMED_GROUP = re.compile(r"(?<!\\)\(\?<(?=[A-Za-z])")
+"""As Java writes it."""
 
 
 def effective(stored: Mapping[str, str]) -> dict[str, Value]:
     """The three settings of a subscription, set or default."""
-    return {
-        row.name: parse(row, stored[row.name]) if row.name in stored else row.default for row in CLIENT_METRICS.values()
-    }
+    rows = [CLIENT_METRICS[name] for name in IN_ORDER]
+    return {row.name: parse(row, stored[row.name]) if row.name in stored else row.default for row in rows}
 
 
 def patterns(match: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
@@ -36,13 +41,12 @@ def patterns(match: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
     """
     found: dict[str, re.Pattern[str]] = {}
     for entry in match:
-        name, _, regex = entry.partition("=")
-        name, regex = name.strip(BLANKS), regex.strip(BLANKS)
+        parts = split(entry, "=")
         illegal = KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {entry}")
-        if name not in MATCH_NAMES or not regex or "=" in regex:
+        if len(parts) != NAME_AND_REGEX or (name := parts[0].strip(BLANKS)) not in MATCH_NAMES:
             raise illegal
         try:
-            found[name] = re.compile(regex)
+            found[name] = re.compile(NAMED_GROUP.sub("(?P<", parts[1].strip(BLANKS)))
         except re.error:
             raise illegal from None
     return found

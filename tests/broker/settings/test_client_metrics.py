@@ -28,7 +28,15 @@ from protocol.errors import ErrorCode, KafkaError
         ({"match": "x=.*"}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: x=.*"),
         ({"match": "client_id=["}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id=["),
         ({"match": "client_id=a=b"}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id=a=b"),
+        ({"match": "client_id="}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id="),
+        ({"match": "=client_id"}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: =client_id"),
+        ({"match": "=="}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: =="),
         ({"match": "client_id"}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id"),
+        (
+            {"match": "x", "interval.ms": "x", "metrics": "a,,b"},
+            ErrorCode.INVALID_CONFIG,
+            "Configuration 'metrics' values must not be empty.",
+        ),
         ({"metrics": "a,,b"}, ErrorCode.INVALID_CONFIG, "Configuration 'metrics' values must not be empty."),
     ],
 )
@@ -54,6 +62,17 @@ def test_a_good_subscription_is_taken_and_read() -> None:
         "client_id": "b.*",
         "client_source_port": "9",
     }
+
+
+def test_patterns_are_javas() -> None:
+    """Equals signs at the end are lost in ``String.split``; groups have names as Java writes them."""
+    match = ("client_id=a==", "client_software_name=(?<name>ab+)", "client_source_port=\\(?<a")
+    found = client_metrics.patterns(match)
+    assert found["client_id"].fullmatch("a")
+    named = found["client_software_name"].fullmatch("abb")
+    assert named is not None
+    assert named["name"] == "abb"
+    assert found["client_source_port"].fullmatch("<a")
 
 
 def test_a_subscription_without_settings_has_defaults() -> None:
