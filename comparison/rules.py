@@ -97,6 +97,7 @@ RULES: dict[str, Rule] = {
     "leader": _named("member"),
     "cluster_id": _named("cluster"),
     "token_id": _named("token"),
+    "client_instance_id": _named("instance"),
     "hmac": _named("hmac"),
     "session_id": lambda names, value: value if value == 0 else names.name("session", value),
     "replica_directory_id": _named("directory"),

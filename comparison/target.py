@@ -11,6 +11,7 @@ from comparison.connection import Connection
 from comparison.login import SCRAM, Login
 from comparison.rules import Names
 from protocol.apis import ApiKey
+from protocol.types import ZERO_UUID
 
 PROBE_TOPIC = "comparison-bell"
 """Topic with a config that is changed: a broker that returns the new value has applied all earlier metadata."""
@@ -82,6 +83,18 @@ class Streamer:
 
 
 @dataclass
+class Instance:
+    """A client that reports metrics: its id, and the ids of its last subscription and of the one before.
+
+    Those of subscriptions are without the part that comes from the client's.
+    """
+
+    id: UUID = ZERO_UUID
+    subscription: int = 0
+    stale: int = 0
+
+
+@dataclass
 class Target:
     """Cluster at an address. Names of topics, groups and transactional ids are the same on both clusters.
 
@@ -103,6 +116,7 @@ class Target:
     sharers: dict[tuple[str, str], Sharer] = field(default_factory=dict)
     shared: set[tuple[str, tuple[UUID, int]]] = field(default_factory=set)
     streamers: dict[tuple[str, str], Streamer] = field(default_factory=dict)
+    instances: dict[str, Instance] = field(default_factory=dict)
     internal_topics: dict[str, set[str]] = field(default_factory=dict)
     expected: set[str] = field(default_factory=set)
     sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -126,7 +140,7 @@ class Target:
         self.names = Names(prefix, base_ms)
         self.names.name("producer", UNKNOWN_PRODUCER_ID)
         self.topics, self.producers, self.sessions, self.tokens = {}, {}, {}, {}
-        self.members, self.consumers = {}, {}
+        self.members, self.consumers, self.instances = {}, {}, {}
         self.sharers, self.shared = {}, set()
         self.streamers, self.internal_topics, self.expected = {}, {}, set()
 

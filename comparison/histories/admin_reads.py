@@ -22,6 +22,7 @@ from protocol.messages.list_partition_reassignments import (
 
 PATIENCE_MS = 15_000
 TOPICS = 2
+BROKERS = (4, 8)
 
 
 def _own_groups(target: Target, answer: Any) -> Any:
@@ -46,15 +47,20 @@ def describe_log_dirs(target: Target, step: Step) -> StepRequest:
     return StepRequest(ApiKey.DESCRIBE_LOG_DIRS, step["v"], DescribeLogDirsRequest(asked), step["c"], reads=True)
 
 
-def _own_topics(target: Target, answer: Any) -> Any:
-    own = [each for each in answer.config_resources if each.resource_name.startswith(target.names.prefix)]
+def own_resources(target: Target, answer: Any) -> Any:
+    """Reduce the response to brokers and to this history's topics, groups and subscriptions."""
+    own = [
+        each
+        for each in answer.config_resources
+        if each.resource_type in BROKERS or each.resource_name.startswith(target.names.prefix)
+    ]
     return answer.changed(config_resources=own)
 
 
 def list_config_resources(target: Target, step: Step) -> StepRequest:
     """ListConfigResources of topics, reduced to this history's topics."""
     request = ListConfigResourcesRequest([TOPICS])
-    view = partial(_own_topics, target)
+    view = partial(own_resources, target)
     return StepRequest(ApiKey.LIST_CONFIG_RESOURCES, step["v"], request, step["c"], reads=True, view=view)
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from comparison.histories.drawing.administration import Administration
 from comparison.histories.drawing.batches import Batches
+from comparison.histories.drawing.clients import Clients
 from comparison.histories.drawing.consumers import Consumers
 from comparison.histories.drawing.fields import Fields
 from comparison.histories.drawing.groups import Groups
@@ -367,6 +368,7 @@ KINDS: dict[
     | type[StreamsGenerator]
     | type[BatchGenerator]
     | type[UncommonGenerator]
+    | type[Clients]
     | type[_Security],
 ] = {
     "records": Generator,
@@ -383,5 +385,6 @@ KINDS: dict[
     "batches": BatchGenerator,
     "uncommon": UncommonGenerator,
     "fields": FieldGenerator,
+    "clients": Clients,
 }
 """What a history is about -> what generates it."""

@@ -12,6 +12,7 @@ from comparison.histories import (
     admin,
     admin_batches,
     admin_reads,
+    clients,
     consumers,
     end_state,
     fields,
@@ -64,6 +65,7 @@ BUILDERS: Mapping[str, Builder] = {
     **security.STEPS,
     **tokens.STEPS,
     **uncommon.STEPS,
+    **clients.STEPS,
     **fields.STEPS,
 }
 CLOSED, SILENT = "(connection closed)", "(no answer)"
@@ -129,6 +131,7 @@ class Player:
             for target in self.exchange.targets:
                 security.clean_up(target, steps)
                 tokens.clean_up(target, steps)
+                clients.clean_up(target, steps)
             end_state.clean_up(self.exchange)
         return played
 
