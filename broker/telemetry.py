@@ -1,36 +1,53 @@
 """State of the clients that report their metrics (KIP-714, core H.1).
 
 A client asks for a subscription and then pushes. Metrics are not collected: pushes are checked and dropped. State is
-kept per client instance and broker, and ends with the connection or after a while without a request.
+kept per client instance and broker (ClientMetricsManager); it ends with the connection that it was made on, after a
+while without a request, and with any change of a subscription, whether or not it matches.
 """
 
-import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from crc32c import crc32c
+
 from broker.settings import ConfigResourceType, client_metrics
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import HashMap, copied_capacity, string_hash, table_order, uuid_hash
 from protocol.messages.push_telemetry import PushTelemetryRequest
-from protocol.types import uuid_text
+from protocol.records.compression import decompress
+from protocol.records.errors import RecordsError
+from protocol.types import ZERO_UUID, uuid_text
 
 COMPRESSION_TYPES = (4, 3, 1, 2)
 """Accepted for pushes, the most wanted first: zstd, lz4, gzip, snappy. 0 is none, always accepted."""
 
 DEFAULT_INTERVAL_MS = 300_000
+"""No client is asked for its metrics more rarely."""
 _LEAST_IDLE_MS = 60_000
-_RESERVED_ID = UUID(int=1)
+_RESERVED_IDS = (ZERO_UUID, UUID(int=1))
 _MOST_INSTANCES = 16_384
-"""ClientMetricsManager.CACHE_MAX_SIZE: the one that spoke first is forgotten first."""
+"""ClientMetricsManager.CACHE_MAX_SIZE: the one that spoke longest ago is forgotten first."""
+_NEVER_MS = -(1 << 40)
 
 Configs = Mapping[tuple[int, str], Mapping[str, str]]
 """(resource type, name) -> what is set there, as the image has it."""
+Watch = Callable[[Callable[[], None]], None]
+"""Arranges a call at the end of a connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriptions:
+    """What clients are to report, as settings of CLIENT_METRICS resources; ``changes`` grows with each change."""
+
+    configs: Configs = field(default_factory=dict)
+    changes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The attributes of a client that subscriptions match."""
+    """The attributes of a client that subscriptions match, as of the first request of its instance."""
 
     instance_id: UUID
     connection: str
@@ -55,22 +72,22 @@ class Client:
 
 @dataclass(slots=True)
 class Instance:
-    """One client's subscription, and when it last spoke; -1 never."""
+    """One client's subscription, and what the client did since that was found out; ``seen_ms`` is of any request."""
 
-    connection: str
+    client: Client
+    changes: int
     subscription_id: int
     interval_ms: int
     metrics: tuple[str, ...]
-    asked_ms: int = -1
-    pushed_ms: int = -1
-    may_push: bool = False
+    asked_ms: int = _NEVER_MS
+    pushed_ms: int = _NEVER_MS
+    seen_ms: int = _NEVER_MS
     terminating: bool = False
     last_error: ErrorCode = ErrorCode.NONE
 
-    @property
-    def spoke_ms(self) -> int:
-        """The time of the client's last subscription request or push."""
-        return max(self.asked_ms, self.pushed_ms)
+    def waited(self, since_ms: int, now_ms: int) -> bool:
+        """Whether an interval has passed."""
+        return now_ms - since_ms >= self.interval_ms
 
 
 class Telemetry:
@@ -78,98 +95,121 @@ class Telemetry:
 
     def __init__(self) -> None:
         self._instances: dict[UUID, Instance] = {}
+        self._made_on: dict[str, UUID] = {}
+        """Connection -> the instance that was made on it last, which ends with it."""
 
-    def ask(self, client: Client, configs: Configs, now_ms: int) -> Instance:
+    def ask(self, client: Client, watch: Watch, subscriptions: Subscriptions, now_ms: int) -> Instance:
         """GetTelemetrySubscriptions.
+
+        Quirk: one that is allowed before its time, after a wrong push, does not allow the next push.
 
         Raises:
             KafkaError: THROTTLING_QUOTA_EXCEEDED before the interval has passed, unless there is reason to ask again.
         """
-        before = self._known(client, now_ms)
-        instance = _subscription(client, configs)
-        if before is not None:
-            changed = before.subscription_id != instance.subscription_id
-            wrong = before.last_error in (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-            if now_ms - before.spoke_ms < before.interval_ms and not changed and not wrong:
-                raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-            instance.pushed_ms, instance.terminating = before.pushed_ms, before.terminating
-        instance.asked_ms, instance.may_push = now_ms, True
-        return self._remember(client, instance)
-
-    def _remember(self, client: Client, instance: Instance) -> Instance:
-        self._instances.pop(client.instance_id, None)
-        while len(self._instances) >= _MOST_INSTANCES:
-            del self._instances[next(iter(self._instances))]
-        self._instances[client.instance_id] = instance
+        instance = self._instance(client, watch, subscriptions, now_ms)
+        if instance.waited(max(instance.asked_ms, instance.pushed_ms), now_ms):
+            instance.asked_ms = now_ms
+        elif instance.last_error not in (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE):
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        instance.last_error = ErrorCode.NONE
         return instance
 
     def push(
         self,
         client: Client,
-        configs: Configs,
+        watch: Watch,
+        subscriptions: Subscriptions,
         push: PushTelemetryRequest,
         most_bytes: int,
         now_ms: int,
     ) -> None:
         """PushTelemetry: its checks in its order.
 
+        Quirk: any push decides whether the client terminates, even the one that is refused since the one before did.
+
         Raises:
             KafkaError: with the code of core H.1.
         """
-        if client.instance_id in (UUID(int=0), _RESERVED_ID):
+        if client.instance_id in _RESERVED_IDS:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        instance = self._known(client, now_ms)
-        if instance is None:
-            instance = self._remember(client, _subscription(client, configs))
-        if instance.terminating:
-            raise KafkaError(ErrorCode.INVALID_REQUEST)
-        waited = instance.pushed_ms < 0 or now_ms - instance.pushed_ms >= instance.interval_ms
-        if not (waited or instance.may_push or push.terminating):
-            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-        instance.pushed_ms, instance.may_push, instance.terminating = now_ms, False, push.terminating
-        current = _subscription(client, configs).subscription_id
-        instance.last_error = _complaint(push, current, most_bytes)
+        instance = self._instance(client, watch, subscriptions, now_ms)
+        instance.last_error = _complaint(instance, push, most_bytes, now_ms)
+        instance.terminating = push.terminating
         if instance.last_error is not ErrorCode.NONE:
             raise KafkaError(instance.last_error)
 
-    def _known(self, client: Client, now_ms: int) -> Instance | None:
-        """The state of the client; none over another connection, or after a long silence."""
-        found = self._instances.get(client.instance_id)
-        if found is None or found.connection != client.connection:
-            return None
-        idle_ms = now_ms - found.spoke_ms
-        return None if idle_ms > max(_LEAST_IDLE_MS, 3 * found.interval_ms) else found
+    def _instance(self, client: Client, watch: Watch, subscriptions: Subscriptions, now_ms: int) -> Instance:
+        """The client's state: made if there is none, or if there was a change of subscriptions since it was made."""
+        found = self._instances.pop(client.instance_id, None)
+        if found is not None and now_ms - found.seen_ms >= max(_LEAST_IDLE_MS, 3 * found.interval_ms):
+            found = None
+        if found is None or found.changes != subscriptions.changes:
+            found = _subscribed(client if found is None else found.client, subscriptions)
+            self._ends_with(client, watch)
+        found.seen_ms = now_ms
+        self._instances[client.instance_id] = found
+        while len(self._instances) > _MOST_INSTANCES:
+            del self._instances[next(iter(self._instances))]
+        return found
+
+    def _ends_with(self, client: Client, watch: Watch) -> None:
+        if client.connection not in self._made_on:
+            watch(lambda: self._disconnected(client.connection))
+        self._made_on[client.connection] = client.instance_id
+
+    def _disconnected(self, connection: str) -> None:
+        ended = self._made_on.pop(connection, None)
+        if ended is not None:
+            self._instances.pop(ended, None)
 
 
-def _complaint(push: PushTelemetryRequest, subscription_id: int, most_bytes: int) -> ErrorCode:
-    if push.subscription_id != subscription_id:
+def _complaint(instance: Instance, push: PushTelemetryRequest, most_bytes: int, now_ms: int) -> ErrorCode:
+    if instance.terminating:
+        return ErrorCode.INVALID_REQUEST
+    if instance.asked_ms > instance.pushed_ms or instance.waited(instance.pushed_ms, now_ms):
+        instance.pushed_ms = now_ms
+    elif not push.terminating:
+        return ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    if push.subscription_id != instance.subscription_id:
         return ErrorCode.UNKNOWN_SUBSCRIPTION_ID
     if push.compression_type not in (0, *COMPRESSION_TYPES):
         return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     if len(push.metrics) > most_bytes:
         return ErrorCode.TELEMETRY_TOO_LARGE
-    return ErrorCode.NONE
+    return ErrorCode.NONE if _is_readable(push, most_bytes) else ErrorCode.INVALID_RECORD
 
 
-def _subscription(client: Client, configs: Configs) -> Instance:
-    """The union of what all subscriptions want of this client."""
-    wanted: dict[str, None] = {}
-    intervals = []
-    for interval_ms, match, metrics in _subscriptions(configs):
+def _is_readable(push: PushTelemetryRequest, most_bytes: int) -> bool:
+    """Whether what was compressed can be read, and is not too large then: a broker without a plugin reads it too."""
+    if not push.compression_type or not push.metrics:
+        return True
+    try:
+        decompress(push.compression_type, push.metrics, most_bytes)
+    except RecordsError:
+        return False
+    return True
+
+
+def _subscribed(client: Client, subscriptions: Subscriptions) -> Instance:
+    """The union of what all subscriptions want of this client, in the order of Kafka's sets."""
+    wanted: HashMap[None] = HashMap()
+    interval_ms = DEFAULT_INTERVAL_MS
+    for own_interval_ms, match, metrics in _in_order(subscriptions.configs):
         patterns = client_metrics.patterns(match)
         if all(pattern.fullmatch(client.attribute(name)) for name, pattern in patterns.items()):
-            wanted.update(dict.fromkeys(metrics))
-            intervals.append(interval_ms)
+            for metric in table_order(tuple(dict.fromkeys(metrics)), string_hash, copied_capacity(len(metrics))):
+                wanted[metric] = None
+            interval_ms = min(interval_ms, own_interval_ms)
     union = ("*",) if "*" in wanted else tuple(wanted)
-    interval_ms = min(intervals, default=DEFAULT_INTERVAL_MS)
-    text = f"{sorted(union)}{interval_ms}".encode()
-    number = (zlib.crc32(text) ^ zlib.crc32(client.instance_id.bytes)) & 0x7FFFFFFF
-    return Instance(client.connection, number, interval_ms, union)
+    text = f"[{', '.join(union)}]{interval_ms}"
+    number = crc32c(text.encode()) ^ uuid_hash(client.instance_id)
+    signed = number - (1 << 32) if number >> 31 else number
+    return Instance(client, subscriptions.changes, signed, interval_ms, union)
 
 
-def _subscriptions(configs: Configs) -> Iterable[tuple[int, tuple[str, ...], tuple[str, ...]]]:
-    """Interval, patterns and metrics of each CLIENT_METRICS resource."""
-    for (resource_type, _name), stored in configs.items():
-        if resource_type == ConfigResourceType.CLIENT_METRICS:
-            values: dict[str, Any] = dict(client_metrics.effective(stored))
-            yield values["interval.ms"], values["match"] or (), values["metrics"] or ()
+def _in_order(configs: Configs) -> Iterable[tuple[int, tuple[str, ...], tuple[str, ...]]]:
+    """Interval, patterns and metrics of each CLIENT_METRICS resource, in the order of a hash table of their names."""
+    kind = ConfigResourceType.CLIENT_METRICS
+    for stored in HashMap((name, each) for (own, name), each in configs.items() if own == kind).values():
+        values: dict[str, Any] = dict(client_metrics.effective(stored))
+        yield values["interval.ms"], values["match"] or (), values["metrics"] or ()

@@ -23,6 +23,8 @@ from protocol.messages.api_versions import (
 from protocol.writers import Parts
 
 _NO_NODE = -1
+_UNKNOWN = "unknown"
+"""The software of a connection whose last request of this API was of a version without it."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -33,8 +35,8 @@ async def handle(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersion
         for text in (request.client_software_name, request.client_software_version):
             if _SOFTWARE.fullmatch(text) is None:
                 raise KafkaError(ErrorCode.INVALID_REQUEST)
-        ctx.connection.software_name = request.client_software_name
-        ctx.connection.software_version = request.client_software_version
+    ctx.connection.software_name = request.client_software_name or _UNKNOWN
+    ctx.connection.software_version = request.client_software_version or _UNKNOWN
     if elsewhere:
         raise KafkaError(ErrorCode.REBOOTSTRAP_REQUIRED)
     image, supported = ctx.cluster.image, ctx.release.supported

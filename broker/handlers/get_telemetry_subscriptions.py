@@ -6,7 +6,7 @@ receive metrics.
 
 from broker.api import Api
 from broker.context import RequestContext
-from broker.telemetry import COMPRESSION_TYPES, Client
+from broker.telemetry import COMPRESSION_TYPES, Client, Subscriptions
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.get_telemetry_subscriptions import (
@@ -17,7 +17,7 @@ from protocol.messages.get_telemetry_subscriptions import (
 
 async def handle(request: GetTelemetrySubscriptionsRequest, ctx: RequestContext) -> GetTelemetrySubscriptionsResponse:
     """A client without an id gets one (core H.1)."""
-    connection = ctx.connection
+    connection, image = ctx.connection, ctx.cluster.image
     client = Client(
         request.client_instance_id or ctx.cluster.new_uuid(),
         connection.id,
@@ -27,7 +27,8 @@ async def handle(request: GetTelemetrySubscriptionsRequest, ctx: RequestContext)
         connection.client_host,
         connection.client_port,
     )
-    instance = ctx.node.telemetry.ask(client, ctx.cluster.image.configs, ctx.now_ms)
+    subscriptions = Subscriptions(image.configs, image.subscription_changes)
+    instance = ctx.node.telemetry.ask(client, connection.watch, subscriptions, ctx.now_ms)
     return GetTelemetrySubscriptionsResponse(
         client_instance_id=client.instance_id,
         subscription_id=instance.subscription_id,

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from broker.api import Api
 from broker.context import RequestContext
-from broker.telemetry import Client
+from broker.telemetry import Client, Subscriptions
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
@@ -25,7 +25,7 @@ _OWN_ERRORS = frozenset(
 
 async def handle(request: PushTelemetryRequest, ctx: RequestContext) -> PushTelemetryResponse:
     """Take a client's metrics; they are checked and dropped (core H.1)."""
-    connection = ctx.connection
+    connection, image = ctx.connection, ctx.cluster.image
     client = Client(
         request.client_instance_id or UUID(int=0),
         connection.id,
@@ -35,8 +35,9 @@ async def handle(request: PushTelemetryRequest, ctx: RequestContext) -> PushTele
         connection.client_host,
         connection.client_port,
     )
+    subscriptions = Subscriptions(image.configs, image.subscription_changes)
     most_bytes = ctx.node.settings.int("telemetry.max.bytes")
-    ctx.node.telemetry.push(client, ctx.cluster.image.configs, request, most_bytes, ctx.now_ms)
+    ctx.node.telemetry.push(client, connection.watch, subscriptions, request, most_bytes, ctx.now_ms)
     return PushTelemetryResponse()
 
 

@@ -7,13 +7,15 @@ import pytest
 
 from broker.connection import Connection
 from broker.coordination.metadata.configs import NewConfigs
+from broker.handlers import push_telemetry
 from broker.handlers.get_telemetry_subscriptions import API
-from broker.telemetry import Client
-from protocol.errors import ErrorCode
+from broker.telemetry import Client, Subscriptions
+from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
 )
+from protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 from tests.handlers.admin_harness import AdminStage
 
 ME = UUID(int=77)
@@ -105,38 +107,87 @@ async def test_asking_again_too_early_is_throttled() -> None:
     assert changed.subscription_id != first.subscription_id
 
 
-@pytest.mark.parametrize("silence_ms", [None, 60_001])
-async def test_state_ends_with_the_connection_or_after_silence(silence_ms: int | None) -> None:
-    """Then a client may ask at once."""
+async def test_state_outlives_other_connections_and_ends_with_its_own() -> None:
+    """Then a client may ask at once; over another connection it is the same client."""
     stage = AdminStage()
-    subscribe(stage, "one", "a")
-    await asked(stage)
-    other = None
-    if silence_ms is None:
-        other = Connection("c2", "PLAINTEXT", "127.0.0.1", 40_001)
-    else:
-        stage.cluster.clock.advance(silence_ms)
-    assert (await asked(stage, connection=other)).error_code is ErrorCode.NONE
+    own, other = (Connection(f"c{number}", "PLAINTEXT", "127.0.0.1", 40_000 + number) for number in (1, 2))
+    await asked(stage, connection=own)
+    await asked(stage, UUID(int=78), connection=other)
+    other.lose()
+    assert (await asked(stage, connection=other)).error_code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert (await asked(stage, UUID(int=78), connection=own)).error_code is ErrorCode.NONE
+    own.lose()
+    assert (await asked(stage, UUID(int=78), connection=own)).error_code is ErrorCode.NONE
 
 
-async def test_subscription_ids_differ_between_clients() -> None:
-    """They are opaque, and not negative here."""
+async def test_a_connection_ends_the_instance_that_was_made_on_it_last() -> None:
+    """An earlier one stays: as in Kafka, a connection is thought to have one client."""
     stage = AdminStage()
-    ids = {(await asked(stage, UUID(int=n))).subscription_id for n in range(2, 20)}
+    own = Connection("c1", "PLAINTEXT", "127.0.0.1", 40_001)
+    await asked(stage, connection=own)
+    await asked(stage, UUID(int=78), connection=own)
+    own.lose()
+    assert (await asked(stage)).error_code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert (await asked(stage, UUID(int=78))).error_code is ErrorCode.NONE
+
+
+@pytest.mark.parametrize(("interval_ms", "silence_ms"), [(1000, 60_000), (300_000, 900_000)])
+async def test_state_ends_after_a_long_silence(interval_ms: int, silence_ms: int) -> None:
+    """A minute, or three intervals if those are longer, since any request, even a refused one."""
+    stage = AdminStage()
+    subscribe(stage, "one", "a", interval_ms)
+    number = (await asked(stage)).subscription_id
+    assert (await pushed(stage, number, terminating=True)).error_code is ErrorCode.NONE
+    for silent_ms, code in ((silence_ms - 1, ErrorCode.INVALID_REQUEST), (silence_ms, ErrorCode.NONE)):
+        stage.cluster.clock.advance(silent_ms)
+        assert (await pushed(stage, number, terminating=True)).error_code is code
+
+
+async def pushed(stage: AdminStage, subscription: int, *, terminating: bool) -> PushTelemetryResponse:
+    """The answer to a push."""
+    answer = await stage.ask(push_telemetry.API, PushTelemetryRequest(ME, subscription, terminating))
+    assert isinstance(answer, PushTelemetryResponse)
+    return answer
+
+
+async def test_subscription_ids_are_kafkas() -> None:
+    """A checksum of what is wanted and of the interval, and the client's id: as Kafka 4.3.1 and 4.4.0 answered."""
+    ids = {(await asked(AdminStage(), UUID(int=n))).subscription_id for n in range(2, 20)}
     assert len(ids) == 18
-    assert min(ids) >= 0
+    assert (await asked(AdminStage(), UUID(int=2))).subscription_id == -725132322 ^ 2
+
+
+async def test_no_interval_is_longer_than_five_minutes() -> None:
+    """A subscription may have an hour: Kafka starts from its default."""
+    stage = AdminStage()
+    subscribe(stage, "one", "a", 3_600_000)
+    assert (await asked(stage)).push_interval_ms == 300_000
+
+
+async def test_metrics_come_in_the_order_of_a_hash_table() -> None:
+    """Not in the order in which the subscriptions name them."""
+    stage = AdminStage()
+    subscribe(stage, "one", "zz,c,a,org.apache.kafka.producer.,b")
+    assert (await asked(stage)).requested_metrics == ("zz", "org.apache.kafka.producer.", "a", "b", "c")
 
 
 async def test_many_clients_are_not_remembered_for_ever() -> None:
-    """The one that spoke first is forgotten first."""
+    """The one that spoke longest ago is forgotten first."""
     stage = AdminStage()
-    for number in range(2, 16_390):
-        await asked_directly(stage, UUID(int=number))
+    throttled, numbers = 0, range(2, 16_390)
+    for number in numbers:
+        throttled += await asked_directly(stage, UUID(int=number))
+        throttled += await asked_directly(stage, UUID(int=3))
     assert (await asked(stage, UUID(int=2))).error_code is ErrorCode.NONE
-    assert (await asked(stage, UUID(int=16_389))).error_code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert (await asked(stage, UUID(int=3))).error_code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert throttled == len(numbers)  # 3, but for its first time, and once more when it was its turn
 
 
-async def asked_directly(stage: AdminStage, instance: UUID) -> None:
-    """As ``asked``, past the codec."""
+async def asked_directly(stage: AdminStage, instance: UUID) -> bool:
+    """As ``asked``, past the codec; whether it was refused."""
     client = Client(instance, "c1", "test", "a", "1", "127.0.0.1", 1)
-    stage.cluster.nodes[1].telemetry.ask(client, {}, stage.cluster.clock.now_ms())
+    try:
+        stage.cluster.nodes[1].telemetry.ask(client, lambda _: None, Subscriptions(), stage.cluster.clock.now_ms())
+    except KafkaError:
+        return True
+    return False

@@ -116,6 +116,8 @@ class ClusterImage:
     """(resource type of core C.1, name) -> key -> value, for what was set dynamically."""
     config_order: dict[tuple[int, str], TimelineMap[None]] = field(default_factory=dict, compare=False)
     """The keys of :attr:`configs` in the order of Kafka's ``configData``."""
+    subscription_changes: int = field(default=0, compare=False)
+    """Grows whenever :attr:`configs` of a CLIENT_METRICS resource change."""
     features: dict[str, int] = field(default_factory=dict)
     """Finalized levels; a level of 0 is not kept. FinalizedFeaturesEpoch of a broker is :attr:`offset`."""
     features_offset: int = field(default=-1, compare=False)

@@ -12,6 +12,7 @@ from protocol.topic_names import colliding_form, may_collide
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 """Security protocols by Kafka's id."""
+CLIENT_METRICS_RESOURCE = 16
 
 
 def apply(image: ClusterImage, record: Any) -> None:
@@ -156,6 +157,7 @@ def _clear_elr(image: ClusterImage, record: records.ClearElrRecord) -> None:
 
 def _set_config(image: ClusterImage, record: records.ConfigRecord) -> None:
     resource = record.resource_type, record.resource_name
+    image.subscription_changes += record.resource_type == CLIENT_METRICS_RESOURCE
     configs, order = image.configs.setdefault(resource, {}), image.config_order.setdefault(resource, TimelineMap())
     if record.value is None:
         configs.pop(record.name, None)
