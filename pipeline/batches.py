@@ -191,8 +191,14 @@ def _control(data: Bytes, framed: Framed) -> tuple[NDArray[Any], list[int | None
         batch = RecordBatch(data.data, position)
         kinds[row] = _kind(batch)
         marker = parse_marker(batch)
-        epochs[row] = None if marker is None else marker.coordinator_epoch
+        epochs[row] = marker.coordinator_epoch if marker is not None and _is_at_its_place(batch) else None
     return kinds, epochs
+
+
+def _is_at_its_place(batch: RecordBatch) -> bool:
+    """Whether the first record has the offset and the time that the header of its batch has."""
+    record = next(read_records(batch))
+    return record.offset == batch.last_offset and record.timestamp_ms == batch.max_timestamp_ms
 
 
 def _kind(batch: RecordBatch) -> str | None:

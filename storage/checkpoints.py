@@ -93,8 +93,8 @@ def decode_partition_metadata(contents: bytes) -> UUID:
         CheckpointError: malformed, or of a version that Kafka does not know (``PartitionMetadataFile``).
     """
     values = dict(line.split(": ", 1) for line in contents.decode(errors="replace").splitlines() if ": " in line)
-    if values.get("version", "0").strip() != "0":
-        raise CheckpointError(f"version {values['version'].strip()}")
+    if values.get("version", "").strip() != "0":
+        raise CheckpointError(f"version {values.get('version', 'missing').strip()}")
     try:
         return uuid_from_text(values["topic_id"].strip())
     except (KeyError, ValueError):

@@ -15,6 +15,8 @@ METADATA_DIRECTORY = "__cluster_metadata-0"
 QUORUM_STATE = f"{METADATA_DIRECTORY}/quorum-state"
 BOOTSTRAP = "bootstrap.checkpoint"
 
+_OF_VERSION = {0: ("clusterId", "appliedOffset", "currentVoters"), 1: ("votedDirectoryId",)}
+"""Further fields that a node demands, by the version of ``quorum-state`` (QuorumStateDataJsonConverter)."""
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
@@ -59,10 +61,13 @@ def check_quorum_state(raw: bytes) -> None:
     try:
         state = json.loads(raw)
         numbers = {name: int(state[name]) for name in ("leaderEpoch", "leaderId", "votedId", "data_version")}
+        absent = [name for name in _OF_VERSION.get(numbers["data_version"], ()) if name not in state]
     except (ValueError, KeyError, TypeError) as error:
         raise QuorumStateError(f"quorum-state cannot be read: {error!r}") from None
     if numbers["leaderEpoch"] < 0 or min(numbers["leaderId"], numbers["votedId"]) < -1:
         raise QuorumStateError(f"quorum-state has a negative number: {numbers}")
+    if absent:
+        raise QuorumStateError(f"quorum-state of version {numbers['data_version']} without {absent[0]}")
 
 
 def seen_epoch(files: Files) -> int:

@@ -21,6 +21,7 @@ from protocol.records.records import read_records
 from storage.checkpoints import (
     CLEAN_SHUTDOWN,
     LEADER_EPOCHS,
+    LOG_START,
     META_PROPERTIES,
     PARTITION_METADATA,
     CheckpointError,
@@ -75,6 +76,7 @@ BROKERS: Final = pa.schema(
         pa.field("directory", pa.string()),
         *(pa.field(name, pa.string()) for name in ("version", "cluster_id", "node_id", "directory_id")),
         pa.field("is_clean", pa.bool_()),  # its broker stopped cleanly, and does not run
+        pa.field("has_log_starts", pa.bool_()),  # there is a checkpoint of log start offsets, if an empty one
     ]
 )
 """One row per `meta.properties`."""
@@ -140,7 +142,7 @@ class BrokerFiles:
             self.brokers.append({
                 "directory": tree.path, "version": fields.get("version"), "cluster_id": fields.get("cluster.id"),
                 "node_id": fields.get("node.id", fields.get("broker.id")), "directory_id": fields.get("directory.id"),
-                "is_clean": CLEAN_SHUTDOWN in names,
+                "is_clean": CLEAN_SHUTDOWN in names, "has_log_starts": LOG_START in names,
             })  # fmt: skip
         if BOOTSTRAP in names:
             self._read(tree, BOOTSTRAP, _check_bootstrap)

@@ -15,6 +15,7 @@ from protocol.log_records.quorum import snapshot_time_ms, snapshot_values
 from protocol.records.batch import RecordBatch, checked_batches
 from protocol.records.errors import RecordsError
 from protocol.records.records import read_records
+from protocol.uvarint import read_uvarint
 from storage.checkpoints import META_PROPERTIES, decode_properties
 from storage.ownership import segment_part
 from storage.quorum_files import METADATA_DIRECTORY, QUORUM_STATE, metadata_snapshot
@@ -66,14 +67,14 @@ def _batches(tree: Tree, segments: Sequence[int]) -> Iterator[RecordBatch]:
             return
 
 
-def _values(batch: RecordBatch) -> Iterator[tuple[int, Any]]:
-    """Offset and record of what can be read in a batch."""
+def _values(batch: RecordBatch) -> Iterator[tuple[int, bytes, Any]]:
+    """Offset, value and record of what can be read in a batch."""
     try:
         for each in read_records(batch):
             if each.value is None:
                 continue
             try:
-                yield each.offset, metadata.decode(None, each.value)
+                yield each.offset, each.value, metadata.decode(None, each.value)
             except _BROKEN:
                 continue  # `coordinator-record` has it
     except RecordsError:
@@ -114,16 +115,25 @@ def _along(
     end = batches[-1].next_offset if batches else start
     waiting = sorted(each for each in snapshots if start < each <= end)
     for batch in batches:
-        for offset, record in () if batch.is_control else _values(batch):
+        for offset, value, record in () if batch.is_control else _values(batch):
             while waiting and waiting[0] <= offset:
                 yield from _differences(image, waiting[0], *snapshots[waiting.pop(0)])
             if offset >= start:
                 name = type(record).__name__
-                yield from ({"offset": offset, "type": name, "what": each} for each in image.add(record))
+                complaints = [*image.add(record), *_later_version(value, image.features.get("metadata.version", 0))]
+                yield from ({"offset": offset, "type": name, "what": each} for each in complaints)
     for each in waiting:
         yield from _differences(image, each, *snapshots[each])
     for what in (*image.led_by_fenced(), *image.without_partitions()):
         yield {"offset": end - 1, "type": "log", "what": what}
+
+
+def _later_version(value: bytes, level: int) -> Iterator[str]:
+    """A version that no record of its kind has at a level of `metadata.version` that is known here."""
+    kind, at = read_uvarint(value, 1)
+    version, _ = read_uvarint(value, at)
+    if level <= metadata.LATEST_METADATA_VERSION and kind in metadata.KINDS and version > metadata.KINDS[kind][1]:
+        yield f"version {version} of the record"
 
 
 def _snapshot(tree: Tree, name: str) -> tuple[Image, list[str], int]:

@@ -194,6 +194,8 @@ class _Value:
 
     def _bytes(self, size: int) -> bytes:
         self._at += size
+        if self._at > len(self._data):
+            raise struct.error(f"{size} bytes at {self._at - size} of {len(self._data)}")
         return self._data[self._at - size : self._at]
 
     def _uvarint(self) -> int:

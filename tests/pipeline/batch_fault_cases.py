@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from protocol.records.batch import BATCH_HEADER_SIZE
-from protocol.records.control import build_marker
+from protocol.records.control import ControlType, build_marker, control_key
 from protocol.records.records import Record, build_batch
-from tests.pipeline.fault_files import Planting, Shelf, restamped
+from tests.pipeline.fault_files import T0_MS, Planting, Shelf, restamped
 from tests.pipeline.log_faults import PLANTS, Places, plant
 
 TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x10, 0x20, 0x40
@@ -137,6 +137,7 @@ def _marker(expected: str, **fields: int) -> Callable[[Planting, str], Places]:
 PLANTS.update(
     {
         "marker-with-sequence": _marker("producer-fields", base_sequence=3),
+        "marker-of-another-time": _marker("marker-malformed", base_timestamp_ms=T0_MS - 1),
         "marker-not-transactional": _marker("marker-malformed", attributes=CONTROL),
     }
 )
@@ -149,6 +150,27 @@ def leader_epoch_none(where: Planting, topic: str) -> Places:
     at = header(log, partition_leader_epoch=-1)
     log.data(3)
     return {"batch-attributes": {(0, at)}}
+
+
+@plant
+def marker_at_another_offset(where: Planting, topic: str) -> Places:
+    """The record of a marker has the offset behind that of its batch."""
+    log = where.shelf(topic)
+    log.data(3, producer=612, transactional=True)
+    at = log.next_offset
+    record = Record(at + 1, where.tick(), control_key(ControlType.COMMIT), b"\0\0\0\0\0\0")
+    batch = build_batch(
+        [record],
+        base_offset=at,
+        last_offset=at,
+        producer_id=612,
+        producer_epoch=0,
+        transactional=True,
+        control=True,
+        partition_leader_epoch=0,
+    )
+    log.raw(batch)
+    return {"marker-malformed": {(0, at)}}
 
 
 @plant

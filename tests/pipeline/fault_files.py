@@ -31,6 +31,7 @@ from storage.files import DiskFiles
 from storage.indexes.txn_index import AbortedTransaction
 from storage.leader_epochs import EpochEntry
 from storage.log.segment import Segment
+from tests.pipeline.planted_snapshots import at_the_end
 
 T0_MS = 1_700_000_000_000
 STEP_MS = 1000
@@ -291,6 +292,9 @@ class Planting:
         self.files.replace(META_PROPERTIES, encode_properties(self.properties))
         self.files.replace(CLEAN_SHUTDOWN, b"")
         self.files.close()
+        for folder in {self.root / shelf.directory for shelf in own.values()}:
+            if (left := at_the_end(folder)) is not None and not (folder / left[0]).exists():
+                (folder / left[0]).write_bytes(left[1])
         for path, content in self.written_last.items():
             (self.root / path).write_bytes(content)
         for path, change in self.changed_last.items():

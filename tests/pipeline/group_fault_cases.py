@@ -34,6 +34,7 @@ def _update(*batches: RecordedBatch, **fields: Any) -> ShareUpdate:
 def clean_groups(where: Planting) -> None:
     """A share group with a queue, its offsets reset, and deleted state; a streams group with two members."""
     where.shelf("queue").data(40)
+    where.shelf("queue").leader_epoch = 3
     topic_id = topic_id_of("queue")
     queue, batch = ("clean-share", topic_id), RecordedBatch
     for value in (
@@ -183,6 +184,16 @@ def share_start_beyond_end(where: Planting, topic: str) -> Places:
     known = share_group.StateTopic(topic_id, topic, (0, 1))
     _share(where, topic, share_group.StatePartitions(initialized=(known,)))
     return {"share-state-invalid": {(0, 6), (1, 3)}}
+
+
+@plant
+def share_leader_epoch_unknown(where: Planting, topic: str) -> Places:
+    """The partition has had no leader but its first."""
+    where.shelf(topic).data(5)
+    known = share_group.StateTopic(topic_id_of(topic), topic, (0,))
+    _share(where, topic, share_group.StatePartitions(initialized=(known,)))
+    _state(where, topic, _snapshot(where, leader_epoch=1, start_offset=2), topic_id_of(topic))
+    return {"share-state-invalid": {(0, 2)}}
 
 
 @plant

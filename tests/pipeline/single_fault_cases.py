@@ -1,6 +1,7 @@
 """Faults of which a data directory can have but one: each in a directory of its own, that is in order else."""
 
 import json
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,9 @@ from protocol.log_records import metadata
 from protocol.log_records import metadata_security as security
 from protocol.log_records.quorum import leader_change_batch, snapshot, snapshot_values
 from protocol.records.batch import batches
-from protocol.records.records import Record, build_batch
+from protocol.records.records import Record, build_batch, read_records
 from protocol.types import uuid_text
-from storage.checkpoints import HIGH_WATERMARK, RECOVERY_POINT
+from storage.checkpoints import HIGH_WATERMARK, LOG_START, RECOVERY_POINT
 from tests.pipeline.fault_files import T0_MS, Planting, topic_id_of
 
 METADATA: Final = "__cluster_metadata-0"
@@ -141,6 +142,15 @@ def _epoch_that_quorum_state_forgot(root: Path) -> None:
     _text(f"{METADATA}/quorum-state", '"leaderEpoch": 1', '"leaderEpoch": 0')(root)
 
 
+def _without_a_record(root: Path) -> None:
+    """The header of the first batch counts one less, and has the range of offsets of before."""
+    path = root / LOG
+    first, *others = batches(path.read_bytes())
+    *known, last = read_records(first)
+    rest = b"".join(bytes(each.buffer[each.position : each.end]) for each in others)
+    path.write_bytes(build_batch(known, last_offset=last.offset, partition_leader_epoch=0) + rest)
+
+
 def _leader_change_of_a_topic(root: Path) -> None:
     path = root / "orders-0" / f"{6:020d}.log"
     path.write_bytes(path.read_bytes() + leader_change_batch(1, 0, T0_MS + 10**6, base_offset=9))
@@ -148,6 +158,16 @@ def _leader_change_of_a_topic(root: Path) -> None:
 
 def _renamed(old: str, new: str) -> Fault:
     return lambda root: (root / old).rename(root / new)
+
+
+def _later_version(root: Path) -> None:
+    """A record of a known kind, in a version that this metadata.version does not have."""
+    path = root / LOG
+    raw = path.read_bytes()
+    base = list(batches(raw))[-1].next_offset
+    value = bytearray(encoded(metadata.ConfigRecord(2, "orders", "retention.ms", "5")))
+    value[2] = 9
+    path.write_bytes(raw + build_batch([Record(base, T0_MS + 10**6, None, bytes(value))], partition_leader_epoch=0))
 
 
 def _change(**fields: Any) -> Fault:
@@ -158,6 +178,7 @@ _SCRAM: Final = security.UserScramCredentialRecord("bob", 1, b"s", b"x" * 32, b"
 _ACL: Final = security.AccessControlEntryRecord(UUID(int=6), 2, "in", 3, "User:a", "*", 3, 3)
 _QUOTA: Final = security.ClientQuotaRecord((security.QuotaEntity("planet", "a"),), "producer_byte_rate", 4.0)
 _BEGIN, _END = metadata.BeginTransactionRecord("x"), metadata.EndTransactionRecord()
+_TIMES: Final = f"orders-0/{0:020d}.timeindex"
 _MISSING = f"orders-0/{0:020d}.index"
 _NAMED = f"orders-0/{3:020d}.timeindex"
 
@@ -170,6 +191,8 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "node-of-others": ("partition-stray", _text("meta.properties", "node.id=1", "node.id=5")),
     "watermarks-gone": ("checkpoint-partition", lambda root: (root / HIGH_WATERMARK).unlink()),
     "recovery-point-gone": ("checkpoint-partition", lambda root: (root / RECOVERY_POINT).unlink()),
+    "log-starts-gone": ("checkpoint-partition", lambda root: (root / LOG_START).unlink()),
+    "producers-gone": ("producer-snapshot", lambda root: (root / f"orders-0/{9:020d}.snapshot").unlink()),
     "watermark-of-nothing": ("checkpoint-partition", _text(HIGH_WATERMARK, "orders 1", "elsewhere 1")),
     "watermark-in-a-batch": ("checkpoint-offset", _text(HIGH_WATERMARK, "orders 1 9", "orders 1 8")),
     "beginning-of-a-compacted-log": (
@@ -179,12 +202,20 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
         "meta-properties", _text("meta.properties", uuid_text(UUID(int=9)), uuid_text(UUID(int=99_999)))),
     "meta-properties-gone": ("meta-properties", lambda root: (root / "meta.properties").unlink()),
     "partition-metadata-gone": ("topic-id", lambda root: (root / "orders-0/partition.metadata").unlink()),
+    "partition-metadata-without-version": (
+        "file-unreadable", _text("orders-0/partition.metadata", "version: 0\n", "")),
+    "quorum-state-in-part": (
+        "file-unreadable", _text(f"{METADATA}/quorum-state", '"appliedOffset": 0, ', "")),
+    "time-index-negative": ("index-time", lambda root: (root / _TIMES).write_bytes(
+        struct.pack(">qi", -7, 0) + (root / _TIMES).read_bytes())),
+    "version-of-a-metadata-record": ("metadata-record", _later_version),
     "partition-metadata-of-a-version": (
         "file-unreadable", _text("orders-0/partition.metadata", "version: 0", "version: 4")),
     "bootstrap-empty": ("file-unreadable", lambda root: (root / "bootstrap.checkpoint").write_bytes(b"")),
     "bootstrap-without-version": (
         "file-unreadable", lambda root: (root / "bootstrap.checkpoint").write_bytes(snapshot([], 0))),
     "snapshot-without-footer": ("file-unreadable", _without_tail),
+    "record-of-the-metadata-lost": ("records-missing", _without_a_record),
     "control-record-of-the-quorum": ("marker-malformed", _leader_change_of_a_topic),
     "snapshot-without-topic": ("metadata-snapshot", _without(metadata.TopicRecord)),
     "snapshot-without-setting": ("metadata-snapshot", _without(metadata.ConfigRecord)),

@@ -170,6 +170,10 @@ PLANTS.update(
         "state-timeout": _states("transaction-record", 657, State.EMPTY, timeout_ms=0),
         "state-producer-none": _states("transaction-record", 658, State.ONGOING, producer_id=-1),
         "state-start-after-update": _states("transaction-record", 659, State.ONGOING, start_ms=2**50),
+        "state-started-before-time": _states("transaction-record", 690, State.EMPTY, start_ms=-7),
+        "state-previous-producer": _states("transaction-record", 691, State.EMPTY, previous_producer_id=-7),
+        "state-next-producer": _states("transaction-record", 692, State.EMPTY, next_producer_id=-7),
+        "state-client-version": _states("transaction-record", 693, State.EMPTY, client_transaction_version=-7),
         "state-ongoing-of-nothing": _states("transaction-record", 660, State.ONGOING, partitions=frozenset()),
         "state-complete-of-something": _states(
             "transaction-record", 661, State.ONGOING, State.PREPARE_ABORT, State.COMPLETE_ABORT,

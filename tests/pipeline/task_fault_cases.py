@@ -126,6 +126,24 @@ def consumer_partition_of_a_later_epoch(where: Planting, group_id: str) -> Place
     return _consumer(consumer_group.CurrentMember(2, 1, 0, (owned,)))(where, group_id)
 
 
+@plant
+def consumer_epochs_of_other_partitions(where: Planting, group_id: str) -> Places:
+    """A member has one partition, and the epochs of two."""
+    owned = consumer_group.AssignedPartitions(topic_id_of(group_id), (0,), (1, 1))
+    return _consumer(consumer_group.CurrentMember(2, 1, 0, (owned,)))(where, group_id)
+
+
+@plant
+def consumer_epoch_of_a_partition_negative(where: Planting, group_id: str) -> Places:
+    """A partition was assigned before the first epoch."""
+    owned = consumer_group.AssignedPartitions(topic_id_of(group_id), (0,), (-7,))
+    return _consumer(consumer_group.CurrentMember(2, 1, 0, (owned,)))(where, group_id)
+
+
+PLANTS["consumer-previous-epoch-negative"] = _consumer(consumer_group.CurrentMember(2, -7, 0))
+PLANTS["streams-described-before-its-epoch"] = _state(
+    (StreamsGroupEpoch(3, 0, stored_description_topology_epoch=-7), ""), check="group-record"
+)
 PLANTS["consumer-previous-epoch"] = _consumer(consumer_group.CurrentMember(2, 3, 0))
 
 

@@ -10,7 +10,9 @@ from pipeline.duck.tables import DuckTables
 from tests.pipeline.fault_files import Planting
 
 SOUND = b'{"leaderId":1,"leaderEpoch":3,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
-STATIC = b'{"clusterId":"","leaderId":-1,"leaderEpoch":0,"votedId":-1,"currentVoters":[],"data_version":0}'
+STATIC = (
+    b'{"clusterId":"","leaderId":-1,"leaderEpoch":0,"votedId":-1,"appliedOffset":0,"currentVoters":[],"data_version":0}'
+)
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,8 @@ STATIC = b'{"clusterId":"","leaderId":-1,"leaderEpoch":0,"votedId":-1,"currentVo
         (SOUND, None),
         (STATIC, None),
         (SOUND[:40], "cannot be read"),
+        (STATIC.replace(b'"appliedOffset":0,', b""), "without appliedOffset"),
+        (SOUND.replace(b'"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA",', b""), "without votedDirectoryId"),
         (b"[]", "cannot be read"),
         (SOUND.replace(b'"leaderEpoch":3', b'"leaderEpoch":"x"'), "cannot be read"),
         (SOUND.replace(b'"votedId":-1,', b""), "cannot be read"),

@@ -8,11 +8,19 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # not in its __all__
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # not in its __all__
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from pipeline.audits.findings import ask_all
 from pipeline.audits.registry import chosen
 from pipeline.duck.tables import DuckTables
+from storage.checkpoints import CLEANER, decode_offsets, encode_offsets
 from tests.clients.drivers import command
 from tests.clients.targets import CACHE, ROOT, oracle_release
 from tests.pipeline import traffic
@@ -127,6 +135,48 @@ def test_partitions_that_were_reassigned_under_load_are_no_finding(tmp_path: Pat
     assert not (tmp_path / "data" / "broker-2" / "moved-0").exists()
     assert (tmp_path / "data" / "broker-3" / "moved-0").exists()
     assert findings(tmp_path / "data") == []
+
+
+def test_a_compacted_log_that_a_new_replica_has_copied_is_no_finding(tmp_path: Path) -> None:
+    """The cleaner's gaps are in all of its segments, and the new replica's own cleaner has not been there.
+
+    Broker 1 is left without a partition, and keeps its last high watermarks.
+    """
+    need_kafka()
+    with kafka(tmp_path) as brokers:
+        bootstrap = ",".join(each.bootstrap for each in brokers)
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        topic = NewTopic("latest", 2, replica_assignment=[[1, 2], [3, 2]], config=traffic.TOPICS["compacted"])
+        for each in admin.create_topics([topic]).values():
+            each.result(traffic.PATIENCE_S)
+        producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+        pause = threading.Event()
+        for number in range(600):
+            for partition in (0, 1):
+                key = number if number % 20 == 0 else number % 3
+                producer.produce("latest", b"%d" % number * 40, b"%d" % key, partition)
+            if number % 5 == 0:
+                assert producer.flush(traffic.PATIENCE_S) == 0
+        assert producer.flush(traffic.PATIENCE_S) == 0
+        while not all(cleaned_to(tmp_path, *each) for each in ((1, 0), (2, 0), (3, 1))):
+            pause.wait(0.5)
+        never = {"min.compaction.lag.ms": "3600000", "max.compaction.lag.ms": "3600001"}
+        entries = [ConfigEntry(*each, incremental_operation=AlterConfigOpType.SET) for each in never.items()]
+        resource = ConfigResource(ResourceType.TOPIC, "latest", incremental_configs=entries)
+        for each in admin.incremental_alter_configs([resource]).values():
+            each.result(traffic.PATIENCE_S)
+        reassign(bootstrap, tmp_path, "latest", [[2, 3], [3, 2]])
+        while "still in progress" in reassign(bootstrap, tmp_path, "latest", [[2, 3], [3, 2]], verify=True):
+            pause.wait(1)
+    assert cleaned_to(tmp_path, 3, 0) == 0
+    assert findings(tmp_path / "data") == []
+    assert findings(tmp_path / "data" / "broker-3") == []
+
+
+def cleaned_to(folder: Path, broker: int, partition: int) -> int:
+    """How far the cleaner of a broker has come in a partition of `latest`."""
+    content = (folder / "data" / f"broker-{broker}" / CLEANER).read_bytes() or encode_offsets({})
+    return decode_offsets(content).get(("latest", partition), 0)
 
 
 def test_a_directory_that_was_upgraded_from_3_9_is_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

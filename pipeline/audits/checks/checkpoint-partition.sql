@@ -1,7 +1,8 @@
 -- title: checkpoints and directories of different partitions
 -- severity: warning
--- A broker that stops cleanly writes the high watermark and the recovery point of each of its partitions, and nothing of others. A
--- checkpoint is gone or is that of another directory, or a partition's directory is gone.
+-- A broker that stops cleanly writes the high watermark and the recovery point of each of its partitions, and nothing of others; and its log
+-- start offsets, without which deleted records come back. A checkpoint is gone or is that of another directory, or a partition's directory is gone. (Where no partition is left, the last high
+-- watermarks stay.)
 WITH wanted AS (
   SELECT directory, topic, partition, log_end, file
   FROM partitions JOIN (SELECT directory FROM brokers WHERE is_clean) USING (directory)
@@ -17,4 +18,10 @@ UNION ALL
 SELECT directory, topic, partition, file, 'an entry without a partition'
 FROM checkpoints JOIN (SELECT directory FROM brokers WHERE is_clean) USING (directory)
 LEFT JOIN (SELECT directory, topic, partition, log_end FROM partitions) USING (directory, topic, partition)
-WHERE log_end IS NULL
+WHERE log_end IS NULL AND (file <> 'replication-offset-checkpoint' OR EXISTS (
+  SELECT 1 FROM partitions WHERE partitions.directory = checkpoints.directory AND partitions.topic <> '__cluster_metadata'))
+UNION ALL
+SELECT directory, CAST(NULL AS STRING), CAST(NULL AS INT), 'log-start-offset-checkpoint', 'the file is missing'
+FROM brokers
+WHERE is_clean AND NOT has_log_starts AND EXISTS (
+  SELECT 1 FROM partitions WHERE partitions.directory = brokers.directory AND partitions.topic <> '__cluster_metadata')

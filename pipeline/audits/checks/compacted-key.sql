@@ -8,5 +8,5 @@ FROM compacted_keys WHERE key_hash IS NULL
 UNION ALL
 SELECT directory, topic, partition, min(offset), 'a later value below the cleaner\'s checkpoint', max(offset)
 FROM compacted_keys JOIN partitions USING (directory, topic, partition)
-WHERE key_hash IS NOT NULL AND offset < cleaned_to AND cleaner_checkpoint IS NOT NULL AND NOT is_transactional
+WHERE key_hash IS NOT NULL AND offset < cleaner_checkpoint AND NOT is_transactional
 GROUP BY directory, topic, partition, key_hash HAVING count(*) > 1

@@ -1,6 +1,6 @@
 -- title: a record of a consumer, share or streams group that contradicts itself or those before
 -- severity: error
--- Epochs are not negative, those of a group, of its assignments and of its topology only grow until it is deleted; a member had its
+-- Epochs, times and timeouts are not negative, those of a group, of its assignments and of its topology only grow until it is deleted; a member had its
 -- partitions, tasks and previous epoch before its current epoch; and a member's state is one that there is.
 WITH entries AS (
   SELECT partition, offset, group_id, group_type, type, name, is_tombstone,
@@ -11,10 +11,22 @@ WITH entries AS (
          array_max(flatten(transform(concat(coalesce(given.assigned_partitions, array()), coalesce(given.partitions_pending_revocation, array()),
            coalesce(given.active_tasks, array()), coalesce(given.active_tasks_pending_revocation, array())),
            each -> coalesce(each.assignment_epochs, array())))) AS epoch_of_assignment,
-         try_cast(get_json_object(record, '$.state') AS INT) AS member_state
-  FROM (SELECT *, from_json(record, 'assigned_partitions ARRAY<STRUCT<assignment_epochs ARRAY<INT>>>,
-          partitions_pending_revocation ARRAY<STRUCT<assignment_epochs ARRAY<INT>>>, active_tasks ARRAY<STRUCT<assignment_epochs ARRAY<INT>>>,
-          active_tasks_pending_revocation ARRAY<STRUCT<assignment_epochs ARRAY<INT>>>') AS given
+         try_cast(get_json_object(record, '$.state') AS INT) AS member_state,
+         least(coalesce(given.rebalance_timeout_ms, -1), coalesce(given.assignment_timestamp_ms, -1), coalesce(given.topology_epoch, -1),
+           coalesce(given.validated_topology_epoch, -1), coalesce(given.stored_description_topology_epoch, -1),
+           coalesce(given.failed_description_topology_epoch, -1), coalesce(array_min(flatten(transform(concat(
+             coalesce(given.assigned_partitions, array()), coalesce(given.partitions_pending_revocation, array()),
+             coalesce(given.active_tasks, array()), coalesce(given.active_tasks_pending_revocation, array())),
+             each -> coalesce(each.assignment_epochs, array())))), -1)) AS least_number,
+         exists(concat(coalesce(given.assigned_partitions, array()), coalesce(given.partitions_pending_revocation, array()),
+             coalesce(given.active_tasks, array()), coalesce(given.active_tasks_pending_revocation, array())),
+           each -> size(each.assignment_epochs) > 0 AND size(each.assignment_epochs) <> size(each.partitions)) AS has_other_epochs
+  FROM (SELECT *, from_json(record, 'rebalance_timeout_ms INT, assignment_timestamp_ms BIGINT, topology_epoch INT, validated_topology_epoch INT,
+          stored_description_topology_epoch INT, failed_description_topology_epoch INT,
+          assigned_partitions ARRAY<STRUCT<partitions ARRAY<INT>, assignment_epochs ARRAY<INT>>>,
+          partitions_pending_revocation ARRAY<STRUCT<partitions ARRAY<INT>, assignment_epochs ARRAY<INT>>>,
+          active_tasks ARRAY<STRUCT<partitions ARRAY<INT>, assignment_epochs ARRAY<INT>>>,
+          active_tasks_pending_revocation ARRAY<STRUCT<partitions ARRAY<INT>, assignment_epochs ARRAY<INT>>>') AS given
         FROM state_group_records WHERE NOT coalesce(aborted, false))
 ),
 ordered AS (
@@ -24,7 +36,9 @@ ordered AS (
 SELECT '__consumer_offsets' AS topic, partition, offset, group_id, group_type, type, name, what
 FROM (
   SELECT ordered.*, CASE
-    WHEN epoch < 0 OR assignment_epoch < 0 OR member_epoch < -2 THEN 'a negative epoch'
+    WHEN epoch < 0 OR assignment_epoch < 0 OR member_epoch < -2 OR previous_epoch_of_member < -2 THEN 'a negative epoch'
+    WHEN least_number < -1 THEN 'a negative number'
+    WHEN has_other_epochs THEN 'another number of epochs than of partitions'
     WHEN type = 'GROUP_METADATA' AND epoch < previous_epoch THEN 'the group epoch goes back'
     WHEN type = 'TARGET_METADATA' AND assignment_epoch < previous_assignment_epoch THEN 'the assignment epoch goes back'
     WHEN type = 'CURRENT_MEMBER' AND member_epoch >= 0 AND previous_epoch_of_member > member_epoch THEN 'a previous member epoch beyond the current one'

@@ -16,8 +16,8 @@ LEFT JOIN running ON running.directory = indexes.directory AND running.topic = i
 LEFT ANTI JOIN (SELECT DISTINCT directory, topic, partition, segment_base FROM batches WHERE damage IS NOT NULL) damaged
   ON damaged.directory = indexes.directory AND damaged.topic = indexes.topic AND damaged.partition = indexes.partition
   AND damaged.segment_base = indexes.segment_base
-WHERE indexes.timestamp_ms >= 0
-  AND (base_offset IS NULL OR max_timestamp_ms <> indexes.timestamp_ms OR latest_ms > indexes.timestamp_ms OR indexes.timestamp_ms < previous_ms)
+WHERE indexes.timestamp_ms < -1 OR (indexes.timestamp_ms >= 0
+  AND (base_offset IS NULL OR max_timestamp_ms <> indexes.timestamp_ms OR latest_ms > indexes.timestamp_ms OR indexes.timestamp_ms < previous_ms))
 UNION ALL
 SELECT segments.directory, segments.topic, segments.partition, segment_base, last_entry_ms, latest_ms, CAST(NULL AS INT), segment
 FROM (SELECT directory, topic, partition, segment_base, max(segment) AS segment, max(max_timestamp_ms) AS latest_ms,

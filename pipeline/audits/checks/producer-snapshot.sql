@@ -2,7 +2,9 @@
 -- severity: error
 -- `OFFSET.snapshot` holds the producers as they were at that offset, and a broker that starts believes it: it accepts duplicates,
 -- refuses what is right, or forgets an open transaction where an entry is wrong. A producer may be forgotten, but not before one that
--- has been silent for longer (`producer.id.expiration.ms`).
+-- has been silent for longer (`producer.id.expiration.ms`). The cleaner removes batches that a snapshot names: where it has been, the
+-- log may have older ones, and no newer ones. A broker that stops cleanly writes a snapshot at the end of the log; where it is gone, the next
+-- start forgets all producers.
 WITH names AS (SELECT DISTINCT directory, topic, partition, snapshot_offset FROM snapshots),
 before AS (
   SELECT names.directory, names.topic, names.partition, names.snapshot_offset, producer_id,
@@ -37,18 +39,22 @@ compared AS (
   LEFT JOIN before USING (directory, topic, partition, snapshot_offset, producer_id)
 ),
 judged AS (
-  SELECT compared.*, log_end, CASE
+  SELECT compared.*, CASE
     WHEN entry IS NULL THEN 'an open transaction is missing'
     WHEN times > 1 THEN 'a producer is named twice'
+    WHEN coordinator_epoch < -1 THEN 'a negative epoch of a coordinator'
     WHEN epoch IS NULL AND log_start = 0 AND cleaned_to = 0 THEN 'a producer that the log does not have'
-    WHEN epoch <> producer_epoch THEN 'another epoch'
-    WHEN epoch = data_epoch AND last_offset IS NULL THEN 'the last batch is missing'
-    WHEN last_offset <> log_offset OR last_sequence <> sequence OR offset_delta <> delta THEN 'another last batch'
+    WHEN producer_epoch < epoch OR (producer_epoch > epoch AND NOT is_thinned) THEN 'another epoch'
+    WHEN producer_epoch = data_epoch AND last_offset IS NULL THEN 'the last batch is missing'
+    WHEN last_offset < log_offset OR (last_offset > log_offset AND NOT is_thinned) THEN 'another last batch'
+    WHEN last_offset = log_offset AND (last_sequence <> sequence OR offset_delta <> delta) THEN 'another last batch'
     WHEN timestamp_ms <> time_ms AND cleaned_to = 0 THEN 'another time'
-    WHEN coordinator_epoch >= 0 AND coordinator_epoch <> marker_coordinator THEN 'another coordinator epoch'
-    WHEN NOT transaction_offset <=> open_from AND greatest(open_from, transaction_offset) >= log_start
-      THEN 'another open transaction' END AS what
-  FROM compared JOIN partitions USING (directory, topic, partition)
+    WHEN coordinator_epoch >= 0 AND (coordinator_epoch < marker_coordinator OR (coordinator_epoch > marker_coordinator AND NOT is_thinned))
+      THEN 'another coordinator epoch'
+    WHEN NOT transaction_offset <=> open_from AND coalesce(transaction_offset, open_from) >= cleaned_to
+      AND greatest(open_from, transaction_offset) >= log_start THEN 'another open transaction' END AS what
+  FROM (SELECT compared.*, log_start, log_end, cleaned_to, snapshot_offset <= cleaned_to OR coalesce(last_offset, -1) < cleaned_to AS is_thinned
+        FROM compared JOIN partitions USING (directory, topic, partition)) compared
   WHERE snapshot_offset >= cleaned_to OR cleaned_to < 9223372036854775807
 )
 SELECT directory, topic, partition, snapshot_offset AS offset, producer_id, what, producer_epoch, epoch AS log_epoch,
@@ -71,3 +77,14 @@ SELECT names.directory, topic, partition, snapshot_offset, NULL, 'beyond the end
        NULL, NULL
 FROM names JOIN partitions USING (directory, topic, partition)
 WHERE snapshot_offset > log_end AND NOT is_damaged
+UNION ALL
+SELECT ends.directory, ends.topic, ends.partition, log_end, NULL, 'missing at the end of the log', NULL, NULL, NULL, NULL, NULL, log_end, NULL, NULL
+FROM (SELECT partitions.directory, partitions.topic, partitions.partition, log_end
+      FROM partitions JOIN (SELECT directory FROM brokers WHERE is_clean) USING (directory)
+      JOIN produced ON produced.directory = partitions.directory AND produced.topic = partitions.topic
+        AND produced.partition = partitions.partition AND produced.last_offset >= log_start
+      WHERE NOT is_damaged GROUP BY ALL) ends
+WHERE NOT EXISTS (SELECT 1 FROM names WHERE names.directory = ends.directory AND names.topic = ends.topic
+    AND names.partition = ends.partition AND names.snapshot_offset = ends.log_end)
+  AND NOT EXISTS (SELECT 1 FROM unreadable WHERE unreadable.directory = ends.directory AND unreadable.topic = ends.topic
+    AND unreadable.partition = ends.partition AND file LIKE '%.snapshot')

@@ -1,7 +1,7 @@
 -- title: a share partition's state of offsets or a partition that are not there
 -- severity: error
--- Its start offset, or records that it knows, are beyond the end of the log, or the topic has no such partition. Share consumers
--- will miss what is written until then.
+-- Its start offset, or records that it knows, are beyond the end of the log, the topic has no such partition, or the partition never had
+-- the leader epoch. Share consumers will miss what is written until then, or their leader is refused.
 SELECT logs.topic, share_states.shared_partition AS partition, start_offset AS offset, share_states.group_id,
        greatest(start_offset, array_max(transform(batches, each -> each.last_offset + 1))) AS reaches, log_end,
        'beyond the end of the log' AS what
@@ -15,3 +15,8 @@ SELECT metadata_topics.topic, shared_partition, start_offset, group_id, CAST(NUL
 FROM share_states JOIN metadata_topics ON metadata_topics.topic_id = share_states.topic_id
 WHERE is_latest AND NOT is_tombstone AND NOT EXISTS (
   SELECT 1 FROM metadata_partitions there WHERE there.topic_id = share_states.topic_id AND there.partition = share_states.shared_partition)
+UNION ALL
+SELECT metadata_topics.topic, shared_partition, start_offset, group_id, CAST(leader_epoch AS BIGINT), CAST(known_epoch AS BIGINT), 'an unknown leader epoch'
+FROM share_states JOIN metadata_topics ON metadata_topics.topic_id = share_states.topic_id
+JOIN leader_epochs ON leader_epochs.topic_id = share_states.topic_id AND leader_epochs.partition = shared_partition
+WHERE is_latest AND NOT is_tombstone AND leader_epoch > known_epoch

@@ -13,6 +13,7 @@ SELECT '__transaction_state' AS topic, partition, offset, transactional_id, stat
        transaction_producer_epoch AS producer_epoch, previous_epoch, timeout_ms, start_ms, last_update_ms, owner
 FROM entries
 WHERE transaction_producer_id < 0 OR transaction_producer_epoch < 0 OR timeout_ms <= 0
+  OR start_ms < -1 OR previous_producer_id < -1 OR next_producer_id < -1 OR client_transaction_version < 0
   OR (transaction_producer_id = previous_id AND transaction_producer_epoch < previous_epoch)
   OR (state = 'Ongoing' AND (coalesce(size(partitions), 0) <= 0 OR start_ms > last_update_ms OR start_ms < 0))
   OR (state IN ('Empty', 'CompleteCommit', 'CompleteAbort') AND size(partitions) > 0)

@@ -1,6 +1,7 @@
 """``__transaction_state`` byte for byte, by the vectors of transactions F.2."""
 
 import dataclasses
+import struct
 
 import pytest
 from hypothesis import given
@@ -167,3 +168,13 @@ def test_states_are_named_as_on_the_wire() -> None:
 def test_every_record_survives_its_bytes(given_record: TransactionRecord) -> None:
     """Every record that is written is read back, also with sizes that need longer numbers."""
     assert decode(*encode(given_record)) == given_record
+
+
+def test_a_value_that_ends_within_its_last_tag_is_not_read() -> None:
+    """The number in the tag would be another one; the whole value is read."""
+    written = record(0, S.EMPTY, None, 0, -1, previous_producer_id=300)
+    key, value = encode(written)
+    assert value is not None
+    assert decode(key, value) == written
+    with pytest.raises(struct.error):
+        decode(key, value[:-1])
