@@ -232,7 +232,8 @@ def test_the_cluster_is_reset(page: Page, busy: ControlPlane) -> None:
 
 @pytest.mark.timeout(400)  # axe alone takes seconds for each view
 @pytest.mark.parametrize(
-    ("width", "height", "scheme"), [(1280, 900, "light"), (390, 844, "dark"), (1920, 1080, "dark")]
+    ("width", "height", "scheme"),
+    [(1280, 900, "light"), (390, 844, "dark"), pytest.param(1920, 1080, "dark", marks=pytest.mark.nightly)],
 )
 def test_every_view_fits_can_be_read_by_everybody_and_asks_no_other_host(
     page: Page, busy: ControlPlane, width: int, height: int, scheme: str

@@ -28,7 +28,7 @@ from tests.pipeline.test_after_chaos import kafka
 from tests.storage.kafka_tools import RealBroker, java, need_kafka
 from tests.swap.nodes import KAFKA_SETTINGS
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
 
 OLD = CACHE / "kafka-3.9.1"
 

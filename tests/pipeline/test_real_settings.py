@@ -20,7 +20,7 @@ from pipeline.duck.tables import DuckTables
 from tests.storage.kafka_tools import RealBroker, need_kafka
 from tests.swap.nodes import KAFKA_SETTINGS
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(300)]
 
 PATIENCE_S = 60
 SETTINGS = {
