@@ -2,7 +2,7 @@
 
     python -m tests.clients.prepare
 
-A part that cannot be had is reported, and does not end it: the tests that need it say why.
+A part that cannot be had is reported and skipped; the tests that need it fail, with the reason.
 """
 
 import sys
