@@ -68,7 +68,7 @@ def test_a_fault_that_is_often_wanted_takes_two_presses(page: Page, plane: Contr
     for name in names[1:]:
         page.press(name)
         page.press("Add the fault")
-        page.sees("waiting for its request")
+        page.sees("The fault is added")
     until(lambda: len(plane.http("GET", "/v1/faults")["faults"]) == len(names), "a fault of each")
     assert len(names) >= 10
 

@@ -66,7 +66,7 @@ def test_what_was_pressed_is_copied_as_code_that_does_the_same(page: Page, plane
     page.press("The answer to a commit is lost")
     page.write("Transactional id", 'it\'s "x" $HOME')
     page.press("Add the fault")
-    page.sees("waiting for its request")
+    page.sees("The fault is added")
     page.named("a", "Copy it as code").click()
     page.sees("Scenario", "faults add")
     plane.kafka.faults.add(api="Fetch", topic="t", delay_ms=1, times=None, optional=True)
@@ -106,7 +106,7 @@ def test_code_for_a_server_with_a_token_reads_it_from_the_environment(
         page.press("Open")
         page.press("The answer to a commit is lost")
         page.press("Add the fault")
-        page.sees("waiting for its request")
+        page.sees("The fault is added")
         page.named("a", "Copy it as code").click()
         page.sees("Scenario", "faults add")
         codes = []

@@ -26,7 +26,7 @@ export async function load() {
 export function render({ faults }, _, tools) {
   const { act, refresh } = tools;
   const again = ({ match, do: does, skip, times, probability }) =>
-    act(() => post("v1/faults", { match, do: does, skip, times, probability }), "The fault is waiting for its request again.");
+    act(() => post("v1/faults", { match, do: does, skip, times, probability }), "The fault is added again.");
   return [
     panel(null, table("Faults", [
       ["Fault", (fault) => code(fault.id)],
@@ -103,7 +103,7 @@ function form({ act, refresh }) {
   const way = WAYS[said.way];
   const fit = conditionsOf(api, said.way);
   const names = known.apis.filter((each) => each.versions !== null).map((each) => each.name).sort();
-  return h("form", { key: filled, class: "fault", onsubmit: (event) => { event.preventDefault(); act(() => post("v1/faults", body()), "The fault is waiting for its request."); } },
+  return h("form", { key: filled, class: "fault", onsubmit: (event) => { event.preventDefault(); act(() => post("v1/faults", body()), "The fault is added."); } },
     h("div", { class: "fields" },
       field("When a request is", chosen("api", [["", "of any API"], ...names])),
       h("div", { class: "broad" }, field("Then", h("select", { key: said.api, name: "way", value: said.way, onchange: (event) => { turn("way", event.target.value); redraw(); } },
