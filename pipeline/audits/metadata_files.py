@@ -158,6 +158,9 @@ def _differences(image: Image, end: int, other: Image, name: str) -> Iterator[di
         subject = " ".join(map(str, each))
         what = f"{subject}: {kept.get(each, 'nothing')} in the snapshot, {replayed.get(each, 'nothing')} in the log"
         yield {"file": f"{METADATA_DIRECTORY}/{name}", "offset": end, "type": "snapshot", "what": what}
+    for subject, places in image.moved_to(other):
+        what = f"directories of {subject}: {places} in the snapshot, others in the log"
+        yield {"file": f"{METADATA_DIRECTORY}/{name}", "offset": end, "type": "snapshot", "what": what}
 
 
 def _quorum(tree: Tree, names: Sequence[str], last_epoch: int) -> Iterator[dict[str, Any]]:

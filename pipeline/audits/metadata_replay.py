@@ -15,6 +15,8 @@ from protocol.log_records import metadata_security as security
 
 NO_LEADER: Final = -1
 _UNCHANGED: Final = -2
+_WITH_CONTROLLERS: Final = 15
+"""The level of `metadata.version` from which on controllers register (3.7)."""
 _TOPIC: Final = 2
 _KEY_SIZES: Final = {1: 32, 2: 64}
 _ITERATIONS: Final = range(4096, 16385)
@@ -39,6 +41,7 @@ class Place:
     partition_epoch: int
     others: dict[str, tuple[Any, ...]]
     """`adding_replicas`, `removing_replicas`, `eligible_leader_replicas`, `directories`."""
+    recovery: int = 0
 
 
 @dataclass(slots=True)
@@ -53,7 +56,7 @@ class Image:
     fenced: dict[int, bool] = field(default_factory=dict)
     fresh: set[int] = field(default_factory=set)
     """Brokers that have registered and were neither fenced nor unfenced since; they lead again later."""
-    controllers: set[int] = field(default_factory=set)
+    controllers: dict[int, md.RegisterControllerRecord] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
     next_producer_id: int = 0
     credentials: set[tuple[str, int]] = field(default_factory=set)
@@ -91,12 +94,14 @@ class Image:
         for (topic_id, number), place in self.places.items():
             shown = (place.replicas, place.isr, place.leader, place.leader_epoch, place.partition_epoch)
             moving = (place.others["adding_replicas"], place.others["removing_replicas"])
-            answer["partition", f"{self.topics.get(topic_id)}-{number}"] = (*shown, *moving)
+            answer["partition", f"{self.topics.get(topic_id)}-{number}"] = (*shown, *moving, place.recovery)
         for (resource, name), values in self.settings.items():
             answer |= {("setting", resource, name, key): value for key, value in values.items()}
         for broker_id, each in self.brokers.items():
             answer["broker", broker_id] = (each.broker_epoch, self.fenced.get(broker_id))
-            answer["registration", broker_id] = _registration(each)
+            answer["registration", broker_id] = _registration(each, each.rack)
+        if self.features.get("metadata.version", 0) >= _WITH_CONTROLLERS:
+            answer |= {("controller", number): _registration(each) for number, each in self.controllers.items()}
         answer |= {
             ("feature", name): level for name, level in self.features.items() if level and name != "kraft.version"
         }
@@ -105,6 +110,14 @@ class Image:
         answer |= {("token", each): True for each in self.tokens}
         answer |= {("quota", str(each)): value for each, value in self.quotas.items()}
         return answer | {("producer ids",): self.next_producer_id}
+
+    def moved_to(self, other: "Image") -> Iterator[tuple[str, str]]:
+        """Partitions whose replicas are in other directories in another image, where both know them all."""
+        for key, place in self.places.items():
+            own = place.others["directories"]
+            others = other.places[key].others["directories"] if key in other.places else ()
+            if len(own) == len(others) == len(place.replicas) and own != others:
+                yield f"{self.topics.get(key[0])}-{key[1]}", f"{[*map(str, others)]}"
 
     def led_by_fenced(self) -> Iterator[str]:
         """Partitions whose leader may not lead."""
@@ -146,14 +159,17 @@ def _partition(image: Image, record: md.PartitionRecord) -> Iterator[str]:
     if record.topic_id not in image.topics:
         yield "a partition of an unknown topic"
     known = image.places.get((record.topic_id, record.partition_id))
-    if known is not None and (image.is_snapshot or record.leader_epoch < known.leader_epoch):
+    if known is not None and (
+        image.is_snapshot or record.leader_epoch < known.leader_epoch or record.partition_epoch < known.partition_epoch
+    ):
         yield "a partition that there is already"
     if record.leader_epoch < 0 or record.partition_epoch < 0 or record.partition_id < 0:
         yield "a negative epoch or number of a partition"
     others = {name: tuple(getattr(record, name) or ()) for name in _OTHERS}
     place = Place(
-        tuple(record.replicas), tuple(record.isr), record.leader, record.leader_epoch, record.partition_epoch, others
-    )
+        tuple(record.replicas), tuple(record.isr), record.leader, record.leader_epoch, record.partition_epoch, others,
+        record.leader_recovery_state,
+    )  # fmt: skip
     image.places[record.topic_id, record.partition_id] = place
     if not place.replicas:
         yield "a partition without replicas"
@@ -173,6 +189,8 @@ def _change(image: Image, record: md.PartitionChangeRecord) -> Iterator[str]:
     if record.leader != _UNCHANGED:
         place.leader, place.leader_epoch = record.leader, place.leader_epoch + 1
     place.partition_epoch += 1
+    if record.leader_recovery_state >= 0:
+        place.recovery = record.leader_recovery_state
     place.others |= {name: tuple(getattr(record, name)) for name in _OTHERS if getattr(record, name) is not None}
     yield from _judged(place, record.leader_recovery_state)
 
@@ -219,11 +237,11 @@ def _register(image: Image, record: md.RegisterBrokerRecord) -> Iterator[str]:
     image.fresh.add(record.broker_id)
 
 
-def _registration(record: md.RegisterBrokerRecord) -> tuple[Any, ...]:
-    """What a broker registers, in any order."""
+def _registration(record: md.RegisterBrokerRecord | md.RegisterControllerRecord, *more: Any) -> tuple[Any, ...]:
+    """What a broker or controller registers, in any order."""
     places = sorted((each.name, each.host, each.port, each.security_protocol) for each in record.end_points)
     ranges = sorted((each.name, each.min_supported_version, each.max_supported_version) for each in record.features)
-    return str(record.incarnation_id), record.rack, places, ranges
+    return str(record.incarnation_id), *more, places, ranges
 
 
 def _supporting(record: md.RegisterBrokerRecord | md.RegisterControllerRecord) -> Iterator[str]:
@@ -243,7 +261,7 @@ def _supporting(record: md.RegisterBrokerRecord | md.RegisterControllerRecord) -
 def _register_controller(image: Image, record: md.RegisterControllerRecord) -> Iterator[str]:
     if image.is_snapshot and record.controller_id in image.controllers:
         yield "a controller that there is already"
-    image.controllers.add(record.controller_id)
+    image.controllers[record.controller_id] = record
     yield from _supporting(record)
 
 
@@ -261,6 +279,8 @@ def _unregister(image: Image, record: md.UnregisterBrokerRecord) -> Iterator[str
 
 def _registration_change(image: Image, record: md.BrokerRegistrationChangeRecord) -> Iterator[str]:
     yield from _registered(image, record.broker_id, record.broker_epoch)
+    if record.fenced not in {-1, 0, 1} or record.in_controlled_shutdown not in {0, 1}:
+        yield "a change of a registration to what there is not"
     if record.broker_id in image.brokers and record.fenced:
         image.fenced[record.broker_id] = record.fenced > 0
         image.fresh.discard(record.broker_id)
@@ -288,7 +308,7 @@ def _feature(image: Image, record: md.FeatureLevelRecord) -> Iterator[str]:
 
 
 def _producer_ids(image: Image, record: md.ProducerIdsRecord) -> Iterator[str]:
-    if record.next_producer_id < image.next_producer_id:
+    if 0 < record.next_producer_id <= image.next_producer_id:  # ProducerIdControlManager.replay fails
         yield "producer ids that were given out already"
     if not image.is_snapshot and image.brokers and record.broker_id not in image.brokers:
         yield "producer ids for a broker that is not registered"

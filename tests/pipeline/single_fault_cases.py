@@ -122,6 +122,9 @@ def _records(*added: Any) -> Fault:
     return plant
 
 
+_CONTROLLER: Final = metadata.RegisterControllerRecord(1, incarnation_id=UUID(int=77), end_points=BROKER.end_points)
+
+
 def _without_tail(root: Path) -> None:
     path = _metadata_snapshot(root)
     path.write_bytes(
@@ -208,6 +211,10 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
         "file-unreadable", _text(f"{METADATA}/quorum-state", '"appliedOffset": 0, ', "")),
     "time-index-negative": ("index-time", lambda root: (root / _TIMES).write_bytes(
         struct.pack(">qi", -7, 0) + (root / _TIMES).read_bytes())),
+    "partition-again-as-it-began": ("metadata-record", _records(
+        metadata.PartitionChangeRecord(0, topic_id_of("orders"), isr=(1,)),
+        metadata.PartitionRecord(0, topic_id_of("orders"), (1,), (1,), leader=1, leader_epoch=0, partition_epoch=0))),
+    "producer-ids-again": ("metadata-record", _records(metadata.ProducerIdsRecord(1, 1, 3000))),
     "version-of-a-metadata-record": ("metadata-record", _later_version),
     "partition-metadata-of-a-version": (
         "file-unreadable", _text("orders-0/partition.metadata", "version: 0", "version: 4")),
@@ -242,6 +249,8 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "registration-of-nothing": ("metadata-record", _records(metadata.UnregisterBrokerRecord(6, 3))),
     "registration-epoch": (
         "metadata-record", _records(metadata.BrokerRegistrationChangeRecord(1, 3, fenced=1))),
+    "registration-of-another-state": (
+        "metadata-record", _records(metadata.BrokerRegistrationChangeRecord(1, 4, fenced=-7))),
     "registration-back": (
         "metadata-record", _records(metadata.RegisterBrokerRecord(1, broker_epoch=2, log_dirs=(UUID(int=9),)))),
     "registration-without-endpoint": ("metadata-record", _records(replace(BROKER, end_points=()))),
@@ -251,6 +260,10 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
         1, end_points=BROKER.end_points, features=(metadata.SupportedFeature("kraft.version", 3, 1),)))),
     "snapshot-with-another-endpoint": ("metadata-snapshot", _snapshot_of(lambda records: [
         replace(each, end_points=(metadata.Endpoint("PLAINTEXT", "elsewhere", 9092),)) if each == BROKER else each
+        for each in records])),
+    "snapshot-with-a-controller": ("metadata-snapshot", _snapshot_of(lambda records: [*records, _CONTROLLER])),
+    "snapshot-with-another-recovery": ("metadata-snapshot", _snapshot_of(lambda records: [
+        replace(each, leader_recovery_state=1) if isinstance(each, metadata.PartitionRecord) else each
         for each in records])),
     "leader-fenced": ("metadata-record", _records(metadata.FenceBrokerRecord(1, 4))),
     "feature-level": ("metadata-record", _records(metadata.FeatureLevelRecord("group.version", 9))),

@@ -119,6 +119,10 @@ PLANTS.update(
         "group-leader-unknown": _group({"leader": "absent"}),
         "group-member-twice": _group({"members": (_MEMBER, _MEMBER)}),
         "group-without-protocol": _group({"protocol": None}),
+        "group-rebalance-timeout": _group(
+            {"members": (group.GroupMember("m", "client", "/127.0.0.1", -7, 1000, b"", b""),)}
+        ),
+        "group-state-before-time": _group({"current_state_timestamp_ms": -7}),
         "group-session-timeout": _group(
             {"members": (group.GroupMember("m", "client", "/127.0.0.1", 1000, 0, b"", b""),)}
         ),

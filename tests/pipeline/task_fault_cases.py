@@ -141,6 +141,7 @@ def consumer_epoch_of_a_partition_negative(where: Planting, group_id: str) -> Pl
 
 
 PLANTS["consumer-previous-epoch-negative"] = _consumer(consumer_group.CurrentMember(2, -7, 0))
+PLANTS["streams-task-negative"] = _state((_READS_ORDERS, ""), _member("a"), _target("a", (-7,)), check="group-record")
 PLANTS["streams-described-before-its-epoch"] = _state(
     (StreamsGroupEpoch(3, 0, stored_description_topology_epoch=-7), ""), check="group-record"
 )

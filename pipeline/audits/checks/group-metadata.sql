@@ -11,7 +11,7 @@ WITH entries AS (
 SELECT '__consumer_offsets' AS topic, partition, offset, group_id, generation, previous_generation, leader, protocol, size(members) AS members
 FROM entries
 WHERE NOT is_tombstone
-  AND (generation < 0 OR (generation < previous_generation AND NOT after_tombstone)
+  AND (generation < 0 OR current_state_timestamp_ms < -1 OR (generation < previous_generation AND NOT after_tombstone)
     OR (size(members) > 0 AND (protocol IS NULL OR leader IS NULL
       OR NOT exists(members, each -> each.member_id = leader)
       OR size(array_distinct(transform(members, each -> each.member_id))) < size(members)
@@ -21,4 +21,4 @@ WHERE NOT is_tombstone
         OR (NOT exists(members, each -> each.has_user_data)
           AND size(array_distinct(flatten(transform(members, each -> each.assigned))))
               < size(flatten(transform(members, each -> each.assigned))))))
-      OR exists(members, each -> each.session_timeout_ms <= 0))))
+      OR exists(members, each -> each.session_timeout_ms <= 0 OR each.rebalance_timeout_ms < -1))))

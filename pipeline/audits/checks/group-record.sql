@@ -18,6 +18,7 @@ WITH entries AS (
              coalesce(given.assigned_partitions, array()), coalesce(given.partitions_pending_revocation, array()),
              coalesce(given.active_tasks, array()), coalesce(given.active_tasks_pending_revocation, array())),
              each -> coalesce(each.assignment_epochs, array())))), -1)) AS least_number,
+         array_min(flatten(transform(coalesce(given.active_tasks, array()), each -> coalesce(each.partitions, array())))) AS least_partition,
          exists(concat(coalesce(given.assigned_partitions, array()), coalesce(given.partitions_pending_revocation, array()),
              coalesce(given.active_tasks, array()), coalesce(given.active_tasks_pending_revocation, array())),
            each -> size(each.assignment_epochs) > 0 AND size(each.assignment_epochs) <> size(each.partitions)) AS has_other_epochs
@@ -37,7 +38,7 @@ SELECT '__consumer_offsets' AS topic, partition, offset, group_id, group_type, t
 FROM (
   SELECT ordered.*, CASE
     WHEN epoch < 0 OR assignment_epoch < 0 OR member_epoch < -2 OR previous_epoch_of_member < -2 THEN 'a negative epoch'
-    WHEN least_number < -1 THEN 'a negative number'
+    WHEN least_number < -1 OR least_partition < 0 THEN 'a negative number'
     WHEN has_other_epochs THEN 'another number of epochs than of partitions'
     WHEN type = 'GROUP_METADATA' AND epoch < previous_epoch THEN 'the group epoch goes back'
     WHEN type = 'TARGET_METADATA' AND assignment_epoch < previous_assignment_epoch THEN 'the assignment epoch goes back'

@@ -18,7 +18,7 @@ placed AS (
 ),
 cleaned AS (
   SELECT topic, partition, count(*) AS directories, max(coalesce(cleaner_offset, 0)) AS known_to,
-         max(coalesce(cleaner_offset, last_segment_base)) AS cleaned_to
+         max(coalesce(cleaner_offset, 9223372036854775807)) AS cleaned_to
   FROM partition_files GROUP BY topic, partition
 )
 SELECT partition_files.directory, partition_files.topic, partition_files.partition, partition_files.topic_id, log_start, high_watermark, last_segment_base,
