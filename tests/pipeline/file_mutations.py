@@ -49,6 +49,14 @@ class Tree:
         found = (path for path in self.root.glob(pattern) if path.is_file() and path.stat().st_size)
         return sorted(str(path.relative_to(self.root)) for path in found)
 
+    def every(self, pattern: str) -> list[str]:
+        """Paths of all files, in order."""
+        return sorted(str(path.relative_to(self.root)) for path in self.root.glob(pattern) if path.is_file())
+
+    def has(self, path: str) -> bool:
+        """Whether there is such a file."""
+        return (self.root / path).is_file()
+
 
 def split(log: bytes) -> list[bytes]:
     """The batches of a segment."""
@@ -172,18 +180,23 @@ def samples(tree: Tree) -> list[Sample]:
 def headers(tree: Tree) -> Iterator[Fault]:
     """Every field of the header of every kind of batch, and every bit of the attributes."""
     for name, path, number in samples(tree):
-        batch = split(tree.read(path))[number]
-        fields = dict(zip(_HEADER_FIELDS, HEADER.unpack_from(batch), strict=True))
-        for field, value in fields.items():
-            ways = list(numbers(value))
-            if field == "attributes":
-                ways = [(f"bit {bit}", value ^ 1 << bit) for bit in range(9)]
-            for how, wrong in ways:
-                try:
-                    changed = bytes(restamped(batch, **{field: wrong}))
-                except struct.error:
-                    continue
-                yield Fault("batch header", f"{name}: {field} {how}", with_batch(tree, path, number, changed))
+        yield from header_of(tree, name, path, number)
+
+
+def header_of(tree: Tree, name: str, path: str, number: int) -> Iterator[Fault]:
+    """Every field of the header of one batch."""
+    batch = split(tree.read(path))[number]
+    fields = dict(zip(_HEADER_FIELDS, HEADER.unpack_from(batch), strict=True))
+    for field, value in fields.items():
+        ways = list(numbers(value))
+        if field == "attributes":
+            ways = [(f"bit {bit}", value ^ 1 << bit) for bit in range(9)]
+        for how, wrong in ways:
+            try:
+                changed = bytes(restamped(batch, **{field: wrong}))
+            except struct.error:
+                continue
+            yield Fault("batch header", f"{name}: {field} {how}", with_batch(tree, path, number, changed))
 
 
 def records(tree: Tree) -> Iterator[Fault]:
@@ -229,29 +242,35 @@ def _decoders() -> dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any], tu
     }
 
 
-def states(tree: Tree) -> Iterator[Fault]:
-    """Every field of the last record of each type that still counts, in the place of the record."""
+Counting = tuple[str, tuple[str, int, int], Any]
+"""A record that no later one replaces: the name of its type, path, number of its batch, its own there, its content."""
+
+
+def counting(tree: Tree) -> Iterator[tuple[list[Counting], Callable[[Any], tuple[Any, Any]]]]:
+    """The records of each kind of coordinator that still count, in the order of their logs; and what encodes them."""
     starts = decode_offsets(tree.read(LOG_START))
     for pattern, (decode, encode) in _decoders().items():
-        counting: dict[Any, tuple[str, int, int, Any]] = {}
+        found: dict[Any, Counting] = {}
         for path in tree.find(f"{pattern}/*.log"):
             topic, _, number = path.partition("/")[0].rpartition("-")
             for place, (batch_number, index, record) in enumerate(_records_of(tree.read(path))):
                 key = record.key if record.key is not None else place
-                counting.pop((topic, key), None)
+                found.pop((topic, key), None)
                 answer = decode(record.key, record.value)
-                if (
-                    answer is not None
-                    and record.value is not None
-                    and record.offset >= starts.get((topic, int(number)), 0)
-                ):
-                    counting[topic, key] = path, batch_number, index, answer
-        last: dict[str, tuple[str, int, int, Any]] = {}
-        for each in counting.values():
-            value = getattr(each[3], "value", None)
-            last[type(value if dataclasses.is_dataclass(value) else each[3]).__name__] = each
-        for name, (path, batch_number, index, answer) in sorted(last.items()):
-            yield from _of_record(tree, name, (path, batch_number, index), answer, encode)
+                begins = starts.get((topic, int(number)), 0)
+                if answer is not None and record.value is not None and record.offset >= begins:
+                    value = getattr(answer, "value", None)
+                    name = type(value if dataclasses.is_dataclass(value) else answer).__name__
+                    found[topic, key] = name, (path, batch_number, index), answer
+        yield list(found.values()), encode
+
+
+def states(tree: Tree) -> Iterator[Fault]:
+    """Every field of the last record of each type that still counts, in the place of the record."""
+    for found, encode in counting(tree):
+        last = {each[0]: each for each in found}
+        for name, place, answer in sorted(last.values(), key=lambda each: each[0]):
+            yield from _of_record(tree, name, place, answer, encode)
 
 
 def _records_of(log: bytes) -> Iterator[tuple[int, int, Record]]:

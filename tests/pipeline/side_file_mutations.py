@@ -15,7 +15,7 @@ _INDEXES: Final = {
     ".timeindex": (">qi", ("timestamp", "offset")),
     ".txnindex": (">hqqqq", ("version", "producer id", "first offset", "last offset", "last stable offset")),
 }
-_SNAPSHOT: Final = (
+SNAPSHOT: Final = (
     ">qhiqiqiq",
     ("producer id", "epoch", "last sequence", "last offset", "offset delta", "timestamp", "coordinator epoch",
      "first offset of the transaction"),
@@ -57,7 +57,7 @@ def _index(path: str, name: str, layout: str, entries: Sequence[Sequence[int]]) 
 
 def producer_snapshots(tree: Tree) -> Iterator[Fault]:
     """Every field of a producer in the last snapshot, its header, its name."""
-    layout, names = _SNAPSHOT
+    layout, names = SNAPSHOT
     (*_, path) = tree.find("rolled-0/*.snapshot")
     content = tree.read(path)
     entries = [list(each) for each in struct.iter_unpack(layout, content[10:])]

@@ -1,0 +1,230 @@
+"""Copies of a sound data directory that differ from it by one fault, each audited as a directory of its own.
+
+What a fault leaves as it was is neither read nor asked again: a partition's files are read again where the fault is
+about one of them, a view is filled and a check asked again where a table that it looks at is another. DuckDB has
+planned the statements once. So an audit takes a fraction of a second, and finds what one from the beginning finds.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pipeline.audits.logs import read_history
+from pipeline.audits.registry import chosen
+from pipeline.audits.sidecar_files import Tree, index_entries
+from pipeline.directory import Partition, find_partitions
+from pipeline.duck import tables as duck_tables
+from pipeline.duck.engine import DuckEngine
+from pipeline.duck.tables import DuckTables
+from pipeline.duck.translation import translated
+from pipeline.plan import plan_records, read_records
+from pipeline.query import Mode, Query, pick, record_schema
+from tests.pipeline.directory_mutations import plant, restore
+from tests.pipeline.file_mutations import Fault
+
+_COORDINATORS: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+_NAMES: Final = re.compile(r"\w+")
+
+
+class _Engine(DuckEngine):
+    """Tables that are filled again where their rows are others, and which of them differ from the sound directory's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # A plan made for the rows of one directory must hold for those of another.
+        self.run("SET disabled_optimizers = 'statistics_propagation'")
+        self.run("SET threads = 1")
+        self._sound: dict[str, pa.Table] = {}
+        self._now: dict[str, pa.Table] = {}
+        self._used_by: dict[str, set[str]] = {}
+        self.stale: set[str] = set()
+        """Tables that were filled again since `begin`."""
+        self.changed: set[str] = set()
+        """Tables that are not as in the sound directory."""
+
+    def run(self, sql: str) -> Any:
+        """The answer of a statement in DuckDB's SQL."""
+        return self._connection.execute(sql)
+
+    def uses(self, sql: str) -> set[str]:
+        """The tables and views whose names are in a query: those that it looks at are among them."""
+        return set(_NAMES.findall(sql)).intersection((*self._sound, *self._used_by))
+
+    def begin(self) -> None:
+        """Before the tables of another directory."""
+        self.stale.clear()
+        self.changed.clear()
+
+    def table(self, name: str, rows: pa.Table) -> None:
+        """Make a table, or fill it again."""
+        if name not in self._sound:
+            super().table(name, rows)
+            self._sound[name] = self._now[name] = rows
+            return
+        if not rows.equals(self._sound[name]):
+            self.changed.add(name)
+        if not rows.equals(self._now[name]):
+            self._connection.register("arrow_rows", rows)
+            self.run(f'DELETE FROM "{name}"')  # noqa: S608 - our name
+            self.run(f'INSERT INTO "{name}" SELECT * FROM arrow_rows')  # noqa: S608 - our name
+            self._connection.unregister("arrow_rows")
+            self._now[name] = rows
+            self.stale.add(name)
+
+    def columns(self, name: str, of: str, names: Sequence[str]) -> None:
+        """As the table that the columns are of."""
+        if name not in self._used_by:
+            super().columns(name, of, names)
+            self._used_by[name] = {of}
+        self._follow(name)
+
+    def view(self, name: str, sql: str, arguments: Mapping[str, Any] | None = None, *, kept: bool = True) -> None:
+        """Make a table of a query, or fill it again."""
+        if name not in self._used_by:
+            super().view(name, sql, arguments, kept=kept)
+            self._used_by[name] = self.uses(translated(sql))
+            self.run(f'PREPARE "fill {name}" AS INSERT INTO "{name}" {translated(sql)}')
+        if self._follow(name):
+            self.run(f'DELETE FROM "{name}"')  # noqa: S608 - our name
+            self.run(f'EXECUTE "fill {name}"')
+
+    def as_sound(self, prefix: str) -> None:
+        """Fill the tables whose names begin so as they are in the sound directory."""
+        for name, rows in self._sound.items():
+            if name.startswith(prefix):
+                self.table(name, rows)
+
+    def _follow(self, name: str) -> bool:
+        """Note what has become of a view; answers whether it has to be filled again."""
+        if self._used_by[name] & self.changed:
+            self.changed.add(name)
+        if self._used_by[name] & self.stale:
+            self.stale.add(name)
+        return name in self.stale
+
+
+class _Tables(DuckTables):
+    """The tables of a directory whose logs are read again only where they have changed."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.engine.close()
+        self.engine: _Engine = _Engine()
+        self.touched: set[str] = set()
+        """Folders in which files have changed, by their names; empty for files of the whole directory."""
+        self._kept: dict[tuple[str, ...], list[Any]] = {}
+        self._partitions: dict[str, list[Partition]] = {}
+
+    def fill(self, touched: set[str]) -> None:
+        """All tables, of the directory as it is now."""
+        self.touched = touched
+        self.directories = Tree(self.path).directories()
+        self.files = [each for one in self.directories for each in Tree(one).partitions()]
+        self._partitions = {each: find_partitions(each) for each in self.directories}
+        self.engine.begin()
+        self.register(records=True)
+
+    def _once(self, key: tuple[str, ...], folder: str, read: Callable[[], Iterator[Any]]) -> list[Any]:
+        """Rows that were read before, if their folder is as it was in the sound directory."""
+        is_touched = not self.touched.isdisjoint(("", folder))
+        if is_touched:
+            return list(read())
+        if key not in self._kept:
+            self._kept[key] = list(read())
+        return self._kept[key]
+
+    def _history(self) -> Iterator[pa.RecordBatch]:
+        for directory, partitions in self._partitions.items():
+            for each in partitions:
+                folder = f"{each.topic}-{each.partition}"
+                log = [(directory, each)]
+                yield from self._once(("history", directory, folder), folder, lambda log=log: read_history(log))  # type: ignore[misc]
+
+    def _indexes(self) -> Iterator[pa.RecordBatch]:
+        for each in self.files:
+            folder = f"{each.topic}-{each.partition}"
+
+            def entries(each: Any = each) -> Iterator[pa.RecordBatch]:
+                return (index_entries(each.directory, file) for file in each.index_files)
+
+            yield from self._once(("indexes", each.directory, folder), folder, entries)
+
+    def _each(self, columns: Sequence[str], topics: Sequence[str] | None, mode: Mode) -> pa.Table:
+        query = Query(record_schema(columns, mode), mode=mode)
+        schema = pa.schema([*pick(duck_tables._AVAILABLE, columns), pa.field("directory", pa.string())])
+        found: list[pa.RecordBatch] = []
+        for directory, partitions in self._partitions.items():
+            for each in partitions:
+                if topics is None or each.topic in topics:
+                    folder = f"{each.topic}-{each.partition}"
+
+                    def records(each: Partition = each, directory: str = directory) -> Iterator[pa.RecordBatch]:
+                        for split in plan_records([each], query):
+                            for rows in read_records(split, query):
+                                named = pa.repeat(pa.scalar(directory), len(rows))
+                                listed = [*rows.select(columns).columns, named]
+                                yield pa.RecordBatch.from_arrays(listed, schema=schema)
+
+                    found += self._once((mode, directory, folder), folder, records)
+        return pa.Table.from_batches(found, schema)
+
+    def _states(self) -> None:
+        is_touched = "" in self.touched or any(each.startswith(_COORDINATORS) for each in self.touched)
+        if is_touched or not self.touched:
+            super()._states()
+        else:
+            self.engine.as_sound("state_")
+
+
+def touched_by(fault: Fault) -> set[str]:
+    """The folders of partitions in which a fault has files; empty for a file of the whole directory."""
+    return {_folder(path) for path in fault.files}
+
+
+def _folder(path: str) -> str:
+    parts = path.split("/")[:-1]
+    return "" if not parts or parts[-1].startswith("broker-") else parts[-1]
+
+
+class Alone:
+    """The audit of a directory as it is, and with one fault after another. Ends with `close`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._tables = _Tables(str(root))
+        self._tables.fill(set())
+        self.checks = [check for check in chosen(has=["records"]) if check.severity != "info"]
+        self._used: dict[str, set[str]] = {}
+        for check in self.checks:
+            sql = translated(check.sql)
+            self._used[check.name] = self._tables.engine.uses(sql)
+            self._tables.engine.run(f'PREPARE "ask {check.name}" AS SELECT 1 FROM ({sql}) LIMIT 1')  # noqa: S608 - our query
+        self._finds_of: Counter[str] = Counter()
+        """How many faults each check has found so far: those that find most are asked first."""
+        self.of_none = {check.name for check in self.checks if self._finds(check.name)}
+        """Checks that have a finding without any fault."""
+
+    def found(self, fault: Fault) -> str | None:
+        """A check that finds a fault, the first one; None: it is missed."""
+        before = plant(self._root, fault)
+        try:
+            self._tables.fill(touched_by(fault))
+            changed = self._tables.engine.changed
+            asked = [each.name for each in self.checks if self._used[each.name] & changed]
+            asked.sort(key=lambda name: -self._finds_of[name])
+            found = next((name for name in asked if name not in self.of_none and self._finds(name)), None)
+            self._finds_of[found or ""] += 1
+            return found
+        finally:
+            restore(self._root, before)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._tables.forget()
+
+    def _finds(self, name: str) -> bool:
+        return bool(self._tables.engine.run(f'EXECUTE "ask {name}"').fetchall())
