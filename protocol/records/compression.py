@@ -16,7 +16,7 @@ from typing import Any, Final
 import cramjam
 
 from protocol.records.errors import DecompressedTooLargeError, UnreadableCompressionError
-from protocol.records.stream_ends import end_of_stream
+from protocol.records.stream_ends import first_frame, gzip_pieces
 
 Buffer = bytes | bytearray | memoryview
 
@@ -90,22 +90,15 @@ def decompress(
     if codec == Codec.SNAPPY:
         return _decompress_snappy(memoryview(data), limit)
     if codec == Codec.GZIP:
-        # The last four bytes are the size (mod 2^32) of an honest stream of one member.
-        expected = int.from_bytes(data[-4:], "little")
-    module, guess = _module(codec, data), expected or 4 * len(data)
-    try:
-        return _decompress_into(module, data, guess, limit, scratch)
-    except UnreadableCompressionError:
-        end = end_of_stream(codec, data)
-        if end == len(data):
-            raise
-        return _decompress_into(module, memoryview(data)[:end], 4 * end, limit, scratch)
+        return _decompress_gzip(data, limit, scratch)
+    data = _stream(codec, data)
+    return _decompress_into(_module(codec, data), data, expected or 4 * len(data), limit, scratch)
 
 
 def pieces(codec: int, data: Buffer) -> Generator[Buffer, None, None]:
     """Decompress `data` piece by piece, each of moderate size, however much comes out of it.
 
-    A thread decompresses into a pipe, as fast as the pieces are taken; closing the iterator ends
+    For lz4 and zstd a thread decompresses into a pipe, as fast as the pieces are taken; closing the iterator ends
     the thread.
 
     Raises UnreadableCompressionError, also after pieces. Without `/dev/fd` there is one piece, or a
@@ -115,7 +108,10 @@ def pieces(codec: int, data: Buffer) -> Generator[Buffer, None, None]:
         yield data
     elif codec == Codec.SNAPPY:
         yield from _snappy_blocks(memoryview(data), DEFAULT_DECOMPRESSED_LIMIT)
+    elif codec == Codec.GZIP:
+        yield from gzip_pieces(data)
     elif _DESCRIPTORS.is_dir():
+        data = _stream(codec, data)
         yield from _piped(_module(codec, data), data)
     else:
         yield decompress(codec, data)
@@ -156,8 +152,6 @@ def _is_empty(codec: int, data: Buffer) -> bool:
 
 def _module(codec: int, data: Buffer) -> ModuleType:
     """The decompressor of a codec. Raises UnreadableCompressionError for what Kafka's does not read."""
-    if codec == Codec.GZIP:
-        return cramjam.gzip
     if codec == Codec.LZ4:
         if bytes(data[:4]) != _LZ4_MAGIC or len(data) < 7 or not data[4] & _LZ4_INDEPENDENT_BLOCKS:
             # KafkaLZ4BlockInputStream reads independent blocks only.
@@ -166,6 +160,28 @@ def _module(codec: int, data: Buffer) -> ModuleType:
     if codec == Codec.ZSTD:
         return cramjam.zstd
     raise UnreadableCompressionError(f"undefined compression code {codec}")
+
+
+def _stream(codec: int, data: Buffer) -> Buffer:
+    """Return the bytes that Kafka's decompressor reads."""
+    return first_frame(data) if codec == Codec.LZ4 else data
+
+
+def _decompress_gzip(data: Buffer, limit: int, scratch: bytearray | None) -> Buffer:
+    """Decompress at once what is one member and nothing else; step by step what may not be."""
+    expected = int.from_bytes(data[-4:], "little")  # the size (mod 2^32) of an honest stream of one member
+    try:
+        output = _decompress_into(cramjam.gzip, data, expected, limit, scratch)
+        if len(output) == expected:
+            return output
+    except UnreadableCompressionError:
+        pass
+    joined = bytearray()
+    for piece in gzip_pieces(data):
+        joined += piece
+        if len(joined) > limit:
+            raise DecompressedTooLargeError(limit)
+    return joined
 
 
 def _decompress_into(

@@ -1,58 +1,116 @@
-"""Where a compressed stream ends, of which Java reads no further: bytes may follow it."""
+"""Where compressed streams end for Java: bytes may follow that it does not read."""
 
 import struct
 import zlib
+from collections.abc import Generator, Iterator
 from typing import Final
+
+from protocol.records.errors import UnreadableCompressionError
 
 Buffer = bytes | bytearray | memoryview
 
-GZIP, LZ4 = 1, 3
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"
-_LEAST_MEMBER: Final = 19
-"""Fewer bytes Java does not try as a further member."""
-_WITH_GZIP_HEADER: Final = 31
-_PORTION: Final = 1 << 20
+_SHORTEST_HEADER: Final = 10
+_HEADER_CHECKSUM, _EXTRA, _NAME, _COMMENT = 0x02, 0x04, 0x08, 0x10
+_TRAILER: Final = struct.Struct("<II")
+_SHORTEST_MEMBER: Final = 26
+"""Bytes of two trailers and a header: with no more in its buffer, Java does not try a further member."""
+_BUFFER: Final = 8 * 1024
+"""As large as the buffer that Kafka gives to ``GZIPInputStream`` (``GzipCompression``)."""
+_PIECE: Final = 32 * 1024
+_ALL_BITS: Final = 0xFFFF_FFFF
+
 _FRAME_HEADER: Final = 7
 _BLOCK_CHECKSUM, _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 _BLOCK_LENGTH: Final = 0x7FFF_FFFF
 
 
-def end_of_stream(codec: int, data: Buffer) -> int:
-    """Return how many bytes belong to the stream; all, where the codec has no end of its own or none is found."""
+def gzip_pieces(data: Buffer) -> Iterator[bytes]:
+    """Decompress gzip members joined together, piece by piece, as ``GZIPInputStream`` does.
+
+    A further member is tried if bytes follow that are not in the buffer yet, or enough that are. If its header cannot
+    be read, the stream ends before it; what is wrong after the header is an error.
+
+    Raises:
+        UnreadableCompressionError: also after pieces.
+    """
     view = memoryview(data)
-    if codec == GZIP:
-        return _end_of_members(view)
-    return _end_of_frame(view) if codec == LZ4 else len(view)
+    begin = _after_header(view, 0)
+    if begin is None:
+        raise UnreadableCompressionError("not in gzip format")
+    loaded = begin
+    while begin is not None:
+        loaded = max(loaded, begin)
+        end, loaded = yield from _member(view, begin, loaded)
+        following = end + _TRAILER.size
+        is_tried = len(view) > max(loaded, following) or loaded - end > _SHORTEST_MEMBER
+        begin = _after_header(view, following) if is_tried else None
 
 
-def _end_of_members(view: memoryview) -> int:
-    """Return the end of the last gzip member: ``GZIPInputStream`` reads no further, if no other one follows."""
-    at = 0
-    while at == 0 or (len(view) - at >= _LEAST_MEMBER and bytes(view[at : at + len(_GZIP_MAGIC)]) == _GZIP_MAGIC):
-        inflater = zlib.decompressobj(wbits=_WITH_GZIP_HEADER)
-        rest: Buffer = view[at:]
+def _member(view: memoryview, begin: int, loaded: int) -> Generator[bytes, None, tuple[int, int]]:
+    """Decompress one member, whose header is before `begin`, and check its trailer.
+
+    Returns the end of what is compressed, and of what is in the buffer: `loaded` at first.
+    """
+    inflater = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+    rest: Buffer = view[begin:loaded]
+    checksum = size = 0
+    is_full = False
+    while not inflater.eof:
+        if not rest and not is_full:
+            if loaded == len(view):
+                raise UnreadableCompressionError("a gzip stream is cut short")
+            begin, loaded = loaded, min(loaded + _BUFFER, len(view))
+            rest = view[begin:loaded]
         try:
-            while not inflater.eof and rest:
-                inflater.decompress(rest, _PORTION)
-                rest = inflater.unconsumed_tail
-        except zlib.error:
-            return len(view)
-        if not inflater.eof:
-            return len(view)
-        at = len(view) - len(inflater.unused_data)
-    return at
+            piece = inflater.decompress(rest, _PIECE)
+        except zlib.error as error:
+            raise UnreadableCompressionError(str(error)) from error
+        rest, is_full = inflater.unconsumed_tail, len(piece) == _PIECE
+        checksum, size = zlib.crc32(piece, checksum), size + len(piece)
+        if piece:
+            yield piece
+    end = loaded - len(inflater.unused_data)
+    trailer = view[end : end + _TRAILER.size]
+    if len(trailer) < _TRAILER.size or _TRAILER.unpack(trailer) != (checksum, size & _ALL_BITS):
+        raise UnreadableCompressionError("a gzip trailer that does not fit")
+    return end, loaded
 
 
-def _end_of_frame(view: memoryview) -> int:
-    """Return the end of the first lz4 frame: the end mark, and the checksum of the content if there is one."""
+def _after_header(view: memoryview, begin: int) -> int | None:
+    """Return the position after a member's header, if there is one."""
+    fixed = view[begin : begin + _SHORTEST_HEADER]
+    if len(fixed) < _SHORTEST_HEADER or bytes(fixed[: len(_GZIP_MAGIC)]) != _GZIP_MAGIC:
+        return None
+    flags, at = fixed[3], begin + _SHORTEST_HEADER
+    if flags & _EXTRA:
+        at += 2 + int.from_bytes(view[at : at + 2], "little")
+    for flag in (_NAME, _COMMENT):
+        if flags & flag:
+            while at < len(view) and view[at]:
+                at += 1
+            at += 1
+    if flags & _HEADER_CHECKSUM:
+        if int.from_bytes(view[at : at + 2], "little") != zlib.crc32(view[begin:at]) & 0xFFFF:
+            return None
+        at += 2
+    return at if at <= len(view) else None
+
+
+def first_frame(data: Buffer) -> memoryview:
+    """Return the first lz4 frame, of which Java reads no further; everything, where no end of it is found.
+
+    A frame ends with a mark, and the checksum of its content if there is one.
+    """
+    view = memoryview(data)
     if len(view) < _FRAME_HEADER:
-        return len(view)
+        return view
     flags = view[4]
     at = _FRAME_HEADER + (8 if flags & _CONTENT_SIZE else 0)
     while at + 4 <= len(view):
         (length,) = struct.unpack_from("<I", view, at)
         at += 4
         if not length & _BLOCK_LENGTH:
-            return min(at + (4 if flags & _CONTENT_CHECKSUM else 0), len(view))
+            return view[: at + (4 if flags & _CONTENT_CHECKSUM else 0)]
         at += (length & _BLOCK_LENGTH) + (4 if flags & _BLOCK_CHECKSUM else 0)
-    return len(view)
+    return view

@@ -315,7 +315,10 @@ def _scratch_of(size: int) -> bytearray:
 
 
 def _readable(batch: RecordBatch, limit: int) -> tuple[bytes | bytearray, int] | None:
-    """Return the decompressed records and their size in bytes; other bytes may follow. None: they are too large."""
+    """Return the decompressed records and their size in bytes; other bytes may follow.
+
+    None: they are too large; or they cannot be read, and which error that is depends on how far they can be.
+    """
     codec, view = batch.attributes & CODEC_MASK, batch.records_view
     if not codec:
         size = len(view)
@@ -328,9 +331,7 @@ def _readable(batch: RecordBatch, limit: int) -> tuple[bytes | bytearray, int] |
     scratch = _scratch_of(_MOST_SCRATCH)
     try:
         data = decompress(codec, view, min(limit, _MOST_SCRATCH), scratch=scratch)
-    except UnreadableCompressionError as error:
-        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
-    except DecompressedTooLargeError:
+    except (DecompressedTooLargeError, UnreadableCompressionError):
         return None
     if isinstance(data, memoryview):
         return scratch, len(data)
