@@ -36,7 +36,7 @@ delayed and replaced. A *fail* is a broken rule of level MUST; *non-strict* is o
 gave up and reported that, where a better one tries again. *Not exercised*: the library never sent the request that was
 to fail. What a driver does not offer is *not supported*. Each failure was repeated three times; a scenario that
 differed between two runs counts as *varied*. The runs were made on one machine of two cores that did other work, with
-load averages from 5 to 50: what depends on time may be better elsewhere."""
+load averages from 3 to 50: what depends on time may be better elsewhere."""
 
 
 def recorded(file: Path = RECORDED) -> dict[str, Run]:
