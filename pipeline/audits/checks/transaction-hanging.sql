@@ -2,12 +2,14 @@
 -- severity: error
 -- Its records are in the log and no marker is, and no coordinator will ever send one: it has finished the transaction, or never
 -- heard of it (KIP-664, KIP-890). Consumers that read committed are stuck at its first record until it is aborted
--- (`kafka-transactions.sh abort`).
+-- (`kafka-transactions.sh abort`). Asked of the longest replica: one that stopped earlier may be without the marker.
 SELECT open.directory, open.topic, open.partition, first_offset AS offset, open.producer_id, epoch AS producer_epoch,
        records, newest_ms - first_ms AS age_ms, log_end - first_offset AS pinned_offsets, latest.transactional_id,
        latest.state AS coordinator_state
 FROM transactions open
 JOIN partitions USING (directory, topic, partition)
+JOIN (SELECT topic, partition, max(log_end) AS longest FROM partitions GROUP BY topic, partition) replicas
+  ON replicas.topic = open.topic AND replicas.partition = open.partition AND replicas.longest = log_end
 CROSS JOIN (SELECT max(max_timestamp_ms) AS newest_ms FROM batches WHERE max_timestamp_ms <= now_ms())
 LEFT JOIN (SELECT DISTINCT producer_id, transactional_id, state FROM coordinator WHERE is_latest) latest
   ON latest.producer_id = open.producer_id
