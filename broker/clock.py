@@ -7,9 +7,9 @@ tests); ``PushedClock`` is real time plus what was pushed, and can be frozen (th
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from datetime import UTC, datetime
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from broker.timers import Rhythm, Timer, Timers
 
@@ -65,6 +65,14 @@ async def in_slices(steps: Generator[None, None, T]) -> T:
         except StopIteration as end:
             return cast("T", end.value)
         await slices.pause()
+
+
+async def all_of(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Do all of it at the same time, begun in this order. Returns the results in this order."""
+    parts = list(work)
+    if len(parts) == 1:  # no further turn of the loop
+        return [await parts[0]]
+    return await asyncio.gather(*parts)
 
 
 async def turns(count: int) -> None:

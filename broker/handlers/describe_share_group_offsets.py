@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from broker.api import Api
+from broker.clock import all_of
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.share.persister import UNINITIALIZED_COUNT, UNINITIALIZED_OFFSET, SharePartitionKey
 from broker.requests.groups import coordinator, require_group
@@ -28,7 +29,7 @@ _UNKNOWN_LAG = -1
 
 async def handle(request: DescribeShareGroupOffsetsRequest, ctx: RequestContext) -> DescribeShareGroupOffsetsResponse:
     """Each group with its own error (groups D.10)."""
-    return DescribeShareGroupOffsetsResponse(groups=[await _describe(group, ctx) for group in request.groups])
+    return DescribeShareGroupOffsetsResponse(groups=await all_of(_describe(group, ctx) for group in request.groups))
 
 
 async def _describe(
@@ -40,7 +41,7 @@ async def _describe(
         if asked.topics is None:
             topics = await _all_topics(asked.group_id, ctx)
         else:
-            topics = [await _named(asked.group_id, *each, ctx) for each in _merged(asked.topics, ctx)]
+            topics = await all_of(_named(asked.group_id, *each, ctx) for each in _merged(asked.topics, ctx))
     except KafkaError as error:
         denied = error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED
         message = None if denied else error.message or ERROR_TEXTS.get(error.code)
@@ -52,11 +53,11 @@ async def _all_topics(group_id: str, ctx: RequestContext) -> list[DescribeShareG
     """All initialized partitions of topics that the requester may describe."""
     names = {topic_id: topic.name for topic_id, topic in ctx.cluster.image.topics_by_id.items()}
     partitions = coordinator(group_id, ctx).shares.initialized_partitions(group_id)
-    return [
-        await _topic(group_id, names[topic_id], topic_id, sorted(indexes), ctx)
+    return await all_of(
+        _topic(group_id, names[topic_id], topic_id, sorted(indexes), ctx)
         for topic_id, indexes in partitions.items()
         if topic_id in names and ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, names[topic_id])
-    ]
+    )
 
 
 def _merged(
@@ -101,8 +102,10 @@ async def _topic(
     group_id: str, name: str, topic_id: UUID, indexes: Iterable[int], ctx: RequestContext
 ) -> DescribeShareGroupOffsetsResponseTopic:
     partitions = []
-    for index in dict.fromkeys(indexes):  # listed once, even if it is named twice
-        found = await ctx.cluster.persister.read_summary(SharePartitionKey(group_id, topic_id, index), -1)
+    once = tuple(dict.fromkeys(indexes))  # listed once, even if it is named twice
+    persister = ctx.cluster.persister
+    summaries = await all_of(persister.read_summary(SharePartitionKey(group_id, topic_id, index), -1) for index in once)
+    for index, found in zip(once, summaries, strict=True):
         lag = _UNKNOWN_LAG
         if found.start_offset != UNINITIALIZED_OFFSET and found.delivery_complete_count != UNINITIALIZED_COUNT:
             lag = _lag(name, index, found.start_offset + found.delivery_complete_count, ctx)

@@ -1,11 +1,11 @@
 """The way to the share coordinator of a share partition: for leaders, group coordinators and requests (groups D.9)."""
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
-from broker.clock import Waiter
+from broker.clock import Waiter, all_of
 from broker.context import AclOperation, ClusterView, RequestContext
 from broker.coordination.group.outcome_builder import InitializeShareState
 from broker.coordination.group.responses import error_for_clients
@@ -53,8 +53,8 @@ Operation = Callable[[ShareMachine, int, Hashable], ShareOutcome]
 class SharePersister:
     """The :class:`~broker.coordination.share.persister.Persister` of a cluster, until it is reset or restored.
 
-    What began before then may go on, as a request does that writes the state of one partition after the other. It is
-    not written to the cluster as it is afterwards, where topics have the same ids: there is another persister then.
+    What began before then may go on, as a request does that asks for a coordinator again. It is not written to the
+    cluster as it is afterwards, where topics have the same ids: there is another persister then.
     """
 
     def __init__(self, cluster: ClusterView) -> None:
@@ -137,26 +137,33 @@ class SharePersister:
 async def initialize_partitions(
     persister: Persister, group_id: str, state_epoch: int, offsets: Offsets
 ) -> dict[UUID, dict[int, StateResult]]:
-    """Create the state of share partitions with these start offsets; the results by topic id and partition."""
-    return {
-        topic_id: {
-            partition: await persister.initialize(SharePartitionKey(group_id, topic_id, partition), state_epoch, start)
+    """Create the state of share partitions with these start offsets, all at the same time, as Kafka's persister does.
+
+    Returns the results by topic id and partition.
+    """
+    results = iter(
+        await all_of(
+            persister.initialize(SharePartitionKey(group_id, topic_id, partition), state_epoch, start)
+            for topic_id, starts in offsets.items()
             for partition, start in starts.items()
-        }
-        for topic_id, starts in offsets.items()
-    }
+        )
+    )
+    return {topic_id: {partition: next(results) for partition in starts} for topic_id, starts in offsets.items()}
 
 
 async def delete_partitions(
     persister: Persister, group_id: str, partitions: Mapping[UUID, Iterable[int]]
 ) -> dict[UUID, list[StateResult]]:
-    """Delete the state of share partitions; the results by topic id."""
-    return {
-        topic_id: [
-            await persister.delete(SharePartitionKey(group_id, topic_id, partition)) for partition in sorted(indexes)
-        ]
-        for topic_id, indexes in partitions.items()
-    }
+    """Delete the state of share partitions, all at the same time; the results by topic id."""
+    indexes = {topic_id: sorted(of_topic) for topic_id, of_topic in partitions.items()}
+    results = iter(
+        await all_of(
+            persister.delete(SharePartitionKey(group_id, topic_id, partition))
+            for topic_id, of_topic in indexes.items()
+            for partition in of_topic
+        )
+    )
+    return {topic_id: [next(results) for _ in of_topic] for topic_id, of_topic in indexes.items()}
 
 
 async def initialize_state(persister: Persister, runtime: "GroupCoordinator", effect: InitializeShareState) -> None:
@@ -192,7 +199,7 @@ class _Request(Protocol):
 
 
 async def each_partition(
-    request: _Request, ctx: RequestContext, answer: Callable[[SharePartitionKey, Any], Awaitable[A]]
+    request: _Request, ctx: RequestContext, answer: Callable[[SharePartitionKey, Any], Coroutine[Any, Any, A]]
 ) -> list[tuple[UUID, list[A]]]:
     """Answer each partition of a request on its own, by topic; nothing for a request without group or partitions.
 
@@ -203,19 +210,15 @@ async def each_partition(
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     if not request.group_id.strip() or not all(topic.partitions for topic in request.topics):
         return []
-    results = []
-    for topic in request.topics:
-        topic_id = topic.topic_id or ZERO_UUID
-        results.append(
-            (
-                topic_id,
-                [
-                    await answer(SharePartitionKey(request.group_id, topic_id, each.partition), each)
-                    for each in topic.partitions
-                ],
-            )
+    topics = [(topic.topic_id or ZERO_UUID, topic.partitions) for topic in request.topics]
+    results = iter(
+        await all_of(
+            answer(SharePartitionKey(request.group_id, topic_id, each.partition), each)
+            for topic_id, partitions in topics
+            for each in partitions
         )
-    return results
+    )
+    return [(topic_id, [next(results) for _ in partitions]) for topic_id, partitions in topics]
 
 
 async def ask_own(ctx: RequestContext, key: SharePartitionKey, kind: type[R], operation: Operation) -> R:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from broker.clock import all_of
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.share.persister import SharePartitionKey
 from broker.requests.share_groups import ERROR_TEXTS
@@ -65,14 +66,13 @@ class Acknowledging:
             self.failure = error
 
     async def written(self) -> dict[PartitionKey, AckResult]:
-        """Write the changes; the result of each partition.
+        """Write the changes, all at the same time; the result of each partition.
 
         Raises:
             KafkaError: UNKNOWN_SERVER_ERROR for a partition, where Kafka's broker fails (groups D.6 A2).
         """
-        results = self._refused
-        for key, begun in self._begun.items():
-            results[key] = begun if isinstance(begun, AckResult) else await _written(begun)
+        written = await all_of(map(_written, self._begun.values()))
+        results = {**self._refused, **dict(zip(self._begun, written, strict=True))}
         if self.failure is not None:
             raise self.failure
         return {**results, **self._empty} if self._begun else results
@@ -135,7 +135,9 @@ def _begin(
         return AckResult(error.code, error.message)
 
 
-async def _written(begun: _Begun) -> AckResult:
+async def _written(begun: _Begun | AckResult) -> AckResult:
+    if isinstance(begun, AckResult):
+        return begun
     try:
         await begun.partition.write(begun.change)
     except KafkaError as error:

@@ -327,10 +327,7 @@ async def asked(stage: Stage, work: Coroutine[Any, Any, Any] | asyncio.Task[Any]
 
 @pytest.mark.parametrize("restored", [False, True])
 async def test_the_state_of_share_partitions_is_not_written_to_an_earlier_cluster(restored: bool) -> None:
-    """Their coordinator hangs, and the writer pauses before it asks again; meanwhile the cluster goes back.
-
-    It then goes on to the next share partition, which is not written either.
-    """
+    """Their coordinator hangs, and the writers pause before they ask again; meanwhile the cluster goes back."""
     async with running(brokers=1) as stage:
         await assigned(stage, 1)
         await assigned(stage, 1, name="u")
