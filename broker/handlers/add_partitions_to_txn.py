@@ -148,4 +148,6 @@ def refuse(request: AddPartitionsToTxnRequest, error: KafkaError, version: int) 
     return AddPartitionsToTxnResponse(results_by_transaction=results)
 
 
-API = Api(ApiKey.ADD_PARTITIONS_TO_TXN, (0, 5), handle, refuse)
+API: Api[AddPartitionsToTxnRequest, AddPartitionsToTxnResponse] = Api(
+    ApiKey.ADD_PARTITIONS_TO_TXN, (0, 5), handle, refuse
+)

@@ -27,4 +27,4 @@ def refuse(request: AddRaftVoterRequest, error: KafkaError, version: int) -> Add
     return AddRaftVoterResponse(error_code=error.code, error_message=error.message)
 
 
-API = Api(ApiKey.ADD_RAFT_VOTER, (0, 1), handle, refuse)
+API: Api[AddRaftVoterRequest, AddRaftVoterResponse] = Api(ApiKey.ADD_RAFT_VOTER, (0, 1), handle, refuse)

@@ -71,4 +71,4 @@ def refuse(request: AlterClientQuotasRequest, error: KafkaError, version: int) -
     return AlterClientQuotasResponse(entries=[_answer(_wanted(entry).entity, error) for entry in request.entries])
 
 
-API = Api(ApiKey.ALTER_CLIENT_QUOTAS, (0, 1), handle, refuse)
+API: Api[AlterClientQuotasRequest, AlterClientQuotasResponse] = Api(ApiKey.ALTER_CLIENT_QUOTAS, (0, 1), handle, refuse)

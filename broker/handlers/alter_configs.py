@@ -41,4 +41,4 @@ def refuse(request: AlterConfigsRequest, error: KafkaError, version: int) -> Alt
     )
 
 
-API = Api(ApiKey.ALTER_CONFIGS, (0, 2), handle, refuse)
+API: Api[AlterConfigsRequest, AlterConfigsResponse] = Api(ApiKey.ALTER_CONFIGS, (0, 2), handle, refuse)

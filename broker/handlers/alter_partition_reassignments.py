@@ -70,4 +70,6 @@ def refuse(
     )
 
 
-API = Api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, (0, 1), handle, refuse)
+API: Api[AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse] = Api(
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS, (0, 1), handle, refuse
+)

@@ -134,4 +134,6 @@ def refuse(
     )
 
 
-API = Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, (0, 0), handle, refuse)
+API: Api[AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse] = Api(
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS, (0, 0), handle, refuse
+)

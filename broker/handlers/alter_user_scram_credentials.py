@@ -56,4 +56,6 @@ def refuse(
     return AlterUserScramCredentialsResponse(results=[_result(user, error) for user in users])
 
 
-API = Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, (0, 0), handle, refuse)
+API: Api[AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse] = Api(
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS, (0, 0), handle, refuse
+)

@@ -103,4 +103,4 @@ def refuse(request: ApiVersionsRequest, error: KafkaError, version: int) -> ApiV
     return ApiVersionsResponse(error.code)
 
 
-API = Api(ApiKey.API_VERSIONS, (0, 5), handle, refuse)
+API: Api[ApiVersionsRequest, ApiVersionsResponse] = Api(ApiKey.API_VERSIONS, (0, 5), handle, refuse)

@@ -65,4 +65,6 @@ def refuse(
     )
 
 
-API = Api(ApiKey.CONSUMER_GROUP_DESCRIBE, (0, 1), handle, refuse)
+API: Api[ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse] = Api(
+    ApiKey.CONSUMER_GROUP_DESCRIBE, (0, 1), handle, refuse
+)

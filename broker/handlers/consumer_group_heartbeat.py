@@ -43,4 +43,6 @@ def refuse(
     return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
 
 
-API = Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, (0, 1), handle, refuse)
+API: Api[ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse] = Api(
+    ApiKey.CONSUMER_GROUP_HEARTBEAT, (0, 1), handle, refuse
+)

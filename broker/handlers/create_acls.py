@@ -50,4 +50,4 @@ def refuse(request: CreateAclsRequest, error: KafkaError, version: int) -> Creat
     return CreateAclsResponse(results=[_result(error) for _ in request.creations])
 
 
-API = Api(ApiKey.CREATE_ACLS, (1, 3), handle, refuse, removed=0)
+API: Api[CreateAclsRequest, CreateAclsResponse] = Api(ApiKey.CREATE_ACLS, (1, 3), handle, refuse, removed=0)

@@ -66,4 +66,6 @@ def refuse(
     return CreateDelegationTokenResponse(error_code=error.code)
 
 
-API = Api(ApiKey.CREATE_DELEGATION_TOKEN, (1, 3), handle, refuse, removed=0)
+API: Api[CreateDelegationTokenRequest, CreateDelegationTokenResponse] = Api(
+    ApiKey.CREATE_DELEGATION_TOKEN, (1, 3), handle, refuse, removed=0
+)

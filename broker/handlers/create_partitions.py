@@ -85,4 +85,4 @@ def refuse(request: CreatePartitionsRequest, error: KafkaError, version: int) ->
     return CreatePartitionsResponse(results=[_result(topic.name, error) for topic in request.topics])
 
 
-API = Api(ApiKey.CREATE_PARTITIONS, (0, 3), handle, refuse)
+API: Api[CreatePartitionsRequest, CreatePartitionsResponse] = Api(ApiKey.CREATE_PARTITIONS, (0, 3), handle, refuse)

@@ -170,4 +170,4 @@ def refuse(request: CreateTopicsRequest, error: KafkaError, version: int) -> Cre
     return CreateTopicsResponse(topics=[_error(topic.name, error) for topic in request.topics])
 
 
-API = Api(ApiKey.CREATE_TOPICS, (2, 7), handle, refuse, removed=0)
+API: Api[CreateTopicsRequest, CreateTopicsResponse] = Api(ApiKey.CREATE_TOPICS, (2, 7), handle, refuse, removed=0)

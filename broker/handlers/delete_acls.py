@@ -57,4 +57,4 @@ def refuse(request: DeleteAclsRequest, error: KafkaError, version: int) -> Delet
     return DeleteAclsResponse(filter_results=[_result(error) for _ in request.filters])
 
 
-API = Api(ApiKey.DELETE_ACLS, (1, 3), handle, refuse, removed=0)
+API: Api[DeleteAclsRequest, DeleteAclsResponse] = Api(ApiKey.DELETE_ACLS, (1, 3), handle, refuse, removed=0)

@@ -36,4 +36,4 @@ def refuse(request: DeleteGroupsRequest, error: KafkaError, version: int) -> Del
     return DeleteGroupsResponse(results=results)
 
 
-API = Api(ApiKey.DELETE_GROUPS, (0, 3), handle, refuse)
+API: Api[DeleteGroupsRequest, DeleteGroupsResponse] = Api(ApiKey.DELETE_GROUPS, (0, 3), handle, refuse)

@@ -59,4 +59,4 @@ def refuse(request: DeleteRecordsRequest, error: KafkaError, version: int) -> De
     )
 
 
-API = Api(ApiKey.DELETE_RECORDS, (0, 2), handle, refuse)
+API: Api[DeleteRecordsRequest, DeleteRecordsResponse] = Api(ApiKey.DELETE_RECORDS, (0, 2), handle, refuse)

@@ -89,4 +89,6 @@ def refuse(
     )
 
 
-API = Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, (0, 0), handle, refuse)
+API: Api[DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse] = Api(
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS, (0, 0), handle, refuse
+)

@@ -37,4 +37,6 @@ def refuse(request: DeleteShareGroupStateRequest, error: KafkaError, version: in
     return DeleteShareGroupStateResponse([DeleteStateResult(topic_id, partitions) for topic_id, partitions in results])
 
 
-API = Api(ApiKey.DELETE_SHARE_GROUP_STATE, (0, 0), handle, refuse)
+API: Api[DeleteShareGroupStateRequest, DeleteShareGroupStateResponse] = Api(
+    ApiKey.DELETE_SHARE_GROUP_STATE, (0, 0), handle, refuse
+)

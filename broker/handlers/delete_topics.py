@@ -134,4 +134,4 @@ def refuse(request: DeleteTopicsRequest, error: KafkaError, version: int) -> Del
     )
 
 
-API = Api(ApiKey.DELETE_TOPICS, (1, 6), handle, refuse, removed=0)
+API: Api[DeleteTopicsRequest, DeleteTopicsResponse] = Api(ApiKey.DELETE_TOPICS, (1, 6), handle, refuse, removed=0)

@@ -48,4 +48,4 @@ def refuse(request: DescribeAclsRequest, error: KafkaError, version: int) -> Des
     return DescribeAclsResponse(error_code=error.code, error_message=error.message)
 
 
-API = Api(ApiKey.DESCRIBE_ACLS, (1, 3), handle, refuse, removed=0)
+API: Api[DescribeAclsRequest, DescribeAclsResponse] = Api(ApiKey.DESCRIBE_ACLS, (1, 3), handle, refuse, removed=0)

@@ -60,4 +60,4 @@ def refuse(request: DescribeClusterRequest, error: KafkaError, version: int) -> 
     return DescribeClusterResponse(error_code=error.code, error_message=error.message)
 
 
-API = Api(ApiKey.DESCRIBE_CLUSTER, (0, 2), handle, refuse)
+API: Api[DescribeClusterRequest, DescribeClusterResponse] = Api(ApiKey.DESCRIBE_CLUSTER, (0, 2), handle, refuse)

@@ -147,4 +147,6 @@ def refuse(request: DescribeConfigsRequest, error: KafkaError, version: int) -> 
     return DescribeConfigsResponse(results=[_failed(resource, error) for resource in request.resources])
 
 
-API = Api(ApiKey.DESCRIBE_CONFIGS, (1, 4), handle, refuse, removed=0)
+API: Api[DescribeConfigsRequest, DescribeConfigsResponse] = Api(
+    ApiKey.DESCRIBE_CONFIGS, (1, 4), handle, refuse, removed=0
+)

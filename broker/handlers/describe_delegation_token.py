@@ -61,4 +61,6 @@ def refuse(
     return DescribeDelegationTokenResponse(error_code=error.code)
 
 
-API = Api(ApiKey.DESCRIBE_DELEGATION_TOKEN, (1, 3), handle, refuse, removed=0)
+API: Api[DescribeDelegationTokenRequest, DescribeDelegationTokenResponse] = Api(
+    ApiKey.DESCRIBE_DELEGATION_TOKEN, (1, 3), handle, refuse, removed=0
+)

@@ -43,4 +43,4 @@ def refuse(request: DescribeGroupsRequest, error: KafkaError, version: int) -> D
     return DescribeGroupsResponse([DescribedGroup(error.code, group_id) for group_id in request.groups])
 
 
-API = Api(ApiKey.DESCRIBE_GROUPS, (0, 6), handle, refuse)
+API: Api[DescribeGroupsRequest, DescribeGroupsResponse] = Api(ApiKey.DESCRIBE_GROUPS, (0, 6), handle, refuse)

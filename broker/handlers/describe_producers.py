@@ -69,4 +69,4 @@ def refuse(request: DescribeProducersRequest, error: KafkaError, version: int) -
     )
 
 
-API = Api(ApiKey.DESCRIBE_PRODUCERS, (0, 0), handle, refuse)
+API: Api[DescribeProducersRequest, DescribeProducersResponse] = Api(ApiKey.DESCRIBE_PRODUCERS, (0, 0), handle, refuse)

@@ -69,4 +69,4 @@ def refuse(request: DescribeQuorumRequest, error: KafkaError, version: int) -> D
     return DescribeQuorumResponse(error.code, error_message=error.message)
 
 
-API = Api(ApiKey.DESCRIBE_QUORUM, (0, 2), handle, refuse)
+API: Api[DescribeQuorumRequest, DescribeQuorumResponse] = Api(ApiKey.DESCRIBE_QUORUM, (0, 2), handle, refuse)

@@ -140,4 +140,6 @@ def refuse(
     )
 
 
-API = Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, (0, 1), handle, refuse)
+API: Api[DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse] = Api(
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, (0, 1), handle, refuse
+)

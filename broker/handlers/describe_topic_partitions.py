@@ -117,4 +117,6 @@ def refuse(
     return DescribeTopicPartitionsResponse(topics=[Answer(error.code, topic.name) for topic in request.topics])
 
 
-API = Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, (0, 0), handle, refuse)
+API: Api[DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse] = Api(
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS, (0, 0), handle, refuse
+)

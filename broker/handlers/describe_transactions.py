@@ -60,4 +60,6 @@ def refuse(request: DescribeTransactionsRequest, error: KafkaError, version: int
     )
 
 
-API = Api(ApiKey.DESCRIBE_TRANSACTIONS, (0, 0), handle, refuse)
+API: Api[DescribeTransactionsRequest, DescribeTransactionsResponse] = Api(
+    ApiKey.DESCRIBE_TRANSACTIONS, (0, 0), handle, refuse
+)

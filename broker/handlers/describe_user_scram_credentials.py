@@ -45,4 +45,6 @@ def refuse(
     return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=None, results=results)
 
 
-API = Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, (0, 0), handle, refuse)
+API: Api[DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse] = Api(
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, (0, 0), handle, refuse
+)

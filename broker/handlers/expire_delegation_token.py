@@ -36,4 +36,6 @@ def refuse(
     return ExpireDelegationTokenResponse(error_code=error.code)
 
 
-API = Api(ApiKey.EXPIRE_DELEGATION_TOKEN, (1, 2), handle, refuse, removed=0)
+API: Api[ExpireDelegationTokenRequest, ExpireDelegationTokenResponse] = Api(
+    ApiKey.EXPIRE_DELEGATION_TOKEN, (1, 2), handle, refuse, removed=0
+)

@@ -50,4 +50,6 @@ def refuse(
     return GetTelemetrySubscriptionsResponse(error_code=error.code if own else ErrorCode.INVALID_REQUEST)
 
 
-API = Api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, (0, 0), handle, refuse, listed=False)
+API: Api[GetTelemetrySubscriptionsRequest, GetTelemetrySubscriptionsResponse] = Api(
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, (0, 0), handle, refuse, listed=False
+)

@@ -30,4 +30,4 @@ def refuse(request: HeartbeatRequest, error: KafkaError, version: int) -> Heartb
     return HeartbeatResponse(error.code)
 
 
-API = Api(ApiKey.HEARTBEAT, (0, 4), handle, refuse)
+API: Api[HeartbeatRequest, HeartbeatResponse] = Api(ApiKey.HEARTBEAT, (0, 4), handle, refuse)

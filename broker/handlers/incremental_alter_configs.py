@@ -49,4 +49,6 @@ def refuse(
     )
 
 
-API = Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, (0, 1), handle, refuse)
+API: Api[IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse] = Api(
+    ApiKey.INCREMENTAL_ALTER_CONFIGS, (0, 1), handle, refuse
+)

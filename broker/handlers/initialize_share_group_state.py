@@ -50,4 +50,6 @@ def refuse(
     )
 
 
-API = Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, (0, 0), handle, refuse)
+API: Api[InitializeShareGroupStateRequest, InitializeShareGroupStateResponse] = Api(
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE, (0, 0), handle, refuse
+)

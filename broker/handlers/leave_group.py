@@ -25,4 +25,4 @@ def refuse(request: LeaveGroupRequest, error: KafkaError, version: int) -> Leave
     return LeaveGroupResponse(error.code)
 
 
-API = Api(ApiKey.LEAVE_GROUP, (0, 5), handle, refuse)
+API: Api[LeaveGroupRequest, LeaveGroupResponse] = Api(ApiKey.LEAVE_GROUP, (0, 5), handle, refuse)

@@ -62,4 +62,6 @@ def refuse(request: ListConfigResourcesRequest, error: KafkaError, version: int)
     return ListConfigResourcesResponse(error_code=error.code)
 
 
-API = Api(ApiKey.LIST_CONFIG_RESOURCES, (0, 1), handle, refuse)
+API: Api[ListConfigResourcesRequest, ListConfigResourcesResponse] = Api(
+    ApiKey.LIST_CONFIG_RESOURCES, (0, 1), handle, refuse
+)

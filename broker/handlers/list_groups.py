@@ -34,4 +34,4 @@ def refuse(request: ListGroupsRequest, error: KafkaError, version: int) -> ListG
     return ListGroupsResponse(error.code)
 
 
-API = Api(ApiKey.LIST_GROUPS, (0, 5), handle, refuse)
+API: Api[ListGroupsRequest, ListGroupsResponse] = Api(ApiKey.LIST_GROUPS, (0, 5), handle, refuse)

@@ -141,4 +141,4 @@ def _refused(topic: ListOffsetsTopic, error: KafkaError) -> ListOffsetsTopicResp
     )
 
 
-API = Api(ApiKey.LIST_OFFSETS, (1, 11), handle, refuse, removed=0)
+API: Api[ListOffsetsRequest, ListOffsetsResponse] = Api(ApiKey.LIST_OFFSETS, (1, 11), handle, refuse, removed=0)

@@ -47,4 +47,6 @@ def refuse(
     return ListPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)
 
 
-API = Api(ApiKey.LIST_PARTITION_REASSIGNMENTS, (0, 0), handle, refuse)
+API: Api[ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse] = Api(
+    ApiKey.LIST_PARTITION_REASSIGNMENTS, (0, 0), handle, refuse
+)

@@ -44,4 +44,4 @@ def refuse(request: ListTransactionsRequest, error: KafkaError, version: int) ->
     return ListTransactionsResponse(error_code=error.code)
 
 
-API = Api(ApiKey.LIST_TRANSACTIONS, (0, 2), handle, refuse)
+API: Api[ListTransactionsRequest, ListTransactionsResponse] = Api(ApiKey.LIST_TRANSACTIONS, (0, 2), handle, refuse)

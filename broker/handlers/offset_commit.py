@@ -70,4 +70,4 @@ def refuse(request: OffsetCommitRequest, error: KafkaError, version: int) -> Off
     return OffsetCommitResponse([_answer(topic, topic.partitions, error.code) for topic in request.topics])
 
 
-API = Api(ApiKey.OFFSET_COMMIT, (2, 10), handle, refuse, removed=0)
+API: Api[OffsetCommitRequest, OffsetCommitResponse] = Api(ApiKey.OFFSET_COMMIT, (2, 10), handle, refuse, removed=0)

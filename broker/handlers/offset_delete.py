@@ -44,4 +44,4 @@ def refuse(request: OffsetDeleteRequest, error: KafkaError, version: int) -> Off
     return OffsetDeleteResponse(error.code)
 
 
-API = Api(ApiKey.OFFSET_DELETE, (0, 0), handle, refuse)
+API: Api[OffsetDeleteRequest, OffsetDeleteResponse] = Api(ApiKey.OFFSET_DELETE, (0, 0), handle, refuse)

@@ -57,4 +57,6 @@ def refuse(
     )
 
 
-API = Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, (2, 4), handle, refuse, removed=0)
+API: Api[OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse] = Api(
+    ApiKey.OFFSET_FOR_LEADER_EPOCH, (2, 4), handle, refuse, removed=0
+)

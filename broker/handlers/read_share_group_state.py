@@ -47,4 +47,6 @@ def refuse(request: ReadShareGroupStateRequest, error: KafkaError, version: int)
     return ReadShareGroupStateResponse([ReadStateResult(topic_id, partitions) for topic_id, partitions in results])
 
 
-API = Api(ApiKey.READ_SHARE_GROUP_STATE, (0, 0), handle, refuse)
+API: Api[ReadShareGroupStateRequest, ReadShareGroupStateResponse] = Api(
+    ApiKey.READ_SHARE_GROUP_STATE, (0, 0), handle, refuse
+)

@@ -53,4 +53,6 @@ def refuse(
     )
 
 
-API = Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, (0, 1), handle, refuse)
+API: Api[ReadShareGroupStateSummaryRequest, ReadShareGroupStateSummaryResponse] = Api(
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, (0, 1), handle, refuse
+)

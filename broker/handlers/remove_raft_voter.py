@@ -26,4 +26,4 @@ def refuse(request: RemoveRaftVoterRequest, error: KafkaError, version: int) -> 
     return RemoveRaftVoterResponse(error_code=error.code, error_message=error.message)
 
 
-API = Api(ApiKey.REMOVE_RAFT_VOTER, (0, 0), handle, refuse)
+API: Api[RemoveRaftVoterRequest, RemoveRaftVoterResponse] = Api(ApiKey.REMOVE_RAFT_VOTER, (0, 0), handle, refuse)

@@ -33,4 +33,6 @@ def refuse(
     return RenewDelegationTokenResponse(error_code=error.code)
 
 
-API = Api(ApiKey.RENEW_DELEGATION_TOKEN, (1, 2), handle, refuse, removed=0)
+API: Api[RenewDelegationTokenRequest, RenewDelegationTokenResponse] = Api(
+    ApiKey.RENEW_DELEGATION_TOKEN, (1, 2), handle, refuse, removed=0
+)

@@ -29,4 +29,4 @@ def refuse(request: SaslAuthenticateRequest, error: KafkaError, version: int) ->
     return SaslAuthenticateResponse(error.code, error.message)
 
 
-API = Api(ApiKey.SASL_AUTHENTICATE, (0, 2), handle, refuse)
+API: Api[SaslAuthenticateRequest, SaslAuthenticateResponse] = Api(ApiKey.SASL_AUTHENTICATE, (0, 2), handle, refuse)

@@ -25,4 +25,4 @@ def refuse(request: SaslHandshakeRequest, error: KafkaError, version: int) -> Sa
     return SaslHandshakeResponse(error.code)
 
 
-API = Api(ApiKey.SASL_HANDSHAKE, (0, 1), handle, refuse)
+API: Api[SaslHandshakeRequest, SaslHandshakeResponse] = Api(ApiKey.SASL_HANDSHAKE, (0, 1), handle, refuse)

@@ -68,4 +68,4 @@ def refuse(
     return ShareAcknowledgeResponse(error_code=error.code)
 
 
-API = Api(ApiKey.SHARE_ACKNOWLEDGE, (1, 2), handle, refuse)
+API: Api[ShareAcknowledgeRequest, ShareAcknowledgeResponse] = Api(ApiKey.SHARE_ACKNOWLEDGE, (1, 2), handle, refuse)

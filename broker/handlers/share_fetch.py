@@ -187,4 +187,4 @@ def refuse(
     return ShareFetchResponse(error_code=error.code)
 
 
-API = Api(ApiKey.SHARE_FETCH, (1, 2), handle, refuse)
+API: Api[ShareFetchRequest, ShareFetchResponse] = Api(ApiKey.SHARE_FETCH, (1, 2), handle, refuse)

@@ -55,4 +55,6 @@ def refuse(
     )
 
 
-API = Api(ApiKey.SHARE_GROUP_DESCRIBE, (1, 1), handle, refuse)
+API: Api[ShareGroupDescribeRequest, ShareGroupDescribeResponse] = Api(
+    ApiKey.SHARE_GROUP_DESCRIBE, (1, 1), handle, refuse
+)

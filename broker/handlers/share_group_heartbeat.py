@@ -37,4 +37,6 @@ def refuse(
     return ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
 
 
-API = Api(ApiKey.SHARE_GROUP_HEARTBEAT, (1, 1), handle, refuse)
+API: Api[ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse] = Api(
+    ApiKey.SHARE_GROUP_HEARTBEAT, (1, 1), handle, refuse
+)

@@ -75,4 +75,6 @@ def refuse(
     return StreamsGroupDescribeResponse(groups=[_refused(group_id, error) for group_id in request.group_ids])
 
 
-API = Api(ApiKey.STREAMS_GROUP_DESCRIBE, (0, 1), handle, refuse)
+API: Api[StreamsGroupDescribeRequest, StreamsGroupDescribeResponse] = Api(
+    ApiKey.STREAMS_GROUP_DESCRIBE, (0, 1), handle, refuse
+)

@@ -81,4 +81,6 @@ def refuse(
     )
 
 
-API = Api(ApiKey.STREAMS_GROUP_HEARTBEAT, (0, 1), handle, refuse)
+API: Api[StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse] = Api(
+    ApiKey.STREAMS_GROUP_HEARTBEAT, (0, 1), handle, refuse
+)

@@ -35,4 +35,6 @@ def refuse(
     return StreamsGroupTopologyDescriptionUpdateResponse(error_code=error.code, error_message=error.message)
 
 
-API = Api(ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, (0, 0), handle, refuse)
+API: Api[StreamsGroupTopologyDescriptionUpdateRequest, StreamsGroupTopologyDescriptionUpdateResponse] = Api(
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, (0, 0), handle, refuse
+)

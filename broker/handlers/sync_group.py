@@ -28,4 +28,4 @@ def refuse(request: SyncGroupRequest, error: KafkaError, version: int) -> SyncGr
     return SyncGroupResponse(error.code)
 
 
-API = Api(ApiKey.SYNC_GROUP, (0, 5), handle, refuse)
+API: Api[SyncGroupRequest, SyncGroupResponse] = Api(ApiKey.SYNC_GROUP, (0, 5), handle, refuse)

@@ -23,4 +23,4 @@ def refuse(request: UnregisterBrokerRequest, error: KafkaError, version: int) ->
     return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)
 
 
-API = Api(ApiKey.UNREGISTER_BROKER, (0, 0), handle, refuse)
+API: Api[UnregisterBrokerRequest, UnregisterBrokerResponse] = Api(ApiKey.UNREGISTER_BROKER, (0, 0), handle, refuse)

@@ -30,4 +30,6 @@ def refuse(
     return UnregisterControllerResponse(error_code=error.code, error_message=error.message)
 
 
-API = Api(ApiKey.UNREGISTER_CONTROLLER, (0, 0), handle, refuse)
+API: Api[UnregisterControllerRequest, UnregisterControllerResponse] = Api(
+    ApiKey.UNREGISTER_CONTROLLER, (0, 0), handle, refuse
+)

@@ -48,4 +48,4 @@ def refuse(request: UpdateFeaturesRequest, error: KafkaError, version: int) -> U
     return UpdateFeaturesResponse(error_code=error.code, error_message=error.message)
 
 
-API = Api(ApiKey.UPDATE_FEATURES, (0, 2), handle, refuse)
+API: Api[UpdateFeaturesRequest, UpdateFeaturesResponse] = Api(ApiKey.UPDATE_FEATURES, (0, 2), handle, refuse)

@@ -50,4 +50,6 @@ def refuse(request: WriteShareGroupStateRequest, error: KafkaError, version: int
     return WriteShareGroupStateResponse([WriteStateResult(topic_id, partitions) for topic_id, partitions in results])
 
 
-API = Api(ApiKey.WRITE_SHARE_GROUP_STATE, (0, 1), handle, refuse)
+API: Api[WriteShareGroupStateRequest, WriteShareGroupStateResponse] = Api(
+    ApiKey.WRITE_SHARE_GROUP_STATE, (0, 1), handle, refuse
+)

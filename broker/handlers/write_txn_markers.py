@@ -92,4 +92,6 @@ def refuse(request: WriteTxnMarkersRequest, error: KafkaError, version: int) -> 
     return WriteTxnMarkersResponse([_result(producer_id, results) for producer_id, results in codes.items()])
 
 
-API = Api(ApiKey.WRITE_TXN_MARKERS, (1, 2), handle, refuse, removed=0)
+API: Api[WriteTxnMarkersRequest, WriteTxnMarkersResponse] = Api(
+    ApiKey.WRITE_TXN_MARKERS, (1, 2), handle, refuse, removed=0
+)
