@@ -13,7 +13,7 @@ from functools import partial
 from tests.clients.clients import GO, JAVA, JAVASCRIPT, PYTHON, RUST, TRANSACTIONS
 from tests.clients.drivers import HERE, command, missing
 
-OTHER_PARTS = ("registry", "spark", "old_java", "kerberos")
+OTHER_PARTS = ("spark", "old_java", "kerberos")
 
 
 def main() -> int:
