@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # not in its __all__
     AdminClient,
     NewTopic,
@@ -66,7 +66,11 @@ def _rolled(bootstrap: str) -> None:
 
 def _stayed(bootstrap: str, protocol: str) -> list[Consumer]:
     """Two members that commit, and are there when the broker stops."""
-    common: dict[str, Any] = {"bootstrap.servers": bootstrap, "auto.offset.reset": "earliest"}
+    common: dict[str, Any] = {
+        "bootstrap.servers": bootstrap,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+    }
     members = [
         Consumer(
             {**common, "group.id": f"stay-{protocol}", "group.protocol": protocol, "client.id": f"{protocol}-{each}"}
@@ -81,6 +85,7 @@ def _stayed(bootstrap: str, protocol: str) -> list[Consumer]:
         PATIENCE_S,
     )
     for member in members:
-        member.consume(1, PATIENCE_S)
-        member.commit(asynchronous=False)
+        reached = member.position(member.assignment())
+        offsets = [TopicPartition(each.topic, each.partition, max(each.offset, 0)) for each in reached]
+        member.commit(offsets=offsets, asynchronous=False)
     return members
