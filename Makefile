@@ -86,9 +86,10 @@ compiled: $(DEV) ## the wheel with its hot modules compiled, in an environment o
 	$(BIN)/python -m tools.compiled $(PYTEST)
 
 compiled-interop: ## after `make compiled`: real clients, and requests recorded on a real Kafka, on the compiled server
-	cd build/compiled/tree && PYTHONPATH=$$PWD INTEROP_CACHE=$(or $(INTEROP_CACHE),$(CURDIR)/.cache/interop) \
-		$(abspath $(BIN))/python -m pytest -n 2 --dist loadfile -m "not nightly" $(STUCK) \
-		--ignore tests/differential/test_rows.py tests/clients tests/differential $(PYTEST)  # it replaces functions
+	cd build/compiled/tree && export PYTHONPATH=$$PWD INTEROP_CACHE=$(or $(INTEROP_CACHE),$(CURDIR)/.cache/interop) \
+		&& $(COMPILED_TESTS) tests/clients $(PYTEST) \
+		&& $(COMPILED_TESTS) --ignore tests/differential/test_rows.py tests/differential $(PYTEST)  # it replaces functions
+COMPILED_TESTS = $(abspath $(BIN))/python -m pytest -n 2 --dist loadfile -m "not nightly" $(STUCK)
 
 nightly: $(DEV) ## what takes longer than a developer waits; installs what the machine lacks
 	tests/clients/setup.sh toolchains
