@@ -9,7 +9,12 @@ from uuid import UUID
 from broker.api import Api
 from broker.clock import all_of
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.share.persister import UNINITIALIZED_COUNT, UNINITIALIZED_OFFSET, SharePartitionKey
+from broker.coordination.share.persister import (
+    UNINITIALIZED_COUNT,
+    UNINITIALIZED_OFFSET,
+    SharePartitionKey,
+    SummaryResult,
+)
 from broker.requests.groups import coordinator, require_group
 from broker.requests.share_groups import ERROR_TEXTS, require_share_groups
 from protocol.apis import ApiKey
@@ -41,7 +46,7 @@ async def _describe(
         if asked.topics is None:
             topics = await _all_topics(asked.group_id, ctx)
         else:
-            topics = await all_of(_named(asked.group_id, *each, ctx) for each in _merged(asked.topics, ctx))
+            topics = await _named(asked.group_id, _merged(asked.topics, ctx), ctx)
     except KafkaError as error:
         denied = error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED
         message = None if denied else error.message or ERROR_TEXTS.get(error.code)
@@ -53,11 +58,12 @@ async def _all_topics(group_id: str, ctx: RequestContext) -> list[DescribeShareG
     """All initialized partitions of topics that the requester may describe."""
     names = {topic_id: topic.name for topic_id, topic in ctx.cluster.image.topics_by_id.items()}
     partitions = coordinator(group_id, ctx).shares.initialized_partitions(group_id)
-    return await all_of(
-        _topic(group_id, names[topic_id], topic_id, sorted(indexes), ctx)
+    allowed = [
+        (names[topic_id], topic_id, sorted(indexes))
         for topic_id, indexes in partitions.items()
         if topic_id in names and ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, names[topic_id])
-    )
+    ]
+    return await _read(group_id, allowed, ctx)
 
 
 def _merged(
@@ -78,17 +84,29 @@ def _merged(
 
 
 async def _named(
+    group_id: str, topics: Sequence[tuple[str, list[int]]], ctx: RequestContext
+) -> list[DescribeShareGroupOffsetsResponseTopic]:
+    """The topics that the request names, in its order."""
+    unread = [_without_offsets(group_id, name, indexes, ctx) for name, indexes in topics]
+    known = ctx.cluster.image.topics
+    wanted = [
+        (name, known[name].id, indexes) for (name, indexes), each in zip(topics, unread, strict=True) if each is None
+    ]
+    read = iter(await _read(group_id, wanted, ctx))
+    return [next(read) if each is None else each for each in unread]
+
+
+def _without_offsets(
     group_id: str, name: str, indexes: Sequence[int], ctx: RequestContext
-) -> DescribeShareGroupOffsetsResponseTopic:
-    """A topic that the request names; unknown topics have no offsets, and no error."""
+) -> DescribeShareGroupOffsetsResponseTopic | None:
+    """The answer for a topic that is unknown, which is no error, or denied; None where its offsets are to be read."""
     code = ErrorCode.NONE
     if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    known = ctx.cluster.image.topics.get(name)
-    if code is ErrorCode.NONE and known is not None:
+    if code is ErrorCode.NONE and name in ctx.cluster.image.topics:
         if not group_id or not indexes or any(index < 0 for index in indexes):
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # the parameters of the persister refuse it
-        return await _topic(group_id, name, known.id, indexes, ctx)
+        return None
     partitions = [
         DescribeShareGroupOffsetsResponsePartition(
             index, UNINITIALIZED_OFFSET, error_code=code, error_message=ERROR_TEXTS.get(code)
@@ -98,21 +116,34 @@ async def _named(
     return DescribeShareGroupOffsetsResponseTopic(name, None, partitions)
 
 
-async def _topic(
-    group_id: str, name: str, topic_id: UUID, indexes: Iterable[int], ctx: RequestContext
-) -> DescribeShareGroupOffsetsResponseTopic:
-    partitions = []
-    once = tuple(dict.fromkeys(indexes))  # listed once, even if it is named twice
+async def _read(
+    group_id: str, topics: Iterable[tuple[str, UUID, Iterable[int]]], ctx: RequestContext
+) -> list[DescribeShareGroupOffsetsResponseTopic]:
+    """Topics with the summaries of their partitions, each listed once, even if it is named twice."""
+    once = [(name, topic_id, tuple(dict.fromkeys(indexes))) for name, topic_id, indexes in topics]
     persister = ctx.cluster.persister
-    summaries = await all_of(persister.read_summary(SharePartitionKey(group_id, topic_id, index), -1) for index in once)
-    for index, found in zip(once, summaries, strict=True):
-        lag = _UNKNOWN_LAG
-        if found.start_offset != UNINITIALIZED_OFFSET and found.delivery_complete_count != UNINITIALIZED_COUNT:
-            lag = _lag(name, index, found.start_offset + found.delivery_complete_count, ctx)
-        partitions.append(
-            DescribeShareGroupOffsetsResponsePartition(index, found.start_offset, found.leader_epoch, lag=lag)
+    summaries = iter(
+        await all_of(
+            persister.read_summary(SharePartitionKey(group_id, topic_id, index), -1)
+            for _, topic_id, indexes in once
+            for index in indexes
         )
-    return DescribeShareGroupOffsetsResponseTopic(name, topic_id, partitions)
+    )
+    return [
+        DescribeShareGroupOffsetsResponseTopic(
+            name, topic_id, [_partition(name, index, next(summaries), ctx) for index in indexes]
+        )
+        for name, topic_id, indexes in once
+    ]
+
+
+def _partition(
+    name: str, index: int, found: SummaryResult, ctx: RequestContext
+) -> DescribeShareGroupOffsetsResponsePartition:
+    lag = _UNKNOWN_LAG
+    if found.start_offset != UNINITIALIZED_OFFSET and found.delivery_complete_count != UNINITIALIZED_COUNT:
+        lag = _lag(name, index, found.start_offset + found.delivery_complete_count, ctx)
+    return DescribeShareGroupOffsetsResponsePartition(index, found.start_offset, found.leader_epoch, lag=lag)
 
 
 def _lag(name: str, index: int, done: int, ctx: RequestContext) -> int:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from broker.clock import ManualClock, PushedClock, Waiter
+from broker.clock import ManualClock, PushedClock, Waiter, all_of, turns
 
 WEEK_MS = 7 * 24 * 3600 * 1000
 
@@ -106,3 +106,28 @@ async def test_a_waiter_reports_that_it_was_woken() -> None:
     with pytest.raises(asyncio.TimeoutError):
         await asyncio.wait_for(waiter.wait(clock, clock.now_ms() + 60_000), 0.001)
     clock.close()
+
+
+async def test_parts_are_done_a_hundred_at_a_time() -> None:
+    """The results are in order, and a single one takes no further turn of the loop."""
+    under_way: list[int] = []
+    most = 0
+
+    async def part(number: int) -> int:
+        nonlocal most
+        under_way.append(number)
+        most = max(most, len(under_way))
+        await turns(1)
+        under_way.remove(number)
+        return number
+
+    assert await all_of(map(part, range(350))) == list(range(350))
+    assert most == 100
+    assert await all_of(map(part, ())) == []
+
+    async def at_once() -> str:
+        return "done"
+
+    single = all_of([at_once()])
+    with pytest.raises(StopIteration, match="done"):
+        single.send(None)
