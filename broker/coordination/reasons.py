@@ -25,7 +25,7 @@ class Reason:
 
 
 class StateChange(NamedTuple):
-    """A change of state that a machine decided on: of which group, why, and the state and epoch before and after it.
+    """What a machine decided on: for which group or transactional id, why, and the state and epoch before and after it.
 
     For state that follows from several records, or from none. ``epoch_*`` are generations of a classic group.
     """

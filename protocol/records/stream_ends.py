@@ -23,6 +23,7 @@ _ALL_BITS: Final = 0xFFFF_FFFF
 _FRAME_HEADER: Final = 7
 _BLOCK_CHECKSUM, _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 _BLOCK_LENGTH: Final = 0x7FFF_FFFF
+_LENGTH: Final = struct.Struct("<I")
 
 
 def gzip_pieces(data: Buffer) -> Iterator[bytes]:
@@ -87,14 +88,22 @@ def _after_header(view: memoryview, begin: int) -> int | None:
         at += 2 + int.from_bytes(view[at : at + 2], "little")
     for flag in (_NAME, _COMMENT):
         if flags & flag:
-            while at < len(view) and view[at]:
-                at += 1
-            at += 1
+            at = _after_zero(view, at)
     if flags & _HEADER_CHECKSUM:
         if int.from_bytes(view[at : at + 2], "little") != zlib.crc32(view[begin:at]) & 0xFFFF:
             return None
         at += 2
     return at if at <= len(view) else None
+
+
+def _after_zero(view: memoryview, at: int) -> int:
+    """Return the position after the next zero byte; beyond the end, where there is none."""
+    while at < len(view):
+        found = bytes(view[at : at + _PIECE]).find(0)
+        if found >= 0:
+            return at + found + 1
+        at += _PIECE
+    return len(view) + 1
 
 
 def first_frame(data: Buffer) -> memoryview:
@@ -107,10 +116,11 @@ def first_frame(data: Buffer) -> memoryview:
         return view
     flags = view[4]
     at = _FRAME_HEADER + (8 if flags & _CONTENT_SIZE else 0)
-    while at + 4 <= len(view):
-        (length,) = struct.unpack_from("<I", view, at)
-        at += 4
-        if not length & _BLOCK_LENGTH:
-            return view[: at + (4 if flags & _CONTENT_CHECKSUM else 0)]
-        at += (length & _BLOCK_LENGTH) + (4 if flags & _BLOCK_CHECKSUM else 0)
+    beside = 8 if flags & _BLOCK_CHECKSUM else 4
+    unpack, last = _LENGTH.unpack_from, len(view) - 4
+    while at <= last:
+        size = unpack(view, at)[0] & _BLOCK_LENGTH
+        if not size:
+            return view[: at + (8 if flags & _CONTENT_CHECKSUM else 4)]
+        at += size + beside
     return view

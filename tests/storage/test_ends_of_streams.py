@@ -2,7 +2,10 @@
 
 import random
 import struct
+import sys
 import zlib
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -10,6 +13,7 @@ from protocol.errors import ErrorCode
 from protocol.records.batch import BATCH_HEADER_SIZE, RecordBatch
 from protocol.records.compression import Codec, compress
 from protocol.records.records import Record, build_batch
+from protocol.records.stream_ends import gzip_pieces
 from storage.append_errors import RecordsRejectedError
 from storage.log.large_batches import check_in_steps, in_one_go
 from tests.storage.validating import NOW, PLAIN, append, stamped
@@ -134,3 +138,26 @@ def test_headers_of_members_with_all_their_fields_are_read() -> None:
     assert answers(batch_of(GZIP, empty + header + checksum + plain[10:], 3)) == [TAKEN, TAKEN]
     assert answers(batch_of(GZIP, plain + header + wrong + plain[10:], 3)) == [TAKEN, TAKEN]
     assert answers(batch_of(GZIP, header + wrong + plain[10:], 3)) == [UNREADABLE, UNREADABLE]
+
+
+def test_a_name_that_does_not_end_is_passed_over_in_large_steps() -> None:
+    """Of a further member, 64 MiB long: as many steps of the interpreter took seconds, in which nothing else is served.
+
+    Lines are counted, not seconds.
+    """
+    plain = bytes(compress(GZIP, written(3, 100)))
+    data = plain + plain[:3] + b"\x08" + plain[4:10] + b"a" * (64 * MIB)
+    lines = 0
+
+    def trace(_frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        found = b"".join(gzip_pieces(data))
+    finally:
+        sys.settrace(None)
+    assert found == written(3, 100)
+    assert 0 < lines < 20_000
