@@ -78,7 +78,7 @@ def report(result: Result, options: Options) -> list[str]:
     head = f"seed {result.seed}: {'BROKEN' if result.violations else 'ok'}, {facts}, hash {result.digest}"
     lines = [head]
     if options.story or result.violations:
-        lines += result.story[-(options.story or 40) :]
+        lines += result.trace.story(options.story or 40)
     lines += [
         f"  excused, since a partition had no leader for a marker (KAFKA-20734): {each}" for each in result.excused
     ]

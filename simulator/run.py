@@ -79,7 +79,7 @@ class Result:
     lines: int
     virtual_ms: int
     faults: list[Fault]
-    story: list[str] = field(default_factory=list)
+    trace: Trace = field(default_factory=Trace)
     progress: dict[str, int] = field(default_factory=dict)
     excused: list[str] = field(default_factory=list)
     """What else was broken, in a run in which a transaction's marker was left out as Kafka does it (KAFKA-20734)."""
@@ -153,7 +153,7 @@ class Run:
             self.trace.lines,
             round(self.loop.now_s * 1000),
             self.faults,
-            self.trace.story(len(self.trace.kept)),
+            self.trace,
             dict(self.history.progress),
             excused,
         )
