@@ -186,6 +186,11 @@ def test_further_rules_are_broken_while_transactions_are_held() -> None:
     assert missing == []
 
 
+def test_as_many_lines_are_printed_as_were_asked_for() -> None:
+    """Of a run that kept its promises, behind the line with its hash."""
+    assert len(report(run(7, 0.1), Options(7, minutes=0.1, story=100))) == 101
+
+
 def test_seeds_differ() -> None:
     """Another seed is another run."""
     assert run(7, 0.1).digest != run(8, 0.1).digest
