@@ -1,6 +1,6 @@
 """Exactly once while everything dies and moves: three copiers, a blow every second, and the output is the input.
 
-5,000 records with the interop suite, 100,000 nightly. A broker is down at a time, killed or stopped; a copier is killed
+2,000 records with the interop suite, 100,000 nightly. A broker is down at a time, killed or stopped; a copier is killed
 or left alone; leaders of both topics and the coordinators of the copiers move when all brokers are up, and some take
 their time to load. While a killed broker counts as in sync, for a second, commits wait, as on Kafka. What counts in the
 end: a read_committed reader finds each record once.
