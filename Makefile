@@ -93,7 +93,10 @@ COMPILED_TESTS = $(abspath $(BIN))/python -m pytest -n 2 --dist loadfile -m "not
 
 nightly: $(DEV) ## what takes longer than a developer waits; installs what the machine lacks
 	tests/clients/setup.sh toolchains
-	$(BIN)/python -m pytest -m nightly --durations=40 $(PYTEST)
+	rm -rf $(EXAMS) && mkdir -p $(EXAMS)
+	EXAM_RUNS=$(EXAMS) $(BIN)/python -m pytest -m nightly --durations=40 $(PYTEST); status=$$?; \
+		[ -z "$$(ls $(EXAMS))" ] || $(BIN)/python -m tests.exam.scoreboard --add $(EXAMS)/*.json; exit $$status
+EXAMS := .cache/exam
 
 bench: $(DEV) ## the benchmarks, side by side with the peers
 	$(BIN)/python -m benchmarks $(BENCH)

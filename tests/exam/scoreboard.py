@@ -35,7 +35,8 @@ Verdicts of [`understudy exam`](exam.md), which plays scripted scenarios against
 delayed and replaced. A *fail* is a broken rule of level MUST; *non-strict* is one of level SHOULD: mostly, a library
 gave up and reported that, where a better one tries again. *Not exercised*: the library never sent the request that was
 to fail. What a driver does not offer is *not supported*. Each failure was repeated three times; a scenario that
-differed between two runs counts as *varied*. The runs were made on one machine of two cores that did other work, with
+differed between two runs counts as *varied*. *Time* is that of the last whole exam, in minutes and seconds, with four
+scenarios at a time. The runs were made on one machine of two cores that did other work, with
 load averages from 3 to 50: what depends on time may be better elsewhere."""
 
 
@@ -58,14 +59,24 @@ def kept(runs: Sequence[Run], earlier: Run | None = None, *, add: bool = False) 
         for each in run["results"]:
             played.setdefault(each["id"], []).append(each)
     results = {name: before[name] for name in before if name not in played}
+    whole = [run for run in runs if len(run["results"]) == len(SCENARIOS)]
+    time = {"seconds": round(whole[-1]["seconds"]), "jobs": whole[-1]["jobs"]} if whole else time_of(earlier, version)
     for name, plays in played.items():
         results[name] = entry(plays, before.get(name) if add else None)
     return {
         "library": last["library"]["name"],
         "version": version,
         "kafka": last["kafka"],
+        **time,
         "results": {name: results[name] for name in SCENARIOS if name in results},
     }
+
+
+def time_of(earlier: Run | None, version: str) -> Mapping[str, Any]:
+    """How long the last whole exam of this version took, and how many scenarios were played at a time."""
+    if earlier is None or earlier["version"] != version:
+        return {}
+    return {field: earlier[field] for field in ("seconds", "jobs") if field in earlier}
 
 
 def entry(plays: Sequence[Mapping[str, Any]], before: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -130,11 +141,12 @@ def page(found: Mapping[str, Run], on_kafka: Mapping[str, Run]) -> Iterator[str]
 
 def totals(found: Mapping[str, Run]) -> Iterator[str]:
     """A line for each library."""
-    yield f"| library | version | runs | {' | '.join(VERDICTS)} |"
-    yield f"|---|---|{'--:|' * (len(VERDICTS) + 1)}"
+    yield f"| library | version | runs | {' | '.join(VERDICTS)} | time |"
+    yield f"|---|---|{'--:|' * (len(VERDICTS) + 2)}"
     for run in found.values():
         cells = " | ".join(str(counted(run, verdict) or "") for verdict in VERDICTS)
-        yield f"| {run['library']} | {run['version']} | {runs_of(run)} | {cells} |"
+        time = f"{run['seconds'] // 60}:{run['seconds'] % 60:02}" if "seconds" in run else ""
+        yield f"| {run['library']} | {run['version']} | {runs_of(run)} | {cells} | {time} |"
     missing = {name: sum(each not in run["results"] for each in SCENARIOS) for name, run in found.items()}
     if any(missing.values()):
         yield ""
@@ -209,11 +221,13 @@ def findings(name: str, run: Run, found: Mapping[str, Run], on_kafka: Mapping[st
     yield ""
     if not shown:
         yield "None."
+    noted: dict[str, str] = {}
     for key, each in shown:
         scenario = SCENARIOS[key]
         yield f"* **{key}** ({each['verdict']}): {scenario.title}. Found: {cell(each['problem'])}."
         if note := NOTES.get((name, key)):
-            yield f"  {note}"
+            first = noted.setdefault(note, key)
+            yield f"  {note}" if first == key else f"  As for `{first}`."
         if each["verdict"] == "fail":
             yield f"  A correct client: {scenario.correct} Otherwise lost: {scenario.loss} Rule: {scenario.rule}."
             yield f"  {elsewhere(key, name, found, on_kafka)}"

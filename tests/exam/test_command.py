@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -40,6 +41,8 @@ def refusal(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (("--shard", "3/2", "--", "x"), "--shard needs I/N"),
         (("--shard", "1", "--", "x"), "--shard needs I/N"),
         (("--plays", "0", "--", "x"), "--plays needs at least 1"),
+        (("--jobs", "0", "--", "x"), "--jobs needs at least 1"),
+        (("--upstream", "x:1", "--jobs", "2", "--", "x"), "--jobs needs a cluster for each job"),
         (("--client-config", "x", "--", "x"), "--client-config needs --upstream"),
         (("--upstream", "x:1", "--as-version", "4.0", "--", "x"), "and --upstream is another one"),
         (("--against", "/does/not/exist", "--", "x"), "cannot be read"),
@@ -121,6 +124,15 @@ def test_the_page_escapes_messages() -> None:
     assert "<b>" not in page
     assert "&lt;b&gt;" in page
     assert FIRST.id in page
+
+
+def test_reports_have_the_time_of_the_exam() -> None:
+    """With the number of scenarios that shared it."""
+    slow = replace(RESULT, seconds=222.4, jobs=4)
+    assert "in 3 min 42 s, 4 scenarios at a time" in report.rendered(slow, "table")
+    assert "in 3 min 42 s, 4 scenarios at a time." in report.rendered(slow, "markdown")
+    assert json.loads(report.rendered(slow, "json"))["seconds"] == 222.4
+    assert "in 0 s\n" in report.rendered(RESULT, "table")
 
 
 def test_markdown_keeps_its_columns() -> None:

@@ -14,12 +14,14 @@ from tests.exam.scoreboard import (
     VARIED,
     Run,
     elsewhere,
+    findings,
     kept,
     library_of,
     of_others,
     page,
     recorded,
     runs_of,
+    totals,
 )
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import Verdict
@@ -114,3 +116,26 @@ def test_a_finding_shows_how_it_was_on_kafka() -> None:
     assert lines[-1] == "| lib 1 | produce/plain | fail | fail, 4.4 | pass |"
     assert "On Apache Kafka 4.4: fail. The Java client here: pass." in elsewhere("produce/plain", "lib", here, there)
     assert elsewhere("produce/plain", "lib", here, {}).startswith("On Apache Kafka: not played.")
+
+
+def test_the_time_is_that_of_a_whole_exam() -> None:
+    """A run of some scenarios does not change it, another version of the library does."""
+    whole = {**run_of(), "seconds": 222.4, "jobs": 4}
+    whole["results"] = [{"id": name, "verdict": "pass", "problem": "", "evidence": []} for name in SCENARIOS]
+    earlier = kept([whole])
+    assert (earlier["seconds"], earlier["jobs"]) == (222, 4)
+    assert kept([{**FAILED, "seconds": 3.0, "jobs": 4}], earlier)["seconds"] == 222
+    assert "seconds" not in kept([run_of("2", plain="fail")], earlier)
+    (line,) = [line for line in totals({"lib": earlier}) if line.startswith("| lib |")]
+    assert line.endswith(" | 3:42 |")
+
+
+def test_a_note_on_several_findings_is_printed_once() -> None:
+    """The others refer to the first."""
+    (library, first), (_, second) = [pair for pair in NOTES if pair[0] == "confluent-kafka-javascript"][:2]
+    assert NOTES[library, first] == NOTES[library, second], "two findings with the same note"
+    found = {"verdict": "non-strict", "runs": 1, "problem": "slow", "evidence": []}
+    run = {"library": library, "version": "1", "kafka": "4.4", "results": {first: found, second: found}}
+    lines = list(findings(library, run, {}, {}))
+    assert sum(NOTES[library, first] in line for line in lines) == 1
+    assert f"  As for `{first}`." in lines

@@ -16,7 +16,7 @@ from understudy.errors import UnderstudyError
 from understudy.exam import driver_api, report
 from understudy.exam.driver import Driver, DriverProblem
 from understudy.exam.level import Level
-from understudy.exam.runner import PLAYS, Runner, shard
+from understudy.exam.runner import JOBS, PLAYS, Runner, shard
 from understudy.exam.scenario import SCENARIOS, Scenario
 from understudy.exam.self_test import self_test
 from understudy.exam.verdicts import Result, changes
@@ -48,6 +48,10 @@ def parser() -> Parser:
     made.add_argument(
         "--plays", metavar="N", type=int, default=PLAYS, help=f"how often a failure is repeated (default {PLAYS})"
     )
+    made.add_argument(
+        "--jobs", metavar="N", type=int,
+        help=f"how many scenarios are played at a time, each on a cluster of its own (default {JOBS})",
+    )  # fmt: skip
     made.add_argument("--as-version", metavar="X.Y", help="Kafka release that the cluster emulates")
     made.add_argument("--upstream", metavar="HOST:PORT", help="a cluster for tests that runs elsewhere, such as Kafka")
     made.add_argument(
@@ -74,6 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         refuse(PROGRAM, "needs the driver's command after --, such as: understudy exam -- ./driver")
     if arguments.plays < 1:
         refuse(PROGRAM, "--plays needs at least 1")
+    if arguments.jobs is not None and arguments.jobs < 1:
+        refuse(PROGRAM, "--jobs needs at least 1")
     if arguments.format == "html" and importlib.util.find_spec("jinja2") is None:
         refuse(PROGRAM, "--format html needs Jinja2: pip install 'understudy-kafka[exam]'")
     check_upstream(arguments)
@@ -99,7 +105,8 @@ def examine(arguments: Any, chosen: Sequence[Scenario], earlier: Mapping[str, An
         done.append(result)
         print(report.progress_line(result, len(done), len(chosen)), file=sys.stderr, flush=True)
 
-    result = runner.run(chosen, progress)
+    jobs = JOBS if arguments.jobs is None else arguments.jobs
+    result = runner.run(chosen, progress, jobs=1 if arguments.upstream else min(jobs, len(chosen)))
     text = report.rendered(result, arguments.format)
     if arguments.out is None:
         print(text, end="")
@@ -128,6 +135,8 @@ def check_upstream(arguments: Any) -> None:
         return
     if arguments.as_version is not None:
         refuse(PROGRAM, "--as-version is an option of Understudy's own cluster, and --upstream is another one")
+    if (arguments.jobs or 1) > 1:
+        refuse(PROGRAM, "--jobs needs a cluster for each job, and --upstream is one")
     if importlib.util.find_spec("confluent_kafka") is None:
         refuse(PROGRAM, "--upstream needs confluent-kafka: pip install 'understudy-kafka[exam-upstream]'")
 

@@ -38,6 +38,13 @@ def heading(result: ExamResult) -> str:
     return f"{result.library.name} {result.library.version}: {counts}"
 
 
+def duration(result: ExamResult) -> str:
+    """The time of the whole exam, and how many scenarios shared it."""
+    minutes, seconds = divmod(round(result.seconds), 60)
+    text = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+    return text if result.jobs == 1 else f"{text}, {result.jobs} scenarios at a time"
+
+
 def progress_line(result: Result, number: int, count: int) -> str:
     """One scenario as it is done."""
     text = f"[{number:{len(str(count))}}/{count}] {result.verdict.value:13} {result.scenario.id}"
@@ -48,6 +55,7 @@ def table(result: ExamResult) -> Iterator[str]:
     """For a terminal: areas in a table, then each finding with its evidence."""
     yield f"understudy exam: {heading(result)}"
     yield f"against {result.cluster}"
+    yield f"in {duration(result)}"
     yield ""
     areas = list(dict.fromkeys(each.scenario.area for each in result.results))
     verdicts = [verdict for verdict in Verdict if result.count(verdict)]
@@ -81,7 +89,7 @@ def markdown(result: ExamResult) -> Iterator[str]:
     yield ""
     yield f"# {heading(result)}"
     yield ""
-    yield f"`understudy exam` against {result.cluster}."
+    yield f"`understudy exam` against {result.cluster}, in {duration(result)}."
     yield ""
     yield "| scenario | level | verdict | found |"
     yield "|---|---|---|---|"

@@ -1,8 +1,10 @@
-"""Plays scenarios: a cluster for all, reset before each; a driver process for each; failures are repeated."""
+"""Plays scenarios: a cluster for each job, reset before each; a driver process for each; failures are repeated."""
 
+import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 from understudy.client import Cluster, start
@@ -18,6 +20,8 @@ from understudy.version import __version__
 
 PLAYS: Final = 3
 """How often a failing scenario is played before it counts as failed."""
+JOBS: Final = 4
+"""How many scenarios are played at a time. Most of their time is the library's waiting."""
 BROKEN: Final = frozenset({Verdict.FAIL, Verdict.NON_STRICT})
 EVIDENCE: Final = 14
 ROUTINE: Final = frozenset({"Fetch", "Heartbeat", "ApiVersions", "GetTelemetrySubscriptions"})
@@ -64,17 +68,43 @@ class Runner:
             driver.call("quit")
             return Library(driver.library, driver.version, tuple(sorted(driver.capabilities)))
 
-    def run(self, chosen: Sequence[Scenario], report: Callable[[Result], None] = lambda _result: None) -> ExamResult:
-        """Play the scenarios, one after the other; `report` is called with each result."""
+    def run(
+        self, chosen: Sequence[Scenario], report: Callable[[Result], None] = lambda _result: None, *, jobs: int = 1
+    ) -> ExamResult:
+        """Play the scenarios, `jobs` of them at a time; `report` is called with each result, by one job at a time.
+
+        The results are in the order of the scenarios. A job that fails ends the others after the scenario they play.
+        """
         library = self.introduce()
-        results = []
-        with self.opened() as cluster:
-            kafka = cluster.info().as_version
-            for scenario in chosen:
-                result = self.judge(cluster, scenario, frozenset(library.capabilities))
-                results.append(result)
-                report(result)
-        return ExamResult(library, __version__, kafka, tuple(results))
+        capabilities = frozenset(library.capabilities)
+        waiting = iter(chosen)
+        results: dict[str, Result] = {}
+        versions: set[str] = set()
+        lock, ended = threading.Lock(), threading.Event()
+
+        def job() -> None:
+            with self.opened() as cluster, _ending(ended):
+                versions.add(cluster.info().as_version)
+                while not ended.is_set():
+                    with lock:
+                        scenario = next(waiting, None)
+                    if scenario is None:
+                        return
+                    result = self.judge(cluster, scenario, capabilities)
+                    with lock:
+                        results[scenario.id] = result
+                        report(result)
+
+        began = time.monotonic()
+        if jobs == 1:
+            job()
+        else:
+            with ThreadPoolExecutor(jobs, "exam") as pool, _ending(ended):
+                running = [pool.submit(job) for _ in range(jobs)]
+                for each in wait(running, return_when=FIRST_EXCEPTION).done:
+                    each.result()
+        played = tuple(results[each.id] for each in chosen)
+        return ExamResult(library, __version__, versions.pop(), played, time.monotonic() - began, jobs)
 
     def judge(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:
         """Play a scenario as often as its verdict needs; a library without the capabilities is not asked."""
@@ -116,6 +146,16 @@ class Runner:
         except NotExercised as reason:
             return Verdict.NOT_EXERCISED, str(reason), evidence_of(cluster)
         return Verdict.PASS, "", ()
+
+
+@contextmanager
+def _ending(ended: threading.Event) -> Iterator[None]:
+    """Set the event if the block fails."""
+    try:
+        yield
+    except BaseException:
+        ended.set()
+        raise
 
 
 def evidence_of(cluster: Cluster) -> tuple[str, ...]:

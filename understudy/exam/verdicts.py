@@ -70,12 +70,17 @@ class Library:
 
 @dataclass(frozen=True)
 class ExamResult:
-    """All results of one library. `kafka` is the release that the cluster emulates, empty if it runs elsewhere."""
+    """All results of one library. `kafka` is the release that the cluster emulates, empty if it runs elsewhere.
+
+    `seconds` is the time of the whole exam, in which `jobs` scenarios were played at a time.
+    """
 
     library: Library
     understudy: str
     kafka: str
     results: tuple[Result, ...]
+    seconds: float = 0.0
+    jobs: int = 1
 
     def count(self, verdict: Verdict) -> int:
         """How many scenarios have this verdict."""
@@ -100,6 +105,8 @@ class ExamResult:
             "kind": "exam",
             "kafka": self.kafka,
             "library": asdict(self.library),
+            "seconds": round(self.seconds, 3),
+            "jobs": self.jobs,
             "counts": {verdict.value: self.count(verdict) for verdict in Verdict},
             "results": [result.as_json() for result in self.results],
         }

@@ -1,0 +1,108 @@
+"""Several scenarios are played at a time, each on a cluster of its own."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, Self, cast
+
+import pytest
+
+from understudy.client import Cluster
+from understudy.errors import UnderstudyError
+from understudy.exam.exercise import Exercise
+from understudy.exam.level import Level
+from understudy.exam.runner import Runner
+from understudy.exam.scenario import Scenario
+from understudy.exam.verdicts import Result
+
+PATIENCE_S = 30
+
+
+class Silent:
+    """A driver that answers each command with nothing."""
+
+    library, version = "silent", "1"
+    capabilities: frozenset[str] = frozenset()
+
+    def hello(self) -> None:
+        """Nothing to ask for."""
+
+    def call(self, command: str, **fields: Any) -> Mapping[str, Any]:  # noqa: ARG002 - as each driver has them
+        """An empty result."""
+        return {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Nothing to end."""
+
+
+class Opened:
+    """Clusters without a server, and those that are open."""
+
+    def __init__(self) -> None:
+        self.open: list[Cluster] = []
+        self.count = 0
+        self.closed = threading.Event()
+
+    @contextmanager
+    def __call__(self) -> Iterator[Cluster]:
+        """One more cluster."""
+        made = SimpleNamespace(reset=lambda **_: None, info=lambda: SimpleNamespace(as_version="4.4"))
+        cluster = cast("Cluster", made)
+        self.count += 1
+        self.open.append(cluster)
+        try:
+            yield cluster
+        finally:
+            self.open.remove(cluster)
+            self.closed.set()
+
+
+def scenarios(count: int, play: Any) -> list[Scenario]:
+    """Scenarios that do the same."""
+    none: frozenset[str] = frozenset()
+    about = ("a title", Level.MUST, "a rule", none, none, "what is correct", "what is lost")
+    return [Scenario(f"made/{number}", *about, play) for number in range(count)]
+
+
+def test_two_scenarios_are_played_at_a_time() -> None:
+    """Each waits for the other one, on another cluster; the results are in the order of the scenarios."""
+    met, clusters, opened, reported = threading.Barrier(2), set(), Opened(), list[Result]()
+
+    def play(exercise: Exercise) -> None:
+        clusters.add(id(exercise.cluster))
+        met.wait(PATIENCE_S)
+
+    chosen = scenarios(6, play)
+    result = Runner(Silent, opened=opened).run(chosen, reported.append, jobs=2)
+    assert [each.scenario for each in result.results] == chosen
+    assert sorted(each.scenario.id for each in reported) == [each.id for each in chosen]
+    assert (len(clusters), opened.count, opened.open, result.jobs) == (2, 2, [], 2)
+
+
+def test_one_job_plays_in_order() -> None:
+    """On one cluster."""
+    opened, reported = Opened(), list[Result]()
+    chosen = scenarios(3, lambda _exercise: None)
+    Runner(Silent, opened=opened).run(chosen, reported.append)
+    assert [each.scenario for each in reported] == chosen
+    assert opened.count == 1
+
+
+def test_a_cluster_that_fails_ends_the_other_job() -> None:
+    """After the scenario that it plays: it has none of the other hundred. No cluster is left."""
+    both, opened, played = threading.Barrier(2), Opened(), list[str]()
+
+    def play(exercise: Exercise) -> None:
+        played.append("")
+        both.wait(PATIENCE_S)
+        if exercise.cluster is opened.open[0]:
+            raise UnderstudyError("the cluster is gone")
+        assert opened.closed.wait(PATIENCE_S)
+
+    with pytest.raises(UnderstudyError, match="is gone"):
+        Runner(Silent, opened=opened).run(scenarios(100, play), jobs=2)
+    assert (len(played), opened.open) == (2, [])
