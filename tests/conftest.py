@@ -11,7 +11,9 @@ from typing import Any, Protocol
 import pytest
 from hypothesis import settings
 
+from tests.forking import CAN_FORK, forked
 from tests.serving import Server, Servers
+from understudy.launcher import ServerProcess
 
 # A machine that does other things too is slow at times; pytest-timeout ends what hangs.
 settings.register_profile("house", deadline=None)
@@ -24,6 +26,7 @@ if find_spec("sniffio") is not None:
 
 
 STARTERS = {
+    "tests.forking",
     "tools.hostile",
     "subprocess",
     "tests.serving",
@@ -101,6 +104,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def is_starter(value: object) -> bool:
     """Whether a name of a module is, or comes from, something that starts processes."""
     return {getattr(value, "__module__", None), getattr(value, "__name__", None)} & STARTERS != set()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forked_starts() -> Iterator[None]:
+    """`understudy.start`, and commands that start servers or proxies, fork them. Tests of the start override this."""
+    with pytest.MonkeyPatch.context() as patch:
+        if CAN_FORK:
+            patch.setattr(ServerProcess, "launched", staticmethod(forked))
+        yield
 
 
 class BrokerWith(Protocol):

@@ -1,4 +1,4 @@
-"""The program of a process that has imported all of the server and forks whenever one is wanted (``tests/forking.py``).
+"""The program of a process that has imported server and proxy and forks whenever one is wanted (``tests/forking.py``).
 
 A server that is forked answers after a tenth of the time that it takes to start one from nothing, and is a process all
 the same: it has its own descriptors, environment and working folder, can be killed, and ends with its lifeline.
@@ -33,6 +33,9 @@ IMPORTED = (
     "uvloop",
     "registry.server",
     "registry.app",
+    "proxy.cli",
+    "proxy.__main__",
+    "proxy.verbs",
 )
 
 

@@ -1,4 +1,4 @@
-"""Servers that are forks of one process which has imported everything (``tests/fork_server.py``)."""
+"""Servers and proxies that are forks of one process which has imported everything (``tests/fork_server.py``)."""
 
 import functools
 import json
@@ -8,14 +8,13 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests import fork_server
-from understudy.launcher import ServerProcess, environment, off_the_command_line
+from understudy.launcher import ServerProcess, environment
 
 CAN_FORK = hasattr(os, "pidfd_open")
 """Whether the system lets a process wait for one that is not its child: Linux does."""
@@ -97,19 +96,22 @@ class ForkedProcess:
         self.send_signal(signal.SIGKILL)
 
 
-class ForkedServer(ServerProcess):
-    """A server as ``ServerProcess`` starts it, but forked."""
+def parent_of(pid: int) -> int:
+    """The id of a process's parent."""
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("PPid:"))
 
-    def __init__(self, options: Sequence[str]) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="understudy-"))
-        self.log_file = self.folder / "log"
-        ready_file = self.folder / "ready.json"
-        with self.log_file.open("wb") as log:
-            left, environ = off_the_command_line(options)
-            argv = ["serve", "--lifeline", *left, "--ready-file", str(ready_file)]
-            self.process = ForkedProcess(argv, environ, log.fileno())  # type: ignore[assignment]  # has what is used of a Popen
-        try:
-            self.ready = self.wait_until_ready(ready_file)
-        except BaseException:
-            self.stop()
-            raise
+
+def forked(arguments: Sequence[str], environ: Mapping[str, str], log: IO[bytes]) -> "subprocess.Popen[bytes]":
+    """As ``ServerProcess.launched``, but forked."""
+    return ForkedProcess(arguments, environ, log.fileno())  # type: ignore[return-value]  # has what is used of a Popen
+
+
+class ForkedServer(ServerProcess):
+    """A server, or a proxy, as ``ServerProcess`` starts it, but forked."""
+
+    launched = staticmethod(forked)
+
+
+Started = ForkedServer if CAN_FORK else ServerProcess
+"""What tests start that are not about the start itself: it takes a second of a core less than ``ServerProcess``."""

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from protocol.apis import ApiKey
 from protocol.messages.find_coordinator import FindCoordinatorRequest
-from tests.forking import CAN_FORK, ForkedServer
+from tests.forking import Started
 from tests.wire import PATIENCE_S, Wire
 from understudy.launcher import ServerProcess, command_line
 
@@ -163,7 +163,7 @@ class Servers:
 def start(**options: Any) -> ServerProcess:
     """A server process of one's own, to be stopped by who asked for it."""
     given = {"port": 0, "control_port": 0, "log_format": "json", "seed": 1, **options}
-    return (ForkedServer if CAN_FORK else ServerProcess)(command_line(**given))
+    return Started(command_line(**given))
 
 
 def until(ask: Callable[[], T | None], what: str, patience_s: float = PATIENCE_S) -> T:

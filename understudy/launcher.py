@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from understudy.errors import StartError
 from understudy.serve import variable_of
@@ -112,20 +112,28 @@ class ServerProcess:
         self.folder = Path(tempfile.mkdtemp(prefix="understudy-"))
         self.log_file = self.folder / "log"
         ready_file = self.folder / "ready.json"
-        command = [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), command_name, "--lifeline"]
         left, environ = off_the_command_line(options)
         self.options = without_token(left)
         """As given, without settings, users and the token, which may be secrets."""
-        command += [*left, "--ready-file", str(ready_file)]
         with self.log_file.open("wb") as log:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=log, env=environ
-            )
+            arguments = [command_name, "--lifeline", *left, "--ready-file", str(ready_file)]
+            self.process = self.launched(arguments, environ, log)
         try:
             self.ready = self.wait_until_ready(ready_file)
         except BaseException:
             self.stop()
             raise
+
+    @staticmethod
+    def launched(arguments: Sequence[str], environ: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+        """Start `understudy` with these arguments in a process of its own, in a fresh interpreter."""
+        return subprocess.Popen(
+            [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            env=environ,
+        )
 
     def wait_until_ready(self, file: Path) -> Ready:
         """The contents of the ready file; raises StartError if the process ends first or takes too long."""

@@ -26,8 +26,9 @@ from pipeline.transfer.wire import LATEST, Cluster, WireError
 from protocol.errors import ErrorCode
 from storage.files import DiskFiles
 from storage.ownership import LOADING
+from tests.forking import Started
 from understudy.errors import StartError
-from understudy.launcher import ServerProcess, command_line
+from understudy.launcher import command_line
 
 NOW_MS = 1_700_001_000_000
 
@@ -189,7 +190,7 @@ def wanted_of(tmp_path: Path, *topics: str) -> list[Target]:
 
 def created(directory: Path, wanted: list[Target]) -> None:
     """The topics, in a data directory."""
-    server = ServerProcess(command_line(data_dir=directory, port=0, control_port="off"))
+    server = Started(command_line(data_dir=directory, port=0, control_port="off"))
     try:
         with Cluster(server.ready.bootstrap_servers[0]) as cluster:
             cluster.create(counts(wanted))
@@ -217,7 +218,7 @@ def test_a_killed_load_is_not_served_and_goes_on(tmp_path: Path, monkeypatch: py
     with pytest.raises(Killed):
         loading.into_directory(None, str(directory), wanted, NOW_MS)
     with pytest.raises(StartError, match="understudy load"):
-        ServerProcess(command_line(data_dir=directory, port=0, control_port="off"))
+        Started(command_line(data_dir=directory, port=0, control_port="off"))
     with pytest.raises(LoadError, match="another load"):
         loading.into_directory(None, str(directory), wanted[:1], NOW_MS)
     done.clear()
@@ -233,7 +234,7 @@ def test_a_killed_load_is_not_served_and_goes_on(tmp_path: Path, monkeypatch: py
     with pytest.raises(LoadError, match="--overwrite"):
         loading.into_directory(None, str(directory), wanted, NOW_MS)
     assert loading.into_directory(None, str(directory), wanted, NOW_MS, overwrite=True) == 6
-    server = ServerProcess(command_line(data_dir=directory, port=0, control_port="off"))
+    server = Started(command_line(data_dir=directory, port=0, control_port="off"))
     try:
         with Cluster(server.ready.bootstrap_servers[0]) as cluster:
             assert [cluster.offset(topic, 0, LATEST) for topic in ("a", "b")] == [3, 3]
@@ -258,7 +259,7 @@ def test_the_note_of_a_load_is_of_its_records_and_partitions(tmp_path: Path) -> 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     """A running cluster."""
-    server = ServerProcess(command_line(port=0, control_port="off"))
+    server = Started(command_line(port=0, control_port="off"))
     try:
         with Cluster(server.ready.bootstrap_servers[0]) as connected:
             yield connected

@@ -18,6 +18,7 @@ from pipeline.transfer.mirror import mirror
 from pipeline.transfer.selection import Choice, ChoiceError, parse_offsets, parse_pairs, parse_sample, parse_time
 from pipeline.transfer.targets import LoadError, Target, counts, targets
 from pipeline.transfer.wire import Cluster, is_bootstrap
+from tests.forking import Started
 from tests.pipeline import log_faults
 from tests.pipeline.fault_files import Planting
 from understudy.launcher import ServerProcess, command_line
@@ -35,7 +36,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 def serve(directory: Path) -> ServerProcess:
     """A broker over a data directory."""
-    return ServerProcess(command_line(data_dir=directory, port=0, control_port="off"))
+    return Started(command_line(data_dir=directory, port=0, control_port="off"))
 
 
 def load(spark: SparkSession, out: Path, manifest: Manifest, directory: Path, choice: Choice | None = None) -> int:
@@ -165,7 +166,7 @@ def through_a_cluster(
 ) -> tuple[list[list[Any]], list[list[Any]]]:
     """What an export holds that was loaded into a cluster, and what one of that cluster holds, without offsets."""
     manifest = export.export(spark, str(source), str(folder / "out"), choice=Choice(topics=["orders"]))
-    server = ServerProcess(command_line(port=0, control_port="off"))
+    server = Started(command_line(port=0, control_port="off"))
     try:
         address = server.ready.bootstrap_servers[0]
         wanted = targets(Store(str(folder / "out")), manifest, choice)

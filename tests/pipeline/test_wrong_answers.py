@@ -11,6 +11,7 @@ from pipeline.answers.judge import answer_tables
 from pipeline.audits.findings import ask_all
 from pipeline.audits.registry import chosen
 from pipeline.duck.tables import DuckTables
+from tests.forking import Started
 from tests.pipeline import administrator_traffic, answer_traffic, member_traffic
 from tests.pipeline.answer_lies import ADMINISTRATOR, LIES, MEMBERS
 from tests.pipeline.answer_mutations import as_text, lines_of, mutations
@@ -20,7 +21,7 @@ from tests.pipeline.journal_lines import Wiring
 from tests.serving import Server, start, until
 from tests.storage.kafka_tools import RealBroker, need_kafka
 from tests.swap.nodes import KAFKA_SETTINGS
-from understudy.launcher import ServerProcess, command_line
+from understudy.launcher import command_line
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -120,7 +121,7 @@ def test_answers_of_a_real_broker_are_no_finding(tmp_path: Path, name: str) -> N
             "control_port": 0,
             "journal": tmp_path / "journal",
         }
-        proxy = ServerProcess(command_line(**options), "proxy")
+        proxy = Started(command_line(**options), "proxy")
         try:
             TRAFFIC[name](Server(proxy).addresses[0])
         finally:

@@ -6,8 +6,9 @@ from typing import Any, Protocol
 
 import pytest
 
+from tests.forking import Started
 from tests.serving import Server
-from understudy.launcher import ServerProcess, command_line
+from understudy.launcher import command_line
 
 
 class ProxyTo(Protocol):
@@ -37,7 +38,7 @@ def proxy_to(running: dict[str, Server]) -> Iterator[ProxyTo]:
         name = json.dumps(options, sort_keys=True, default=str)
         proxy = running.get(name)
         if proxy is None:
-            proxy = running[name] = Server(ServerProcess(command_line(**options), "proxy"))
+            proxy = running[name] = Server(Started(command_line(**options), "proxy"))
         else:
             proxy.reset()
         return proxy

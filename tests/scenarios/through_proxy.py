@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.conftest import BrokerWith
+from tests.forking import Started
 from tests.serving import Server, Servers
 from understudy.launcher import ServerProcess, command_line
 
@@ -38,7 +39,7 @@ class Proxies:
             while len(self._running) >= MOST_PROXIES:
                 self._running.pop(next(iter(self._running))).stop()
             options: dict[str, Any] = {"upstream": ",".join(server.addresses), "port": 0, "control_port": 0}
-            proxy = ServerProcess(command_line(**options), "proxy")
+            proxy = Started(command_line(**options), "proxy")
         self._running[server.addresses] = proxy
         return proxy
 

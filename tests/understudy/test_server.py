@@ -1,6 +1,7 @@
 """The command and its server, as one process: starting, being ready, and stopping as the contract has it."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import understudy
+from tests.forking import CAN_FORK, parent_of
 from tests.understudy.serving import COMMAND, FREE, ROOT, serve, value
 from understudy import results
 from understudy.client import Cluster
@@ -30,6 +32,13 @@ def cluster() -> Iterator[Cluster]:
     """A running cluster of two brokers."""
     with understudy.start(brokers=2, topics=["orders:3"]) as started:
         yield started
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="nothing is forked here")
+def test_the_server_is_a_child_of_who_starts_it(cluster: Cluster) -> None:
+    """In a fresh interpreter, as a user's: elsewhere, tests fork their servers."""
+    assert cluster.process is not None
+    assert parent_of(cluster.process.ready.pid) == os.getpid()
 
 
 @pytest.mark.parametrize(
