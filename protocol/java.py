@@ -60,6 +60,28 @@ def uuid_hash(value: UUID) -> int:
     return (halves >> 32 ^ halves) & _MASK
 
 
+def integer_hash(value: int) -> int:
+    """``Integer.hashCode`` as an unsigned 32-bit number."""
+    return value & _MASK
+
+
+def long_hash(value: int) -> int:
+    """``Long.hashCode`` as an unsigned 32-bit number."""
+    return (value ^ value >> 32) & _MASK
+
+
+def parse_integer(text: str) -> int:
+    """``Integer.parseInt``: digits behind at most one sign, and nothing else.
+
+    Raises:
+        ValueError: the text is no such number, or does not fit.
+    """
+    value = int(text) if text.removeprefix("-").removeprefix("+" * (text[:1] == "+")).isdecimal() else None
+    if value is None or not -(1 << 31) <= value < 1 << 31:
+        raise ValueError(text)
+    return value
+
+
 def copied_capacity(count: int) -> int:
     """Return the capacity of a ``HashSet`` copied from a collection of ``count`` elements."""
     return _power_of_two(max(int(count / 0.75) + 1, _DEFAULT_CAPACITY))
@@ -97,7 +119,7 @@ def table_order(keys: Sequence[K], hash_of: Callable[[K], int], capacity: int = 
 
 def integer_order(values: Iterable[int]) -> list[int]:
     """Return integers in the iteration order of a ``HashSet``; negative ones were added last."""
-    return table_order(sorted(set(values), key=lambda each: (each < 0, each)), lambda each: each & 0xFFFFFFFF)
+    return table_order(sorted(set(values), key=lambda each: (each < 0, each)), integer_hash)
 
 
 def computed_order(calls: Iterable[K], hash_of: Callable[[K], int], capacity: int) -> list[K]:

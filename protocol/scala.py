@@ -7,12 +7,13 @@ walks a tree of nodes with 32 places each (CHAMP): the single keys of a node fir
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from protocol.java import string_hash
+from protocol.java import string_hash, table_order
 
 K = TypeVar("K")
 _MASK = 0xFFFFFFFF
 _CAPACITY = 16
 _BITS = 5
+_FEW = 4
 
 
 def topic_partition_hash(place: tuple[str, int]) -> int:
@@ -60,6 +61,36 @@ def _improved(h: int) -> int:
     h ^= h >> 14
     h = (h + (h << 4)) & _MASK
     return h ^ h >> 10
+
+
+def few_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
+    """Return distinct keys in the iteration order of an immutable map or set: up to four keep theirs."""
+    found = list(dict.fromkeys(keys))
+    return found if len(found) <= _FEW else immutable_order(found, hash_of)
+
+
+def tabled_by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Return partitions by topic as Kafka lists those of a Java map of partitions in another one of topics."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in table_order(list(dict.fromkeys(places)), topic_partition_hash):
+        by_topic.setdefault(topic, []).append(partition)
+    return {topic: by_topic[topic] for topic in table_order(list(by_topic), string_hash)}
+
+
+def few_grouped_by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Return partitions by topic as ``groupBy`` of an immutable map lists them, to which a mutable one was added."""
+    found = mutable_order(places, topic_partition_hash)
+    few = len(found) <= _FEW
+    by_topic: dict[str, list[tuple[str, int]]] = {}
+    for place in found if few else immutable_order(found, topic_partition_hash):
+        by_topic.setdefault(place[0], []).append(place)
+    return {
+        topic: [
+            partition
+            for _, partition in (by_topic[topic] if few else immutable_order(by_topic[topic], topic_partition_hash))
+        ]
+        for topic in immutable_order(by_topic, string_hash)
+    }
 
 
 def grouped_by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:

@@ -14,6 +14,7 @@ from broker.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import string_hash, table_order
 from protocol.log_records.transaction import TopicPartition
 from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -23,6 +24,7 @@ from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
+from protocol.scala import mutable_order, topic_partition_hash
 
 Codes = dict[TopicPartition, ErrorCode]
 
@@ -74,7 +76,8 @@ def _refused_partitions(
             refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if not refused:
         return refused
-    return {p: refused.get(p, ErrorCode.OPERATION_NOT_ATTEMPTED) for p in partitions}
+    order = mutable_order(partitions, topic_partition_hash)
+    return {p: refused.get(p, ErrorCode.OPERATION_NOT_ATTEMPTED) for p in order}
 
 
 def _may_write(topic: str, ctx: RequestContext) -> bool:
@@ -127,11 +130,13 @@ def _of_all(transaction: AddPartitionsToTxnTransaction, code: ErrorCode, version
 
 
 def _of_each(name: str, codes: Codes, version: int) -> AddPartitionsToTxnResult:
-    """A code of its own for each partition."""
+    """A code of its own for each partition; topics as a table lists them (resultForTransaction)."""
     topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
     for (topic, partition), code in codes.items():
         topics.setdefault(topic, []).append(AddPartitionsToTxnPartitionResult(partition, _as_known_by(version, code)))
-    return AddPartitionsToTxnResult(name, [AddPartitionsToTxnTopicResult(*each) for each in topics.items()])
+    return AddPartitionsToTxnResult(
+        name, [AddPartitionsToTxnTopicResult(topic, topics[topic]) for topic in table_order(list(topics), string_hash)]
+    )
 
 
 def _as_known_by(version: int, code: ErrorCode) -> ErrorCode:

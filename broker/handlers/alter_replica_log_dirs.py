@@ -15,6 +15,7 @@ from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
+from protocol.scala import grouped_by_topic
 
 _LONGEST_NAME = 255
 _FUTURE_NAME_EXTRA = len(".-future") + 32
@@ -22,19 +23,35 @@ _FUTURE_NAME_EXTRA = len(".-future") + 32
 
 
 async def handle(request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> AlterReplicaLogDirsResponse:
-    """Check each replica in Kafka's order; a broker has one directory, so nothing moves (core B.12)."""
+    """Check each replica in the order of Kafka's map; a broker has one directory, so nothing moves (core B.12)."""
     if not may_on_cluster(ctx, AclOperation.ALTER):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     own = path_of(ctx.node)
-    topics: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
-    for directory in request.dirs:
-        for topic in directory.topics:
-            for index in topic.partitions:
-                code = _move(topic.name, index, own if directory.path == own else None, ctx)
-                topics.setdefault(topic.name, []).append(AlterReplicaLogDirPartitionResult(index, code))
+    wanted = _last_directories(request)
     return AlterReplicaLogDirsResponse(
-        results=[AlterReplicaLogDirTopicResult(name, found) for name, found in topics.items()]
+        results=[
+            AlterReplicaLogDirTopicResult(
+                name,
+                [
+                    AlterReplicaLogDirPartitionResult(
+                        index, _move(name, index, own if wanted[name, index] == own else None, ctx)
+                    )
+                    for index in indexes
+                ],
+            )
+            for name, indexes in grouped_by_topic(wanted).items()
+        ]
     )
+
+
+def _last_directories(request: AlterReplicaLogDirsRequest) -> dict[tuple[str, int], str]:
+    """The directory of each replica (AlterReplicaLogDirsRequest.partitionDirs): the last one named for it."""
+    return {
+        (topic.name, index): directory.path
+        for directory in request.dirs
+        for topic in directory.topics
+        for index in topic.partitions
+    }
 
 
 def _move(topic: str, index: int, path: str | None, ctx: RequestContext) -> ErrorCode:

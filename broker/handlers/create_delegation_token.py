@@ -17,6 +17,8 @@ async def handle(request: CreateDelegationTokenRequest, ctx: RequestContext) -> 
     requester = ctx.principal
     owner = requester
     if request.owner_principal_name:
+        if request.owner_principal_type is None:  # a principal has a type
+            return _response(ErrorCode.UNKNOWN_SERVER_ERROR, requester, requester, (-1, -1, -1))
         owner = f"{request.owner_principal_type}:{request.owner_principal_name}"
     try:
         check_known(ctx)

@@ -14,6 +14,7 @@ from protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from protocol.scala import few_grouped_by_topic, grouped_by_topic
 
 
 async def handle(request: DeleteRecordsRequest, ctx: RequestContext) -> DeleteRecordsResponse:
@@ -24,14 +25,26 @@ async def handle(request: DeleteRecordsRequest, ctx: RequestContext) -> DeleteRe
     offsets = {
         (topic.name, asked.partition_index): asked.offset for topic in request.topics for asked in topic.partitions
     }
-    topics: dict[str, list[DeleteRecordsPartitionResult]] = {}
-    for (name, index), offset in offsets.items():
-        answers = topics.setdefault(name, [])
-        try:
-            answers.append(DeleteRecordsPartitionResult(index, _delete(name, index, offset, ctx)))
-        except KafkaError as error:
-            answers.append(DeleteRecordsPartitionResult(index, -1, error.code))
-    return DeleteRecordsResponse(topics=[DeleteRecordsTopicResult(name, answers) for name, answers in topics.items()])
+    grouped = grouped_by_topic if any(_is_asked(*place, ctx) for place in offsets) else few_grouped_by_topic
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(name, [_answer(name, index, offsets[name, index], ctx) for index in indexes])
+            for name, indexes in grouped(offsets).items()
+        ]
+    )
+
+
+def _is_asked(topic: str, index: int, ctx: RequestContext) -> bool:
+    """Whether Kafka asks the replica manager, whose map decides the order; otherwise it answers from an empty one."""
+    allowed = ctx.authorized(AclOperation.DELETE, ResourceType.TOPIC, topic)
+    return allowed and ctx.cluster.image.partition(topic, index) is not None
+
+
+def _answer(topic: str, index: int, offset: int, ctx: RequestContext) -> DeleteRecordsPartitionResult:
+    try:
+        return DeleteRecordsPartitionResult(index, _delete(topic, index, offset, ctx))
+    except KafkaError as error:
+        return DeleteRecordsPartitionResult(index, -1, error.code)
 
 
 def _delete(topic: str, index: int, offset: int, ctx: RequestContext) -> int:

@@ -17,12 +17,14 @@ from protocol.messages.delete_share_group_state import (
     PartitionResult,
 )
 
+_RPC = "delete share group state"
+
 
 async def handle(request: DeleteShareGroupStateRequest, ctx: RequestContext) -> DeleteShareGroupStateResponse:
     """Each partition at its own coordinator (groups D.9)."""
 
     async def answer(key: SharePartitionKey, asked: PartitionData) -> PartitionResult:  # noqa: ARG001
-        result = await ask_own(ctx, key, StateResult, lambda machine, now_ms, to: machine.delete(key, now_ms, to))
+        result = await ask_own(ctx, key, StateResult, _RPC, lambda machine, now_ms, to: machine.delete(key, now_ms, to))
         return PartitionResult(key.partition, result.error, result.message)
 
     results = await each_partition(request, ctx, answer)

@@ -4,6 +4,7 @@ Versions 0-1; the lag since v1 (KIP-1226). Not done: nothing.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from uuid import UUID
 
 from broker.api import Api
@@ -19,6 +20,7 @@ from broker.requests.groups import coordinator, require_group
 from broker.requests.share_groups import ERROR_TEXTS, require_share_groups
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import HashTable, integer_hash, uuid_hash
 from protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
@@ -46,7 +48,7 @@ async def _describe(
         if asked.topics is None:
             topics = await _all_topics(asked.group_id, ctx)
         else:
-            topics = await _named(asked.group_id, _merged(asked.topics, ctx), ctx)
+            topics = await _named(asked.group_id, asked.topics, ctx)
     except KafkaError as error:
         denied = error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED
         message = None if denied else error.message or ERROR_TEXTS.get(error.code)
@@ -66,61 +68,55 @@ async def _all_topics(group_id: str, ctx: RequestContext) -> list[DescribeShareG
     return await _read(group_id, allowed, ctx)
 
 
-def _merged(
-    topics: Iterable[DescribeShareGroupOffsetsRequestTopic], ctx: RequestContext
-) -> list[tuple[str, list[int]]]:
-    """Names and partitions; a topic that is there and named twice has one entry, as the persister's result has."""
-    entries: list[tuple[str, list[int]]] = []
-    known: dict[str, list[int]] = {}
-    for topic in topics:
-        name, partitions = topic.topic_name, list(topic.partitions)
-        if name in known:
-            known[name] += partitions
-            continue
-        if name in ctx.cluster.image.topics:
-            known[name] = partitions
-        entries.append((name, partitions))
-    return entries
-
-
 async def _named(
-    group_id: str, topics: Sequence[tuple[str, list[int]]], ctx: RequestContext
+    group_id: str, topics: Sequence[DescribeShareGroupOffsetsRequestTopic], ctx: RequestContext
 ) -> list[DescribeShareGroupOffsetsResponseTopic]:
-    """The topics that the request names, in its order."""
-    unread = [_without_offsets(group_id, name, indexes, ctx) for name, indexes in topics]
-    known = ctx.cluster.image.topics
-    wanted = [
-        (name, known[name].id, indexes) for (name, indexes), each in zip(topics, unread, strict=True) if each is None
-    ]
-    read = iter(await _read(group_id, wanted, ctx))
-    return [next(read) if each is None else each for each in unread]
+    """The topics that the request names: those with offsets as the persister's tables list them, unknown, denied ones.
+
+    Raises:
+        KafkaError: UNKNOWN_SERVER_ERROR; the persister's parameters refuse an entry, such as one without partitions.
+    """
+    wanted: HashTable[UUID, tuple[str, HashTable[int, bool]]] = HashTable(uuid_hash)
+    unknown, denied = [], []
+    for each in topics:
+        name, indexes = each.topic_name, each.partitions
+        topic = ctx.cluster.image.topics.get(name)
+        if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            denied.append(_without_offsets(each, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        elif topic is None:
+            unknown.append(_without_offsets(each, ErrorCode.NONE))
+        elif not group_id or not indexes or any(index < 0 for index in indexes):
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        else:
+            _, of_topic = wanted.get_or_create(topic.id, partial(_no_partitions, name))
+            for index in indexes:
+                of_topic.put(index, True)
+    asked = [(name, topic_id, list(of_topic)) for topic_id, (name, of_topic) in wanted.items()]
+    return [*await _read(group_id, asked, ctx), *unknown, *denied]
+
+
+def _no_partitions(name: str) -> tuple[str, HashTable[int, bool]]:
+    return name, HashTable(integer_hash)
 
 
 def _without_offsets(
-    group_id: str, name: str, indexes: Sequence[int], ctx: RequestContext
-) -> DescribeShareGroupOffsetsResponseTopic | None:
-    """The answer for a topic that is unknown, which is no error, or denied; None where its offsets are to be read."""
-    code = ErrorCode.NONE
-    if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
-        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    if code is ErrorCode.NONE and name in ctx.cluster.image.topics:
-        if not group_id or not indexes or any(index < 0 for index in indexes):
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # the parameters of the persister refuse it
-        return None
+    asked: DescribeShareGroupOffsetsRequestTopic, code: ErrorCode
+) -> DescribeShareGroupOffsetsResponseTopic:
+    """The answer for a topic that is denied, or unknown, which is no error."""
     partitions = [
         DescribeShareGroupOffsetsResponsePartition(
             index, UNINITIALIZED_OFFSET, error_code=code, error_message=ERROR_TEXTS.get(code)
         )
-        for index in indexes
+        for index in asked.partitions
     ]
-    return DescribeShareGroupOffsetsResponseTopic(name, None, partitions)
+    return DescribeShareGroupOffsetsResponseTopic(asked.topic_name, None, partitions)
 
 
 async def _read(
     group_id: str, topics: Iterable[tuple[str, UUID, Iterable[int]]], ctx: RequestContext
 ) -> list[DescribeShareGroupOffsetsResponseTopic]:
-    """Topics with the summaries of their partitions, each listed once, even if it is named twice."""
-    once = [(name, topic_id, tuple(dict.fromkeys(indexes))) for name, topic_id, indexes in topics]
+    """Topics with the summaries of their partitions."""
+    once = [(name, topic_id, tuple(indexes)) for name, topic_id, indexes in topics]
     persister = ctx.cluster.persister
     summaries = iter(
         await all_of(

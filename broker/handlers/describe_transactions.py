@@ -9,12 +9,14 @@ from broker.coordination.transaction.listing import describe
 from broker.requests.response_budget import Allowance
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import table_order
 from protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     TopicData,
     TransactionState,
 )
+from protocol.scala import topic_partition_hash
 
 
 async def handle(request: DescribeTransactionsRequest, ctx: RequestContext) -> DescribeTransactionsResponse:
@@ -38,7 +40,7 @@ def _described(name: str, ctx: RequestContext) -> TransactionState:
     runtime.check_active()
     record, partitions = describe(runtime.machine, name)
     topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
+    for topic, partition in table_order(sorted(partitions), topic_partition_hash):
         if ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic):
             topics.setdefault(topic, []).append(partition)
     return TransactionState(

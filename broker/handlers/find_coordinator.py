@@ -14,6 +14,7 @@ from broker.requests.topology import may_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import MALFORMED_REQUEST, ErrorCode, KafkaError
+from protocol.java import parse_integer
 from protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.types import uuid_from_text
 
@@ -71,9 +72,11 @@ def _is_share_partition(key: str) -> bool:
     parts = key.rsplit(":", 2)
     try:
         group, topic_id, partition = parts
-        return bool(group.strip()) and uuid_from_text(topic_id).int >= 0 and int(partition) >= 0
+        uuid_from_text(topic_id)
+        parse_integer(partition)
     except (ValueError, binascii.Error):
         return False
+    return bool(group.strip())
 
 
 def _coordinator(topic: str, index: int, ctx: RequestContext) -> tuple[int, BrokerListener]:

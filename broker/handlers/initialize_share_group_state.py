@@ -17,6 +17,8 @@ from protocol.messages.initialize_share_group_state import (
     PartitionResult,
 )
 
+_RPC = "initialize share group state"
+
 
 async def handle(request: InitializeShareGroupStateRequest, ctx: RequestContext) -> InitializeShareGroupStateResponse:
     """Each partition at its own coordinator (groups D.9)."""
@@ -26,11 +28,12 @@ async def handle(request: InitializeShareGroupStateRequest, ctx: RequestContext)
             ctx,
             key,
             StateResult,
+            _RPC,
             lambda machine, now_ms, to: machine.initialize(key, asked.state_epoch, asked.start_offset, now_ms, to),
         )
         return PartitionResult(key.partition, result.error, result.message)
 
-    results = await each_partition(request, ctx, answer)
+    results = await each_partition(request, ctx, answer, all_have_partitions=False)
     return InitializeShareGroupStateResponse(
         [InitializeStateResult(topic_id, partitions) for topic_id, partitions in results]
     )

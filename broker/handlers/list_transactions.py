@@ -9,11 +9,13 @@ from broker.coordination.transaction.listing import TransactionFilter, compile_p
 from broker.coordination.transaction.states import BY_TEXT
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
+from protocol.java import string_hash
 from protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
     TransactionState,
 )
+from protocol.scala import few_order
 
 
 async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListTransactionsResponse:
@@ -30,7 +32,7 @@ async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListT
         runtime.check_active()
     found = [record for runtime in runtimes for record in wanted.of(runtime.machine, ctx.now_ms)]
     return ListTransactionsResponse(
-        unknown_state_filters=[text for text in request.state_filters if text not in BY_TEXT],
+        unknown_state_filters=few_order((text for text in request.state_filters if text not in BY_TEXT), string_hash),
         transaction_states=[
             TransactionState(record.transactional_id, record.producer_id, record.state.text)
             for record in found

@@ -18,13 +18,15 @@ from protocol.messages.read_share_group_state import (
     StateBatch,
 )
 
+_RPC = "read share group state"
+
 
 async def handle(request: ReadShareGroupStateRequest, ctx: RequestContext) -> ReadShareGroupStateResponse:
     """Each partition at its own coordinator (groups D.9)."""
 
     async def answer(key: SharePartitionKey, asked: PartitionData) -> PartitionResult:
         result = await ask_own(
-            ctx, key, ReadResult, lambda machine, now_ms, to: machine.read(key, asked.leader_epoch, now_ms, to)
+            ctx, key, ReadResult, _RPC, lambda machine, now_ms, to: machine.read(key, asked.leader_epoch, now_ms, to)
         )
         if result.failed:
             return PartitionResult(key.partition, result.error, result.message)

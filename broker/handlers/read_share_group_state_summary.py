@@ -17,12 +17,14 @@ from protocol.messages.read_share_group_state_summary import (
     ReadStateSummaryResult,
 )
 
+_RPC = "read share group state summary"
+
 
 async def handle(request: ReadShareGroupStateSummaryRequest, ctx: RequestContext) -> ReadShareGroupStateSummaryResponse:
     """Each partition at its own coordinator (groups D.9)."""
 
     async def answer(key: SharePartitionKey, asked: PartitionData) -> PartitionResult:  # noqa: ARG001
-        result = await ask_own(ctx, key, SummaryResult, lambda machine, _now_ms, to: machine.summarize(key, to))
+        result = await ask_own(ctx, key, SummaryResult, _RPC, lambda machine, _now_ms, to: machine.summarize(key, to))
         if result.failed:
             return PartitionResult(key.partition, result.error, result.message)
         return PartitionResult(

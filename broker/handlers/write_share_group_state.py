@@ -18,6 +18,8 @@ from protocol.messages.write_share_group_state import (
     WriteStateResult,
 )
 
+_RPC = "write share group state"
+
 
 async def handle(request: WriteShareGroupStateRequest, ctx: RequestContext) -> WriteShareGroupStateResponse:
     """Each partition at its own coordinator (groups D.9)."""
@@ -34,7 +36,7 @@ async def handle(request: WriteShareGroupStateRequest, ctx: RequestContext) -> W
             ],
         )
         result = await ask_own(
-            ctx, key, StateResult, lambda machine, now_ms, to: machine.write(key, change, now_ms, to)
+            ctx, key, StateResult, _RPC, lambda machine, now_ms, to: machine.write(key, change, now_ms, to)
         )
         return PartitionResult(key.partition, result.error, result.message)
 

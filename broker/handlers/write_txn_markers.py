@@ -11,6 +11,7 @@ from broker.context import AclOperation, RequestContext, ResourceType
 from broker.transactions.markers import Marker, write_marker
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import long_hash, table_order
 from protocol.log_records.transaction import TopicPartition
 from protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -21,6 +22,7 @@ from protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from protocol.scala import tabled_by_topic
 
 
 async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteTxnMarkersResponse:
@@ -41,6 +43,8 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
             answered.set()
 
     for number, asked in enumerate(request.markers):
+        if not _places(asked):
+            continue
         codes.setdefault(asked.producer_id, {})
         marker = Marker(
             asked.producer_id,
@@ -58,7 +62,7 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
             write_marker(ctx.cluster, ctx.node, place, marker, partial(note, number, asked.producer_id, place))
     if outstanding:
         await answered.wait()
-    return WriteTxnMarkersResponse([_result(producer_id, results) for producer_id, results in codes.items()])
+    return WriteTxnMarkersResponse(_results(codes))
 
 
 def _can_be_written(marker: WritableTxnMarker) -> bool:
@@ -76,20 +80,27 @@ def _places(marker: WritableTxnMarker) -> list[TopicPartition]:
     return [(topic.name, index) for topic in marker.topics for index in topic.partition_indexes]
 
 
-def _result(producer_id: int, codes: dict[TopicPartition, ErrorCode]) -> WritableTxnMarkerResult:
-    """Markers of one producer are answered together."""
-    topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
-    for (topic, index), code in codes.items():
-        topics.setdefault(topic, []).append(WritableTxnMarkerPartitionResult(index, code))
-    return WritableTxnMarkerResult(
-        producer_id, [WritableTxnMarkerTopicResult(topic, results) for topic, results in topics.items()]
-    )
+def _results(codes: dict[int, dict[TopicPartition, ErrorCode]]) -> list[WritableTxnMarkerResult]:
+    """Markers of one producer are answered together; tables of Java give the order."""
+    return [
+        WritableTxnMarkerResult(
+            producer_id,
+            [
+                WritableTxnMarkerTopicResult(
+                    topic,
+                    [WritableTxnMarkerPartitionResult(index, codes[producer_id][topic, index]) for index in indexes],
+                )
+                for topic, indexes in tabled_by_topic(codes[producer_id]).items()
+            ],
+        )
+        for producer_id in table_order(list(codes), long_hash)
+    ]
 
 
 def refuse(request: WriteTxnMarkersRequest, error: KafkaError, version: int) -> WriteTxnMarkersResponse:  # noqa: ARG001
     """On every partition of each producer's last marker (WriteTxnMarkersRequest.getErrorResponse)."""
     codes = {marker.producer_id: dict.fromkeys(_places(marker), error.code) for marker in request.markers}
-    return WriteTxnMarkersResponse([_result(producer_id, results) for producer_id, results in codes.items()])
+    return WriteTxnMarkersResponse(_results(codes))
 
 
 API: Api[WriteTxnMarkersRequest, WriteTxnMarkersResponse] = Api(

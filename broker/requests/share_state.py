@@ -22,6 +22,7 @@ from broker.coordination.share.persister import (
 from broker.node import SHARE_TOPIC
 from broker.requests.topology import may_on_cluster
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import HashTable, integer_hash, uuid_hash
 from protocol.types import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ _AGAIN = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 )
+_TEXTS = {
+    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+}
 _UNEXPECTED = "The server experienced an unexpected error when processing the request."
 _NOT_FOUND = "Error in find coordinator. Exhausted max retries to find coordinator without success."
 
@@ -199,35 +205,45 @@ class _Request(Protocol):
 
 
 async def each_partition(
-    request: _Request, ctx: RequestContext, answer: Callable[[SharePartitionKey, Any], Coroutine[Any, Any, A]]
+    request: _Request,
+    ctx: RequestContext,
+    answer: Callable[[SharePartitionKey, Any], Coroutine[Any, Any, A]],
+    *,
+    all_have_partitions: bool = True,
 ) -> list[tuple[UUID, list[A]]]:
-    """Answer each partition of a request on its own, by topic; nothing for a request without group or partitions.
+    """Answer each partition of a request on its own, by topic, in the order of tables of Java; its last entry counts.
+
+    Nothing for a request without group, or with a topic without partitions where ``all_have_partitions``.
 
     Raises:
         KafkaError: CLUSTER_AUTHORIZATION_FAILED; brokers alone may ask.
     """
     if not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
-    if not request.group_id.strip() or not all(topic.partitions for topic in request.topics):
+    if not request.group_id or (all_have_partitions and not all(topic.partitions for topic in request.topics)):
         return []
-    topics = [(topic.topic_id or ZERO_UUID, topic.partitions) for topic in request.topics]
-    results = iter(
-        await all_of(
-            answer(SharePartitionKey(request.group_id, topic_id, each.partition), each)
-            for topic_id, partitions in topics
-            for each in partitions
-        )
+    asked = [(topic.topic_id or ZERO_UUID, each) for topic in request.topics for each in topic.partitions]
+    answers = await all_of(
+        answer(SharePartitionKey(request.group_id, topic_id, each.partition), each) for topic_id, each in asked
     )
-    return [(topic_id, [next(results) for _ in partitions]) for topic_id, partitions in topics]
+    found: HashTable[UUID, HashTable[int, A]] = HashTable(uuid_hash)
+    for (topic_id, each), given in zip(asked, answers, strict=True):
+        found.get_or_create(topic_id, _of_topic).put(each.partition, given)
+    return [(topic_id, [given for _, given in of_topic.items()]) for topic_id, of_topic in found.items()]
 
 
-async def ask_own(ctx: RequestContext, key: SharePartitionKey, kind: type[R], operation: Operation) -> R:
-    """Ask the share coordinator on this broker."""
+def _of_topic() -> HashTable[int, Any]:
+    return HashTable(integer_hash)
+
+
+async def ask_own(ctx: RequestContext, key: SharePartitionKey, kind: type[R], rpc: str, operation: Operation) -> R:
+    """Ask the share coordinator on this broker; the messages of errors that are not its own name the RPC."""
     try:
-        runtime = ctx.node.share_coordinator_for(key.coordinator_key)
+        answer: R = await ctx.node.share_coordinator_for(key.coordinator_key).ask(operation)
     except KafkaError as error:
-        return kind(error.code, "This is not the correct coordinator.")
-    return await ask_share_coordinator(runtime, kind, operation)
+        code = error_for_clients(error.code)
+        return kind(code, f"Unable to {rpc}: {error.message or _TEXTS.get(code, _UNEXPECTED)}")
+    return answer
 
 
 def refused_partitions(

@@ -108,7 +108,12 @@ async def test_each_key_needs_describe(kind: int, resource: ResourceType, code: 
         (6, "g:AAAAAAAAAAAAAAAAAAAAEQ", INVALID),
         (6, "g:AAAAAAAAAAAAAAAAAAAAEQ:x", INVALID),
         (6, " :AAAAAAAAAAAAAAAAAAAAEQ:0", INVALID),
-        (6, "g:AAAAAAAAAAAAAAAAAAAAEQ:-1", INVALID),
+        (6, "g:AAAAAAAAAAAAAAAAAAAAEQ: 1", INVALID),
+        (6, "g:AAAAAAAAAAAAAAAAAAAAEQ:+", INVALID),
+        (6, "g:AAAAAAAAAAAAAAAAAAAAEQ:1_0", INVALID),
+        (6, "g:AAAAAAAAAAAAAAAAAAAAEQ:2147483648", INVALID),
+        (6, "g:AAAAAAAAAAAAAAAAAAAAEQ:-2147483648", NOT_AVAILABLE),
+        (6, "g:AAAAAAAAAAAAAAAAAAAAEQ:+1", NOT_AVAILABLE),
     ],
 )
 async def test_share_partitions_are_named_in_full(version: int, key: str, code: ErrorCode) -> None:

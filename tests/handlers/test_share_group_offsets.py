@@ -115,9 +115,30 @@ async def test_a_partition_that_is_not_there_is_looked_for_again(stage: Stage) -
         stage.clock.advance(pause_ms)
     (topic,) = (await asked).topics
     assert [(each.partition_index, each.start_offset, each.error_code) for each in topic.partitions] == [
-        (9, -1, ErrorCode.NONE),
         (0, 7, ErrorCode.NONE),
+        (9, -1, ErrorCode.NONE),
     ]
+
+
+async def test_described_topics_are_in_the_order_of_the_answer_of_the_persister(stage: Stage) -> None:
+    """Each partition once, as a hash table has them; unknown topics come behind, as often as they are named."""
+    request = {"nope": [3, 1, 3], "foo": [1, 0, 1]}
+    found = await describe(stage, request)
+    assert [(topic.topic_name, [each.partition_index for each in topic.partitions]) for topic in found.topics] == [
+        ("foo", [0, 1]),
+        ("nope", [3, 1, 3]),
+    ]
+
+
+async def test_an_entry_without_partitions_fails_the_group(stage: Stage) -> None:
+    """Also beside one with partitions of the same topic."""
+    topic = DescribeShareGroupOffsetsRequestTopic
+    for second in ([], [1]):
+        group = DescribeShareGroupOffsetsRequestGroup("g", [topic("foo", [0]), topic("foo", second)])
+        answer = await stage.ask(describe_share_group_offsets.API, DescribeShareGroupOffsetsRequest([group]), 1)
+        assert [each.error_code for each in answer.groups] == [
+            ErrorCode.NONE if second else ErrorCode.UNKNOWN_SERVER_ERROR
+        ]
 
 
 async def test_SHR_34_members_prevent_changes(stage: Stage) -> None:

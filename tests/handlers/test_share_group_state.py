@@ -110,14 +110,50 @@ async def test_brokers_alone_may_ask(stage: Stage, api: AnyApi, request_of: Any)
     assert refused.error_code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     stage.share_shards.clear()
     refused = only(await stage.ask(api, request_of(stage.foo), api.versions[1]))
-    assert refused.error_code is ErrorCode.NOT_COORDINATOR
+    rpc = {
+        "InitializeShareGroupState": "initialize",
+        "DeleteShareGroupState": "delete",
+        "WriteShareGroupState": "write",
+    }
+    what = f"{rpc.get(api.key.title, 'read')} share group state{' summary' * api.key.title.endswith('Summary')}"
+    assert (refused.error_code, refused.error_message) == (
+        ErrorCode.NOT_COORDINATOR,
+        f"Unable to {what}: This is not the correct coordinator.",
+    )
 
 
 async def test_requests_about_nothing(stage: Stage) -> None:
-    """Without a group or without partitions the response is empty."""
-    for request in (initialize(stage.foo, 0, group=" "), initialize(stage.foo)):
+    """Without a group or without partitions the response is empty; a blank group is one."""
+    for request in (initialize(stage.foo, 0, group=""), initialize(stage.foo)):
         assert not (await stage.ask(initialize_share_group_state.API, request, 0)).results
-    assert (await stage.ask(initialize_share_group_state.API, initialize(stage.foo, 0), 0)).results
+    for request in (initialize(stage.foo, 0), initialize(stage.foo, 0, group=" ")):
+        assert (await stage.ask(initialize_share_group_state.API, request, 0)).results
+
+
+async def test_a_topic_without_partitions_beside_another(stage: Stage) -> None:
+    """Initialize passes over it; the others answer nothing at all."""
+    asked = initialize(stage.foo, 0)
+    bare = initialization.InitializeStateData(UUID(int=3), [])
+    answer = await stage.ask(
+        initialize_share_group_state.API, InitializeShareGroupStateRequest("g", [bare, *asked.topics]), 0
+    )
+    assert only(answer).error_code is ErrorCode.NONE
+    nothing = deletion.DeleteStateData(UUID(int=3), [])
+    request = DeleteShareGroupStateRequest("g", [*delete(stage.foo).topics, nothing])
+    assert not (await stage.ask(delete_share_group_state.API, request, 0)).results
+    assert only(await stage.ask(read_share_group_state.API, read(stage.foo), 0)).error_code is ErrorCode.NONE
+
+
+async def test_each_partition_is_answered_once_in_the_order_of_a_table(stage: Stage) -> None:
+    """All entries are carried out, and the last one of a partition is answered."""
+    one, two = UUID(int=1), UUID(int=2)
+    asked = [(two, [16, 1, 0, -1, 0]), (one, [3]), (two, [17])]
+    request = DeleteShareGroupStateRequest(
+        "g", [deletion.DeleteStateData(topic, [deletion.PartitionData(each) for each in of]) for topic, of in asked]
+    )
+    answer = await stage.ask(delete_share_group_state.API, request, 0)
+    found = [(topic.topic_id, [each.partition for each in topic.partitions]) for topic in answer.results]
+    assert found == [(one, [3]), (two, [16, 0, -1, 1, 17])]
 
 
 async def test_errors_of_the_log_are_results(stage: Stage) -> None:

@@ -50,9 +50,23 @@ async def test_MRK_01_08_markers_go_to_the_partitions_that_are_led_here() -> Non
 
 
 async def test_no_markers_no_results() -> None:
-    """And a marker without partitions is answered, which Kafka may forget to do (transactions C.5.2, C.5.6)."""
+    """A marker without partitions has none either, also where Kafka forgets to answer (transactions C.5.2, C.5.6)."""
     assert await marked(Stage()) == {}
-    assert await marked(Stage(), WritableTxnMarker(7)) == {7: {}}
+    stage = Stage()
+    stage.topic("foo")
+    nothing = WritableTxnMarker(9)
+    for markers in ([nothing, marker(8, "foo", 0)], [marker(8, "foo", 0), nothing]):
+        assert await marked(stage, *markers) == {8: {("foo", 0): 0}}
+
+
+async def test_results_of_markers_are_in_the_order_of_tables() -> None:
+    """Producer ids, topics and partitions, as 4.4.0 lists them."""
+    stage = Stage()
+    answer = await marked(stage, marker(9, "eta", 1, 0, 2), marker(8, "gamma", 5, 0, 17), marker(8, "delta", 0))
+    assert [(producer, list(places)) for producer, places in answer.items()] == [
+        (8, [("delta", 0), ("gamma", 0), ("gamma", 5), ("gamma", 17)]),
+        (9, [("eta", 2), ("eta", 0), ("eta", 1)]),
+    ]
 
 
 async def test_MRK_09_either_right_is_enough() -> None:

@@ -2,7 +2,16 @@
 
 import pytest
 
-from protocol.scala import grouped_by_topic, immutable_order, mutable_order, topic_partition_hash
+from protocol.java import string_hash
+from protocol.scala import (
+    few_grouped_by_topic,
+    few_order,
+    grouped_by_topic,
+    immutable_order,
+    mutable_order,
+    tabled_by_topic,
+    topic_partition_hash,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +41,39 @@ def test_partitions_are_grouped_as_kafka_lists_them(
     """Both the topics and the partitions of each."""
     places = [(topic, partition) for topic, partitions in asked.items() for partition in partitions]
     assert list(grouped_by_topic(places).items()) == list(answered.items())
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ({"eta": [1, 0, 2], "delta": [0], "gamma": [5, 0, 17]}, {"gamma": [17, 5, 0], "eta": [0, 1, 2], "delta": [0]}),
+        ({"eta": [1, 0, 2], "delta": [0]}, {"eta": [2, 0, 1], "delta": [0]}),
+    ],
+)
+def test_few_partitions_keep_their_order(asked: dict[str, list[int]], answered: dict[str, list[int]]) -> None:
+    """As a DeleteRecords of partitions that do not exist was answered by 4.4.0: up to four in the order they came."""
+    places = [(topic, partition) for topic, partitions in asked.items() for partition in partitions]
+    assert list(few_grouped_by_topic(places).items()) == list(answered.items())
+
+
+def test_partitions_of_a_table_by_topic() -> None:
+    """As AddPartitionsToTxn of partitions that do not exist was answered by 4.4.0."""
+    places = [("eta", 1), ("delta", 0), ("gamma", 5), ("gamma", 0), ("gamma", 17), ("eta", 0), ("eta", 2)]
+    found = tabled_by_topic(places)
+    assert {topic: found[topic] for topic in ("eta", "gamma")} == {"eta": [2, 0, 1], "gamma": [0, 5, 17]}
+    assert set(found) == {"eta", "delta", "gamma"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "answered"),
+    [
+        (["x", "x", "a"], ["x", "a"]),
+        (["zeta", "alpha", "beta", "gamma", "x", "x"], ["alpha", "x", "zeta", "beta", "gamma"]),
+    ],
+)
+def test_unknown_states_are_listed_once(texts: list[str], answered: list[str]) -> None:
+    """As ListTransactions of 4.4.0 lists them: a set of up to four keeps their order."""
+    assert few_order(texts, string_hash) == answered
 
 
 def test_equal_hashes_keep_their_order() -> None:

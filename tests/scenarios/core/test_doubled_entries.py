@@ -14,11 +14,17 @@ from protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
 from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.describe_groups import DescribeGroupsRequest
+from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from tests.scenarios.core.asking import create, created, exists, produced, topic
@@ -124,6 +130,27 @@ def test_markers_of_one_producer_are_merged_unless_all_are_refused(broker: Serve
 
     assert marked(7) == [(0, NONE), (1, NONE)]
     assert marked(-1) == [(1, FAILED)]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_AlterReplicaLogDirs_has_one_directory_for_a_replica(broker: Server, version: int) -> None:
+    """A map of partitions, whose last directory counts, in the order of Kafka's 4.4.0."""
+    wire = broker.wire()
+    created(wire, "foo")
+    results = wire.call(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(None)).results
+    own, nowhere = results[0].log_dir, ErrorCode.LOG_DIR_NOT_FOUND
+
+    def moved(*paths: str) -> list[tuple[str, list[tuple[int, ErrorCode]]]]:
+        topics = [AlterReplicaLogDirTopic("foo", [0]), AlterReplicaLogDirTopic("eta", [1, 0, 2, 0])]
+        request = AlterReplicaLogDirsRequest([AlterReplicaLogDir(path, topics) for path in paths])
+        answer = wire.call(ApiKey.ALTER_REPLICA_LOG_DIRS, version, request)
+        return [
+            (each.topic_name, [(p.partition_index, p.error_code) for p in each.partitions]) for each in answer.results
+        ]
+
+    absent = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert dict(moved("/nowhere", own)) == {"foo": [(0, NONE)], "eta": [(2, absent), (0, absent), (1, absent)]}
+    assert dict(moved(own, "/nowhere")) == {"foo": [(0, nowhere)], "eta": [(2, nowhere), (0, nowhere), (1, nowhere)]}
 
 
 # --- topics ----------------------------------------------------------------------------------------------------------

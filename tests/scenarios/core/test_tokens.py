@@ -55,6 +55,15 @@ def described(wire: Wire, *owners: str) -> list[Any]:
     return list(answer.tokens)
 
 
+def test_an_owner_has_a_type(guarded: Guarded) -> None:
+    """A name alone fails the request, which names the requester as the owner (seen on 4.4.0)."""
+    request = CreateDelegationTokenRequest([], -1, None, "bob")
+    refused = guarded.known(ALICE).call(ApiKey.CREATE_DELEGATION_TOKEN, 3, request)
+    assert refused.error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert (refused.principal_type, refused.principal_name, refused.max_timestamp_ms) == ("User", "alice", -1)
+    assert created(guarded.known(ALICE)).error_code is ErrorCode.NONE
+
+
 def test_TOK_01_a_token_s_life(guarded: Guarded) -> None:
     """Created, described, renewed by a permitted user, expired; then it is unknown."""
     alice, bob = guarded.known(ALICE), guarded.known(BOB)
