@@ -1,7 +1,8 @@
 """Runs the Dockerfile's steps without a container engine: in Debian roots made with debootstrap. Needs root.
 
 Usage: python tools/docker_rehearsal.py [FOLDER]. Then starts the image's entry point as its user, runs its
-health check, sends it a Kafka request, stops it with SIGTERM, and prints the size. Exit code 0 if all of that succeeds.
+health check, sends it a Kafka request, stops it with SIGTERM, examines franz-go with its `exam` (needs Go), and prints
+the size. Exit code 0 if all of that succeeds.
 """
 
 import os
@@ -245,6 +246,25 @@ def check_kafka(port: int) -> None:
     log("speaks Kafka")
 
 
+def examine(image: Stage) -> None:
+    """Examine a client library as docs/exam.md has it: the driver in a folder of the user's, which is the workdir."""
+    built = [sys.executable, "-m", "tests.exam.libraries", "franz-go"]
+    driver = subprocess.run(built, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    if len(driver) != 1:
+        raise SystemExit(f"rehearsal: the driver of franz-go is not one file: {driver}")
+    work = image.root / "work"
+    work.mkdir()
+    shutil.copy2(driver[0], work / "exam-driver")
+    image.workdir = "/work"
+    argv = [*image.entrypoint, "exam", "--only", "produce/*", "--format", "markdown", "--", "./exam-driver"]
+    with mounted(image.root):
+        done = subprocess.run(image.command(argv, user=image.user), capture_output=True, text=True, check=False)
+    passed = done.stdout.count("| MUST | pass |")
+    if done.returncode != 0 or not passed:
+        raise SystemExit(f"rehearsal: the exam ended with {done.returncode}: {done.stdout[-500:]}{done.stderr[-1500:]}")
+    log(f"examined franz-go: {passed} scenarios of level MUST passed")
+
+
 def size(folder: Path) -> int:
     """Return the size of a folder in megabytes."""
     output = subprocess.run(["du", "-sm", str(folder)], check=True, capture_output=True, text=True).stdout
@@ -262,7 +282,9 @@ def main(argv: Sequence[str]) -> int:
         image = build(folder, read(context / "Dockerfile"), context)
         play(image)
         play(image, control_off=True)
-        subprocess.run(["rm", "-rf", str(image.root / "var/cache/apt/archives")], check=True)  # as Debian's images do
+        examine(image)
+        unwanted = [str(image.root / name) for name in ("work", "var/cache/apt/archives")]  # Debian's images have none
+        subprocess.run(["rm", "-rf", *unwanted], check=True)
         whole, bare = size(image.root), min(map(size, folder.glob("base-*")))
         log(f"{whole - bare} MB more than its base")
     finally:
