@@ -3,6 +3,7 @@
 import sys
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from broker.rng import new_seed
 from simulator.coverage import observed, table
@@ -16,7 +17,8 @@ _SHOWN = 20
 class Options:
     """The options of the command.
 
-    ``seconds`` is real time; ``only`` the numbers of the faults that happen, ``kinds`` what each run has besides.
+    ``seconds`` is real time; ``only`` the numbers of the faults that happen, ``kinds`` what each run has besides,
+    ``data_dir`` a folder for the directories of the brokers.
     """
 
     seed: int | None
@@ -28,6 +30,7 @@ class Options:
     story: int = 0
     shrink: bool = False
     coverage: bool = False
+    data_dir: Path | None = None
 
 
 def main(options: Options) -> int:
@@ -47,18 +50,28 @@ def run_all(options: Options) -> int:
     for seed in range(first, first + options.seeds):
         if options.seconds is not None and runs and time.perf_counter() - began > options.seconds:
             break
-        result = run(seed, options.minutes, options.only, options.kinds)
+        data_dir = None if options.data_dir is None else options.data_dir / f"seed-{seed}"
+        result = run(seed, options.minutes, options.only, options.kinds, data_dir)
         runs += 1
         virtual_ms += result.virtual_ms
         broken += bool(result.violations)
         if result.violations and options.shrink:
             result, options = shrunk(result, options)
         print("\n".join(report(result, options)), flush=True)
+        if data_dir is not None:
+            print(f"  {written(data_dir)}")
     if runs > 1:
         took_s = time.perf_counter() - began
         rate = f"{runs / took_s:.2f} runs and {virtual_ms / 3_600_000 / took_s:.3f} virtual hours per second"
         print(f"{runs} runs, {broken} with broken promises; {rate}")
     return 1 if broken else 0
+
+
+def written(data_dir: Path) -> str:
+    """Where the brokers' directories are; a run that cannot go on leaves none."""
+    if data_dir.exists():
+        return f"the brokers' directories: understudy audit {data_dir}"
+    return "the run did not come to its end, so the brokers' directories were not written"
 
 
 def shrunk(result: Result, options: Options) -> tuple[Result, Options]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -20,6 +21,7 @@ from simulator.clients.producer import TIMEOUT_MS
 from simulator.clients.share_member import SHARE_GROUP
 from simulator.clients.transaction_prober import STRICT
 from simulator.cluster import RELEASES, Servers
+from simulator.disks import write_disks
 from simulator.faults import Nemesis
 from simulator.history import History, Place
 from simulator.loop import Endless, NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
@@ -41,6 +43,7 @@ from simulator.workload import (
     Workload,
 )
 from simulator.worlds import Worlds
+from storage.files import MemoryFiles
 
 BROKERS = 3
 VARIED = {
@@ -81,6 +84,9 @@ class Result:
     faults: list[Fault]
     trace: Trace = field(default_factory=Trace)
     progress: dict[str, int] = field(default_factory=dict)
+    committed: Mapping[Place, Log] = field(default_factory=dict)
+    """What a reader of committed records finds in the end, with the offsets."""
+
     excused: list[str] = field(default_factory=list)
     """What else was broken, in a run in which a transaction's marker was left out as Kafka does it (KAFKA-20734)."""
 
@@ -89,12 +95,20 @@ class Run:
     """The run of one seed. ``only``: the numbers of the faults that happen; None for all.
 
     ``kinds``: which of :data:`KINDS` there are; None for those that the seed gives.
+    ``data_dir``: a new folder for the brokers' directories, as the run leaves them; None: they are not written.
     """
 
     def __init__(
-        self, seed: int, minutes: float, only: Collection[int] | None = None, kinds: Collection[str] | None = None
+        self,
+        seed: int,
+        minutes: float,
+        only: Collection[int] | None = None,
+        kinds: Collection[str] | None = None,
+        data_dir: Path | None = None,
     ) -> None:
-        self.seed, self.minutes = seed, minutes
+        self.seed, self.minutes, self.data_dir = seed, minutes, data_dir
+        self.committed: Mapping[Place, Log] = {}
+        self.disks: Mapping[int, MemoryFiles] = {}
         self.loop = VirtualLoop()
         self.loop.limit_s = minutes * 60 + MOST_AFTER_S
         self.trace = Trace()
@@ -131,7 +145,7 @@ class Run:
         return self.servers.cluster.clock.now_ms()
 
     def result(self) -> Result:
-        """Run it."""
+        """Run it. Raises FileExistsError: the folder for the directories is there by now."""
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(self._unhandled)
         try:
@@ -143,6 +157,8 @@ class Run:
             self.history.violate(f"the run ended with {error!r}")
         finally:
             self._close()
+        if self.data_dir is not None and self.disks:
+            write_disks(self.disks, self.data_dir)
         broken, excused = list(dict.fromkeys(self.history.violations)), list[str]()
         if self.servers.left_out_markers:
             broken, excused = excused, broken
@@ -155,6 +171,7 @@ class Run:
             self.faults,
             self.trace,
             dict(self.history.progress),
+            self.committed,
             excused,
         )
 
@@ -254,7 +271,8 @@ class Run:
         self.history.violations += find_duplicates(self.servers.cluster)
         for error in self.servers.tasks.failures:
             self.history.violate(f"a broker's task failed: {error!r}")
-        self.servers.end(clean=True)
+        self.committed = again
+        self.disks = self.servers.end(clean=True)
         self.servers.tasks.cancel()
 
     async def _drain(self) -> None:
@@ -358,7 +376,11 @@ def kinds_of(seed: int) -> frozenset[str]:
 
 
 def run(
-    seed: int, minutes: float = 0.5, only: Collection[int] | None = None, kinds: Collection[str] | None = None
+    seed: int,
+    minutes: float = 0.5,
+    only: Collection[int] | None = None,
+    kinds: Collection[str] | None = None,
+    data_dir: Path | None = None,
 ) -> Result:
     """Run one seed."""
-    return Run(seed, minutes, only, kinds).result()
+    return Run(seed, minutes, only, kinds, data_dir).result()

@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Sequence
+from pathlib import Path
 
 from understudy import server_path
 from understudy.argparser import Parser, refuse
@@ -38,6 +39,10 @@ def parser() -> Parser:
     made.add_argument(
         "--coverage", action="store_true", help="print which transitions of the coordinators were reached"
     )
+    made.add_argument(
+        "--data-dir", metavar="DIR", type=Path,
+        help="write the brokers' directories of each run to DIR/seed-N, as it leaves them, for understudy audit",
+    )  # fmt: skip
     made.add_argument("--story", metavar="N", type=int, default=0, help="print the last N lines of each run")
     return made
 
@@ -58,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         kinds = frozenset(KINDS if arguments.kinds == "all" else arguments.kinds.split(",")) - {"none", ""}
     if kinds is not None and not kinds <= set(KINDS):
         refuse("understudy simulate", f"--kinds needs some of {', '.join(KINDS)}, all or none, not {arguments.kinds}")
+    if arguments.data_dir is not None and arguments.data_dir.exists():
+        refuse("understudy simulate", f"--data-dir needs a new folder, and {arguments.data_dir} exists")
     server_path.enter()
     command = importlib.import_module("simulator.command")
     options = command.Options(
@@ -70,6 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.story,
         arguments.shrink,
         arguments.coverage,
+        arguments.data_dir,
     )
     code: int = command.main(options)
     return code
