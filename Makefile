@@ -17,7 +17,7 @@ STUCK := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help environment oracle serve test quick check interop packages binary site compiled compiled-interop nightly bench clean
+.PHONY: help environment oracle serve test quick check interop through-proxy packages binary site compiled compiled-interop nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -65,6 +65,11 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "interop and not nightly" $(STUCK) --durations=25 tests/clients tests $(PYTEST)
 
+# What takes a target: the others start servers whose addresses they choose, and are reached directly.
+through-proxy: $(DEV) ## the same clients with `understudy proxy` before the brokers; TARGET=proxy-kafka: before a real Kafka
+	TARGET=$(or $(TARGET),proxy) $(BIN)/python -m pytest -n 2 --dist loadfile -m "interop and not nightly" $(STUCK) \
+		--durations=25 tests/clients $(PYTEST)
+
 packages: $(SERVER) ## the archives of the packages for Node, Go and Java, into dist/packages
 	$(BIN)/python tools/build_packages.py $(PACKAGES)
 
@@ -95,7 +100,8 @@ nightly: $(DEV) ## what takes longer than a developer waits; installs what the m
 	tests/clients/setup.sh toolchains
 	rm -rf $(EXAMS) && mkdir -p $(EXAMS)
 	EXAM_RUNS=$(EXAMS) $(BIN)/python -m pytest -m nightly --durations=40 $(PYTEST); status=$$?; \
-		[ -z "$$(ls $(EXAMS))" ] || $(BIN)/python -m tests.exam.scoreboard --add $(EXAMS)/*.json; exit $$status
+		[ -z "$$(ls $(EXAMS))" ] || $(BIN)/python -m tests.exam.scoreboard --add $(EXAMS)/*.json; \
+		[ -n "$(PYTEST)" ] || $(MAKE) through-proxy || status=1; exit $$status
 EXAMS := .cache/exam
 
 bench: $(DEV) ## the benchmarks, side by side with the peers

@@ -1,5 +1,10 @@
-"""SASL towards the broker, where the proxy authenticates and not its clients: PLAIN and SCRAM (KIP-43, KIP-84)."""
+"""SASL towards the broker, where the proxy authenticates and not its clients: PLAIN and SCRAM (KIP-43, KIP-84).
 
+A session that the broker limits is renewed on the same connection (KIP-368), before the first request that comes late
+in its life: a broker refuses requests of an expired session, and lets an idle one be.
+"""
+
+import asyncio
 from typing import Any
 
 from broker.answers import Disconnect
@@ -14,10 +19,12 @@ from proxy.link import Link
 CLIENT_ID = "understudy-proxy"
 _VERSION = 1
 """Of SaslHandshake and SaslAuthenticate: every broker since 2.2 has it."""
+_RENEWED_AT = 0.85
+"""Part of a session's life; Java's clients take one from 0.85 to 0.95."""
 
 
 async def authenticate(link: Link, security: Security) -> None:
-    """Authenticate with the broker's credentials.
+    """Authenticate with the proxy's credentials, and note when the session has to be renewed.
 
     Raises:
         Disconnect: it refuses them, or does not serve the mechanism.
@@ -28,20 +35,33 @@ async def authenticate(link: Link, security: Security) -> None:
         raise Disconnect(f"{link.broker} does not serve SASL {security.mechanism}, but {offered}")
     try:
         if security.mechanism == "PLAIN":
-            await _token(link, f"\0{security.username}\0{security.password}".encode())
-            return
-        scram = Scram(security)
-        scram.check(await _token(link, scram.final(await _token(link, scram.first()))))
+            done = await _token(link, f"\0{security.username}\0{security.password}".encode())
+        else:
+            scram = Scram(security)
+            first = await _token(link, scram.first())
+            done = await _token(link, scram.final(bytes(first.auth_bytes)))
+            scram.check(bytes(done.auth_bytes))
     except SecurityError as error:
         raise Disconnect(f"{link.broker}: {error}") from error
+    lifetime_ms = done.session_lifetime_ms
+    link.renew_at_s = _now_s() + lifetime_ms / 1000 * _RENEWED_AT if lifetime_ms > 0 else None
 
 
-async def _token(link: Link, token: bytes) -> bytes:
+def has_to_be_renewed(link: Link) -> bool:
+    """Whether the session on a connection is near its end, or past it."""
+    return link.renew_at_s is not None and _now_s() >= link.renew_at_s
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def _token(link: Link, token: bytes) -> Any:
     answer = await ask(link, ApiKey.SASL_AUTHENTICATE, _VERSION, SaslAuthenticateRequest(token))
     if answer.error_code is not ErrorCode.NONE:
         reason = answer.error_message or answer.error_code.name
         raise Disconnect(f"{link.broker} refuses the credentials of --client-config: {reason}")
-    return bytes(answer.auth_bytes)
+    return answer
 
 
 async def ask(link: Link, key: ApiKey, version: int, request: Any) -> Any:

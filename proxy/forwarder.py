@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from broker.answers import Answer, Disconnect
+from broker.answers import Answer, Disconnect, Sending
 from broker.api import AnyHandler
 from broker.chain import Chain
 from broker.clock import PushedClock
@@ -40,6 +40,7 @@ from protocol.types import Message
 from protocol.uvarint import uvarint
 from protocol.writers import Parts
 from proxy.addresses import has_addresses, rewritten
+from proxy.authentication import has_to_be_renewed
 from proxy.link import Link
 from proxy.upstream import Upstream
 
@@ -76,6 +77,10 @@ class Upstreams(Protocol):
         """A connection to a broker. Raises Disconnect."""
         ...
 
+    async def authenticate(self, link: Link) -> None:
+        """Renew the proxy's own authentication. Raises Disconnect."""
+        ...
+
     async def place(self, kind: int, broker_id: int, host: str, port: int) -> tuple[str, int]:
         """Where clients find a broker that is upstream at this address."""
         ...
@@ -87,6 +92,8 @@ class Forwarder:
     def __init__(self, proxy: Upstreams, upstream: Upstream) -> None:
         self._proxy, self._upstream = proxy, upstream
         self._links: dict[str, Link] = {}
+        self._served: set[str] = set()
+        """The connections with a request under way."""
         self._handlers: dict[int, AnyHandler] = {}
         self._serve_frame = proxy.chain.around_frames(self._serve)
 
@@ -100,11 +107,30 @@ class Forwarder:
         link = self._links.get(connection.id)
         if link is not None and link.tokens:
             if not _is_request(frame):
-                return _pass_token(frame, link)
+                return self._to_its_end(_pass_token(frame, link), connection)
             link.tokens = False
-        return self._serve_frame(Passing(frame, connection, self._upstream.id, self._proxy.clock.now_ms()))
+        passing = Passing(frame, connection, self._upstream.id, self._proxy.clock.now_ms())
+        return self._to_its_end(self._serve_frame(passing), connection)
 
     # --- connections -------------------------------------------------------------------------------------------------
+
+    async def _to_its_end(self, served: Awaitable[Answer], connection: Connection) -> Answer:
+        """The answer; where the broker hangs up right behind it, it is the client's last, and not lost."""
+        self._served.add(connection.id)
+        answer: Answer = None
+        try:
+            answer = await served
+        finally:
+            self._served.discard(connection.id)
+            link = self._links.get(connection.id)
+            ended = link is not None and link.lost
+            if ended and answer is None:
+                self._lost(connection)
+        if not ended or answer is None:
+            return answer
+        if isinstance(answer, Sending):
+            return replace(answer, closes=True)
+        return Sending((b"".join(answer),), closes=True)
 
     async def _link(self, connection: Connection) -> Link:
         """The connection to the broker that belongs to a client's, opened with its first request."""
@@ -119,6 +145,8 @@ class Forwarder:
             link.closed_by_broker.add_done_callback(lambda _: self._lost(connection))
         if link.lost:
             raise Disconnect("the upstream broker closed the connection")
+        if has_to_be_renewed(link):
+            await self._proxy.authenticate(link)
         return link
 
     def _end(self, connection: Connection) -> None:
@@ -127,10 +155,9 @@ class Forwarder:
         if link is not None:
             link.close()
 
-    @staticmethod
-    def _lost(connection: Connection) -> None:
-        """The broker hangs up, and so does the proxy."""
-        if connection.hang_up is not None and not connection.lost:
+    def _lost(self, connection: Connection) -> None:
+        """The broker hangs up, and so does the proxy, behind the answer that is under way."""
+        if connection.id not in self._served and connection.hang_up is not None and not connection.lost:
             connection.hang_up()
 
     # --- requests ----------------------------------------------------------------------------------------------------

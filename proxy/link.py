@@ -25,6 +25,8 @@ class Link(asyncio.BufferedProtocol):
         self.lost = False
         self.tokens = False
         """Whether SASL tokens go over it as frames of their own: after SaslHandshake v0."""
+        self.renew_at_s: float | None = None
+        """The loop's time from which on the proxy's own authentication has to be renewed; ``None``: never."""
         self.closed_by_broker = asyncio.get_running_loop().create_future()
         self._reader = FrameReader(_MOST_BYTES)
         self._transport: asyncio.Transport

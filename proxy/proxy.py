@@ -199,13 +199,17 @@ class Proxy:
         """A connection to a broker, authenticated where the proxy has credentials. Raises Disconnect."""
         link = await Link.open(upstream.host, upstream.port, self._tls)
         if self.options.security.has_sasl:
-            try:
-                await authenticate(link, self.options.security)
-            except Disconnect as error:
-                _log.error("the upstream broker refuses the proxy", reason=error.reason)
-                link.close()
-                raise
+            await self.authenticate(link)
         return link
+
+    async def authenticate(self, link: Link) -> None:
+        """Authenticate with the proxy's credentials, at first or again. Raises Disconnect."""
+        try:
+            await authenticate(link, self.options.security)
+        except Disconnect as error:
+            _log.error("the upstream broker refuses the proxy", reason=error.reason)
+            link.close()
+            raise
 
     # --- requests ----------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 import atexit
 import gc
 import importlib
+import os
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import settings
 
 from tests.forking import CAN_FORK, forked
 from tests.serving import Server, Servers
+from tests.through_proxy import ProxiedServers
 from understudy.launcher import ServerProcess
 
 # A machine that does other things too is slow at times; pytest-timeout ends what hangs.
@@ -125,8 +127,8 @@ class BrokerWith(Protocol):
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
-    """The session's server processes; all are stopped at its end."""
-    running = Servers()
+    """The session's server processes; all are stopped at its end. ``TARGET=proxy``: each is behind a proxy."""
+    running = ProxiedServers() if os.environ.get("TARGET") == "proxy" else Servers()
     yield running
     running.close()
 

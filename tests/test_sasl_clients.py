@@ -9,6 +9,7 @@ from confluent_kafka.admin._scram import ScramCredentialInfo, ScramMechanism, Us
 
 from tests.ports import free_ports
 from tests.serving import Server, start
+from tests.through_proxy import WayTo
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 SETTINGS = {
@@ -18,8 +19,8 @@ SETTINGS = {
 KINDS = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
 
 
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[str]:
+@pytest.fixture(scope="module", params=["directly", "through a proxy"])
+def guarded(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a listener that asks who is there; alice's password is in its settings, the others' are stored."""
     (port,) = free_ports(1)
     server = Server(start(settings=SETTINGS, topics=["t:1"], listeners=[f"SASL_PLAINTEXT://127.0.0.1:{port}"]))
@@ -27,7 +28,9 @@ def guarded() -> Iterator[str]:
     stored = [UserScramCredentialUpsertion("alice", ScramCredentialInfo(kind, 4096), b"secret") for kind in KINDS]
     for each in stored:
         admin.alter_user_scram_credentials([each])["alice"].result(10)
-    yield f"127.0.0.1:{port}"
+    way_to = WayTo(through_proxy=request.param != "directly")
+    yield way_to(f"127.0.0.1:{port}")
+    way_to.close()
     server.process.stop()
 
 

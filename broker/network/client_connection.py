@@ -328,10 +328,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         try:
             parts = await self._server.dispatcher.answer(frame, self.info)
         except Disconnect as disconnect:
-            if self._lost:
-                self._closed = True
-            else:
-                self.refuse(disconnect.reason, None if is_token else frame, reset=disconnect.reset)
+            self._disconnect(disconnect, None if is_token else frame)
             return
         except NeverAnswer:
             self.silent = True
@@ -340,27 +337,35 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._reader.limit = self._server.most_bytes(self._listener, known=self.info.gate.ready)
         if isinstance(parts, Sending):
             await self._send(parts)
-        elif parts is not None and not (frame[:2] == _METADATA and await self._held_back(parts)):
+        elif parts is not None and frame[:2] == _METADATA:
+            await self._hold_back(parts)
+        elif parts is not None:
             self._write(parts)
         if self._writable is not None:
             await self._writable
         if self.info.throttled_until_ms:
             await self.info.wait_throttled(self._server.clock)
 
-    async def _held_back(self, parts: Parts) -> bool:
-        """Hold metadata back until the next request, which is here already, is answered or waits; false: it goes out.
+    def _disconnect(self, asked: Disconnect, frame: bytearray | None) -> None:
+        if self._lost:
+            self._closed = True
+        else:
+            self.refuse(asked.reason, frame, reset=asked.reset)
+
+    async def _hold_back(self, parts: Parts) -> None:
+        """Hold metadata back until the next request, where it is here already, is answered or waits.
 
         With the first metadata librdkafka gives up the connection that it asked on, and with it the FindCoordinator
         that it sent right behind; then it pauses for 50 ms. It never does where both answers come together.
         """
+        self._delayed += parts
         if not self._frames and not self._had_metadata:
             await turns(_TURNS_FOR_THE_NEXT)
         self._had_metadata = True
-        if not self._frames or self._closed or self._lost:
-            return False
-        self._delayed += parts
-        asyncio.get_running_loop().call_soon(self._flush)
-        return True
+        if self._frames and not self._closed and not self._lost:
+            asyncio.get_running_loop().call_soon(self._flush)
+        else:
+            self._flush()
 
     def _flush(self) -> None:
         """Write what was held back."""

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients import targets
 from tests.clients.drivers import Driver, Runs
+from tests.clients.passed import requests, running
+from tests.clients.targets import Target
+from tests.serving import Servers
+from tests.through_proxy import ProxiedServers, WayTo
 
 TABLE = pytest.StashKey[list[str]]()
 # What takes longest begins first.
@@ -16,7 +19,8 @@ SLOW_FIRST = ("rust-rdkafka", "kafka-tools-4.3.1", "confluent-kafka-javascript",
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The cluster to drive the clients against."""
-    parser.addoption("--target", default=None, help="understudy (default), kafka or HOST:PORT,...; also TARGET")
+    names = "understudy (default), kafka, proxy, proxy-kafka or HOST:PORT,..."
+    parser.addoption("--target", default=None, help=f"{names}; also TARGET")
 
 
 @pytest.fixture(scope="session")
@@ -26,21 +30,40 @@ def target_name(pytestconfig: pytest.Config) -> str:
 
 
 @pytest.fixture(scope="session")
+def servers(target_name: str) -> Iterator[Servers]:
+    """The session's servers of ours, for tests that steer them; behind proxies where the target is."""
+    running = ProxiedServers() if target_name == "proxy" else Servers()
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="module")
+def way_to(target_name: str) -> Iterator[WayTo]:
+    """The way to an address: through a proxy where the target is one."""
+    made = WayTo(through_proxy=target_name == "proxy")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
 def runs(request: pytest.FixtureRequest, target_name: str) -> Iterator[Runs]:
     """The session's runs against one cluster of three brokers."""
-    if target_name == "kafka":
-        targets.prepare_kafka()
-    cluster = targets.start(3, target_name)
-    running = Runs(cluster)
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated"))  # so that no broker is left behind
+    with running(3, target_name) as cluster:
+        yield from _played(request, cluster)
+
+
+def _played(request: pytest.FixtureRequest, cluster: Target) -> Iterator[Runs]:
+    """Start all drivers whose steps are collected."""
+    made = Runs(cluster)
     drivers = {driver.name: driver for driver in map(_driver_of, request.session.items) if driver is not None}
-    running.start(sorted(drivers.values(), key=lambda driver: (driver.name not in SLOW_FIRST, driver.name)))
+    made.start(sorted(drivers.values(), key=lambda driver: (driver.name not in SLOW_FIRST, driver.name)))
     try:
-        yield running
+        yield made
     finally:
-        running.close()
-        cluster.close()
-        request.config.stash[TABLE] = [f"against {cluster.name}, {cluster.brokers} brokers", *running.table()]
+        made.close()
+        passed = f", {requests(cluster).total()} requests" if cluster.upstream is not None else ""
+        request.config.stash[TABLE] = [f"against {cluster.name}, {cluster.brokers} brokers{passed}", *made.table()]
 
 
 def _driver_of(item: pytest.Item) -> Driver | None:

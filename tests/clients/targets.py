@@ -1,7 +1,8 @@
 """The clusters that clients are driven against: Understudy, or a real Apache Kafka to show what a client itself can do.
 
 `start(brokers)` gives the one that `TARGET` (or pytest's `--target`) names: `understudy` (default) or `kafka`. Both run
-with the same settings and are seen by their bootstrap address only.
+with the same settings and are seen by their bootstrap address only. `proxy` and `proxy-kafka` are the same clusters
+behind `understudy proxy`, which is given the address of one broker and finds the others.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.ports import free_ports
 
@@ -52,6 +54,10 @@ JVM = (
 )
 
 
+BEHIND = {"proxy": "understudy", "proxy-kafka": "kafka"}
+"""Targets that are reached through `understudy proxy` -> what is behind it."""
+
+
 @dataclass(slots=True)
 class Target:
     """A running cluster: where it listens, and how it ends."""
@@ -61,6 +67,10 @@ class Target:
     bootstrap_servers: list[str]
     log: Path
     close: Callable[[], None]
+    control_url: str | None = None
+    """Of the control plane, where it has one."""
+    upstream: "Target | None" = None
+    """What is behind the proxy."""
 
     @property
     def bootstrap(self) -> str:
@@ -76,6 +86,8 @@ def start(brokers: int = 3, target: str | None = None, settings: dict[str, str] 
     name = target or os.environ.get("TARGET", "understudy")
     if ":" in name:
         return Target("address", brokers, name.split(","), Path(os.devnull), lambda: None)
+    if name in BEHIND:
+        return _through_proxy(start(brokers, BEHIND[name], settings))
     launch = {"understudy": _understudy, "kafka": _kafka}[name]
     return launch(brokers, {**SETTINGS, **(settings or {})})
 
@@ -137,18 +149,42 @@ def _end(processes: Sequence[subprocess.Popen[bytes]], folder: Path) -> None:
 
 
 def _understudy(brokers: int, settings: dict[str, str]) -> Target:
-    folder = Path(tempfile.mkdtemp(prefix="interop-understudy-"))
-    log, ready = folder / "log", folder / "ready.json"
-    command = shlex.split(os.environ.get("UNDERSTUDY_CMD", f"{shlex.quote(sys.executable)} -m understudy"))
-    command += ["serve", "--port", "0", "--brokers", str(brokers), "--ready-file", str(ready), "--control-port", "0"]
-    command += ["--as-version", oracle_release()]
+    options = ["--brokers", str(brokers), "--as-version", oracle_release()]
     for key, value in settings.items():
-        command += ["--set", f"{key}={value}"]
+        options += ["--set", f"{key}={value}"]
+    ready, log, close = _command_of_ours("serve", *options)
+    return Target("understudy", brokers, ready["bootstrap_servers"], log, close, ready["control_url"])
+
+
+def _through_proxy(upstream: Target) -> Target:
+    """A cluster behind the proxy, which knows one of its brokers at first; both end together."""
+    try:
+        ready, log, close = _command_of_ours("proxy", "--upstream", upstream.bootstrap_servers[0])
+    except BaseException:
+        upstream.close()
+        raise
+
+    def close_both() -> None:
+        close()
+        upstream.close()
+
+    name = f"{upstream.name} behind a proxy"
+    addresses, control_url = ready["bootstrap_servers"], ready["control_url"]
+    return Target(name, upstream.brokers, addresses, log, close_both, control_url, upstream)
+
+
+def _command_of_ours(name: str, *options: str) -> tuple[dict[str, Any], Path, Callable[[], None]]:
+    """Run `understudy NAME` on free ports: its ready file's contents, its log, and how it is ended."""
+    folder = Path(tempfile.mkdtemp(prefix=f"interop-{name}-"))
+    log, ready = folder / f"{name}.log", folder / f"{name}.json"
+    command = shlex.split(os.environ.get("UNDERSTUDY_CMD", f"{shlex.quote(sys.executable)} -m understudy"))
+    command += [name, "--port", "0", "--control-port", "0", "--ready-file", str(ready)]
+    command += ["--log-format", "json", *options]
     process = _spawn(command, log)
 
     def close() -> None:
         if process.poll() is not None:  # it was not asked to end
-            sys.stderr.write(f"understudy ended by itself ({process.returncode}):\n{log.read_text()[-3000:]}\n")
+            sys.stderr.write(f"understudy {name} ended by itself ({process.returncode}):\n{log.read_text()[-3000:]}\n")
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(5)
@@ -159,7 +195,7 @@ def _understudy(brokers: int, settings: dict[str, str]) -> Target:
     except BaseException:
         _end([process], folder)
         raise
-    return Target("understudy", brokers, json.loads(ready.read_text())["bootstrap_servers"], log, close)
+    return json.loads(ready.read_text()), log, close
 
 
 def _kafka(brokers: int, settings: dict[str, str]) -> Target:

@@ -15,6 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.clients import targets
 from tests.clients.clients import JAVA, compile_java
 from tests.clients.drivers import HERE, command, missing
+from tests.clients.passed import running
 from tests.clients.targets import CACHE, JVM, Target
 from tests.serving import until
 
@@ -32,11 +33,8 @@ GROUPS_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 @pytest.fixture(scope="module")
 def cluster(target_name: str) -> Iterator[Target]:
     """One broker."""
-    if target_name == "kafka":
-        targets.prepare_kafka()
-    started = targets.start(1, target_name, QUICK)
-    yield started
-    started.close()
+    with running(1, target_name, QUICK) as started:
+        yield started
 
 
 class Members:

@@ -7,6 +7,7 @@ again. The same is played on real brokers of 4.4 at night.
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.clients.relay import Relay
 from tests.clients.targets import CACHE, JVM
 from tests.ports import free_ports
 from tests.serving import Server, start, until
+from tests.through_proxy import WayTo
 from tools.old_kafka import CLUSTER_ID, running
 
 VERSION = "4.4.0"
@@ -68,12 +70,25 @@ class Producer:
         self._process.communicate()
 
 
+@dataclass(frozen=True)
+class Ours:
+    """A cluster of ours, and the ports that lead to its brokers: their own, or those of a proxy."""
+
+    server: Server
+    ports: list[int]
+
+
 @contextmanager
-def ours(**options: Any) -> Iterator[Server]:
-    """A cluster of ours, as 4.4; its id is its seed's."""
-    server = Server(start(settings={"offsets.topic.num.partitions": "1"}, as_version="4.4", **options))
+def ours(relay: Relay, way_to: WayTo, **options: Any) -> Iterator[Ours]:
+    """A cluster as 4.4 whose brokers seem to be where the relay is; its id is its seed's."""
+    ports = free_ports(options.get("brokers", 1))
+    seen = {"advertise": f"127.0.0.1:{relay.port}"}
+    listening = {"port": ",".join(map(str, ports)), **({} if way_to.through_proxy else seen)}
+    settings = {"offsets.topic.num.partitions": "1"}
+    server = Server(start(settings=settings, as_version="4.4", **listening, **options))
     try:
-        yield server
+        ways = way_to.all(*(f"127.0.0.1:{port}" for port in ports), **seen)
+        yield Ours(server, [int(each.rpartition(":")[2]) for each in ways])
     finally:
         server.finish_test()
         server.process.stop()
@@ -105,29 +120,26 @@ def relay() -> Iterator[Relay]:
     made.close()
 
 
-def behind(relay: Relay, *ports: int) -> dict[str, str]:
-    """Options of a cluster that is reached through it."""
-    return {"advertise": f"127.0.0.1:{relay.port}", "port": ",".join(map(str, ports))}
-
-
 @pytest.mark.interop
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("setting", ["metadata.recovery.strategy=rebootstrap", "metadata.recovery.strategy=none"])
-def test_a_client_of_another_cluster_bootstraps_again(tmp_path: Path, relay: Relay, setting: str) -> None:
+def test_a_client_of_another_cluster_bootstraps_again(
+    tmp_path: Path, relay: Relay, way_to: WayTo, setting: str
+) -> None:
     """At the same address, with the same broker id; without that strategy it names neither."""
     asks = setting.endswith("=rebootstrap")
-    ports = free_ports(2)
     with (
-        ours(seed=1, **behind(relay, ports[0])) as first,
-        ours(seed=2, **behind(relay, ports[1])) as second,
+        ours(relay, way_to, seed=1) as one,
+        ours(relay, way_to, seed=2) as other,
         closing(Producer(relay, tmp_path / "log", setting, CHECKED)) as producer,
     ):
+        first, second = one.server, other.server
         meant = id_of(first)
         assert id_of(second) != meant
-        relay.lead_to(ports[0])
+        relay.lead_to(one.ports[0])
         assert producer.send("a") == "ok"
         assert refused(first) == set()
-        relay.lead_to(ports[1])
+        relay.lead_to(other.ports[0])
         assert producer.send("b") == "ok"
         assert refused(second) == ({(meant, 1)} if asks else set())
         assert (values(first), values(second)) == (["a"], ["b"])
@@ -136,13 +148,13 @@ def test_a_client_of_another_cluster_bootstraps_again(tmp_path: Path, relay: Rel
 
 @pytest.mark.interop
 @pytest.mark.timeout(300)
-def test_a_client_of_another_broker_bootstraps_again(tmp_path: Path, relay: Relay) -> None:
+def test_a_client_of_another_broker_bootstraps_again(tmp_path: Path, relay: Relay, way_to: WayTo) -> None:
     """Of the same cluster, where the address of the first leads to the second for a while."""
-    ports = free_ports(2)
     with (
-        ours(brokers=2, topics=[f"{TOPIC}:1"], **behind(relay, *ports)) as cluster,
+        ours(relay, way_to, brokers=2, topics=[f"{TOPIC}:1"]) as found,
         closing(Producer(relay, tmp_path / "log", CHECKED)) as producer,
     ):
+        cluster, ports = found.server, found.ports
         cluster.control("POST", f"/v1/topics/{TOPIC}/partitions/0/leader", {"broker": 1})
         relay.lead_to(ports[0])
         assert producer.send("a") == "ok"

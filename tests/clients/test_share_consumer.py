@@ -17,9 +17,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # not in its 
     ResourceType,
 )
 
-from tests.clients import targets
 from tests.clients.clients import JAVA, compile_java
 from tests.clients.drivers import HERE, command, missing
+from tests.clients.passed import running
 from tests.clients.targets import CACHE, JVM, Target
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -37,11 +37,8 @@ QUICK = {
 @pytest.fixture(scope="module")
 def cluster(target_name: str) -> Iterator[Target]:
     """One broker."""
-    if target_name == "kafka":
-        targets.prepare_kafka()
-    started = targets.start(1, target_name, QUICK)
-    yield started
-    started.close()
+    with running(1, target_name, QUICK) as started:
+        yield started
 
 
 def test_java_acknowledges_implicitly_explicitly_and_renews(cluster: Target) -> None:

@@ -12,7 +12,8 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # not in its __all__
 
-from tests.clients.targets import CACHE, start
+from tests.clients.passed import running
+from tests.clients.targets import CACHE
 from understudy.java import find_java
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
@@ -54,12 +55,11 @@ def prepare(bootstrap: str) -> Producer:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def found(tmp_path_factory: pytest.TempPathFactory, target_name: str) -> Iterator[dict[str, Any]]:
     """What came of every case."""
     subprocess.run([HERE / "setup.sh", "spark"], check=True)
     (jars,) = CACHE.glob("java/spark-*")
-    target = start(1)
-    try:
+    with running(1, target_name) as target:
         held = prepare(target.bootstrap)
         command = [sys.executable, str(HERE / "spark_source.py"), target.bootstrap]
         command += [",".join(map(str, jars.glob("*.jar"))), str(tmp_path_factory.mktemp("spark"))]
@@ -69,8 +69,6 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         assert done.returncode == 0, done.stderr[-4000:]
         yield json.loads(done.stdout.splitlines()[-1])
         held.abort_transaction(20)
-    finally:
-        target.close()
 
 
 PLAIN = [str(number) for number in range(100)]

@@ -12,7 +12,7 @@ from protocol.messages.metadata import MetadataRequest
 from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.ports import free_ports
 from tests.proxy.conftest import ProxyTo
-from tests.serving import Server, start
+from tests.serving import Server, start, until
 from tests.wire import Closed, framed
 
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -127,3 +127,37 @@ def test_clients_reach_the_proxy_over_tls(guarded: dict[str, str], authority: Pa
         "sasl.password": "secret",
     }
     assert error_of(settings) is None
+
+
+@pytest.fixture(scope="module")
+def forgetful() -> Iterator[Server]:
+    """A broker whose sessions last for a little longer than the second that has to pass between two renewals."""
+    (guarded,) = free_ports(1)
+    settings = {
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{LOGIN} user_alice="secret";',
+        "connections.max.reauth.ms": "1200",
+    }
+    server = Server(start(settings=settings, topics=["t:1"], listeners=[f"SASL_PLAINTEXT://127.0.0.1:{guarded}"]))
+    yield server
+    server.process.stop()
+
+
+def test_the_proxy_renews_its_session(forgetful: Server, proxy_to: ProxyTo, tmp_path: Path) -> None:
+    """A client's connection outlives the session that the broker limits (KIP-368)."""
+    guarded = next(each for each in forgetful.process.ready.brokers[0]["listeners"] if each["protocol"] != "PLAINTEXT")
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        f'sasl.jaas.config={LOGIN} username="alice" password="secret";\n'
+    )
+    proxy = proxy_to(f"{guarded['host']}:{guarded['port']}", client_config=str(config))
+    wire = proxy.wire()
+
+    def authentications() -> int:
+        assert wire.call(ApiKey.METADATA, 12, MetadataRequest(topics=None)).brokers
+        seen = forgetful.control("GET", "/v1/journal?api=SaslAuthenticate&limit=1000")["entries"]
+        return len(seen)
+
+    before = authentications()
+    until(lambda: authentications() >= before + 2, "two renewals on one connection")

@@ -1,6 +1,6 @@
 """``TARGET=kafka pytest tests/scenarios``: the same rows, asked of a real Apache Kafka (``on_kafka``).
 
-``TARGET=proxy``: through `understudy proxy` (``through_proxy``).
+``TARGET=proxy``: through `understudy proxy` (``tests.through_proxy``).
 """
 
 import json
@@ -16,8 +16,7 @@ from tests.scenarios import on_kafka
 from tests.scenarios.core.asking import create, topic
 from tests.scenarios.guarded import Guarded, guarded_by
 from tests.scenarios.on_kafka import TARGET, OnKafka, kafkas
-from tests.scenarios.through_proxy import Proxies, proxied
-from tests.serving import Server, Servers, start
+from tests.serving import Server, start
 
 OUTCOMES = pytest.StashKey[dict[str, tuple[str, str]]]()
 
@@ -115,20 +114,6 @@ if TARGET == "kafka":
         kafkas().finish_test()
 
 else:
-    if TARGET == "proxy":
-
-        @pytest.fixture(scope="session")
-        def proxies() -> Iterator[Proxies]:
-            """The session's proxies."""
-            found = Proxies()
-            yield found
-            found.close()
-
-        @pytest.fixture
-        def broker_with(servers: Servers, proxies: Proxies) -> Iterator[BrokerWith]:
-            """A factory of servers of ours behind proxies."""
-            with proxied(servers, proxies) as made:
-                yield made
 
     @pytest.fixture
     def lasting_with(tmp_path: Path) -> Iterator[LastingWith]:
