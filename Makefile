@@ -65,10 +65,9 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "interop and not nightly" $(STUCK) --durations=25 tests/clients tests $(PYTEST)
 
-# What takes a target: the others start servers whose addresses they choose, and are reached directly.
-through-proxy: $(DEV) ## the same clients with `understudy proxy` before the brokers; TARGET=proxy-kafka: before a real Kafka
-	TARGET=$(or $(TARGET),proxy) $(BIN)/python -m pytest -n 2 --dist loadfile -m "interop and not nightly" $(STUCK) \
-		--durations=25 tests/clients $(PYTEST)
+THROUGH_PROXY = $(BIN)/python -m pytest -n 2 --dist loadfile -m "interop and not nightly" $(STUCK) --durations=25 tests/clients
+through-proxy: $(DEV) ## the same clients with `understudy proxy` between; TARGET=proxy-kafka: with a real Kafka behind it
+	TARGET=$(or $(TARGET),proxy) $(THROUGH_PROXY) $(PYTEST)
 
 packages: $(SERVER) ## the archives of the packages for Node, Go and Java, into dist/packages
 	$(BIN)/python tools/build_packages.py $(PACKAGES)
@@ -101,7 +100,7 @@ nightly: $(DEV) ## what takes longer than a developer waits; installs what the m
 	rm -rf $(EXAMS) && mkdir -p $(EXAMS)
 	EXAM_RUNS=$(EXAMS) $(BIN)/python -m pytest -m nightly --durations=40 $(PYTEST); status=$$?; \
 		[ -z "$$(ls $(EXAMS))" ] || $(BIN)/python -m tests.exam.scoreboard --add $(EXAMS)/*.json; \
-		[ -n "$(PYTEST)" ] || $(MAKE) through-proxy || status=1; exit $$status
+		[ -n "$(PYTEST)" ] || TARGET=proxy $(THROUGH_PROXY) || status=1; exit $$status
 EXAMS := .cache/exam
 
 bench: $(DEV) ## the benchmarks, side by side with the peers

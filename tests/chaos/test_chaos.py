@@ -10,6 +10,7 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 
 import understudy
 from tests.chaos.clients import PARTITIONS, Copiers, Feeder, Reader
+from tests.through_proxy import WayTo
 
 SETTINGS = {
     "group.initial.rebalance.delay.ms": 0,
@@ -57,14 +59,23 @@ class Mover:
             self.refused += 1
 
 
-def chaos(count: int, batch: int, shares: int, seconds: int, log: Path) -> tuple[Counter[str], str]:
+@pytest.fixture
+def way_to(request: pytest.FixtureRequest) -> Iterator[WayTo]:
+    """The way to the brokers: directly, or through a proxy."""
+    made = WayTo(through_proxy=getattr(request, "param", "directly") == "through a proxy")
+    yield made
+    made.close()
+
+
+def chaos(count: int, batch: int, shares: int, seconds: int, log: Path, way_to: WayTo) -> tuple[Counter[str], str]:
     """Run it, feeding one of so many shares a second; what was read, and the story in one line."""
     chance = random.Random(count)
     with understudy.start(brokers=3, settings=SETTINGS, topics={"source": PARTITIONS, "sink": PARTITIONS}) as kafka:
-        feeder = Feeder(kafka.bootstrap_servers, count, shares)
+        bootstrap = ",".join(way_to.all(*kafka.bootstrap_servers.split(",")))
+        feeder = Feeder(bootstrap, count, shares)
         feeder.feed()
-        copiers, mover = Copiers(kafka.bootstrap_servers, batch, log, chance), Mover(kafka, chance)
-        reader = Reader(kafka.bootstrap_servers)
+        copiers, mover = Copiers(bootstrap, batch, log, chance), Mover(kafka, chance)
+        reader = Reader(bootstrap)
         seen: Counter[str] = Counter()
         down: int | None = None
         broken = 0
@@ -99,9 +110,9 @@ def chaos(count: int, batch: int, shares: int, seconds: int, log: Path) -> tuple
     return seen, f"{broken} brokers down, {moved}, {copiers.kills} copiers killed, {copiers.starts} started"
 
 
-def check(count: int, batch: int, shares: int, seconds: int, log: Path) -> None:
+def check(count: int, batch: int, shares: int, seconds: int, log: Path, way_to: WayTo) -> None:
     """Each record once."""
-    seen, story = chaos(count, batch, shares, seconds, log)
+    seen, story = chaos(count, batch, shares, seconds, log, way_to)
     sys.stdout.write(f"{count} records: {story}\n")
     twice = {value: times for value, times in seen.items() if times > 1}
     missing = count - len(seen)
@@ -111,13 +122,14 @@ def check(count: int, batch: int, shares: int, seconds: int, log: Path) -> None:
 
 @pytest.mark.interop
 @pytest.mark.timeout(420)
-def test_two_thousand_records_come_out_once_each(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way_to", ["directly", "through a proxy"], indirect=True)
+def test_two_thousand_records_come_out_once_each(tmp_path: Path, way_to: WayTo) -> None:
     """The slice of the chaos run that CI has time for."""
-    check(2_000, 100, 12, 300, tmp_path / "copiers.log")
+    check(2_000, 100, 12, 300, tmp_path / "copiers.log", way_to)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
-def test_a_hundred_thousand_records_come_out_once_each(tmp_path: Path) -> None:
+def test_a_hundred_thousand_records_come_out_once_each(tmp_path: Path, way_to: WayTo) -> None:
     """The whole run: transactions of 750."""
-    check(100_000, 750, 120, 1500, tmp_path / "copiers.log")
+    check(100_000, 750, 120, 1500, tmp_path / "copiers.log", way_to)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.clients.drivers import Driver, Runs
 from tests.clients.passed import requests, running
-from tests.clients.targets import Target
+from tests.clients.targets import BEHIND, Target
 from tests.serving import Servers
 from tests.through_proxy import ProxiedServers, WayTo
 
@@ -32,7 +32,7 @@ def target_name(pytestconfig: pytest.Config) -> str:
 @pytest.fixture(scope="session")
 def servers(target_name: str) -> Iterator[Servers]:
     """The session's servers of ours, for tests that steer them; behind proxies where the target is."""
-    running = ProxiedServers() if target_name == "proxy" else Servers()
+    running = ProxiedServers() if target_name in BEHIND else Servers()
     yield running
     running.close()
 
@@ -40,7 +40,7 @@ def servers(target_name: str) -> Iterator[Servers]:
 @pytest.fixture(scope="module")
 def way_to(target_name: str) -> Iterator[WayTo]:
     """The way to an address: through a proxy where the target is one."""
-    made = WayTo(through_proxy=target_name == "proxy")
+    made = WayTo(through_proxy=target_name in BEHIND)
     yield made
     made.close()
 
