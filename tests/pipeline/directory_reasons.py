@@ -64,6 +64,7 @@ _REASONS: Final = [
             r"^exchanged: .*\.snapshot: ",  # producers expire, and a snapshot may have none
             r"^exchanged: .*leader-epoch-checkpoint: of its topic",
             r"^folder: (compacted|cut)-\d: the files of",  # partitions with the same records
+            r"^exchanged: cut-\d/.*\.log: of its topic",  # as above
         ),
     }.items()
     for pattern in patterns

@@ -16,6 +16,7 @@ from simulator.workload import RULES
 EXCUSED = {
     "partition-missing",  # disks in memory have no files of a partition that never had a record
     "checkpoint-partition",  # as above: the checkpoints name it
+    "file-unreadable",  # a power cut tears snapshots of producers, of which the older ones are not read again
     "timestamp-future",  # the clock of the brokers is pushed
 }
 FORGED = {"marker-without-data"}
@@ -43,25 +44,29 @@ def committed(directory: Path, topics: Collection[str]) -> dict[Place, list[tupl
     return found
 
 
-def compare(result: Result, folder: Path, kinds: Collection[str]) -> None:
-    """No finding in the directories, and in each of them the records that the last reader found."""
-    assert result.violations == []
-    assert findings(folder, kinds) == {}
+def differences(result: Result, folder: Path, kinds: Collection[str]) -> list[object]:
+    """Broken promises, findings in the directories, and those without the records that the last reader found."""
     expected = {place: [tuple(each) for each in log] for place, log in result.committed.items() if log}
     assert sum(map(len, expected.values())) > 100
-    for broker in range(1, BROKERS + 1):
-        assert committed(folder / f"broker-{broker}", {topic for topic, _ in expected}) == expected
+    directories = [folder / f"broker-{broker}" for broker in range(1, BROKERS + 1)]
+    topics = {topic for topic, _ in expected}
+    return [
+        *result.violations,
+        *findings(folder, kinds).items(),
+        *(directory for directory in directories if committed(directory, topics) != expected),
+    ]
 
 
 def test_a_run_leaves_directories_without_a_finding(tmp_path: Path) -> None:
     """And a batch that is changed in one of them is found."""
     folder, kinds = tmp_path / "run", ["lag", "rules"]
-    compare(run(18, 0.2, kinds=kinds, data_dir=folder), folder, kinds)
+    result = run(18, 0.2, kinds=kinds, data_dir=folder)
+    assert differences(result, folder, kinds) == []
     (log, *_) = sorted((folder / "broker-2").glob("copies-*/*.log"), key=lambda path: path.stat().st_size)[-1:]
     content = bytearray(log.read_bytes())
     content[len(content) // 2] ^= 1
     log.write_bytes(content)
-    assert "batch-crc" in findings(folder, kinds)
+    assert findings(folder, kinds)["batch-crc"] == 1
 
 
 @pytest.mark.nightly
@@ -72,7 +77,7 @@ def test_runs_of_all_kinds_leave_directories_without_a_finding(tmp_path: Path) -
         folder = tmp_path / str(seed)
         result = run(seed, data_dir=folder)
         if not result.excused:
-            compare(result, folder, kinds_of(seed))
+            assert differences(result, folder, kinds_of(seed)) == []
 
 
 def test_an_existing_folder_is_left_as_it_is(tmp_path: Path) -> None:
