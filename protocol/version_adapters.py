@@ -11,6 +11,7 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResult, AddPartitionsToTxnTransaction
 from protocol.messages.delete_topics import DeleteTopicState
+from protocol.messages.fetch import ReplicaState
 from protocol.messages.find_coordinator import Coordinator
 from protocol.messages.leave_group import MemberIdentity, MemberResponse
 from protocol.messages.offset_fetch import (
@@ -209,7 +210,7 @@ def _metadata_request_up(version: int, request: Any) -> None:
 
 def _fetch_request_up(version: int, request: Any) -> None:
     if version < 15:
-        request.replica_state.replica_id = request.replica_id
+        request.replica_state = ReplicaState(request.replica_id)  # the one it has is the default of all requests
 
 
 def _join_group_request_up(version: int, request: Any) -> None:

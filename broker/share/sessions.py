@@ -131,7 +131,7 @@ class ShareSessions:
 
         Raises:
             KafkaError: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, INVALID_REQUEST,
-                SHARE_SESSION_LIMIT_REACHED.
+                SHARE_SESSION_LIMIT_REACHED, UNKNOWN_SERVER_ERROR.
         """
         epoch = request.share_session_epoch
         wanted = [
@@ -198,8 +198,10 @@ class ShareSessions:
         if session.epoch != epoch:
             raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
 
-    def _create(self, key: SessionKey, connection: Connection, wanted: Iterable[Interest]) -> ShareSession:
+    def _create(self, key: SessionKey, connection: Connection, wanted: Sequence[Interest]) -> ShareSession:
         self.remove(key)
+        if len({each.key for each in wanted}) < len(wanted):
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a new session must not get a partition twice (mustAdd)
         if len(self._sessions) >= self._most():
             raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         session = ShareSession(key, connection, {interest.key: interest for interest in wanted})

@@ -33,7 +33,7 @@ from protocol.codec import (
 )
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreateTopicsRequest
-from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData, ReplicaState
 from protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.messages.metadata import MetadataRequest
 from protocol.readers import Budget
@@ -192,6 +192,19 @@ def test_a_cut_body_is_a_bad_frame_and_a_long_one_is_fine() -> None:
     with pytest.raises(BadFrame):
         decode_request(frame[:-1], decode_header(frame))
     assert decode_request(frame + b"\xff" * 4, decode_header(frame)) == decode_request(frame, decode_header(frame))
+
+
+def test_an_old_fetch_of_a_follower_leaves_later_ones_as_they_are() -> None:
+    """The replica id of a version before 15 is that of its own request, not the default of those without one."""
+
+    def replica_id(version: int, request: FetchRequest) -> int:
+        frame = encode_request(ApiKey.FETCH, version, 7, "test", request)[4:]
+        read: FetchRequest = decode_request(frame, decode_header(frame))
+        return read.replica_state.replica_id
+
+    assert replica_id(14, FetchRequest(replica_id=5)) == 5
+    assert replica_id(17, FetchRequest()) == -1
+    assert replica_id(17, FetchRequest(replica_state=ReplicaState(5))) == 5
 
 
 def test_old_find_coordinator_is_seen_in_the_newest_shape() -> None:

@@ -199,3 +199,15 @@ def test_members_go_over_in_the_order_of_the_new_groups_table(context: Context) 
     for kind in (K.MEMBER_METADATA, K.TARGET_MEMBER, K.CURRENT_MEMBER):
         assert [each.name for each in records if each.kind is kind][:5] == list(table)
     assert list(table) != classic_order
+
+
+def test_what_a_member_offered_before_counts_when_it_rejoins(context: Context) -> None:
+    """The same protocol must be known by all classic members, the one that rejoins included (groups C.10.2)."""
+    Consumer(context, "new").join()
+    member = Client(context, [("range", subscription("foo"))])
+    member.join()
+    answers = []
+    for names in (["sticky"], ["range", "sticky"], ["sticky"]):
+        member.protocols = [(name, subscription("foo")) for name in names]
+        answers.append(member.ask().code)
+    assert answers == [ErrorCode.INCONSISTENT_GROUP_PROTOCOL, ErrorCode.NONE, ErrorCode.NONE]

@@ -352,3 +352,15 @@ def test_a_fetch_that_has_to_wait_finds_what_it_releases(server: Server) -> None
     """Its own acknowledgements, once written, wake it."""
     member = Queue(server).holder()
     assert member.acquired(acks=[(0, 9, [RELEASE])], max_wait_ms=LOCK_MS // 2) == [(0, 9, 2)]
+
+
+def test_a_new_session_gets_no_partition_twice(server: Server) -> None:
+    """Kafka fails, and there is no session afterwards; an existing one takes a partition as often as it likes."""
+    member = Queue(server).holder()
+    member.partitions = (0, 0)
+    assert member.fetch(acks=[(0, 9, (ACCEPT,))]).error_code is ErrorCode.NONE
+    refused = member.fetch(epoch=0)
+    assert (refused.error_code, list(refused.responses)) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    assert member.fetch().error_code is ErrorCode.SHARE_SESSION_NOT_FOUND
+    member.partitions = (0,)
+    assert member.fetch(epoch=0).error_code is ErrorCode.NONE

@@ -122,12 +122,16 @@ class ClassicMembers:
         self._migration.convert(builder, group, members, heirs=heirs, rebalance=stale)
 
     def _subscription(self, group: ConsumerGroup, request: JoinGroupRequest) -> Subscription:
-        """The subscription of the first protocol in the list; raises INCONSISTENT_GROUP_PROTOCOL."""
+        """The subscription of the first protocol in the list.
+
+        One of them must be known by all classic members, by this one as well if it rejoins; raises
+        INCONSISTENT_GROUP_PROTOCOL (``ConsumerGroup.supportsClassicProtocols``).
+        """
         offered = {each.name for each in request.protocols}
         known = [
             {protocol.name for protocol in member.classic.supported_protocols}
             for member in group.members.values()
-            if member.classic is not None and member.member_id != request.member_id
+            if member.classic is not None
         ]
         subscription = read_subscription(bytes(request.protocols[0].metadata)) if request.protocols else None
         if (
