@@ -5,11 +5,14 @@ API, a view (journal, timelines), or an address in its answer. What cannot be re
 is unknown here, passes all the same.
 """
 
+import asyncio
 import struct
 from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
+
+from anyio.abc import TaskGroup
 
 from broker.answers import Answer, Disconnect, Sending
 from broker.api import AnyHandler
@@ -89,9 +92,11 @@ class Upstreams(Protocol):
 class Forwarder:
     """Passes the frames that come in on the listener of one broker upstream."""
 
-    def __init__(self, proxy: Upstreams, upstream: Upstream) -> None:
-        self._proxy, self._upstream = proxy, upstream
+    def __init__(self, proxy: Upstreams, upstream: Upstream, tasks: TaskGroup) -> None:
+        self._proxy, self._upstream, self._tasks = proxy, upstream, tasks
         self._links: dict[str, Link] = {}
+        self._opening: dict[str, asyncio.Future[Link]] = {}
+        """The same, from the client's connect to its end: what a request that comes early waits for."""
         self._served: set[str] = set()
         """The connections with a request under way."""
         self._handlers: dict[int, AnyHandler] = {}
@@ -132,25 +137,62 @@ class Forwarder:
             return replace(answer, closes=True)
         return Sending((b"".join(answer),), closes=True)
 
+    def connect(self, connection: Connection) -> None:
+        """Connect to the broker for a client that has connected, as the client itself would have."""
+        self._opening[connection.id] = asyncio.get_running_loop().create_future()
+        connection.watch(lambda: self._left(connection))
+        connection.at_end = lambda: self._end(connection)
+        self._tasks.start_soon(self._open, connection)
+
+    async def _open(self, connection: Connection) -> None:
+        opening = self._opening.get(connection.id)
+        if opening is None:
+            return
+        try:
+            link = await self._proxy.open_link(self._upstream)
+        except Disconnect as error:
+            if connection.id not in self._opening:
+                return
+            opening.set_exception(error)
+            opening.exception()  # perhaps no request asks for it
+            if connection.hang_up is not None and connection.id not in self._served:
+                peer = f"{connection.client_host}:{connection.client_port}"
+                self._upstream.server.refusals.log_refusal(peer, error.reason)
+                connection.hang_up()
+            return
+        if connection.id not in self._opening:
+            link.close()
+            return
+        self._links[connection.id] = link
+        opening.set_result(link)
+        link.closed_by_broker.add_done_callback(lambda _: self._lost(connection))
+
     async def _link(self, connection: Connection) -> Link:
-        """The connection to the broker that belongs to a client's, opened with its first request."""
+        """The connection to the broker that belongs to a client's."""
         link = self._links.get(connection.id)
         if link is None:
-            if connection.lost and not connection.unserved:
+            opening = self._opening.get(connection.id)
+            if opening is None:
                 raise Disconnect("the client hung up")
-            link = await self._proxy.open_link(self._upstream)
-            self._links[connection.id] = link
-            connection.watch(lambda: None if connection.unserved else link.close())
-            connection.at_end = lambda: self._end(connection)
-            link.closed_by_broker.add_done_callback(lambda _: self._lost(connection))
+            link = await opening
         if link.lost:
             raise Disconnect("the upstream broker closed the connection")
         if has_to_be_renewed(link):
             await self._proxy.authenticate(link)
         return link
 
+    def _left(self, connection: Connection) -> None:
+        """The client is gone. What it sent before, acks=0 above all, still goes on."""
+        waits = connection.id in self._served and connection.id not in self._links
+        if not connection.unserved and not waits:
+            self._end(connection)
+
     def _end(self, connection: Connection) -> None:
-        """Everything that the client sent has been passed on."""
+        """The client is gone, and everything that it sent has been passed on."""
+        opening = self._opening.pop(connection.id, None)
+        if opening is not None and not opening.done():
+            opening.set_exception(Disconnect("the client hung up"))
+            opening.exception()
         link = self._links.pop(connection.id, None)
         if link is not None:
             link.close()

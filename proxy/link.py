@@ -5,7 +5,6 @@ import ssl
 from typing import cast
 
 from broker.answers import Disconnect
-from broker.clock import turns
 from protocol.connection import BadFrameSize, FrameReader
 
 _MOST_BYTES = 2**31 - 1
@@ -41,7 +40,6 @@ class Link(asyncio.BufferedProtocol):
             Disconnect: the broker cannot be reached, or the TLS handshake fails.
         """
         link = cls(f"{host}:{port}")
-        await turns(1)  # asyncio's timeouts ask for a task, and an answer is begun outside of one
         loop = asyncio.get_running_loop()
         name = host if tls is not None else None
         connecting = loop.create_connection(lambda: link, host, port, ssl=tls, server_hostname=name)

@@ -175,8 +175,9 @@ class Proxy:
 
     async def _add(self, broker_id: int, host: str, port: int) -> Upstream:
         upstream = Upstream(broker_id, host, port)
-        forwarder = Forwarder(self, upstream)
+        forwarder = Forwarder(self, upstream, self._tasks)
         server = BrokerServer(forwarder, self.settings, self.clock, self._tasks)
+        server.joined = forwarder.connect
         endpoint = self.options.listener.of_broker(len(self.upstreams))
         try:
             bound = await server.listen(endpoint)

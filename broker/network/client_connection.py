@@ -121,6 +121,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             with suppress(OSError):  # macOS refuses once the peer is gone
                 raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        server.joined(self.info)
 
     def _abandon(self) -> None:
         """Close without an answer, and forget the connection wherever it is counted."""

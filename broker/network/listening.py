@@ -1,7 +1,7 @@
 """What the connections of one broker share: its limits, its settings, and what answers their requests."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,6 +38,10 @@ class Tls:
     identity: Identity
 
 
+def _ignore(connection: Connection) -> None:
+    """A connection is nothing before its first request."""
+
+
 class Listening:
     """One broker as its connections see it; :class:`~broker.network.server.BrokerServer` opens and closes them."""
 
@@ -56,6 +60,9 @@ class Listening:
 
         self.paused = False
         """Whether the broker hangs."""
+
+        self.joined: Callable[[Connection], None] = _ignore
+        """Called with each new connection, before its first request."""
 
     def tls_context(self, listener: str) -> AlertingContext:
         """The context of a listener that is encrypted."""

@@ -1,5 +1,6 @@
 """What passes the proxy: addresses in every version, bytes that it cannot read, the ends of connections, SASL."""
 
+import socket
 import struct
 import urllib.request
 from typing import Any
@@ -125,6 +126,22 @@ def test_a_client_that_hangs_up_hangs_up_upstream(three: Server, proxy: Server) 
     until(lambda: connections(three) == 0, "the connection upstream is closed")
 
 
+def test_a_client_that_sends_nothing_is_connected_too(three: Server, proxy: Server) -> None:
+    """The broker counts it, and may close it: idle, or one connection too many."""
+    wire = proxy.wire()
+    until(lambda: connections(three) == 1, "a connection upstream")
+    three.control("POST", "/v1/brokers/1/kill")
+    wire.check_closed()
+
+
+def test_a_client_of_a_broker_that_is_down_is_closed_at_once(proxy_to: ProxyTo) -> None:
+    """It does not have to send a request to find out."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    proxy = proxy_to(f"127.0.0.1:{port}")
+    proxy.wire().check_closed()
+
+
 def test_a_broker_that_hangs_up_hangs_up_the_client(three: Server, proxy: Server) -> None:
     """A killed broker resets; the client's idle connection ends too."""
     wire = proxy.wire()
@@ -134,7 +151,8 @@ def test_a_broker_that_hangs_up_hangs_up_the_client(three: Server, proxy: Server
         wire.receive_frame()
 
 
-def test_requests_that_ask_for_no_answer_pass_in_order(three: Server, proxy: Server) -> None:
+@pytest.mark.parametrize("count", [1, 5])
+def test_requests_that_ask_for_no_answer_pass_in_order(three: Server, proxy: Server, count: int) -> None:
     """acks=0, then a hang-up at once: the record is written all the same."""
     place = next(
         each["id"] for each in three.control("GET", "/v1/cluster")["brokers"]
@@ -150,12 +168,12 @@ def test_requests_that_ask_for_no_answer_pass_in_order(three: Server, proxy: Ser
                 TopicProduceData("t", partition_data=[PartitionProduceData(0, build_batch([Record(0, 1, b"k", b"v")]))])
             ],
         )
-        for _ in range(5):
+        for _ in range(count):
             wire.send(ApiKey.PRODUCE, 9, produced, answered=False)
 
     def written() -> bool:
-        return bool(three.control("GET", "/v1/topics/t/partitions/0")["high_watermark"] == 5)
+        return bool(three.control("GET", "/v1/topics/t/partitions/0")["high_watermark"] == count)
 
-    until(written, "five records are written")
+    until(written, "all records are written")
     seen = proxy.control("GET", "/v1/journal?api=Produce")["entries"]
-    assert [each["outcome"] for each in seen] == ["asked for no answer"] * 5
+    assert [each["outcome"] for each in seen] == ["asked for no answer"] * count

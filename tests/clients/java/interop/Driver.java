@@ -199,6 +199,8 @@ public final class Driver {
         step("commit", () -> {
             Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
             for (TopicPartition tp : partitions) offsets.put(tp, new OffsetAndMetadata(10 + tp.partition(), "mine"));
+            // What the last poll asked and left under way would answer the question below, with what was before.
+            members.get(0).committed(new HashSet<>(partitions));
             members.get(0).commitSync(offsets);
             expect(members.get(0).committed(new HashSet<>(partitions)).equals(offsets), "committed");
             return null;
