@@ -117,6 +117,14 @@ def table_order(keys: Sequence[K], hash_of: Callable[[K], int], capacity: int = 
     return sorted(keys, key=lambda key: bucket(hash_of(key), capacity))
 
 
+def concurrent_order(keys: Sequence[str]) -> list[str]:
+    """Return distinct strings in the order of a ``ConcurrentHashMap``, which doubles when three quarters are taken."""
+    capacity = _DEFAULT_CAPACITY
+    while len(keys) >= capacity * 3 // 4:
+        capacity *= 2
+    return table_order(keys, string_hash, capacity)
+
+
 def integer_order(values: Iterable[int]) -> list[int]:
     """Return integers in the iteration order of a ``HashSet``; negative ones were added last."""
     return table_order(sorted(set(values), key=lambda each: (each < 0, each)), integer_hash)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.quotas import IP, Alteration, Altered, in_map
+from broker.releases import Behaviour
 from broker.requests.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -28,9 +29,10 @@ async def handle(request: AlterClientQuotasRequest, ctx: RequestContext) -> Alte
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     wanted = [_wanted(entry) for entry in request.entries]
     known = {name for each in wanted if (name := each.entity.get(IP)) and await _resolves(name)}
+    finite = ctx.release.has(Behaviour.FINITE_QUOTAS)
     answers: list[Altered] = await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.alter_client_quotas(
-            wanted, token, resolves=known.__contains__, validate_only=request.validate_only
+            wanted, token, resolves=known.__contains__, finite=finite, validate_only=request.validate_only
         )
     )
     parts = {each.key: each.entity for each in reversed(wanted)}

@@ -30,7 +30,7 @@ async def handle(request: DescribeTopicPartitionsRequest, ctx: RequestContext) -
     names = sorted(asked or ctx.cluster.image.topics)
     if cursor is not None:
         names = [name for name in names if name >= cursor.topic_name]
-    if "" in names:
+    if "" in names and (cursor is None or cursor.topic_name):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # DescribeTopicPartitionsRequestHandler fails on it
     allowed = [name for name in names if ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, name)]
     limit = max(1, min(ctx.node.settings.int("max.request.partition.size.limit"), request.response_partition_limit))

@@ -6,6 +6,7 @@ Versions 0-5; filters by state since v4 (KIP-518), by type since v5 (KIP-848). N
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.runtime import State
+from broker.requests.groups import coordinators_in_order
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
@@ -16,7 +17,7 @@ async def handle(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsR
     states = {name.strip().lower() for name in request.states_filter}
     types = {name.strip().lower() for name in request.types_filter}
     groups: list[ListedGroup] = []
-    for runtime in ctx.node.group_shards.values():
+    for runtime in coordinators_in_order(ctx):
         if runtime.state is not State.CLOSED:
             runtime.check_active()
             groups.extend(runtime.machine.administration.listed(states, types))

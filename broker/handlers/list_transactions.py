@@ -27,7 +27,7 @@ async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListT
         request.duration_filter,
         compile_pattern(request.transactional_id_pattern),
     )
-    runtimes = list(ctx.node.transaction_shards.values())
+    runtimes = [runtime for _, runtime in sorted(ctx.node.transaction_shards.items())]
     for runtime in runtimes:
         runtime.check_active()
     found = [record for runtime in runtimes for record in wanted.of(runtime.machine, ctx.now_ms)]

@@ -289,6 +289,10 @@ class Behaviour(Enum):
             "they are refused with INVALID_REQUEST."
         ),
     )
+    FINITE_QUOTAS = (
+        "4.4",
+        "A quota is a finite number; before, infinity and NaN are taken where no integer is required.",
+    )
     QUOTAS_FOUND_BY_INDEX = (
         "4.4",
         (

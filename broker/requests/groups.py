@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Generic, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, cast
 from uuid import UUID
 
 from broker.answers import Disconnect
@@ -19,6 +19,9 @@ from broker.releases import Behaviour
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import computed_order, copied_capacity, reserved_capacity, string_hash, table_order
 from protocol.scala import topic_partition_hash
+
+if TYPE_CHECKING:
+    from broker.coordination.coordinators import GroupCoordinator
 
 R = TypeVar("R")
 
@@ -118,6 +121,13 @@ def in_order_deleted(group_ids: Iterable[str], ctx: RequestContext) -> list[str]
         return [*deleted, *denied]
     hashed = [table_order(each, string_hash, copied_capacity(len(each))) for each in _by_partition(deleted, ctx)]
     return [*chain.from_iterable(hashed), *denied]
+
+
+def coordinators_in_order(ctx: RequestContext) -> "list[GroupCoordinator]":
+    """The coordinators on this broker in the order of a set of their partitions (``CoordinatorRuntime.partitions``)."""
+    shards = ctx.node.group_shards
+    order = table_order(list(shards), _hash_of_offsets_partition, copied_capacity(len(shards)))
+    return [shards[partition] for partition in order]
 
 
 def _by_partition(group_ids: Iterable[str], ctx: RequestContext) -> list[list[str]]:

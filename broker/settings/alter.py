@@ -15,7 +15,7 @@ from broker.settings.dynamic import validate_broker
 from broker.settings.loggers import Loggers
 from broker.settings.model import ConfigResourceType, ConfigType, Operation, Row
 from broker.settings.names import as_broker_id
-from broker.settings.tables import BROKER, GROUP, TOPIC
+from broker.settings.tables import BROKER, TOPIC
 from broker.settings.values import shown
 from protocol.errors import ErrorCode, KafkaError
 
@@ -28,9 +28,17 @@ _ALTERABLE = frozenset(
 _SPLITTABLE: Mapping[int, Mapping[str, Row]] = {
     ConfigResourceType.TOPIC: TOPIC,
     ConfigResourceType.BROKER: BROKER,
-    ConfigResourceType.GROUP: GROUP,
 }
+"""Whose lists can be appended to; none of a group's can."""
 
+_NOT_IN_CONFIG_DEF = frozenset(
+    {
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+)
+"""Settings of brokers that Kafka defines beside its others (``QuotaConfig``), and does not find to append to."""
 _WITHOUT_DEFAULT = frozenset({"controller.listener.names", "process.roles"})
 """Lists of brokers whose default is ConfigDef.NO_DEFAULT_VALUE, which Kafka fails to read as a list."""
 
@@ -197,7 +205,7 @@ def _check_broker(one: Alteration, world: World, incremental: bool) -> None:
         for change in one.changes:
             if change.operation in {Operation.APPEND, Operation.SUBTRACT}:
                 row = world.settings.tables.broker.get(change.name)
-                if row is None:
+                if row is None or change.name in _NOT_IN_CONFIG_DEF:
                     raise _config(f"Unknown config name: {change.name}")
                 if row.type is not ConfigType.LIST:
                     operation = Operation(change.operation).name.lower()

@@ -1,7 +1,7 @@
 """The order in which Kafka defines its settings, and so the one that it names first of several bad ones.
 
-`definition_order.txt` is that of 4.4.0 (`KafkaConfig.configDef`, `LogConfig.configKeys`); 4.3.1 has the same without
-the settings that are new. It is read with the first refusal.
+`definition_order.txt` is that of 4.4.0 (`KafkaConfig.configDef`, `LogConfig.configKeys`, `GroupConfig`); 4.3.1 has the
+same without the settings that are new. It is read with the first refusal.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ def _ranks(kind: str) -> dict[str, int]:
 
 
 def as_defined(kind: str, names: Iterable[str]) -> list[str]:
-    """Names of `broker` or `topic` settings in the order of their definitions; unknown ones last."""
+    """Names of `broker`, `topic` or `group` settings in the order of their definitions; unknown ones last."""
     ranks = _ranks(kind)
     return sorted(names, key=lambda name: ranks.get(base_name(name), len(ranks)))
 

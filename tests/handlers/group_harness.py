@@ -93,19 +93,19 @@ class Stage:
 
     id = 1
 
-    def __init__(self, **settings: str) -> None:
+    def __init__(self, shards: int = SHARDS, **settings: str) -> None:
         given = {name.replace("_", "."): value for name, value in settings.items()}
         self.settings = BrokerSettings(
             1,
             {
-                "offsets.topic.num.partitions": str(SHARDS),
+                "offsets.topic.num.partitions": str(shards),
                 "group.initial.rebalance.delay.ms": "0",
                 **given,
             },
         )
         self.clock = ManualClock(START_MS)
         self.image = ClusterImage(features={"group.version": 1, "share.version": 1})
-        self.logs = [MemoryLog() for _ in range(SHARDS)]
+        self.logs = [MemoryLog() for _ in range(shards)]
         self.group_shards: dict[int, GroupCoordinator] = {}
         self.share_log = MemoryLog()
         self.metadata = object()  # of this cluster; after a reset there is another one
@@ -114,7 +114,7 @@ class Stage:
         self.release = release(NEWEST)
         self.share_shards: dict[int, ShareCoordinator] = {0: self._share_coordinator()}
         self._ids = 0
-        for index in range(SHARDS):
+        for index in range(shards):
             self.coordinate(index)
         self.foo = self.topic("foo", 3)
         self.bar = self.topic("bar", 1)
@@ -169,18 +169,18 @@ class Stage:
 
     def coordinating_partition(self, topic: str, key: str) -> int:  # noqa: ARG002 - the groups' topic alone
         """As :meth:`broker.node.Node.coordinating_partition`."""
-        return partition_for(key, SHARDS)
+        return partition_for(key, len(self.logs))
 
     def groups_for(self, group_id: str) -> GroupCoordinator:
         """As :meth:`broker.node.Node.groups_for`."""
-        shard = self.group_shards.get(partition_for(group_id, SHARDS))
+        shard = self.group_shards.get(partition_for(group_id, len(self.logs)))
         if shard is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return shard
 
     def log_of(self, group_id: str) -> MemoryLog:
         """The log that remembers a group."""
-        return self.logs[partition_for(group_id, SHARDS)]
+        return self.logs[partition_for(group_id, len(self.logs))]
 
     def topic(self, name: str, partitions: int) -> UUID:
         """Create a topic; its id."""

@@ -112,3 +112,14 @@ async def test_a_partition_is_described_with_its_eligible_replicas() -> None:
     )
     assert (partition.replica_nodes, partition.isr_nodes, partition.offline_replicas) == ((2,), (), (2,))
     assert (partition.eligible_leader_replicas, partition.last_known_elr) == ((2,), (2,))
+
+
+async def test_an_empty_name_fails_unless_the_cursor_has_it_too() -> None:
+    """As 4.3.1 and 4.4.0 answer: UNKNOWN_SERVER_ERROR for all, or INVALID_TOPIC_EXCEPTION for the one."""
+    failed = await stage().ask(API, asked("", "foo"), 0)
+    assert [each.error_code for each in failed.topics] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
+    answer = await stage().ask(API, asked("", "foo", cursor=("", 0)), 0)
+    assert [(each.name, each.error_code) for each in answer.topics] == [
+        ("", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("foo", ErrorCode.NONE),
+    ]

@@ -3,9 +3,12 @@
 import pytest
 
 from broker.context import AclOperation
+from broker.handlers import delete_groups as deletion
 from broker.handlers import offset_commit
 from broker.handlers.list_groups import API
+from broker.node import GROUP_TOPIC
 from protocol.errors import ErrorCode
+from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.list_groups import ListedGroup, ListGroupsRequest
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -31,6 +34,32 @@ async def listed(
     answer = await stage.ask(API, ListGroupsRequest(**filters), version, denied or ())
     assert answer.error_code is ErrorCode.NONE
     return {group.group_id for group in answer.groups}
+
+
+async def test_groups_are_listed_in_the_order_of_their_tables() -> None:
+    """Seven partitions in the order of a set, the groups of each in that of a ``TimelineHashMap``, as on 4.4.0."""
+    stage = Stage(7)
+    topics = [OffsetCommitRequestTopic("foo", [OffsetCommitRequestPartition(0, 5)])]
+    for number in range(24):
+        await stage.ask(offset_commit.API, OffsetCommitRequest(f"grp{number}", topics=topics), 9)
+    groups = (await stage.ask(API, ListGroupsRequest(), 5)).groups
+    names = [group.group_id for group in groups]
+    assert names[:6] == ["grp21", "grp2", "grp9", "grp14", "grp19", "grp0"]
+    order = dict.fromkeys(stage.coordinating_partition(GROUP_TOPIC, name) for name in names)
+    assert list(order) == [0, 5, 6, 3, 4, 1, 2]
+
+
+async def test_a_group_that_is_gone_leaves_the_order() -> None:
+    """And one that comes back is found at its place again."""
+    stage = await peopled()
+    for _ in range(2):
+        assert [each.error_code for each in (await stage.ask(deletion.API, DeleteGroupsRequest(["e"]), 2)).results] == [
+            ErrorCode.NONE
+        ]
+        assert await listed(stage) == {"s"}
+        topics = [OffsetCommitRequestTopic("foo", [OffsetCommitRequestPartition(0, 5)])]
+        await stage.ask(offset_commit.API, OffsetCommitRequest("e", topics=topics), 9)
+        assert await listed(stage) == {"s", "e"}
 
 
 @pytest.mark.parametrize("version", range(6))

@@ -1,6 +1,6 @@
 """The iteration order of Kafka's own hash table (groups 0.8)."""
 
-from protocol.java import TimelineMap
+from protocol.java import TimelineMap, concurrent_order, string_hash, table_order
 
 AFTER_TEN = "m592 m0 m2368 m1813 m1332 m148 m925 m37 m2997"
 AFTER_TWENTY = "m592 m0 m5328 m1813 m2368 m1332 m148 m10693 m4477 m6253 m925 m37 m9472 m7252 m2997 m8325 m11988 m13357"
@@ -8,6 +8,15 @@ AFTER_THIRTY = (
     "m592 m0 m5328 m1813 m1332 m148 m2368 m26973 m14800 m4477 m29008 m6253 m925 m31117 m25012 m37 m9472 m7252 m2997 "
     "m23125 m19573 m17908 m8325 m16317 m11988 m13357"
 )
+
+
+def test_a_concurrent_map_doubles_earlier() -> None:
+    """As ListTransactions of 4.4.0 listed these ids; with the twelfth one the table has 32 places."""
+    listed = ["tx-q2", "tx-ccc", "tx-orders", "w1", "w3", "w5", "tx-a"]
+    assert concurrent_order(["w1", "w3", "w5", "tx-a", "tx-ccc", "tx-orders", "tx-q2"]) == listed
+    keys = [name(number) for number in range(12)]
+    assert concurrent_order(keys) == table_order(keys, string_hash, 32) != table_order(keys, string_hash)
+    assert concurrent_order(keys[:11]) == table_order(keys[:11], string_hash)
 
 
 def name(n: int) -> str:

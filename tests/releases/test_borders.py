@@ -71,6 +71,7 @@ SHOWN_ELSEWHERE: Final[Mapping[Behaviour, str]] = {
     Behaviour.SHARE_FETCH_OF_UNKNOWN_TOPICS: "tests/scenarios/groups/test_share_fetch.py",
     Behaviour.REPLACEMENTS_INHERIT_TARGETS: "tests/coordination/group/test_consumer_members.py",
     Behaviour.CHANGED_INSTANCES_FORGOTTEN: "tests/differential/test_recorded.py",
+    Behaviour.FINITE_QUOTAS: "tests/coordination/metadata/test_quotas.py",
     Behaviour.QUOTAS_FOUND_BY_INDEX: "tests/coordination/metadata/test_quotas.py",
     Behaviour.STATIC_STREAMS_MEMBERS: "tests/coordination/group/test_streams_newer.py",
 }

@@ -57,7 +57,7 @@ class Administration:
         """
         return [
             ListedGroup(group.group_id, group.listed_protocol_type, group.state_name, group.type.value)
-            for group in self._groups.values()
+            for group in self._groups.in_table_order()
             if self._groups.has(group.group_id, reads=True)
             and (not states or group.in_states(states))
             and (not types or group.type.value in types)

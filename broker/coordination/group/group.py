@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from protocol.java import TimelineMap
 from protocol.log_records.group import GroupRecord, OffsetCommit
 
 PartitionCheck = Callable[[str, UUID | None, int], None]
@@ -101,8 +102,26 @@ class Groups(dict[str, Group]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._table: TimelineMap[None] = TimelineMap()
         self.unseen: set[str] = set()
         """Groups created without a record: reads see only committed state, so not these before the next record."""
+
+    def __setitem__(self, group_id: str, group: Group) -> None:
+        self._table[group_id] = None
+        super().__setitem__(group_id, group)
+
+    def __delitem__(self, group_id: str) -> None:
+        self._table.pop(group_id)
+        super().__delitem__(group_id)
+
+    def forget(self, group_id: str) -> None:
+        """Remove a group, if there is one."""
+        if group_id in self:
+            del self[group_id]
+
+    def in_table_order(self) -> list[Group]:
+        """The groups as Kafka's table lists them."""
+        return [self[group_id] for group_id in self._table]
 
     def has(self, group_id: str, *, reads: bool) -> bool:
         """Whether there is a group of that id, of any kind, for a request that ``reads`` committed state or writes."""

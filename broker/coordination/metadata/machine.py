@@ -384,10 +384,11 @@ class MetadataMachine(RepliesInOrder):
         token: Hashable = None,
         *,
         resolves: Callable[[str], bool],
+        finite: bool = True,
         validate_only: bool = False,
     ) -> MetadataOutcome:
         """The reply is a list of (entity, error or None), each entity once; ``resolves`` knows addresses."""
-        answers, records = quotas.alter(self.image, wanted, resolves)
+        answers, records = quotas.alter(self.image, wanted, resolves, finite=finite)
         return self._done(() if validate_only else records, token, answers)
 
     def remember(self, records: Iterable[Any], token: Hashable = None, answer: Any = None) -> MetadataOutcome:

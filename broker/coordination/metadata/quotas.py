@@ -60,9 +60,11 @@ class Alteration:
 
 
 def alter(
-    image: ClusterImage, wanted: Sequence[Alteration], resolves: Callable[[str], bool]
+    image: ClusterImage, wanted: Sequence[Alteration], resolves: Callable[[str], bool], *, finite: bool
 ) -> tuple[list[Altered], list[Any]]:
     """Return the result for each distinct entity, and the records. ``resolves`` checks an address or a host name.
+
+    ``finite`` is :attr:`Behaviour.FINITE_QUOTAS`.
 
     Quirk: of an entity that is listed twice the first entry takes effect, and the answer is the second one's error.
     """
@@ -76,7 +78,11 @@ def alter(
             answers[each.key] = _invalid(f"Ignoring duplicate entity {_java(each.entity)}")
             continue
         try:
-            records += _alter_entity(image.quotas.get(each.key, {}), each, changes, resolves)
+            keys_of = _keys_of(each.entity, resolves)
+            for key, value in changes.items():
+                if value is not None:
+                    _check(keys_of, key, value, finite=finite)
+            records += _alter_entity(image.quotas.get(each.key, {}), each, changes)
         except KafkaError as error:
             answers[each.key] = error
         else:
@@ -102,14 +108,9 @@ def _alter_entity(
     now: Mapping[str, float],
     alteration: Alteration,
     changes: Mapping[str, float | None],
-    resolves: Callable[[str], bool],
 ) -> Iterator[ClientQuotaRecord]:
-    """The records of one entity: those that change something. Raises INVALID_REQUEST."""
-    keys = _keys_of(alteration.entity, resolves)
+    """The records of one entity: those that change something."""
     parts = tuple(QuotaEntity(kind, name) for kind, name in alteration.key)
-    for key, value in changes.items():
-        if value is not None:
-            _check(keys, key, value)
     for key, value in changes.items():
         if value is None:
             if key in now:
@@ -139,9 +140,11 @@ def _keys_of(
     return _OF_ADDRESSES
 
 
-def _check(keys: Mapping[str, tuple[str, float] | None], key: str, value: float) -> None:
+def _check(keys: Mapping[str, tuple[str, float] | None], key: str, value: float, *, finite: bool) -> None:
     if key not in keys:
         raise _invalid(f"Invalid configuration key {key}")
+    if finite and not math.isfinite(value):
+        raise _invalid(f"Quota {key} must be a finite number")
     if value <= 0:
         raise _invalid(f"Quota {key} must be greater than 0")
     integral = keys[key]

@@ -7,6 +7,7 @@ from broker.coordination.reasons import Refusal
 from broker.coordination.regular_expressions import InvalidPattern, Pattern, compiled
 from broker.coordination.transaction.machine import TransactionMachine
 from protocol.errors import ErrorCode
+from protocol.java import concurrent_order
 from protocol.log_records.transaction import TopicPartition, TransactionRecord, TransactionState
 
 
@@ -46,8 +47,9 @@ class TransactionFilter:
         )
 
     def of(self, machine: TransactionMachine, now_ms: int) -> Iterator[TransactionRecord]:
-        """The machine's transactions that pass."""
-        return (record for record in machine.transactions.values() if self.accepts(record, now_ms))
+        """The machine's transactions that pass, in the order of the table that Kafka has of all."""
+        records = map(machine.transactions.__getitem__, concurrent_order(list(machine.transactions)))
+        return (record for record in records if self.accepts(record, now_ms))
 
 
 def compile_pattern(pattern: str | None) -> Pattern | None:

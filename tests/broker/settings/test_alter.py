@@ -107,6 +107,22 @@ REFUSED: list[tuple[str, int, str, list[Step], ErrorCode, str | None]] = [
         "Config value subtract is not allowed for config key: log.retention.ms",
     ),
     ("A7", BROKER, "", [("no.such", APPEND, "5")], CONFIG, "Unknown config name: no.such"),
+    (
+        "A7",
+        BROKER,
+        "",
+        [("leader.replication.throttled.rate", SUBTRACT, "5")],
+        CONFIG,
+        "Unknown config name: leader.replication.throttled.rate",
+    ),
+    (
+        "A11",
+        GROUP,
+        "g",
+        [("streams.rack.aware.assignment.tags", APPEND, "a")],
+        CONFIG,
+        "Can't APPEND to key streams.rack.aware.assignment.tags because its type is not LIST.",
+    ),
     ("A9", 3, "x", [("retention.ms", SET, "5")], REQUEST, "Unknown resource type 3"),
     (
         "A11",

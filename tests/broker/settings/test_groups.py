@@ -97,6 +97,22 @@ def test_a_group_is_refused_settings_outside_the_brokers_bounds(proposed: dict[s
             {"streams.rack.aware.assignment.tags": "a,a"},
             "streams.rack.aware.assignment.tags must not contain duplicate tag keys.",
         ),
+        (
+            {"consumer.session.timeout.ms": "x", "streams.rack.aware.assignment.tags": "a,a"},
+            "streams.rack.aware.assignment.tags must not contain duplicate tag keys.",
+        ),
+        (
+            {"errors.deadletterqueue.copy.record.enable": "x", "streams.num.warmup.replicas": "-1"},
+            "Invalid value -1 for configuration streams.num.warmup.replicas: Value must be at least 0",
+        ),
+        (
+            {"errors.deadletterqueue.topic.name": "__x", "streams.assignor.name": "x"},
+            "streams.assignor.name 'x' is not a registered task assignor. Registered assignors are: [sticky].",
+        ),
+        (
+            {"unknown": "1", "errors": "1", "streams.rack.aware.assignment.tags": "a,a"},
+            "Unknown group config name: errors",
+        ),
     ],
 )
 def test_since_4_4_a_refusal_has_the_bounds_themselves(proposed: dict[str, str], message: str) -> None:

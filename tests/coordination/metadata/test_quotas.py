@@ -1,5 +1,9 @@
 """Quotas in the metadata log: what is written, what a snapshot holds, who hears of it."""
 
+from math import inf, nan
+
+import pytest
+
 from broker.coordination.metadata.effects import QuotasChanged
 from broker.coordination.metadata.quotas import Alteration, MatchType, find
 from broker.coordination.metadata.snapshot import records_of
@@ -67,6 +71,23 @@ def test_filtered_entities_are_listed_in_the_order_of_their_index() -> None:
 
     assert addresses_found(indexed=True) == ["0:0:0:0:0:0:0:2", "::1"]
     assert addresses_found(indexed=False) == ["::1", "0:0:0:0:0:0:0:2"]
+
+
+@pytest.mark.parametrize("value", [inf, -inf, nan])
+def test_a_quota_is_a_finite_number(value: float) -> None:
+    """Behaviour.FINITE_QUOTAS; 4.3.1 takes infinity and NaN where no integer is asked for. A removal has no value."""
+    bench = Bench()
+
+    def refused(key: str, *, finite: bool) -> str | None:
+        wanted = [Alteration({"user": "u"}, [(key, value)])]
+        ((_, error),) = answer(bench.machine.alter_client_quotas(wanted, TOKEN, resolves=bool, finite=finite))
+        return None if error is None else str(error.message)
+
+    for key in ("producer_byte_rate", "request_percentage"):
+        assert refused(key, finite=True) == f"Quota {key} must be a finite number"
+    assert refused("no_such", finite=True) == "Invalid configuration key no_such"
+    below = "Quota request_percentage must be greater than 0" if value < 0 else None
+    assert refused("request_percentage", finite=False) == below
 
 
 def test_an_address_has_to_be_one() -> None:

@@ -63,7 +63,7 @@ class Joining:
         else:
             if request.member_id:
                 # Quirk: an Empty consumer group is forgotten, and comes back with the next load (groups A.3 Q1).
-                self._groups.pop(request.group_id, None)
+                self._groups.forget(request.group_id)
                 refusal = Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *JOIN.row(" J1"))
                 builder.refuse(reply_to, join_refused(refusal.code, request.member_id), refusal)
                 return
@@ -90,7 +90,7 @@ class Joining:
         answered = builder.replies()
 
         def refused(error: KafkaError, instead: OutcomeBuilder) -> None:
-            self._groups.pop(group.group_id, None)
+            self._groups.forget(group.group_id)
             if replaced is not None:
                 self._groups[group.group_id] = replaced
             for reply in answered:
