@@ -155,18 +155,19 @@ def test_the_steps_find_what_validation_at_once_finds(seed: int, codec: Codec, t
 @pytest.mark.parametrize("codec", COMPRESSING)
 @pytest.mark.parametrize("topic", ["producer", "lz4", "zstd"])
 def test_a_large_batch_is_taken(codec: Codec, topic: str) -> None:
-    """Of 150 MB, which a broker of Kafka takes too; nothing of the kind is held meanwhile."""
-    sent = large(codec, count=50)
+    """Of 60 MiB, and one of 150, which a broker of Kafka takes too; nothing of the kind is held meanwhile."""
+    count = 50 if (codec, topic) == (Codec.ZSTD, "producer") else 20
+    sent = large(codec, count=count)
     assert len(sent) < 11 * MIB
     config = LogConfig(compression_type=topic, max_message_bytes=16 * MIB)
     tracemalloc.start()
     batch = append(sent, config, limit=1 << 31)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert (batch.record_count, batch.base_offset, batch.max_timestamp_ms) == (50, 100, NOW + 49)
+    assert (batch.record_count, batch.base_offset, batch.max_timestamp_ms) == (count, 100, NOW + count - 1)
     assert peak < 40 * MIB
-    found = portions(batch.codec, batch.records_view, 50, most=1 << 31, most_in_one=1 << 31)
-    assert [each.at for each in found if isinstance(each, LongEnd)] == list(range(50))
+    found = portions(batch.codec, batch.records_view, count, most=1 << 31, most_in_one=1 << 31)
+    assert [each.at for each in found if isinstance(each, LongEnd)] == list(range(count))
 
 
 def test_a_million_records_are_taken() -> None:
