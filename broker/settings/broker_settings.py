@@ -93,6 +93,8 @@ class BrokerSettings:
         before = self._values
         self._values = {**self._base, **self._dynamic(self.cluster_wide), **self._dynamic(self.own)}
         self._topic_defaults = None
+        if self._values == before:  # some hundred of them: each reset comes here twice
+            return frozenset()
         names = before.keys() | self._values.keys()
         changed = frozenset(name for name in names if before.get(name) != self._values.get(name))
         if changed:
