@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final
 
 import pyarrow as pa
@@ -41,6 +41,11 @@ def _found(rule: Callable[..., Iterator[Fault]], *about: object) -> list[Fault]:
         return []
 
 
+def faults_alone(call: Call) -> list[Fault]:
+    """What is wrong in one answer beside its own request."""
+    return [fault for rule in _RULES if call.is_answered for fault in _found(rule, call)]
+
+
 @dataclass
 class _Life:
     """One run and era: what its calls have reported so far."""
@@ -63,12 +68,11 @@ class _Life:
         return self.groups, self.share, self.generations, self.transactions, self.quorums
 
     def note(self, call: Call) -> Iterator[Fault]:
+        """What is wrong in it beside the calls before it."""
         if call.at_ms - self.at_ms > _JUMP_MS and self.at_ms:
             self.values.reset(("committed offset",), call.start_us)
         self.last_us[call.connection] = max(self.last_us[call.connection], call.start_us)
         self.at_ms = max(self.at_ms, call.at_ms)
-        for rule in _RULES if call.is_answered else ():
-            yield from _found(rule, call)
         for step in (self._values, *(each.note for each in self._judges)):
             yield from _found(step, call)
         if call.is_answered and (call.api in descriptions.DESCRIPTIONS or call.api in group_lists.LISTS):
@@ -130,14 +134,19 @@ def answer_tables(path: Paths) -> dict[str, pa.Table]:
     return judged(calls_of(read_journal(path, columns=COLUMNS, mode="skip")))
 
 
-def judged(calls: Iterable[Call]) -> dict[str, pa.Table]:
-    """The same of calls, those of a run and era in their order."""
+def judged(calls: Iterable[Call], alone: Callable[[Call], list[Fault]] = faults_alone) -> dict[str, pa.Table]:
+    """The same of calls, those of a run and era in their order.
+
+    Args:
+        calls: them.
+        alone: `faults_alone`, or what remembers its results where most of the calls are judged again and again.
+    """
     lives: dict[tuple[str, int], _Life] = {}
     faults: list[dict[str, Any]] = []
     places: list[dict[str, Any]] = []
     for call in calls:
         life = lives.setdefault((call.run, call.era), _Life())
-        faults += ({"run": call.run, **each._asdict()} for each in life.note(call))
+        faults += ({"run": call.run, **each._asdict()} for each in chain(alone(call), life.note(call)))
         places += _places(call)
     for (run, _), life in lives.items():
         faults += ({"run": run, **each._asdict()} for each in life.faults())

@@ -60,26 +60,28 @@ def faults_of(call: Call) -> Iterator[Fault]:
 def _foreign(call: Call) -> Wrong:
     """Errors that Kafka does not give this API."""
     if call.api in ERRORS_OF:
-        for name in sorted(_names(call.response) - OF_ANY_REQUEST):
+        for name in sorted(set(_names(call.response)) - OF_ANY_REQUEST):
             if name not in ERRORS_OF[call.api]:
                 yield "answer-error", name
     if call.api in _ERRORS_BELOW and call.response.get("error_code") in _OF_TOPICS:
         yield "answer-error", f"{call.response['error_code']} for the whole"
 
 
-def _names(value: Any) -> set[str]:
+def _names(value: Any) -> Iterator[str]:
     """All errors of a body, also those that are numbers in it."""
     if isinstance(value, list):
-        return set().union(*map(_names, value))
-    if not isinstance(value, dict):
-        return set()
-    found = set().union(*map(_names, value.values()))
-    for name, part in value.items():
-        if name.endswith("error_code") and isinstance(part, str):
-            found.add(part)
-        elif name.endswith("error_code") and isinstance(part, int) and part in _CODES:
-            found.add(ErrorCode(part).name)
-    return found
+        for part in value:
+            if isinstance(part, dict | list):
+                yield from _names(part)
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            if isinstance(part, dict | list):
+                yield from _names(part)
+            elif name.endswith("error_code"):
+                if isinstance(part, str):
+                    yield part
+                elif isinstance(part, int) and part in _CODES:
+                    yield ErrorCode(part).name
 
 
 def _with_results(call: Call) -> Wrong:

@@ -78,14 +78,17 @@ class DuckEngine:
         """As `Engine.find`."""
         text = translated(sql)
         with _errors():
-            # Most checks have no row, and planning costs more than the rest: for them it is done once.
-            if not self._connection.execute(f"SELECT 1 FROM ({text}) LIMIT 1").fetchall():  # noqa: S608 - our query
+            # Planning costs more than the rest: most checks have few rows, or none, and are planned once.
+            kept = f"CREATE OR REPLACE TEMP TABLE found_rows AS SELECT * FROM ({text}) LIMIT {most}"  # noqa: S608 - our query
+            ((count,),) = self._connection.execute(kept).fetchall()
+            if not count:
                 return [], 0
-            names = [f'"{name}" NULLS FIRST' for name in order if name in self._connection.sql(text).columns]
+            columns = self._connection.table("found_rows").columns
+            names = [f'"{name}" NULLS FIRST' for name in order if name in columns]
             ordered = f"ORDER BY {', '.join(names)}" if names else ""
+            if count < most:
+                return self.plain(f"SELECT * FROM found_rows {ordered}").to_pylist(), count  # noqa: S608 - our name
             rows = self.plain(f"SELECT * FROM ({text}) {ordered} LIMIT {most}").to_pylist()  # noqa: S608 - our query
-            if len(rows) < most:
-                return rows, len(rows)
             (counted,) = self.plain(f"SELECT count(*) AS count FROM ({text})").to_pylist()  # noqa: S608 - as above
             return rows, int(counted["count"])
 

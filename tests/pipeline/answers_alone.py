@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pipeline.answers.calls import BULK, Call, calls_of
-from pipeline.answers.judge import judged
+from pipeline.answers.calls import BULK, Call, Fault, calls_of
+from pipeline.answers.judge import faults_alone, judged
 from pipeline.audits import journal
 from pipeline.audits.registry import Check, chosen, view
 from pipeline.duck.tables import DuckTables, register_journal
@@ -39,13 +39,14 @@ class Alone:
         self._data, self._lines, self._scratch = data, lines, scratch
         self._write(lines)
         self._calls = {each.id: each for each in calls_of(read_journal(scratch))}
+        self._known = {id(each): faults_alone(each) for each in self._calls.values()}
         self._tables = DuckTables(str(data))
         # A plan made for the rows of one journal must hold for those of another.
         self._execute("SET disabled_optimizers = 'statistics_propagation'")
         self._execute("SET threads = 1")
         self._tables.register()
         register_journal(self._tables.engine, str(scratch))
-        self._sound = judged(self._calls.values())
+        self._sound = judged(self._calls.values(), self._faults_alone)
         for name, rows in self._sound.items():
             self._tables.engine.table(name, rows)
         for name in journal.VIEWS:
@@ -131,7 +132,12 @@ class Alone:
         calls = dict(self._calls)
         if line["api"] not in BULK:
             calls[line["id"]] = self._call(line)
-        return judged(calls.values())
+        return judged(calls.values(), self._faults_alone)
+
+    def _faults_alone(self, call: Call) -> list[Fault]:
+        """Those of the sound journal's calls are found once."""
+        known = self._known.get(id(call))
+        return faults_alone(call) if known is None else known
 
     def _is_about(self, name: str, api: str) -> bool:
         about = self._about[name]
