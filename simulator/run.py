@@ -90,6 +90,9 @@ class Result:
     excused: list[str] = field(default_factory=list)
     """What else was broken, in a run in which a transaction's marker was left out as Kafka does it (KAFKA-20734)."""
 
+    left_out_markers: bool = False
+    """Whether that happened, with something broken or not."""
+
 
 class Run:
     """The run of one seed. ``only``: the numbers of the faults that happen; None for all.
@@ -173,6 +176,7 @@ class Run:
             dict(self.history.progress),
             self.committed,
             excused,
+            self.servers.left_out_markers,
         )
 
     def _close(self) -> None:
