@@ -23,6 +23,11 @@ CLIENTS = 60
 WRITES = 10_000
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forked_starts() -> None:
+    """Nothing is forked: the limit is that of the shell that starts the server."""
+
+
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server with a data directory, started in a shell that allows 256 descriptors."""
