@@ -72,7 +72,9 @@ class Consumers(Pieces):
 
     def _classic_joins(self) -> dict[str, Any]:
         instance = self._chance.choice(INSTANCES) if self._rarely(3) else None
-        protocols = [["range", "", sorted({self._chance.choice(TOPICS[:2]) for _ in range(2)})]]
+        topics = sorted({self._chance.choice(TOPICS[:2]) for _ in range(2)})
+        names = self._chance.choice((("range",), ("range",), ("range", "sticky"), ("sticky", "range"), ("sticky",)))
+        protocols = [[name, "", topics] for name in names]
         low = STATIC_SINCE if instance else 0
         return self._step("join", ApiKey.JOIN_GROUP, low, **self._classic(), protocols=protocols, instance=instance)
 
