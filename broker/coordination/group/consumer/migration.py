@@ -208,13 +208,24 @@ class Migration:
         )
         after, epoch = ClassicState.STABLE.value, group.epoch
         builder.changed(StateChange(group.group_id, DOWNGRADED, group.state_name, after, epoch, epoch))
-        builder.soon(partial(self._call_back, group.group_id, rebalance))
+        offers = {member.member_id: member.classic.supported_protocols for member in left if member.classic is not None}
+        builder.soon(partial(self._call_back, group.group_id, offers, rebalance))
 
-    def _call_back(self, group_id: str, rebalance: bool, builder: OutcomeBuilder) -> None:
-        """Begin the members' sessions, and ask all of them to rejoin."""
+    def _call_back(
+        self, group_id: str, offers: Mapping[str, Sequence[ClassicProtocol]], rebalance: bool, builder: OutcomeBuilder
+    ) -> None:
+        """Begin the members' sessions, and ask all of them to rejoin.
+
+        The record of the group has the chosen protocol only; until it is loaded again, members offer all that they
+        had, as Kafka does not replay the record (``GroupMetadataManager.convertToClassicGroup``).
+        """
         group = self._context.groups.get(group_id)
         if isinstance(group, ClassicGroup) and group.can_rebalance and not group.is_empty:
             for member_id in group.members:
+                if offered := offers.get(member_id):
+                    member = group.members[member_id]
+                    protocols = tuple((each.name, each.metadata) for each in offered)
+                    group.update(member, protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
                 self._rebalances.rearm(builder, group, member_id)
             if rebalance:
                 self._rebalances.prepare(builder, group)
