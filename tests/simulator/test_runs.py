@@ -52,6 +52,7 @@ REGRESSIONS_OF_STATES = [
     (1130028, (*SIX_KINDS, RELEASE, WORLD, STREAMS)),
     (3113172, (CHANGE, CONSUMER, RELEASE, SHARE)),
     (41923353, (CHANGE, CONSUMER, LAG, RULES, STREAMS, WORLD)),
+    (307331772, (CHANGE, CONSUMER, HOLD, WORLD)),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
