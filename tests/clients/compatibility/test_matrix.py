@@ -53,9 +53,15 @@ def test_every_cell_was_played_against_a_real_broker() -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SLICE)
 def test_clients_come_as_far_as_with_a_real_broker(servers: Servers, some: list[Player], name: str) -> None:
-    """Produce, consume in a group, transactions with offsets; or the same error."""
+    """Produce, consume in a group, transactions with offsets; or the same error.
+
+    Four clients at a time can be too many for a busy machine: one that came less far is played once more, by itself.
+    """
     address = server(servers, name).addresses[0]
-    assert play_all(some, address) == {client: RECORDED[client][name] for client in IN_CI}
+    expected = {client: RECORDED[client][name] for client in IN_CI}
+    found = play_all(some, address)
+    found |= {player.client: player.play(address) for player in some if found[player.client] != expected[player.client]}
+    assert found == expected
 
 
 @pytest.mark.nightly
