@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -61,7 +62,10 @@ class ForkedProcess:
         finally:
             os.close(stdin)
         self._ended = os.pidfd_open(self.pid)
+        weakref.finalize(self, os.close, self._ended)  # no sooner: another thread may be waiting for it
         self.returncode: int | None = None
+        self._reaping = threading.Lock()
+        """A process can be waited for once, and threads may see its end at the same time."""
 
     def poll(self) -> int | None:
         """Its exit code, or None while it runs."""
@@ -78,8 +82,9 @@ class ForkedProcess:
         if self.returncode is None:
             if not select.select([self._ended], [], [], timeout)[0]:
                 return False
-            self.returncode = fork_server_process().ask({"wait": self.pid})["code"]
-            os.close(self._ended)
+            with self._reaping:
+                if self.returncode is None:
+                    self.returncode = fork_server_process().ask({"wait": self.pid})["code"]
         return True
 
     def send_signal(self, number: int) -> None:

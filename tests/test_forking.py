@@ -1,26 +1,28 @@
-"""The servers that tests start: forks, but where the start itself is tested."""
+"""A forked process is one for all threads of the tests that started it."""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
-import understudy
-from tests.forking import CAN_FORK, ForkedServer, fork_server_process, parent_of
-from understudy.launcher import command_line
+from tests.forking import CAN_FORK, ForkedProcess
 
-pytestmark = pytest.mark.skipif(not CAN_FORK, reason="only Linux waits for processes that are not its children")
+THREADS = 8
 
 
-def test_a_cluster_that_a_test_starts_is_forked() -> None:
-    """Without a change to what starts it."""
-    with understudy.start() as kafka:
-        assert kafka.process is not None
-        assert parent_of(kafka.process.ready.pid) == fork_server_process()._process.pid
+@pytest.mark.skipif(not CAN_FORK, reason="this system cannot wait for a process that is not a child")
+def test_threads_wait_for_the_same_process() -> None:
+    """Each learns its exit code, and the process that forks goes on."""
+    for _ in range(5):
+        forked = ForkedProcess(["--version"], dict(os.environ), sys.__stderr__.fileno() if sys.__stderr__ else 2)
+        together = Barrier(THREADS)
 
+        def code(forked: ForkedProcess = forked, together: Barrier = together) -> int:
+            together.wait(20)
+            return forked.wait(20)
 
-def test_a_fork_ends_as_it_is_asked_to() -> None:
-    """With code 0, its folder removed."""
-    started = ForkedServer(command_line(port=0, control_port=0))
-    assert started.alive
-    started.stop()
-    assert not started.alive
-    assert started.process.returncode == 0
-    assert not started.folder.exists()
+        with ThreadPoolExecutor(THREADS) as pool:
+            assert list(pool.map(lambda _: code(), range(THREADS))) == [0] * THREADS
+        forked.stdin.close()
