@@ -44,9 +44,17 @@ class ForkServer:
         return json.loads(answer)
 
 
-@functools.cache
+_starting = threading.Lock()
+
+
 def fork_server_process() -> ForkServer:
-    """One for the session, started when the first server is wanted."""
+    """One for the session and all of its threads, started when the first server is wanted."""
+    with _starting:
+        return _fork_server()
+
+
+@functools.cache
+def _fork_server() -> ForkServer:
     return ForkServer()
 
 
@@ -58,7 +66,8 @@ class ForkedProcess:
         self.stdin = os.fdopen(lifeline, "wb")
         try:
             request = {"argv": list(argv), "env": dict(environ), "cwd": str(Path.cwd())}
-            self.pid: int = fork_server_process().ask(request, [stdin, stderr])["pid"]
+            self._parent = fork_server_process()
+            self.pid: int = self._parent.ask(request, [stdin, stderr])["pid"]
         finally:
             os.close(stdin)
         self._ended = os.pidfd_open(self.pid)
@@ -84,7 +93,7 @@ class ForkedProcess:
                 return False
             with self._reaping:
                 if self.returncode is None:
-                    self.returncode = fork_server_process().ask({"wait": self.pid})["code"]
+                    self.returncode = self._parent.ask({"wait": self.pid})["code"]
         return True
 
     def send_signal(self, number: int) -> None:

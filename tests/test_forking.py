@@ -1,13 +1,15 @@
 """A forked process is one for all threads of the tests that started it."""
 
+import functools
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 
-from tests.forking import CAN_FORK, ForkedProcess
+from tests import forking
+from tests.forking import CAN_FORK, ForkedProcess, fork_server_process
 
 THREADS = 8
 
@@ -26,3 +28,22 @@ def test_threads_wait_for_the_same_process() -> None:
         with ThreadPoolExecutor(THREADS) as pool:
             assert list(pool.map(lambda _: code(), range(THREADS))) == [0] * THREADS
         forked.stdin.close()
+
+
+def test_threads_share_the_process_that_forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that want the first server at the same time: a process is waited for where it was forked."""
+    together, never, made = Barrier(THREADS), Event(), list[object]()
+
+    def slow() -> object:
+        never.wait(0.2)  # as long as it takes to start one
+        made.append(object())
+        return made[-1]
+
+    def wanted() -> object:
+        together.wait(20)
+        return fork_server_process()
+
+    monkeypatch.setattr(forking, "_fork_server", functools.cache(slow))
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert set(pool.map(lambda _: wanted(), range(THREADS))) == set(made)
+    assert len(made) == 1
