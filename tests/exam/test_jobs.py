@@ -10,6 +10,7 @@ import pytest
 
 from understudy.client import Cluster
 from understudy.errors import UnderstudyError
+from understudy.exam.driver import DriverProblem
 from understudy.exam.exercise import Exercise
 from understudy.exam.level import Level
 from understudy.exam.runner import Runner
@@ -50,7 +51,11 @@ class Opened:
     @contextmanager
     def __call__(self) -> Iterator[Cluster]:
         """One more cluster."""
-        made = SimpleNamespace(reset=lambda **_: None, info=lambda: SimpleNamespace(as_version="4.4"))
+        made = SimpleNamespace(
+            reset=lambda **_: None,
+            info=lambda: SimpleNamespace(as_version="4.4"),
+            journal=SimpleNamespace(find=lambda **_: []),
+        )
         cluster = cast("Cluster", made)
         self.count += 1
         self.open.append(cluster)
@@ -106,3 +111,32 @@ def test_a_cluster_that_fails_ends_the_other_job() -> None:
     with pytest.raises(UnderstudyError, match="is gone"):
         Runner(Silent, opened=opened).run(scenarios(100, play), jobs=2)
     assert (len(played), opened.open) == (2, [])
+
+
+def test_the_driver_of_the_other_job_is_ended() -> None:
+    """One that is in a call, as after Ctrl-C: the exam does not wait for it, and plays the scenario no more."""
+    calling, calls, opened = threading.Event(), list[bool](), Opened()
+
+    class Stuck(Silent):
+        def __init__(self) -> None:
+            self.ended = threading.Event()
+
+        def call(self, command: str, **fields: Any) -> Mapping[str, Any]:
+            if command == "flush":
+                calling.set()
+                calls.append(self.ended.wait(PATIENCE_S))
+                raise DriverProblem("it was ended")
+            return super().call(command, **fields)
+
+        def __exit__(self, *_error: object) -> None:
+            self.ended.set()
+
+    def play(exercise: Exercise) -> None:
+        if exercise.cluster is opened.open[0]:
+            assert calling.wait(PATIENCE_S)
+            raise UnderstudyError("the cluster is gone")
+        exercise.driver.call("flush")
+
+    with pytest.raises(UnderstudyError, match="is gone"):
+        Runner(Stuck, opened=opened).run(scenarios(100, play), jobs=2)
+    assert calls == [True]

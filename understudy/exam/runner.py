@@ -60,6 +60,8 @@ class Runner:
         """
         self.driver, self.plays, self.timeout_ms = driver, plays, timeout_ms
         self.opened = opened or (lambda: start(**{**OPTIONS, **options}))
+        self._playing: set[AnyDriver] = set()
+        self._ended = threading.Event()
 
     def introduce(self) -> Library:
         """Start the driver once, for its name and its capabilities. Raises DriverProblem."""
@@ -73,19 +75,20 @@ class Runner:
     ) -> ExamResult:
         """Play the scenarios, `jobs` of them at a time; `report` is called with each result, by one job at a time.
 
-        The results are in the order of the scenarios. A job that fails ends the others after the scenario they play.
+        The results are in the order of the scenarios. A job that fails, or Ctrl-C, ends the others and their drivers.
         """
         library = self.introduce()
         capabilities = frozenset(library.capabilities)
         waiting = iter(chosen)
         results: dict[str, Result] = {}
         versions: set[str] = set()
-        lock, ended = threading.Lock(), threading.Event()
+        lock = threading.Lock()
+        self._ended.clear()
 
         def job() -> None:
-            with self.opened() as cluster, _ending(ended):
+            with self.opened() as cluster, self._ending():
                 versions.add(cluster.info().as_version)
-                while not ended.is_set():
+                while not self._ended.is_set():
                     with lock:
                         scenario = next(waiting, None)
                     if scenario is None:
@@ -99,7 +102,7 @@ class Runner:
         if jobs == 1:
             job()
         else:
-            with ThreadPoolExecutor(jobs, "exam") as pool, _ending(ended):
+            with ThreadPoolExecutor(jobs, "exam") as pool, self._ending():
                 running = [pool.submit(job) for _ in range(jobs)]
                 for each in wait(running, return_when=FIRST_EXCEPTION).done:
                     each.result()
@@ -117,7 +120,7 @@ class Runner:
         began = time.monotonic()
         verdict, problem, evidence = self.play(cluster, scenario)
         plays = 1
-        while verdict in BROKEN and plays < self.plays:
+        while verdict in BROKEN and plays < self.plays and not self._ended.is_set():
             plays += 1
             if self.play(cluster, scenario)[0] not in BROKEN:
                 verdict = Verdict.FLAKY
@@ -128,7 +131,7 @@ class Runner:
         cluster.reset(disconnect=True)
         failed = of_violation(scenario.level)
         try:
-            with self.driver() as driver:
+            with self.driver() as driver, self._registered(driver):
                 driver.hello()
                 scenario.play(Exercise(cluster, driver, timeout_ms=self.timeout_ms))
                 driver.call("quit")
@@ -147,15 +150,27 @@ class Runner:
             return Verdict.NOT_EXERCISED, str(reason), evidence_of(cluster)
         return Verdict.PASS, "", ()
 
+    @contextmanager
+    def _registered(self, driver: AnyDriver) -> Iterator[None]:
+        """A driver that is ended with the exam. Raises DriverProblem: the exam has ended."""
+        self._playing.add(driver)
+        try:
+            if self._ended.is_set():
+                raise DriverProblem("the exam has ended")
+            yield
+        finally:
+            self._playing.discard(driver)
 
-@contextmanager
-def _ending(ended: threading.Event) -> Iterator[None]:
-    """Set the event if the block fails."""
-    try:
-        yield
-    except BaseException:
-        ended.set()
-        raise
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """End the exam and its drivers if the block fails: each may be in a call that takes long."""
+        try:
+            yield
+        except BaseException:
+            self._ended.set()
+            for driver in list(self._playing):
+                driver.__exit__(None, None, None)
+            raise
 
 
 def evidence_of(cluster: Cluster) -> tuple[str, ...]:
