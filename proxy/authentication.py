@@ -5,6 +5,7 @@ in its life: a broker refuses requests of an expired session, and lets an idle o
 """
 
 import asyncio
+import struct
 from typing import Any
 
 from broker.answers import Disconnect
@@ -73,5 +74,5 @@ async def ask(link: Link, key: ApiKey, version: int, request: Any) -> Any:
     raw = await link.ask(encode_request(key, version, 0, CLIENT_ID, request)[4:])
     try:
         return decode_response(key, version, raw)[1]
-    except (IndexError, ValueError) as error:
+    except (IndexError, ValueError, struct.error) as error:
         raise Disconnect(f"{link.broker}: the answer to {key.title} cannot be read: {error}") from error

@@ -132,12 +132,16 @@ class Scram:
         """The client's proof. Raises SecurityError: the server's message cannot be right."""
         fields = _fields(answer)
         nonce, salt, count = fields.get("r", ""), fields.get("s", ""), fields.get("i", "")
-        if not nonce.startswith(self._nonce) or not count.isdecimal():
-            raise SecurityError(f"the server's SCRAM message is invalid: {answer!r}")
-        salted = hashlib.pbkdf2_hmac(self._hash, self._password, base64.b64decode(salt), int(count))
+        try:
+            if not nonce.startswith(self._nonce):
+                raise ValueError("another nonce")
+            answer_text = answer.decode()
+            salted = hashlib.pbkdf2_hmac(self._hash, self._password, base64.b64decode(salt, validate=True), int(count))
+        except (ValueError, OverflowError) as error:
+            raise SecurityError(f"the server's SCRAM message is invalid: {answer!r}") from error
         client_key = self._hmac(salted, b"Client Key")
         without_proof = f"c=biws,r={nonce}"
-        signed = f"{self._bare},{answer.decode()},{without_proof}".encode()
+        signed = f"{self._bare},{answer_text},{without_proof}".encode()
         stored = hashlib.new(self._hash, client_key).digest()
         proof = bytes(one ^ two for one, two in zip(client_key, self._hmac(stored, signed), strict=True))
         self._signature = self._hmac(self._hmac(salted, b"Server Key"), signed)
@@ -145,7 +149,7 @@ class Scram:
 
     def check(self, answer: bytes) -> None:
         """See that the server knows the password too. Raises SecurityError."""
-        if not hmac.compare_digest(_fields(answer).get("v", ""), base64.b64encode(self._signature).decode()):
+        if not hmac.compare_digest(_fields(answer).get("v", "").encode(), base64.b64encode(self._signature)):
             raise SecurityError("the server's SCRAM signature is wrong: it does not know the password")
 
     def _hmac(self, key: bytes, text: bytes) -> bytes:

@@ -1,0 +1,133 @@
+"""A broker whose SCRAM messages are wrong: a client's connection ends, and the proxy serves the others."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.answers import Disconnect
+from pipeline.transfer.security import Scram, Security, SecurityError
+from protocol.apis import ApiKey
+from protocol.codec import decode_header, decode_request, encode_response
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from protocol.messages.sasl_handshake import SaslHandshakeResponse
+from protocol.types import Message
+from proxy.authentication import authenticate
+from proxy.link import Link
+from tests.proxy.conftest import ProxyTo
+from tests.wire import Closed
+
+LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+WRONG = [b"s=abc,i=4096", b"s=YWJj,i=0", b"s=YWJj,i=99999999999999999999", b"s=\xff,i=4096", b"s=YWJj,i=4096,\xff"]
+
+
+class Wrong:
+    """A broker that authenticates no client: its first SCRAM message ends with what it is given."""
+
+    def __init__(self, ending: bytes) -> None:
+        self._ending = ending
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """No more."""
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=self._serve, args=(self._listener.accept()[0],), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with suppress(OSError), client, client.makefile("rb") as incoming:
+            while size := incoming.read(4):
+                frame = bytearray(incoming.read(int.from_bytes(size, "big")))
+                header = decode_header(frame)
+                answer = self._answer(decode_request(frame, header))
+                parts = encode_response(header.api_key, header.api_version, header.correlation_id, answer)
+                client.sendall(b"".join(parts))
+
+    def _answer(self, request: Message) -> Message:
+        if not isinstance(request, SaslAuthenticateRequest):
+            return SaslHandshakeResponse(mechanisms=["SCRAM-SHA-256"])
+        return SaslAuthenticateResponse(auth_bytes=first_answer(bytes(request.auth_bytes), self._ending))
+
+
+def first_answer(message: bytes, ending: bytes) -> bytes:
+    """The server's first message: the client's nonce, and what else it has."""
+    nonce = message.rpartition(b"r=")[2]
+    return b"r=" + nonce + b"x," + ending
+
+
+@pytest.fixture
+def wrong() -> Iterator[Wrong]:
+    """The broker."""
+    made = Wrong(WRONG[0])
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("ending", WRONG)
+def test_a_message_that_cannot_be_right_is_an_error(ending: bytes) -> None:
+    """Of salts, iteration counts and bytes; and not one of Python."""
+    scram = Scram(Security("SASL_PLAINTEXT", "SCRAM-SHA-256", "alice", "secret"))
+    with pytest.raises(SecurityError, match="SCRAM"):
+        scram.final(first_answer(scram.first(), ending))
+
+
+def test_a_signature_in_other_letters_is_wrong() -> None:
+    """As one of other bytes is."""
+    scram = Scram(Security("SASL_PLAINTEXT", "SCRAM-SHA-256", "alice", "secret"))
+    scram.final(first_answer(scram.first(), b"s=YWJj,i=4096"))
+    with pytest.raises(SecurityError, match="signature"):
+        scram.check("v=é".encode())
+
+
+class Answering:
+    """A connection to a broker that answers with these bytes, behind the correlation id."""
+
+    broker = "a broker"
+    renew_at_s: float | None = None
+
+    def __init__(self, answers: list[bytes]) -> None:
+        self._answers = answers
+
+    async def ask(self, _frame: bytes) -> bytearray:
+        """The next answer, or an empty one."""
+        return bytearray(4) + (self._answers.pop(0) if self._answers else b"")
+
+
+HANDSHAKES = st.sampled_from([b"", b"\0\0" + b"\0\0\0\1\0\x0dSCRAM-SHA-256"]) | st.binary(max_size=40)
+
+
+@given(HANDSHAKES, st.lists(st.binary(max_size=60), max_size=2), st.sampled_from(["PLAIN", "SCRAM-SHA-256"]))
+def test_any_answers_end_the_connection_or_authenticate(handshake: bytes, others: list[bytes], mechanism: str) -> None:
+    """There is no other error, which would end the proxy."""
+    link = cast("Link", Answering([handshake, *others]))
+    security = Security("SASL_PLAINTEXT", mechanism, "alice", "secret")
+    with suppress(Disconnect):
+        asyncio.run(authenticate(link, security))
+        assert mechanism == "PLAIN"  # for SCRAM the broker has to know the password
+
+
+def test_the_proxy_outlives_it(wrong: Wrong, proxy_to: ProxyTo, tmp_path: Path) -> None:
+    """Two clients are refused one after the other."""
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-256\n"
+        f'sasl.jaas.config={LOGIN} username="alice" password="secret";\n'
+    )
+    proxy = proxy_to(wrong.address, client_config=str(config))
+    for _ in range(2):
+        with pytest.raises(Closed):
+            proxy.wire().call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("c", "1"))
+    assert proxy.control("GET", "/v1/health")["status"]
