@@ -63,8 +63,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         kinds = frozenset(KINDS if arguments.kinds == "all" else arguments.kinds.split(",")) - {"none", ""}
     if kinds is not None and not kinds <= set(KINDS):
         refuse("understudy simulate", f"--kinds needs some of {', '.join(KINDS)}, all or none, not {arguments.kinds}")
-    if arguments.data_dir is not None and arguments.data_dir.exists():
-        refuse("understudy simulate", f"--data-dir needs a new folder, and {arguments.data_dir} exists")
+    if arguments.data_dir is not None:
+        try:
+            arguments.data_dir.mkdir(parents=True)
+        except FileExistsError:
+            refuse("understudy simulate", f"--data-dir needs a new folder, and {arguments.data_dir} exists")
+        except OSError as error:
+            refuse("understudy simulate", f"--data-dir {arguments.data_dir} cannot be made: {error.strerror}")
     server_path.enter()
     command = importlib.import_module("simulator.command")
     options = command.Options(

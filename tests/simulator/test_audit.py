@@ -12,6 +12,7 @@ from pipeline.reading import read_segments
 from simulator.history import Place
 from simulator.run import BROKERS, Result, kinds_of, run
 from simulator.workload import RULES
+from understudy.simulate import main
 
 EXCUSED = {
     "partition-missing",  # disks in memory have no files of a partition that never had a record
@@ -91,3 +92,25 @@ def test_an_existing_folder_is_left_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         run(17, 0.05, kinds=[], data_dir=tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "sentence"), [("there", "needs a new folder"), ("file/below", "cannot be made")])
+def test_the_command_begins_with_a_new_folder_only(
+    name: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Refused in one sentence, before a run."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as ended:
+        main(["--seed", "17", "--data-dir", str(tmp_path / name)])
+    assert ended.value.code == 2
+    assert sentence in capsys.readouterr().err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "there"]
+
+
+def test_the_command_writes_a_folder_for_each_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the command that audits it."""
+    folder = tmp_path / "new" / "runs"
+    assert main(["--seed", "17", "--minutes", "0.05", "--kinds", "none", "--data-dir", str(folder)]) == 0
+    assert f"understudy audit {folder / 'seed-17'}" in capsys.readouterr().out
+    assert sorted(each.name for each in (folder / "seed-17").iterdir()) == ["broker-1", "broker-2", "broker-3"]
