@@ -4,7 +4,7 @@ Kinds share one name space per shard (groups F.7). Classic, consumer (KIP-848) a
 streams groups (KIP-1071) get their own rules beside them and share this interface and the table.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -97,22 +97,34 @@ class Group(Protocol):
         ...
 
 
-class Groups(dict[str, Group]):
-    """The groups of a shard by id, with what reads of committed state do not see yet."""
+class Groups(MutableMapping[str, Group]):
+    """The groups of a shard by id, with what reads of committed state do not see yet.
+
+    A mapping of its own and no ``dict``, whose inherited methods would change the groups and not the table.
+    """
 
     def __init__(self) -> None:
-        super().__init__()
+        self._groups: dict[str, Group] = {}
         self._table: TimelineMap[None] = TimelineMap()
         self.unseen: set[str] = set()
         """Groups created without a record: reads see only committed state, so not these before the next record."""
 
+    def __getitem__(self, group_id: str) -> Group:
+        return self._groups[group_id]
+
     def __setitem__(self, group_id: str, group: Group) -> None:
         self._table[group_id] = None
-        super().__setitem__(group_id, group)
+        self._groups[group_id] = group
 
     def __delitem__(self, group_id: str) -> None:
+        del self._groups[group_id]
         self._table.pop(group_id)
-        super().__delitem__(group_id)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._groups)
+
+    def __len__(self) -> int:
+        return len(self._groups)
 
     def forget(self, group_id: str) -> None:
         """Remove a group, if there is one."""

@@ -4,7 +4,7 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from broker.coordination.group.group import Group, GroupType
+from broker.coordination.group.group import Group, Groups, GroupType
 from broker.coordination.group.machine import GroupMachine
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import GroupRecord, OffsetCommit, OffsetCommitTombstone
@@ -93,3 +93,18 @@ def test_each_record_of_groups_has_exactly_one_kind(machine: GroupMachine) -> No
     owned = [each for kind in machine._kinds.values() for each in kind.record_classes]
     assert len(classes) >= 3
     assert sorted(map(repr, owned)) == sorted(map(repr, classes))
+
+
+def test_every_way_to_change_the_groups_changes_the_order_in_which_they_are_listed() -> None:
+    """Kafka's table is kept beside the groups: none of the methods of a mapping passes by it."""
+    groups, group = Groups(), cast("Group", AddedGroup())
+    groups.update(dict.fromkeys("abcdef", group))
+    groups.setdefault("g", group)
+    assert groups.pop("a") is groups.pop("b") is group
+    groups.popitem()
+    assert sorted(groups._table) == sorted(groups)
+    assert len(groups.in_table_order()) == len(groups) == 4
+    with pytest.raises(KeyError):
+        groups.pop("a")
+    groups.clear()
+    assert groups.in_table_order() == []
