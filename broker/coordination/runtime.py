@@ -13,6 +13,7 @@ gives and the cause of the operation, an object that the caller passed: mostly t
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -46,6 +47,7 @@ Token = asyncio.Future[T]
 _FEW_RECORDS = 200  # that are made, and their effects performed, within about 10 ms
 _LOGGED_SKIPS = 10  # of one log, one by one
 _WRITE_TIMEOUT_MS = 5000  # the default of offsets.commit.timeout.ms and share.coordinator.write.timeout.ms
+_TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
 
 class Codec(Protocol):
@@ -294,6 +296,9 @@ class Runtime(Generic[M, X]):
                 encoded = [self._encode(record) for record in outcome.records]
                 base = self._log.append(encoded, now_ms, outcome.transactional)
             except KafkaError as error:
+                if outcome.divisible and error.code in _TOO_LARGE and len(outcome.records) > 1:
+                    self._do_in_halves(outcome, cause)
+                    return
                 if outcome.on_append_error is None:
                     raise
                 outcome, refused = outcome.on_append_error(error, now_ms), True
@@ -312,6 +317,12 @@ class Runtime(Generic[M, X]):
             self._effects(outcome)
         else:
             self._defer(outcome, unreplicated_end)
+
+    def _do_in_halves(self, outcome: Outcome[X], cause: object | None) -> None:
+        """Append records that are too many for one batch as two, and perform the effects with the last of them."""
+        middle = len(outcome.records) // 2
+        self._do(replace(outcome, records=outcome.records[:middle], effects=(), changes=()), cause)
+        self._do(replace(outcome, records=outcome.records[middle:]), cause)
 
     def _defer(self, outcome: Outcome[X], unreplicated_end: int | None) -> None:
         """Set the timers; the rest waits for the outcome's records, or for those before it."""

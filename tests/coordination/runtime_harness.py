@@ -34,12 +34,16 @@ class Batch:
 
 @dataclass
 class Log(ReplicatedInMemory):
-    """What was there before, and what was appended; ``refuse`` makes appends fail, ``unreadable`` the replay."""
+    """What was there before, and what was appended.
+
+    ``refuse`` makes appends fail, ``unreadable`` the replay; a batch has ``most`` records at most.
+    """
 
     before: list[Batch] = field(default_factory=list)
     appended: list[tuple[list[Pair], int, TransactionalAppend | None]] = field(default_factory=list)
     refuse: ErrorCode | None = None
     unreadable: ErrorCode | None = None
+    most: int = 1000
     end: int = 100
 
     def __post_init__(self) -> None:
@@ -49,6 +53,8 @@ class Log(ReplicatedInMemory):
         """One batch, the first one at offset 100."""
         if self.refuse is not None:
             raise KafkaError(self.refuse)
+        if len(records) > self.most:
+            raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE)
         self.appended.append((records, now_ms, transaction))
         base, self.end = self.end, self.end + len(records)
         return base

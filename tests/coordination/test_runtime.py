@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Hashable
+from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
@@ -73,6 +74,25 @@ async def test_a_log_that_refuses_changes_nothing() -> None:
     outcome = bench.ask(lambda token: Outcome(("a",), (Reply(token, 1), "x")))
     await check_raises(outcome, ErrorCode.NOT_ENOUGH_REPLICAS)
     assert (bench.machine.replayed, bench.performed) == ([], [])
+
+
+async def test_records_that_need_not_be_one_batch_are_several_where_they_are_too_many() -> None:
+    """In order, as large as the log takes them; the effects come once, after the last."""
+    bench = Bench()
+    bench.log.most = 3
+    outcome: Outcome[str] = Outcome(tuple("abcdefg"), ("own",), divisible=True)
+    bench.runtime.submit(lambda _now_ms: outcome)
+    assert [len(records) for records, _, _ in bench.log.appended] == [3, 2, 2]
+    assert [(record, offset) for record, offset, _ in bench.machine.replayed] == list(
+        zip("abcdefg", range(100, 107), strict=True)
+    )
+    assert bench.performed == ["own"]
+    with capture_logs() as logs:
+        bench.runtime.submit(lambda _now_ms: replace(outcome, divisible=False))
+        bench.log.most = 0
+        bench.runtime.submit(lambda _now_ms: outcome)
+    assert [each["event"] for each in logs] == ["coordinator operation failed"] * 2
+    assert (len(bench.machine.replayed), bench.performed) == (7, ["own"])
 
 
 async def test_an_outcome_may_know_what_to_do_when_the_log_refuses() -> None:

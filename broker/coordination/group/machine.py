@@ -4,7 +4,7 @@ States: each group has its own, of its kind (``classic``, ``consumer``, ``share`
 space.
 
 1. Each request has a method that takes the time and the token of its answer and returns an outcome. A refusal of the
-   whole request is raised as KafkaError, with nothing changed; JoinGroup's refusals are replies, as they name a member.
+   whole request is raised as KafkaError, with nothing changed; JoinGroup's are replies where they name a member.
 2. The table of kinds (``kind``) decides whose rules apply: by the type of the group, or the class of a record.
 3. A request that is parked is answered by a later outcome, or by :meth:`GroupMachine.unloaded`.
 4. Offsets and the groups that records make change in :meth:`GroupMachine.replay` alone.
@@ -188,6 +188,7 @@ class GroupMachine:
     def topic_deleted(self, topic: str, topic_id: UUID | None, now_ms: int) -> GroupOutcome:
         """A topic is gone, and with it all offsets in it (groups B.4)."""
         builder = OutcomeBuilder(now_ms)
+        builder.divisible = True
         self._commits.forget_topic(builder, topic, topic_id)
         if topic_id is not None:
             self.shares.offsets.topic_deleted(builder, topic_id)

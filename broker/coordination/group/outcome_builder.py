@@ -37,7 +37,7 @@ Rule = Callable[["OutcomeBuilder"], None]
 class OutcomeBuilder:
     """Records and effects so far. ``now_ms`` is the time of the operation; relative times are added to it."""
 
-    __slots__ = ("_changes", "_effects", "_on_append_error", "_refusal", "now_ms", "records")
+    __slots__ = ("_changes", "_effects", "_on_append_error", "_refusal", "divisible", "now_ms", "records")
 
     def __init__(self, now_ms: int) -> None:
         self.now_ms = now_ms
@@ -45,6 +45,8 @@ class OutcomeBuilder:
         self._effects: list[CommonEffect | InitializeShareState] = []
         self._changes: list[StateChange] = []
         self._refusal: Refusal | None = None
+        self.divisible = False
+        """Whether the records may be appended as several batches."""
         self._on_append_error: Callable[[KafkaError, OutcomeBuilder], None] | None = None
 
     def record(self, record: GroupRecord) -> None:
@@ -104,6 +106,7 @@ class OutcomeBuilder:
             tuple(self.records),
             tuple(self._effects),
             on_append_error=refused,
+            divisible=self.divisible,
             changes=tuple(self._changes),
             refusal=self._refusal,
         )

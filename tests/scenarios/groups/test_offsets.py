@@ -13,6 +13,7 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from protocol.messages.sync_group import SyncGroupRequest
 from tests.conftest import BrokerWith
 from tests.coordination.group.subscriptions import subscription
@@ -27,7 +28,7 @@ from tests.scenarios.groups.members import (
     offset_of,
     rebalanced,
 )
-from tests.serving import Server
+from tests.serving import Server, until
 from tests.wire import Wire
 
 QUICK = {**SETTINGS, "offsets.retention.check.interval.ms": 1_000}
@@ -128,3 +129,26 @@ def test_OFF_21_offsets_grow_old(broker_with: BrokerWith) -> None:
     assert (offset_of(member.wire, "foo"), offset_of(member.wire, "bar")) == (5, 5)
     server.advance(20_000)
     assert (offset_of(member.wire, "foo"), offset_of(member.wire, "bar")) == (5, -1)
+
+
+@pytest.mark.parametrize("by_deletion", [True, False], ids=["topic deleted", "expired"])
+def test_more_offsets_go_at_once_than_one_batch_takes(broker_with: BrokerWith, by_deletion: bool) -> None:
+    """Their tombstones need not be one batch, of which `message.max.bytes` limits the size (groups B.3)."""
+    server = broker_with(settings={**QUICK, "message.max.bytes": 2_000})
+    server.freeze()
+    wire = coordinated(server)
+    created(wire, "foo", 100)
+    for first in range(0, 100, 20):
+        partitions = [OffsetCommitRequestPartition(index, 5) for index in range(first, first + 20)]
+        retention_ms = -1 if by_deletion else 1_000
+        topics = [OffsetCommitRequestTopic("foo", partitions)]
+        request = OffsetCommitRequest(G, -1, retention_time_ms=retention_ms, topics=topics)
+        answer = wire.call(ApiKey.OFFSET_COMMIT, 2, request)
+        assert {each.error_code for each in answer.topics[0].partitions} == {ErrorCode.NONE}
+    if by_deletion:
+        deletion = DeleteTopicsRequest(topics=[DeleteTopicState("foo")], timeout_ms=10_000)
+        assert wire.call(ApiKey.DELETE_TOPICS, 6, deletion).responses[0].error_code is ErrorCode.NONE
+    else:
+        server.advance(4_000)
+    asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(G, None)])
+    until(lambda: not wire.call(ApiKey.OFFSET_FETCH, 9, asked).groups[0].topics, "the offsets are gone")

@@ -40,6 +40,7 @@ class Expiry:
 
     def run(self, builder: OutcomeBuilder) -> None:
         """Forget expired offsets, and Empty groups that have none left."""
+        builder.divisible = True
         self.arm(builder)
 
         def not_now(_error: KafkaError, instead: OutcomeBuilder) -> None:
