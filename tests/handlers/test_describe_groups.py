@@ -7,6 +7,7 @@ from broker.handlers.describe_groups import API
 from broker.node import partition_for
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
+from tests.coordination.group.harness import Client, Context, stable
 from tests.handlers.group_harness import SHARDS, Stage
 
 NOT_ASKED = -2147483648
@@ -84,3 +85,12 @@ async def test_groups_come_by_their_coordinators_partitions() -> None:
         dict.fromkeys(partitions)
     )
     assert found[1:] != [*names[:9], *names[10:], "g1"]
+
+
+def test_a_protocol_may_be_named_by_the_empty_text() -> None:
+    """Its metadata are shown all the same (seen on 4.4.0)."""
+    context = Context()
+    (member,) = stable(Client(context, [("", b"meta")]))
+    group = context.machine.administration.describe(member.group_id)
+    assert (group.group_state, group.protocol_data) == ("Stable", "")
+    assert [each.member_metadata for each in group.members] == [b"meta"]

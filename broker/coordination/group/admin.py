@@ -30,13 +30,13 @@ class Administration:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         if not isinstance(group, ClassicGroup):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a classic group.")
-        protocol = (group.protocol_name or "") if group.state is State.STABLE else ""
+        protocol = group.protocol_name if group.state is State.STABLE else None
         members = [
             DescribedGroupMember(
                 member.member_id,
                 member.client_id,
                 member.client_host,
-                member.metadata(protocol) if protocol else b"",
+                b"" if protocol is None else member.metadata(protocol),
                 member.assignment,
                 member.instance_id,
             )
@@ -46,7 +46,7 @@ class Administration:
             group_id=group_id,
             group_state=group.state.value,
             protocol_type=group.protocol_type or "",
-            protocol_data=protocol,
+            protocol_data=protocol or "",
             members=members,
         )
 
