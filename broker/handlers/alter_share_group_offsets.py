@@ -55,14 +55,16 @@ def _merged(topics: Iterable[AlterShareGroupOffsetsResponseTopic]) -> list[Alter
 async def _alter(
     group_id: str, topics: list[AlterShareGroupOffsetsRequestTopic], ctx: RequestContext
 ) -> list[AlterShareGroupOffsetsResponseTopic]:
-    counts = {name: len(topic.partitions) for name, topic in ctx.cluster.image.topics.items()}
+    # As of now: while the state is written, a topic may be deleted, and the coordinator may move.
+    known = {topic.topic_name: ctx.cluster.image.topics[topic.topic_name] for topic in topics}
+    runtime = ctx.node.groups_for(group_id)
     wanted = [
         (
             topic.topic_name,
             {
                 each.partition_index: each.start_offset
                 for each in topic.partitions
-                if each.partition_index < counts[topic.topic_name]
+                if each.partition_index < len(known[topic.topic_name].partitions)
             },
         )
         for topic in topics
@@ -78,14 +80,10 @@ async def _alter(
     results = await initialize_partitions(ctx.cluster.persister, group_id, begun.state_epoch, begun.offsets)
     if not any(result.failed for of_topic in results.values() for result in of_topic.values()):
         partitions = {topic_id: list(of_topic) for topic_id, of_topic in results.items()}
-        ctx.node.groups_for(group_id).submit(
-            lambda now_ms: ctx.node.groups_for(group_id).machine.shares.state_created(
-                group_id, partitions, now_ms, failed=False
-            )
-        )
+        runtime.submit(lambda now_ms: runtime.machine.shares.state_created(group_id, partitions, now_ms, failed=False))
     answers = []
     for topic in topics:
-        topic_id = ctx.cluster.image.topics[topic.topic_name].id
+        topic_id = known[topic.topic_name].id
         initialized = results.get(topic_id, {})
         parts = []
         for each in topic.partitions:

@@ -204,3 +204,21 @@ async def test_SHR_40_without_the_feature(stage: Stage) -> None:
     assert (await alter(stage, {"foo": {0: 7}})).error_code is ErrorCode.UNSUPPORTED_VERSION
     assert (await delete(stage, "foo")).error_code is ErrorCode.UNSUPPORTED_VERSION
     assert (await describe(stage, None)).error_code is ErrorCode.UNSUPPORTED_VERSION
+
+
+async def test_offsets_are_altered_while_the_cluster_changes(stage: Stage) -> None:
+    """The answer is about the topics as they were when the request came, wherever the group's coordinator is by now."""
+    shard, stage.share_shards = stage.share_shards[0], {}
+    altering = [asyncio.create_task(alter(stage, {name: {0: 7, 9: 1}})) for name in ("foo", "bar")]
+    await turns(20)
+    stage.forget_topic("foo")
+    stage.group_shards.clear()
+    stage.share_shards = {0: shard}
+    for pause_ms in (1000, 2000, 4000, 8000):
+        stage.clock.advance(pause_ms)
+        await turns(20)
+    answers = [await each for each in altering]
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [each.error_code for each in answers] == [ErrorCode.NONE] * 2
+    assert codes(answers[0]) == {"foo": {0: unknown, 9: unknown}}
+    assert codes(answers[1]) == {"bar": {0: ErrorCode.NONE, 9: unknown}}
