@@ -73,6 +73,7 @@ class SharePartition:
         """Whether it is loaded and still this broker's."""
         self.failure: KafkaError | None = None
         """Why it could not be loaded."""
+        self._closed = False
         self.placed_offset = -1
         """The offset that was last looked up in the log (``SharePartition.fetchOffsetMetadata``)."""
         self._watchers: dict[Callable[[], None], None] = {}
@@ -91,7 +92,11 @@ class SharePartition:
             if result.failed:
                 raise leader_error(result)
             start = result.start_offset
-            self.inflight.load(await self._first_offset() if start == UNINITIALIZED_OFFSET else start, result.batches)
+            if start == UNINITIALIZED_OFFSET and not self._closed:
+                start = await self._first_offset()
+            if self._closed:  # meanwhile; there may be another one by now
+                return
+            self.inflight.load(start, result.batches)
             self.state_epoch, self.active = result.state_epoch, True
             self._bury(dead_records(self.inflight))
             self.wake()
@@ -132,7 +137,7 @@ class SharePartition:
 
     def close(self) -> None:
         """Follow nothing any more."""
-        self.active = False
+        self.active, self._closed = False, True
         self.partition.unwatch(self._look)
         if self._timer is not None:
             self._timer.cancel()

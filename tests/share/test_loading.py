@@ -1,0 +1,65 @@
+"""A share partition whose state comes from the share coordinator, at its leader (groups D.8)."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+
+from broker.clock import ManualClock, turns
+from broker.coordination.share.persister import ReadResult, SharePartitionKey, StateBatch
+from broker.settings import BrokerSettings
+from broker.share.machine.states import RecordState
+from broker.share.partition import SharePartition
+from protocol.errors import ErrorCode
+
+
+class Bench:
+    """A partition that is loading; ``answer`` is that of the share coordinator."""
+
+    def __init__(self) -> None:
+        self.answer: asyncio.Future[ReadResult] = asyncio.get_running_loop().create_future()
+        self.dropped: list[SharePartition] = []
+        self.watchers: list[Any] = []
+        self.cluster = cast("Any", SimpleNamespace(clock=ManualClock(0), persister=self, partitions={}))
+        partition = cast(
+            "Any",
+            SimpleNamespace(
+                topic="t",
+                index=0,
+                state=SimpleNamespace(leader=1, leader_epoch=3),
+                watch=self.watchers.append,
+                unwatch=lambda call: self.watchers.remove(call) if call in self.watchers else None,
+            ),
+        )
+        self.tasks: list[asyncio.Task[None]] = []
+        self.share = SharePartition(
+            self.cluster,
+            1,
+            BrokerSettings(1, {}),
+            SharePartitionKey("g", UUID(int=1), 0),
+            partition,
+            lambda work: self.tasks.append(asyncio.ensure_future(work)),
+            self.dropped.append,
+        )
+
+    async def read(self, key: SharePartitionKey, leader_epoch: int) -> ReadResult:  # noqa: ARG002
+        """As :meth:`Persister.read`."""
+        return await self.answer
+
+
+@pytest.mark.parametrize("failed", [False, True])
+async def test_a_partition_that_was_closed_while_it_loaded_stays_closed(failed: bool) -> None:
+    """Its records are those of another one by now: it gives none away, and buries none."""
+    bench = Bench()
+    bench.share.begin_loading()
+    await turns(2)
+    bench.share.close()
+    code = ErrorCode.FENCED_LEADER_EPOCH if failed else ErrorCode.NONE
+    bench.answer.set_result(ReadResult(code, None, 1, 5, (StateBatch(5, 6, int(RecordState.ARCHIVING), 5),)))
+    await turns(5)
+    assert not bench.share.active
+    assert bench.share.inflight.batches == []
+    assert bench.watchers == []
+    assert len(bench.tasks) == 1
