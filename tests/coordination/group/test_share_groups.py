@@ -202,6 +202,23 @@ def test_an_initialization_that_fails_is_tried_again(context: Context) -> None:
     assert len(context.initializations) == 2
 
 
+def test_an_initialization_counts_from_the_last_record_of_partitions(context: Context, cluster: Cluster) -> None:
+    """The record has all of them; reading it begins the retry interval of each (``GroupMetadataManager.replay``)."""
+    member = ShareConsumer(context)
+    member.join()
+    context.advance(RETRY_MS - 1)
+    cluster.create("late", 1)
+    member.beat(subscribed_topic_names=["foo", "late"])
+    foo, late = cluster.by_name["foo"].id, cluster.by_name["late"].id
+    assert [list(each.offsets) for each in context.initializations] == [[foo], [late]]
+    context.advance(RETRY_MS - 1)
+    member.beat()
+    assert len(context.initializations) == 2
+    context.advance(1)
+    member.beat()
+    assert sorted(context.initializations[-1].offsets) == sorted([foo, late])
+
+
 @pytest.mark.parametrize(("name", "start"), [("4.3", -1), ("4.4", 0)])
 def test_partitions_that_come_later(cluster: Cluster, name: str, start: int) -> None:
     """Begin at their first record since 4.4, so that no record is lost; topics that come later do not."""

@@ -1,6 +1,6 @@
 """What the rules of share groups share: the groups of a coordinator, settings, topics; and their effect."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
@@ -11,6 +11,7 @@ from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import SHARE_HEARTBEAT
 from broker.coordination.group.share.group import REASONS, ShareGroup, State
 from broker.coordination.group.share.member import ShareMember
+from broker.coordination.group.share.state_partitions import SharePartitions
 from broker.coordination.reasons import Refusal, StateChange
 from broker.releases import Behaviour
 from protocol.errors import ErrorCode
@@ -38,11 +39,16 @@ class ShareContext:
     group_setting: Callable[[str, str], int]
     behaves: Callable[[Behaviour], bool]
     begun_ms: dict[str, dict[UUID, int]] = field(default_factory=dict)
-    """Soft state, by group id: when the initialization of a topic was begun; the time of loading if it was before."""
+    """Soft state, by group id: since when the initialization of a topic counts as begun."""
 
-    def initialization_begun(self, group_id: str, topic_ids: Iterable[UUID], now_ms: int) -> None:
-        """The share coordinator is asked for the state of partitions of these topics."""
-        self.begun_ms.setdefault(group_id, {}).update(dict.fromkeys(topic_ids, now_ms))
+    def record_partitions(self, builder: OutcomeBuilder, group_id: str, lists: SharePartitions) -> None:
+        """Write the lists of a group's share partitions, all of them (groups D.2)."""
+        builder.record(lists.record(group_id))
+        self.partitions_seen(group_id, lists, builder.now_ms)
+
+    def partitions_seen(self, group_id: str, lists: SharePartitions, now_ms: int) -> None:
+        """Let initializations count from now: the record of the lists is written, or loaded (groups D.2 I4)."""
+        self.begun_ms[group_id] = dict.fromkeys(lists.initializing, now_ms)
 
     def find(self, group_id: str) -> ShareGroup | None:
         """The share group of that id."""

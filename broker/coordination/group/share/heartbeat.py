@@ -188,8 +188,7 @@ class Heartbeats:
         known: set[UUID] = set()
         if self._context.behaves(Behaviour.SHARE_PARTITIONS_FROM_ZERO):
             known = {*group.partitions.initializing, *group.partitions.initialized}
-        builder.record(group.partitions.begun(missing).record(group.group_id))
-        self._context.initialization_begun(group.group_id, missing, builder.now_ms)
+        self._context.record_partitions(builder, group.group_id, group.partitions.begun(missing))
         offsets = {
             topic_id: dict.fromkeys(sorted(state.partitions), FIRST_OFFSET if topic_id in known else UNSET_OFFSET)
             for topic_id, state in missing.items()

@@ -135,6 +135,6 @@ class ShareGroups:
         """Start a session for each member; initializations count from now (groups D.2 I4)."""
         for group in self._groups.values():
             if isinstance(group, ShareGroup):
-                self._context.initialization_begun(group.group_id, group.partitions.initializing, builder.now_ms)
+                self._context.partitions_seen(group.group_id, group.partitions, builder.now_ms)
                 for member_id in group.members:
                     self._sessions.arm(builder, group.group_id, member_id)

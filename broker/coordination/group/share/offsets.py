@@ -59,7 +59,8 @@ class ShareOffsets:
         """Forget a topic in the lists of all groups (groups D.2 I3)."""
         for group in self._context.groups.values():
             if isinstance(group, ShareGroup) and topic_id in group.partitions.topic_ids:
-                builder.record(group.partitions.without_topics([topic_id]).record(group.group_id))
+                left = group.partitions.without_topics([topic_id])
+                self._context.record_partitions(builder, group.group_id, left)
 
     # --- AlterShareGroupOffsets --------------------------------------------------------------------------------------
 
@@ -89,8 +90,7 @@ class ShareOffsets:
             if of_partitions:
                 found[topic.id] = {**found.get(topic.id, {}), **of_partitions}
         if states:
-            builder.record(group.partitions.begun(states).record(group_id))
-            self._context.initialization_begun(group_id, states, builder.now_ms)
+            self._context.record_partitions(builder, group_id, group.partitions.begun(states))
         builder.reply(reply_to, AlteredOffsets(group.epoch, found))
 
     # --- DeleteShareGroupOffsets, DeleteGroups -----------------------------------------------------------------------
@@ -119,7 +119,8 @@ class ShareOffsets:
                 without_state.append(name)
                 continue
             names[topic.id] = name
-        builder.record(group.partitions.removing(names).record(group_id))  # also where nothing changes
+        # Also where nothing changes.
+        self._context.record_partitions(builder, group_id, group.partitions.removing(names))
         builder.reply(reply_to, Deletion(partitions, names, tuple(without_state)))
 
     def begin_group_deletion(self, builder: OutcomeBuilder, group_id: str, reply_to: Hashable) -> None:
@@ -143,7 +144,7 @@ class ShareOffsets:
                 states[topic_id] = TopicState(name, frozenset(range(topic.partition_count)))
         names = {topic_id: state.name for topic_id, state in states.items()}
         if group.has_partitions:
-            builder.record(SharePartitions(deleting=names).record(group_id))
+            self._context.record_partitions(builder, group_id, SharePartitions(deleting=names))
         builder.reply(reply_to, Deletion({each: state.partitions for each, state in states.items()}, names))
 
     def deleted(self, builder: OutcomeBuilder, group_id: str, topic_ids: Collection[UUID], reply_to: Hashable) -> None:
@@ -159,7 +160,7 @@ class ShareOffsets:
     ) -> None:
         group = self._context.find(group_id)
         if group is not None:
-            builder.record(change(group.partitions).record(group_id))
+            self._context.record_partitions(builder, group_id, change(group.partitions))
 
     def _named(self, partitions: Mapping[UUID, Collection[int]]) -> dict[UUID, TopicState]:
         named = {}
