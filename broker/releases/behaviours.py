@@ -265,7 +265,8 @@ class Behaviour(Enum):
         "4.4",
         (
             "A consumer that joins a classic group whose members' subscriptions or assignments cannot be read is "
-            "refused with GROUP_ID_NOT_FOUND; before, with UNKNOWN_SERVER_ERROR."
+            "refused with GROUP_ID_NOT_FOUND, and a classic member of a consumer group whose subscription cannot be "
+            "read with INCONSISTENT_GROUP_PROTOCOL; before, both with UNKNOWN_SERVER_ERROR."
         ),
     )
     RETURNING_STATIC_MEMBERS_FIT = (

@@ -40,7 +40,7 @@ class ClassicRequests(Protocol):
     def join(
         self, builder: OutcomeBuilder, group: Any, request: JoinGroupRequest, joiner: Joiner, reply_to: Hashable
     ) -> None:
-        """JoinGroup: replies a JoinGroupResponse, at once or later; a refusal is a reply too."""
+        """JoinGroup: replies a JoinGroupResponse, at once or later; raises KafkaError, or refuses by reply."""
         ...
 
     def sync(self, builder: OutcomeBuilder, group: Any, request: SyncGroupRequest, reply_to: Hashable) -> None:

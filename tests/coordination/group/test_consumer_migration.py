@@ -5,19 +5,24 @@ import struct
 import pytest
 
 from broker.coordination.group.classic.group import ClassicGroup
-from broker.coordination.group.consumer.timers import join_timer, session_timer, sync_timer
+from broker.coordination.group.consumer.member import MemberState
+from broker.coordination.group.consumer.timers import join_timer, rebalance_timer, session_timer, sync_timer
+from broker.releases import release
 from protocol.consumer_protocol import read_assignment, read_subscription, write_assignment
 from protocol.errors import ErrorCode
 from protocol.java import HashMap, TimelineMap
 from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord
 from protocol.log_records.group import GroupMetadata, GroupMetadataTombstone
 from protocol.messages.leave_group import MemberIdentity
+from protocol.messages.sync_group import SyncGroupResponse
 from tests.coordination.group.consumer_harness import Cluster, Consumer, group
 from tests.coordination.group.harness import Client, Context, G, assembled, stable
 from tests.coordination.group.subscriptions import subscription
 
 K = ConsumerKind
 FOO = write_assignment({"foo": [0, 1, 2]}, 1)
+OWNS_FOO = struct.pack(">hih3siih3siiii", 1, 1, 3, b"foo", -1, 1, 3, b"foo", 3, 0, 1, 2)
+"""A subscription of a member that has all of foo."""
 
 
 @pytest.fixture
@@ -211,3 +216,110 @@ def test_what_a_member_offered_before_counts_when_it_rejoins(context: Context) -
         member.protocols = [(name, subscription("foo")) for name in names]
         answers.append(member.ask().code)
     assert answers == [ErrorCode.INCONSISTENT_GROUP_PROTOCOL, ErrorCode.NONE, ErrorCode.NONE]
+
+
+def test_a_member_that_went_back_to_the_classic_protocol_is_called_back_again(context: Context) -> None:
+    """Each call has a limit of its own, also of the same member in a group that was a classic one in between."""
+    old = classic(context, rebalance_ms=7_000)
+    new = Consumer(context, "new")
+    for _ in range(2):
+        new.join()
+        assert old.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+        assert context.due_in(*join_timer(G, old.member_id)) == 7_000
+        new.beat(-1)
+        context.turn()
+        assert context.due_in(*join_timer(G, old.member_id)) is None
+        old.join()
+        assert old.sync({old.member_id: FOO}).code is ErrorCode.NONE
+        assert context.group().state_name == "Stable"
+
+
+def test_a_sync_that_comes_too_late_calls_the_member_back(context: Context) -> None:
+    """REBALANCE_IN_PROGRESS, and the member is removed unless it joins again within its rebalance timeout."""
+    old = classic(context, rebalance_ms=7_000)
+    Consumer(context, "new").join()
+    assert old.sync().message == SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS)
+    context.advance(1_000)
+    assert old.sync().code is old.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    assert context.due_in(*join_timer(G, old.member_id)) == 6_000
+    context.advance(6_000)
+    assert old.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_reloaded_coordinator_limits_the_revocation_of_classic_members_too(context: Context) -> None:
+    """By their rebalance timeout, while they are in the same epoch (``GroupMetadataManager.onLoaded``)."""
+    old = classic(context, rebalance_ms=7_000)
+    context.advance(1_000)
+    Consumer(context, "new").join()
+    old.protocols = [("range", OWNS_FOO)]
+    old.join()
+    assert group(context).member(old.member_id).state is MemberState.UNREVOKED_PARTITIONS
+    key = rebalance_timer(G, old.member_id)
+    assert context.due_in(*key) is None
+    assert context.reloaded().due_in(*key) == 7_000
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_the_order_in_which_a_classic_join_is_refused(context: Context, version: int) -> None:
+    """The size of the group, the names of the protocols, the member id, the instance id, the subscription."""
+    static = Consumer(context, "new", instance_id="i")
+    static.join()
+    bad = Client(context, [("range", b"")], version=version, protocol_type="other")
+    context.overrides["group.consumer.max.size"] = 1
+    answers = [bad.ask().code]
+    context.overrides["group.consumer.max.size"] = 9
+    answers.append(bad.ask().code)
+    bad.protocol_type = "consumer"
+    answers.append(bad.ask().code)
+    bad.instance_id, bad.member_id = "i", "else"
+    answers.append(bad.ask().code)
+    bad.member_id = ""
+    answers.append(bad.ask().code)
+    inconsistent = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert answers == [
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        inconsistent,
+        ErrorCode.MEMBER_ID_REQUIRED if version >= 4 else inconsistent,
+        ErrorCode.FENCED_INSTANCE_ID,
+        inconsistent,
+    ]
+    assert [each.member_id for each in group(context).members.values()] == ["new"]
+    assert context.due_in(*session_timer(G, "new")) == 45_000
+
+
+def test_parked_requests_are_sent_back_also_if_the_group_stays_a_classic_one(context: Context) -> None:
+    """They are answered before its members are looked at, one of which has a custom assignor (seen on 4.4.0)."""
+    old = classic(context)
+    assert old.join().leader == old.member_id
+    assert old.sync({old.member_id: FOO[:-4] + struct.pack(">i1s", 1, b"x")}).code is ErrorCode.NONE
+    late = Client(context, [("range", subscription("foo"))]).start()
+    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert Consumer(context).refused(0, **given) is ErrorCode.GROUP_ID_NOT_FOUND
+    assert late.parked.code is ErrorCode.REBALANCE_IN_PROGRESS
+    assert context.group().awaiting_join == {}
+    assert old.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    old.start()
+    assert late.join().generation_id == old.joined().generation_id
+
+
+def test_a_classic_group_in_its_first_rebalance_has_no_protocol_yet(context: Context) -> None:
+    """UNKNOWN_SERVER_ERROR, and its members have to join again (seen on 4.4.0)."""
+    first = Client(context, [("range", subscription("foo"))]).start()
+    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    for _ in range(2):
+        assert Consumer(context).refused(0, **given) is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert first.parked.code is ErrorCode.REBALANCE_IN_PROGRESS
+    first.start()
+    context.advance(0)
+    assert first.joined().generation_id == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("4.3", ErrorCode.UNKNOWN_SERVER_ERROR), ("4.4", ErrorCode.INCONSISTENT_GROUP_PROTOCOL)]
+)
+def test_a_classic_join_whose_subscription_cannot_be_read(context: Context, name: str, code: ErrorCode) -> None:
+    """It is refused, and no member is there (seen on 4.3.1 and 4.4.0)."""
+    context = Context(topics=context.topics, behaves=release(name).has)
+    Consumer(context, "new").join()
+    assert Client(context, [("range", b"")], version=3).ask().code is code
+    assert [each.member_id for each in group(context).members.values()] == ["new"]

@@ -13,12 +13,13 @@ from broker.coordination.group.consumer.heartbeat import Heartbeats, Step
 from broker.coordination.group.consumer.member import Member, MemberState, Partitions
 from broker.coordination.group.consumer.member_removal import MemberRemoval
 from broker.coordination.group.consumer.migration import Migration
-from broker.coordination.group.consumer.timers import MemberTimers, join_timer, sync_timer
+from broker.coordination.group.consumer.timers import MemberTimers, sync_timer
 from broker.coordination.group.kind import Joiner
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import join_refused
 from broker.coordination.group.rules import CLASSIC_HEARTBEAT, CLASSIC_JOIN, CLASSIC_SYNC, Rule
 from broker.coordination.reasons import Refusal
+from broker.releases import Behaviour
 from protocol.consumer_protocol import CONSUMER_PROTOCOL_TYPE, Subscription, read_subscription, write_assignment
 from protocol.errors import ErrorCode
 from protocol.log_records.consumer_group import ClassicMember, ClassicProtocol
@@ -42,8 +43,6 @@ class ClassicMembers:
     ) -> None:
         self._context, self._timers, self._heartbeats, self._removal = context, timers, heartbeats, removal
         self._migration = migration
-        self._called_back: set[tuple[str, str]] = set()
-        """Soft state: members that were asked to rejoin, and whose timeout for that is running."""
 
     # --- JoinGroup ---------------------------------------------------------------------------------------------------
 
@@ -55,36 +54,28 @@ class ClassicMembers:
         joiner: Joiner,
         reply_to: Hashable,
     ) -> None:
-        """Answers a JoinGroupResponse at once, a refusal too (groups C.10.2)."""
-        records_before = len(builder.records)
-        try:
-            self._join(builder, group, request, joiner, reply_to)
-        except Refusal as refusal:
-            del builder.records[records_before:]
-            builder.refuse(reply_to, join_refused(refusal.code), refusal)
+        """Answer with a JoinGroupResponse at once (groups C.10.2).
 
-    def _join(
-        self,
-        builder: OutcomeBuilder,
-        group: ConsumerGroup,
-        request: JoinGroupRequest,
-        joiner: Joiner,
-        reply_to: Hashable,
-    ) -> None:
-        subscription = self._subscription(group, request)
+        Raises:
+            KafkaError: 23, 25, 81 or 82; nothing has changed.
+        """
+        if self._context.settings.string("group.consumer.migration.policy").lower() == "disabled":
+            raise Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, *CLASSIC_JOIN)
         self._heartbeats.check_size(group, request.member_id, request.group_instance_id)
+        _check_protocols(group, request)
         member_id = request.member_id or uuid_text(self._context.new_uuid())
         if not request.member_id and request.group_instance_id is None and joiner.needs_member_id:
             builder.reply(reply_to, join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id))
             return
         step = self._step(builder, group, request, member_id)
+        subscription, timeout_ms = self._subscription(request), request.rebalance_timeout_ms
         step.owned = self._by_id(subscription)
         offered = tuple(ClassicProtocol(each.name, bytes(each.metadata)) for each in request.protocols)
         step.after = replace(
             step.before,
             instance_id=request.group_instance_id or step.before.instance_id,
             rack_id=subscription.rack_id or step.before.rack_id,
-            rebalance_timeout_ms=request.rebalance_timeout_ms,
+            rebalance_timeout_ms=step.before.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
             client_id=joiner.client_id,
             client_host=joiner.client_host,
             subscribed=frozenset(subscription.topics),
@@ -102,9 +93,8 @@ class ClassicMembers:
             return
         self._heartbeats.advance(builder, step)
         self._timers.arm_session(builder, group_id, member_id, request.session_timeout_ms)
-        self._timers.arm_expiry(builder, sync_timer(group_id, member_id), request.rebalance_timeout_ms)
-        self._called_back.discard((group_id, member_id))
-        builder.cancel(join_timer(group_id, member_id))
+        self._timers.await_sync(builder, group_id, member_id, timeout_ms)
+        self._timers.end_call(builder, group_id, member_id)
         builder.reply(reply_to, _joined(step.after))
 
     def _join_downgraded(self, builder: OutcomeBuilder, step: Step, held: Member, reply_to: Hashable) -> None:
@@ -121,28 +111,6 @@ class ClassicMembers:
         heirs = {step.after.member_id: held.member_id}
         self._migration.convert(builder, group, members, heirs=heirs, rebalance=stale)
 
-    def _subscription(self, group: ConsumerGroup, request: JoinGroupRequest) -> Subscription:
-        """The subscription of the first protocol in the list.
-
-        One of them must be known by all classic members, by this one as well if it rejoins; raises
-        INCONSISTENT_GROUP_PROTOCOL (``ConsumerGroup.supportsClassicProtocols``).
-        """
-        offered = {each.name for each in request.protocols}
-        known = [
-            {protocol.name for protocol in member.classic.supported_protocols}
-            for member in group.members.values()
-            if member.classic is not None
-        ]
-        subscription = read_subscription(bytes(request.protocols[0].metadata)) if request.protocols else None
-        if (
-            self._context.settings.string("group.consumer.migration.policy").lower() == "disabled"
-            or request.protocol_type != CONSUMER_PROTOCOL_TYPE
-            or not offered.intersection(*known)
-            or subscription is None
-        ):
-            raise Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, *CLASSIC_JOIN)
-        return subscription
-
     def _step(self, builder: OutcomeBuilder, group: ConsumerGroup, request: JoinGroupRequest, member_id: str) -> Step:
         instance_id = request.group_instance_id
         if instance_id is not None and request.member_id:
@@ -152,6 +120,19 @@ class ClassicMembers:
             return self._heartbeats.replace(builder, group, held, member_id, instance_id, classic=True)
         known = group.members.get(member_id) or Member(member_id)
         return Step(group, known, known)
+
+    def _subscription(self, request: JoinGroupRequest) -> Subscription:
+        """The subscription of the first protocol in the list.
+
+        Raises:
+            KafkaError: INCONSISTENT_GROUP_PROTOCOL if it cannot be read; before 4.4 UNKNOWN_SERVER_ERROR.
+        """
+        subscription = read_subscription(bytes(request.protocols[0].metadata))
+        if subscription is None:
+            refused = self._context.behaves(Behaviour.MALFORMED_MEMBERS_REFUSED)
+            code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL if refused else ErrorCode.UNKNOWN_SERVER_ERROR
+            raise Refusal(code, *CLASSIC_JOIN)
+        return subscription
 
     def _by_id(self, subscription: Subscription) -> Partitions:
         topics = self._context.topics
@@ -169,14 +150,17 @@ class ClassicMembers:
         """Answer with the coordinator's assignment; the request's assignments are ignored (groups C.10.3).
 
         Raises:
-            KafkaError: 22, 23, 25, 27 or 82.
+            KafkaError: 22, 23, 25 or 82.
         """
         member, classic = self._member(group, request, CLASSIC_SYNC)
         name = classic.supported_protocols[0].name
         if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or request.protocol_name not in (None, name):
             raise Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, *CLASSIC_SYNC)
         if group.assignment_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
-            raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS, *CLASSIC_SYNC)
+            again = ErrorCode.REBALANCE_IN_PROGRESS
+            self._timers.call_back(builder, group.group_id, member)
+            builder.refuse(reply_to, SyncGroupResponse(again), Refusal(again, *CLASSIC_SYNC))
+            return
         subscription = read_subscription(classic.supported_protocols[0].metadata)
         topics = self._context.topics
         partitions = {
@@ -206,10 +190,7 @@ class ClassicMembers:
         if self._has_to_join(group, member):
             code = ErrorCode.REBALANCE_IN_PROGRESS
             builder.refused(Refusal(code, *CLASSIC_HEARTBEAT))
-            place = (group.group_id, member.member_id)
-            if place not in self._called_back:
-                self._called_back.add(place)
-                self._timers.arm_expiry(builder, join_timer(*place), member.rebalance_timeout_ms)
+            self._timers.call_back(builder, group.group_id, member)
         builder.reply(reply_to, HeartbeatResponse(code))
 
     @staticmethod
@@ -273,3 +254,18 @@ def _leaver(group: ConsumerGroup, identity: MemberIdentity) -> Member:
     if identity.group_instance_id is None:
         return group.member(identity.member_id, CLASSIC_HEARTBEAT)
     return group.static_member(identity.group_instance_id, identity.member_id or None, CLASSIC_HEARTBEAT)
+
+
+def _check_protocols(group: ConsumerGroup, request: JoinGroupRequest) -> None:
+    """Raise INCONSISTENT_GROUP_PROTOCOL unless the member offers a protocol that all classic members know.
+
+    What it offered before counts as well if it rejoins (``ConsumerGroup.supportsClassicProtocols``).
+    """
+    offered = {each.name for each in request.protocols}
+    known = [
+        {protocol.name for protocol in member.classic.supported_protocols}
+        for member in group.members.values()
+        if member.classic is not None
+    ]
+    if request.protocol_type != CONSUMER_PROTOCOL_TYPE or not offered.intersection(*known):
+        raise Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, *CLASSIC_JOIN)

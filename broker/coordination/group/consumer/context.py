@@ -9,6 +9,7 @@ from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.consumer.member import Member
 from broker.coordination.group.consumer.states import REASONS, state_of
 from broker.coordination.group.group import Groups
+from broker.coordination.group.modern.target_assignment import assignor_names
 from broker.coordination.group.modern.topics import Topics, metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import Rule
@@ -48,6 +49,11 @@ class ConsumerContext:
     group_setting: Callable[[str, str], int]
     new_uuid: Callable[[], UUID]
     behaves: Callable[[Behaviour], bool] = newest_behaves
+
+    @property
+    def assignors(self) -> tuple[str, ...]:
+        """The names of the assignors that groups may choose from; the first is the default."""
+        return assignor_names(self.settings.list("group.consumer.assignors"))
 
     def find(self, group_id: str) -> ConsumerGroup | None:
         """The consumer group of that id."""

@@ -25,7 +25,7 @@ from broker.coordination.group.consumer.regular_expressions import Patterns, Reg
 from broker.coordination.group.consumer.timers import MemberTimers
 from broker.coordination.group.modern.epochs import JOINING, check_member_epoch, target_is_due
 from broker.coordination.group.modern.target_assignment import (
-    ASSIGNORS,
+    assignor_named,
     compute_target,
     next_assignor,
     shown_assignor,
@@ -280,7 +280,7 @@ class Heartbeats:
         if not self._context.behaves(Behaviour.PREFERRED_ASSIGNOR_COUNTS):
             return False
         members = step.group.members.values()
-        assignors = self._context.settings.list("group.consumer.assignors")
+        assignors = self._context.assignors
         return shown_assignor(members, assignors) != next_assignor(members, step.before, step.after, assignors)
 
     def _target(self, builder: OutcomeBuilder, step: Step, epoch: int, *, homogeneous: bool) -> tuple[int, Partitions]:
@@ -291,8 +291,8 @@ class Heartbeats:
         if group.assignment_epoch >= epoch or not due:
             return group.assignment_epoch, step.target()
         members, before = step.members(), step.targets()
-        assignors = self._context.settings.list("group.consumer.assignors")
-        assignor = ASSIGNORS[next_assignor(group.members.values(), step.before, step.after, assignors)]
+        assignors = self._context.assignors
+        assignor = assignor_named(next_assignor(group.members.values(), step.before, step.after, assignors))
         topics = self._context.topics
         targets = compute_target(members, group.names_of, before, assignor, topics, homogeneous=homogeneous)
         known = before if self._context.behaves(Behaviour.REPLACEMENTS_INHERIT_TARGETS) else group.targets

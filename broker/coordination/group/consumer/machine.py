@@ -39,7 +39,9 @@ from broker.coordination.group.modern.target_assignment import shown_assignor
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
 from broker.coordination.group.rules import DESCRIBE
+from broker.coordination.reasons import Refusal
 from broker.releases import Behaviour, newest_behaves
+from protocol.errors import KafkaError
 from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord
 from protocol.messages.consumer_group_describe import DescribedGroup
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -95,12 +97,32 @@ class ConsumerGroups:
         Raises:
             KafkaError: refused; nothing has changed.
         """
-        validation.check(request, self._context.settings.list("group.consumer.assignors"), makes_own_id=makes_own_id)
+        validation.check(request, self._context.assignors, makes_own_id=makes_own_id)
         builder = OutcomeBuilder(now_ms)
         if request.member_epoch < JOINING:
             self._removal.leave(builder, request, reply_to)
-        else:
+            return builder.outcome()
+        try:
             self._heartbeats.beat(builder, request, beat, reply_to)
+        except KafkaError as error:
+            if not builder.replies():
+                raise
+            return self._not_upgraded(request.group_id, builder, error, reply_to)
+        return builder.outcome()
+
+    def _not_upgraded(
+        self, group_id: str, tried: OutcomeBuilder, error: KafkaError, reply_to: Hashable
+    ) -> GroupOutcome:
+        """A classic group stays what it is, but its parked requests are answered (``convertToConsumerGroup``)."""
+        group, builder = self._groups[group_id], OutcomeBuilder(tried.now_ms)
+        assert isinstance(group, ClassicGroup)
+        group.awaiting_join.clear()
+        group.awaiting_sync.clear()
+        for each in tried.replies():
+            builder.reply(each.to, each.message)
+        builder.reply(reply_to, error)
+        if isinstance(error, Refusal):
+            builder.refused(error)
         return builder.outcome()
 
     def describe(self, group_id: str) -> DescribedGroup:
@@ -112,11 +134,11 @@ class ConsumerGroups:
         group = self._context.find(group_id)
         if group is None:
             raise self._context.missing(group_id, DESCRIBE, reads=True)
-        return described(group, self._context.topics, self._context.settings.list("group.consumer.assignors"))
+        return described(group, self._context.topics, self._context.assignors)
 
     def assignor_of(self, group: ConsumerGroup) -> str:
         """The assignor that most of its members prefer."""
-        return shown_assignor(group.members.values(), self._context.settings.list("group.consumer.assignors"))
+        return shown_assignor(group.members.values(), self._context.assignors)
 
     # --- steering ----------------------------------------------------------------------------------------------------
 
@@ -149,11 +171,14 @@ class ConsumerGroups:
         """Do nothing: no request to a consumer group is parked."""
 
     def loaded(self, builder: OutcomeBuilder) -> None:
-        """Start a session for each member, of the consumer protocol's length under either protocol (groups C.11)."""
+        """Start a session for each member, of the consumer protocol's length under either protocol (groups C.11).
+
+        The time to give up partitions is limited under either protocol as well.
+        """
         for group in self._groups.values():
             if not isinstance(group, ConsumerGroup):
                 continue
             for member in group.members.values():
                 self._timers.arm_session(builder, group.group_id, member.member_id)
                 if member.state is MemberState.UNREVOKED_PARTITIONS:
-                    self._timers.update_rebalance(builder, group.group_id, member)
+                    self._timers.limit_revocation(builder, group.group_id, member)

@@ -47,15 +47,17 @@ class Migration:
         """The group that a classic one with members becomes, its records written (groups C.10.1).
 
         Raises:
-            KafkaError: GROUP_ID_NOT_FOUND with the reason why it stays what it is; before 4.4 UNKNOWN_SERVER_ERROR if
-                the subscriptions of its members cannot be read.
+            KafkaError: GROUP_ID_NOT_FOUND with the reason why it stays what it is; UNKNOWN_SERVER_ERROR in its first
+                rebalance, and before 4.4 if the subscriptions of its members cannot be read. Where the builder has the
+                answers to its parked requests by then, they go out all the same, as in Kafka.
         """
         if not self._allowed("upgrade"):
             raise _stays(classic, "online upgrade is disabled")
-        if not classic.is_consumer_type or classic.protocol_name is None:
+        if not classic.is_consumer_type:
             raise _stays(classic, "the group does not use the consumer embedded protocol")
         if len(classic.members) > self._context.settings.int("group.consumer.max.size"):
             raise _stays(classic, "the group size exceeds the consumer group maximum size")
+        _answer_parked(builder, classic)
         table: TimelineMap[Member] = TimelineMap()  # its order is that of the records
         for member_id in classic.members:
             table[member_id] = self._member(classic, member_id)
@@ -69,7 +71,7 @@ class Migration:
             ConsumerRecord.of(group_id, TargetEpoch(epoch)),
             *(member.current_record(group_id) for member in members),
         ]
-        self._answer_parked(builder, classic)
+        _cancel_timers(builder, classic)
         group = self._context.new_group(group_id)
         for tombstone in classic.tombstones():
             builder.record(tombstone)
@@ -83,11 +85,9 @@ class Migration:
         return group
 
     def _member(self, classic: ClassicGroup, member_id: str) -> Member:
-        assert classic.protocol_name is not None
         member, epoch = classic.members[member_id], classic.generation
-        subscription = read_subscription(member.metadata(classic.protocol_name))
         assignment = read_assignment(member.assignment)
-        if subscription is None or assignment is None:
+        if assignment is None:
             raise self._malformed(classic)
         if assignment.custom:
             raise _stays(
@@ -95,6 +95,11 @@ class Migration:
                 "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
                 "assignor before re-attempting the upgrade",
             )
+        if classic.protocol_name is None:
+            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *UPGRADE)
+        subscription = read_subscription(member.metadata(classic.protocol_name))
+        if subscription is None:
+            raise self._malformed(classic)
         topics = self._context.topics
         assigned: dict[UUID, Mapping[int, int]] = {
             topic.id: dict.fromkeys(sorted(partitions), epoch)
@@ -120,17 +125,6 @@ class Migration:
         if not self._context.behaves(Behaviour.MALFORMED_MEMBERS_REFUSED):
             return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *UPGRADE)
         return _stays(classic, "the embedded consumer protocol is malformed")
-
-    def _answer_parked(self, builder: OutcomeBuilder, classic: ClassicGroup) -> None:
-        again = ErrorCode.REBALANCE_IN_PROGRESS
-        for member_id, reply_to in classic.awaiting_join.items():
-            builder.reply(reply_to, join_refused(again, member_id))
-        for reply_to in classic.awaiting_sync.values():
-            builder.reply(reply_to, SyncGroupResponse(again))
-        for key in (join_timer(classic), sync_timer(classic)):
-            builder.cancel(key)
-        for member_id in (*classic.members, *classic.pending):
-            builder.cancel(member_timer(classic, member_id))
 
     # --- consumer to classic -----------------------------------------------------------------------------------------
 
@@ -249,3 +243,18 @@ def _chosen(members: Sequence[Member]) -> str:
 def _stays(classic: ClassicGroup, why: str) -> Refusal:
     text = f"Cannot upgrade classic group {classic.group_id} to consumer group because {why}."
     return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *UPGRADE, text)
+
+
+def _answer_parked(builder: OutcomeBuilder, classic: ClassicGroup) -> None:
+    again = ErrorCode.REBALANCE_IN_PROGRESS
+    for member_id, reply_to in classic.awaiting_join.items():
+        builder.reply(reply_to, join_refused(again, member_id))
+    for reply_to in classic.awaiting_sync.values():
+        builder.reply(reply_to, SyncGroupResponse(again))
+
+
+def _cancel_timers(builder: OutcomeBuilder, classic: ClassicGroup) -> None:
+    for key in (join_timer(classic), sync_timer(classic)):
+        builder.cancel(key)
+    for member_id in (*classic.members, *classic.pending):
+        builder.cancel(member_timer(classic, member_id))

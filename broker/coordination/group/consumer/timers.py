@@ -41,6 +41,8 @@ class MemberTimers:
 
     def __init__(self, context: ConsumerContext, expire: Expire) -> None:
         self._context, self._expire = context, expire
+        self._called_back: set[TimerKey] = set()
+        """Soft state: the timers of members that were asked to join again, while they run."""
 
     def arm_session(
         self, builder: OutcomeBuilder, group_id: str, member_id: str, timeout_ms: int | None = None
@@ -48,27 +50,56 @@ class MemberTimers:
         """Begin a member's session again; ``timeout_ms`` where the member has named its session timeout itself."""
         if timeout_ms is None:
             timeout_ms = self._context.group_setting(group_id, "consumer.session.timeout.ms")
-        self.arm_expiry(builder, session_timer(group_id, member_id), timeout_ms)
+        self._arm_expiry(builder, session_timer(group_id, member_id), timeout_ms)
 
-    def arm_expiry(self, builder: OutcomeBuilder, key: TimerKey, timeout_ms: int) -> None:
+    def _arm_expiry(self, builder: OutcomeBuilder, key: TimerKey, timeout_ms: int) -> None:
         """Remove a member when that timer, one of its own, fires."""
         builder.timer(key, timeout_ms, partial(self._fired, key, None))
 
+    def call_back(self, builder: OutcomeBuilder, group_id: str, member: Member) -> None:
+        """Limit the time in which a member of the classic protocol has to join again, unless that is running."""
+        key = join_timer(group_id, member.member_id)
+        if key not in self._called_back:
+            self._called_back.add(key)
+            self._arm_expiry(builder, key, member.rebalance_timeout_ms)
+
+    def end_call(self, builder: OutcomeBuilder, group_id: str, member_id: str) -> None:
+        """A member of the classic protocol has joined again."""
+        key = join_timer(group_id, member_id)
+        self._called_back.discard(key)
+        builder.cancel(key)
+
+    def await_sync(self, builder: OutcomeBuilder, group_id: str, member_id: str, timeout_ms: int) -> None:
+        """Limit the time in which a member of the classic protocol has to sync."""
+        self._arm_expiry(builder, sync_timer(group_id, member_id), timeout_ms)
+
     def update_rebalance(self, builder: OutcomeBuilder, group_id: str, member: Member) -> None:
-        """Limit the time to give up partitions, by the member's new record; or end the limit."""
-        key = rebalance_timer(group_id, member.member_id)
-        if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
-            builder.timer(key, member.rebalance_timeout_ms, partial(self._fired, key, member.epoch))
+        """Limit the time to give up partitions, by the member's new record; or end the limit.
+
+        Members of the classic protocol have their own limits, and what runs for them goes on.
+        """
+        if member.classic is not None:
+            return
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            self.limit_revocation(builder, group_id, member)
         else:
-            builder.cancel(key)
+            builder.cancel(rebalance_timer(group_id, member.member_id))
+
+    def limit_revocation(self, builder: OutcomeBuilder, group_id: str, member: Member) -> None:
+        """Remove a member that is still in its epoch when its rebalance timeout has passed."""
+        key = rebalance_timer(group_id, member.member_id)
+        builder.timer(key, member.rebalance_timeout_ms, partial(self._fired, key, member.epoch))
 
     def cancel_all(self, builder: OutcomeBuilder, group_id: str, member_id: str) -> None:
         """Cancel all timers of a member that is removed."""
         for key in (session_timer, rebalance_timer, join_timer, sync_timer):
             builder.cancel(key(group_id, member_id))
+        self._called_back.discard(join_timer(group_id, member_id))
 
     def _fired(self, key: TimerKey, epoch: int | None, builder: OutcomeBuilder) -> None:
         _, group_id, member_id = key
+        called_back = key in self._called_back
+        self._called_back.discard(key)
         group = self._context.find(group_id)
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None or (epoch is not None and member.epoch != epoch):
@@ -76,6 +107,8 @@ class MemberTimers:
         rule: Rule = partial(self._fired, key, epoch)
 
         def refused(_error: KafkaError, instead: OutcomeBuilder) -> None:
+            if called_back:
+                self._called_back.add(key)
             instead.timer(key, RETRY_MS, rule)
 
         builder.if_not_appended(refused)

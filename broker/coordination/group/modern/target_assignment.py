@@ -26,6 +26,8 @@ Partitions = Mapping[UUID, frozenset[int]]
 """Topic id -> partitions."""
 ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniformly, "range": assign_ranges}
 """By the names that ``group.consumer.assignors`` and clients give them."""
+_PACKAGE = "org.apache.kafka.coordinator.group.assignor"
+_CLASSES = {f"{_PACKAGE}.UniformAssignor": "uniform", f"{_PACKAGE}.RangeAssignor": "range"}
 
 
 class AssignedMember(Protocol):
@@ -62,6 +64,16 @@ class Votes(Protocol):
     def assignor(self) -> str | None:
         """The name of the assignor that it prefers."""
         ...
+
+
+def assignor_names(configured: Sequence[str]) -> tuple[str, ...]:
+    """Names of assignors, some of which are given by their class (``ConsumerGroupPartitionAssignor.name``)."""
+    return tuple(_CLASSES.get(each, each) for each in configured)
+
+
+def assignor_named(name: str) -> Assignor:
+    """An assignor; of another class than Kafka's, which is not loaded, the uniform one."""
+    return ASSIGNORS.get(name, assign_uniformly)
 
 
 def shown_assignor(members: Iterable[Votes], configured: Sequence[str]) -> str:
