@@ -254,3 +254,43 @@ def test_a_kept_assignment_is_in_the_order_of_a_copied_map(cluster: Cluster) -> 
     written = reconciled(member, goal).current_record(G).value
     assert isinstance(written, CurrentMember)
     assert list(Member("m").is_at(written).assigned[foo]) == [3, 4]
+
+
+def test_expressions_are_resolved_after_a_heartbeat_that_the_log_refuses(context: Context) -> None:
+    """The next heartbeat asks for it again; of two that ask in one turn, one is enough."""
+    member = Consumer(context, topics=None, regex="f.*")
+    context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
+    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_regex": "f.*", "topic_partitions": []}
+    assert member.refused(0, **given) is ErrorCode.NOT_ENOUGH_REPLICAS
+    context.turn()
+    assert not context.machine.groups
+    member.join()
+    Consumer(context, "m2", topics=None, regex="fo+").join()
+    before = len(context.log)
+    context.turn()
+    assert [name for kind, name, _ in kinds(context, before) if kind == K.REGULAR_EXPRESSION] == ["f.*"]
+    context.advance(10_001)
+    member.beat()
+    before = len(context.log)
+    context.turn()
+    assert [name for kind, name, _ in kinds(context, before) if kind == K.REGULAR_EXPRESSION] == ["f.*", "fo+"]
+
+
+@pytest.mark.parametrize(
+    ("configured", "name"),
+    [
+        ("org.apache.kafka.coordinator.group.assignor.RangeAssignor", "range"),
+        ("org.apache.kafka.coordinator.group.assignor.UniformAssignor", "uniform"),
+        ("com.example.Assignor", "com.example.Assignor"),
+    ],
+)
+def test_assignors_may_be_configured_by_their_classes(context: Context, configured: str, name: str) -> None:
+    """Clients name them as the classes do; a class that is not Kafka's assigns uniformly."""
+    context.settings.assignors = (configured,)
+    first, second = Consumer(context), Consumer(context, "m2")
+    first.join(server_assignor=name)
+    assert context.machine.consumers.describe(G).assignor_name == name
+    context.advance(1_000)
+    second.join()
+    first.beat()
+    assert [len(each) for each in first.owned.values()] == [2]

@@ -38,7 +38,6 @@ class Patterns:
 
     def __init__(self, context: ConsumerContext) -> None:
         self._context = context
-        self._refreshing: set[str] = set()
 
     def changed(self, builder: OutcomeBuilder, group: ConsumerGroup, before: Member, after: Member) -> RegexChange:
         """Take note of another regular expression (groups C.9.2).
@@ -60,29 +59,28 @@ class Patterns:
         self, builder: OutcomeBuilder, group: ConsumerGroup, used: Sequence[str], visible: Visible | None
     ) -> None:
         """Match the regular expressions that are used against the cluster's topics again (groups C.9.3)."""
-        if not used or group.group_id in self._refreshing:
+        last_ms = _last_refresh_ms(group)
+        if not used or _is_recent(last_ms, builder.now_ms):
             return
-        last_ms = max((found.timestamp_ms for found in group.regexes.values()), default=NEVER_MS)
         version = max((found.version for found in group.regexes.values()), default=-1)
         interval_ms = self._context.settings.int("group.consumer.regex.refresh.interval.ms")
-        if last_ms != NEVER_MS and builder.now_ms <= last_ms + BATCH_MS:
-            return
         if (
             len(used) != len(group.regexes)
             or self._context.topics.newest_version > version
             or builder.now_ms > last_ms + interval_ms
         ):
-            self._refreshing.add(group.group_id)
             asked = _in_order(used)
             builder.soon(partial(self._refresh, group.group_id, asked, builder.now_ms, visible))
 
     def _refresh(
         self, group_id: str, asked: Sequence[str], asked_ms: int, visible: Visible | None, builder: OutcomeBuilder
     ) -> None:
-        """Store what the expressions match; the group's epoch moves where that has changed (groups C.9.4)."""
-        self._refreshing.discard(group_id)
+        """Store what the expressions match; the group's epoch moves where that has changed (groups C.9.4).
+
+        Of several heartbeats that ask before the first refresh has run, that one is enough.
+        """
         group, topics = self._context.find(group_id), self._context.topics
-        if group is None:
+        if group is None or _is_recent(_last_refresh_ms(group), asked_ms):
             return
         used = [regex for regex in asked if group.subscribers_of(regex)]
         known = [name for name in topics.names() if visible is None or visible(name)]
@@ -108,3 +106,12 @@ def _in_order(regexes: Sequence[str]) -> list[str]:
     for _ in ("topics", "resolved"):
         keys = table_order(keys, string_hash, table_capacity(len(regexes)))
     return keys
+
+
+def _last_refresh_ms(group: ConsumerGroup) -> int:
+    return max((found.timestamp_ms for found in group.regexes.values()), default=NEVER_MS)
+
+
+def _is_recent(last_ms: int, now_ms: int) -> bool:
+    """Whether the last refresh is too recent for another one."""
+    return last_ms != NEVER_MS and now_ms <= last_ms + BATCH_MS
