@@ -54,6 +54,16 @@ class RunLater:
 
 
 @dataclass(frozen=True, slots=True)
+class RunAtOnce:
+    """Run ``then(now_ms)`` as soon as the records are replayed, before anything else is decided.
+
+    For soft state that follows from the records: it does not wait for the replicas, and has no records itself.
+    """
+
+    then: "Callable[[int], Outcome[Any]]" = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class WriteMarkers:
     """Write commit or abort markers to these partitions, then report to the machine (``markers_written``).
 
@@ -92,7 +102,7 @@ class TransactionEnd:
     committed: bool
 
 
-CommonEffect = Reply | SetTimer | CancelTimer | RunLater
+CommonEffect = Reply | SetTimer | CancelTimer | RunLater | RunAtOnce
 """What every machine may ask of its runtime."""
 
 

@@ -27,6 +27,7 @@ from broker.coordination.outcome import (
     Machine,
     Outcome,
     Reply,
+    RunAtOnce,
     RunLater,
     SetTimer,
     TransactionalAppend,
@@ -325,8 +326,8 @@ class Runtime(Generic[M, X]):
         self._do(replace(outcome, records=outcome.records[middle:]), cause)
 
     def _defer(self, outcome: Outcome[X], unreplicated_end: int | None) -> None:
-        """Set the timers; the rest waits for the outcome's records, or for those before it."""
-        soft = (SetTimer, CancelTimer)
+        """Change the soft state; the rest waits for the outcome's records, or for those before it."""
+        soft = (SetTimer, CancelTimer, RunAtOnce)
         seen = [effect for effect in outcome.effects if not isinstance(effect, soft)]
         for effect in outcome.effects:
             if isinstance(effect, soft):
@@ -361,6 +362,8 @@ class Runtime(Generic[M, X]):
                 self._cancel(key)
             case RunLater(then):
                 asyncio.get_running_loop().call_soon(self.submit, then)
+            case RunAtOnce(then):
+                self._do(then(self._clock.now_ms()))
             case _:
                 self._perform(self, effect)
 

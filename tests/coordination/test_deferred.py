@@ -5,7 +5,7 @@ from collections.abc import Hashable
 
 import pytest
 
-from broker.coordination.outcome import CancelTimer, Outcome, Reply, RunLater, SetTimer, TransactionEnd
+from broker.coordination.outcome import CancelTimer, Outcome, Reply, RunAtOnce, RunLater, SetTimer, TransactionEnd
 from broker.coordination.runtime import Runtime
 from protocol.errors import ErrorCode, KafkaError
 from tests.coordination.runtime_harness import START_MS, Bench, Machine
@@ -147,16 +147,22 @@ async def test_a_log_that_is_led_elsewhere_replicates_nothing() -> None:
 
 
 async def test_timers_are_set_at_once() -> None:
-    """A session ends in time, with slow replicas too; operations for later wait."""
+    """A session ends in time, with slow replicas too, and soft state changes; operations for later wait."""
     replicas = SlowReplicas()
     fired: list[int] = []
+    changed: list[tuple[int, int]] = []
 
     def note(now_ms: int) -> Outcome[str]:
         fired.append(now_ms)
         return Outcome()
 
+    def change(now_ms: int) -> Outcome[str]:
+        changed.append((now_ms, len(replicas.machine.replayed)))
+        return Outcome(effects=(timer,))
+
     timer, later = SetTimer("t", START_MS + 10, note), RunLater(note)
-    replicas.runtime.submit(lambda _now_ms: Outcome(("a",), (timer, CancelTimer("u"), later)))
+    replicas.runtime.submit(lambda _now_ms: Outcome(("a",), (later, CancelTimer("u"), RunAtOnce(change))))
+    assert changed == [(START_MS, 1)]
     await turn()
     replicas.clock.advance(10)
     assert fired == [START_MS + 10]

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from broker.coordination.outcome import CancelTimer, CommonEffect, Outcome, Reply, RunLater, SetTimer
+from broker.coordination.outcome import CancelTimer, CommonEffect, Outcome, Reply, RunAtOnce, RunLater, SetTimer
 from broker.coordination.reasons import Refusal, StateChange
 from broker.timers import Rhythm
 from protocol.errors import KafkaError
@@ -82,6 +82,10 @@ class OutcomeBuilder:
     def soon(self, then: Rule) -> None:
         """Apply a rule when this is done, in a turn of its own."""
         self._effects.append(RunLater(partial(_applied, then)))
+
+    def at_once(self, then: Rule) -> None:
+        """Apply a rule when the records are replayed, before anything else is decided."""
+        self._effects.append(RunAtOnce(partial(_applied, then)))
 
     def cancel(self, key: Hashable) -> None:
         """Forget a timer."""

@@ -13,7 +13,7 @@ from broker.coordination.group.kind import Joiner
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.modern.topics import NoTopics, Topics
 from broker.coordination.group.outcome_builder import GroupOutcome, InitializeShareState
-from broker.coordination.outcome import CancelTimer, Outcome, Reply, RunLater, SetTimer, TransactionalAppend
+from broker.coordination.outcome import CancelTimer, Outcome, Reply, RunAtOnce, RunLater, SetTimer, TransactionalAppend
 from broker.releases import Behaviour, newest_behaves
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import GroupRecord, decode, encode
@@ -163,12 +163,12 @@ class Context:
     def perform(self, outcome: GroupOutcome) -> None:
         """Append, replay, perform."""
         self.last = outcome
-        refused = bool(outcome.records) and self.refuse_append is not None
         if outcome.records and self.refuse_append is not None:
             error, self.refuse_append = KafkaError(self.refuse_append), None
             if outcome.on_append_error is None:
                 raise error
             outcome = outcome.on_append_error(error, self.now_ms)
+            self._states = {}  # soft state may have changed without its record
         self.applied = outcome
         if self.followers_lag:
             self.machine.replicating(outcome.records, outcome.transactional)
@@ -176,11 +176,8 @@ class Context:
             assert decode(*encode(record)) is not None
             self.log.append(Logged(record, outcome.transactional))
             self._replay(len(self.log) - 1, self.log[-1])
+        self._check_changes(outcome)
         self._effects(outcome)
-        if refused:
-            self._states = {}  # soft state may have changed without its record
-        else:
-            self._check_changes(outcome)
 
     def _effects(self, outcome: GroupOutcome) -> None:
         for effect in outcome.effects:
@@ -195,6 +192,8 @@ class Context:
                     self.timers.pop(key, None)
                 case RunLater(then):
                     self.soon.append(then)
+                case RunAtOnce(then):
+                    self.perform(then(self.now_ms))
                 case InitializeShareState():
                     self.initializations.append(effect)
 

@@ -7,6 +7,7 @@ import pytest
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.consumer.member import MemberState
 from broker.coordination.group.consumer.timers import join_timer, rebalance_timer, session_timer, sync_timer
+from broker.coordination.group.outcome_builder import GroupOutcome
 from broker.releases import release
 from protocol.consumer_protocol import read_assignment, read_subscription, write_assignment
 from protocol.errors import ErrorCode
@@ -121,24 +122,26 @@ def test_the_last_consumer_turns_the_group_back(context: Context) -> None:
     again = context.reloaded().machine.groups[G]
     assert isinstance(again, ClassicGroup)
     assert again.state_name == "Stable"
-    context.turn()
     assert late.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
     late.start()
     assert late.joined().generation_id == epoch + 1
 
 
-def test_the_reason_of_a_group_that_turns_back(context: Context) -> None:
+def test_the_reason_of_a_group_that_turns_back(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last consumer leaves: first the change of the kind, then the rebalance that calls the members back."""
     classic(context)
     new = Consumer(context, "new")
     new.join()
+    kinds: list[str] = []
+    perform = Context.perform
+
+    def noted(bench: Context, outcome: GroupOutcome) -> None:
+        kinds.extend(change.reason.kind for change in outcome.changes)
+        perform(bench, outcome)
+
+    monkeypatch.setattr(Context, "perform", noted)
     new.beat(epoch=-1)
-    kinds = [change.reason.kind for change in context.last.changes]
-    context.turn()
-    assert kinds + [change.reason.kind for change in context.last.changes] == [
-        "became a classic group",
-        "a rebalance begins",
-    ]
+    assert kinds == ["became a classic group", "a rebalance begins"]
 
 
 def test_without_downgrade_it_stays_a_consumer_group(context: Context) -> None:
@@ -227,7 +230,6 @@ def test_a_member_that_went_back_to_the_classic_protocol_is_called_back_again(co
         assert old.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
         assert context.due_in(*join_timer(G, old.member_id)) == 7_000
         new.beat(-1)
-        context.turn()
         assert context.due_in(*join_timer(G, old.member_id)) is None
         old.join()
         assert old.sync({old.member_id: FOO}).code is ErrorCode.NONE
@@ -323,3 +325,15 @@ def test_a_classic_join_whose_subscription_cannot_be_read(context: Context, name
     Consumer(context, "new").join()
     assert Client(context, [("range", b"")], version=3).ask().code is code
     assert [each.member_id for each in group(context).members.values()] == ["new"]
+
+
+def test_a_member_that_does_not_offer_the_groups_protocol_any_more(context: Context) -> None:
+    """As in a first rebalance: the next protocol is not chosen yet, and its metadata for the last one are not there."""
+    both = [(name, subscription("foo")) for name in ("range", "sticky")]
+    first, _ = assembled(Client(context, both), Client(context, both))
+    first.protocols = both[1:]
+    first.start()
+    assert (context.group().state_name, context.group().protocol_name) == ("PreparingRebalance", "range")
+    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    assert Consumer(context).refused(0, **given) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert first.parked.code is ErrorCode.REBALANCE_IN_PROGRESS

@@ -95,9 +95,10 @@ class Migration:
                 "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
                 "assignor before re-attempting the upgrade",
             )
-        if classic.protocol_name is None:
+        metadata = next((raw for name, raw in member.protocols if name == classic.protocol_name), None)
+        if metadata is None:  # no protocol is chosen yet, or the member does not offer it any more
             raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *UPGRADE)
-        subscription = read_subscription(member.metadata(classic.protocol_name))
+        subscription = read_subscription(metadata)
         if subscription is None:
             raise self._malformed(classic)
         topics = self._context.topics
@@ -203,7 +204,7 @@ class Migration:
         after, epoch = ClassicState.STABLE.value, group.epoch
         builder.changed(StateChange(group.group_id, DOWNGRADED, group.state_name, after, epoch, epoch))
         offers = {member.member_id: member.classic.supported_protocols for member in left if member.classic is not None}
-        builder.soon(partial(self._call_back, group.group_id, offers, rebalance))
+        builder.at_once(partial(self._call_back, group.group_id, offers, rebalance))
 
     def _call_back(
         self, group_id: str, offers: Mapping[str, Sequence[ClassicProtocol]], rebalance: bool, builder: OutcomeBuilder
@@ -213,16 +214,14 @@ class Migration:
         The record of the group has the chosen protocol only; until it is loaded again, members offer all that they
         had, as Kafka does not replay the record (``GroupMetadataManager.convertToClassicGroup``).
         """
-        group = self._context.groups.get(group_id)
-        if isinstance(group, ClassicGroup) and group.can_rebalance and not group.is_empty:
-            for member_id in group.members:
-                if offered := offers.get(member_id):
-                    member = group.members[member_id]
-                    protocols = tuple((each.name, each.metadata) for each in offered)
-                    group.update(member, protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
-                self._rebalances.rearm(builder, group, member_id)
-            if rebalance:
-                self._rebalances.prepare(builder, group)
+        group = self._context.groups[group_id]
+        assert isinstance(group, ClassicGroup)
+        for member in group.members.values():
+            protocols = tuple((each.name, each.metadata) for each in offers[member.member_id])
+            group.update(member, protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
+            self._rebalances.rearm(builder, group, member.member_id)
+        if rebalance:
+            self._rebalances.prepare(builder, group)
 
 
 def _kept(member: Member) -> Partitions:
