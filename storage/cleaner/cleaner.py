@@ -114,8 +114,7 @@ class LogCleaner:
         found = []
         for log in self._compacted():
             lagging = log.config.min_compaction_lag_ms > 0 or log.config.max_compaction_lag_ms < MAX_LONG
-            first_dirty = self._first_dirty.get((log.topic, log.partition), log.log_start_offset)
-            if lagging and log.segments.active.base_offset > first_dirty:
+            if lagging and log.segments.active.base_offset > self._first_dirty_of(log):
                 return now_ms
             found.append(retention.due_ms(log))
         return min((each for each in found if each is not None), default=None)
@@ -127,8 +126,17 @@ class LogCleaner:
             if log.config.compact and len(log.segments) and (log.topic, log.partition) not in self.uncleanable
         ]
 
+    def _first_dirty_of(self, log: PartitionLog) -> int:
+        """Where the dirty part begins: before what the log was truncated to since (maybeTruncateCheckpoint)."""
+        key, cut_to = (log.topic, log.partition), log.bounds.take_lowest_cut()
+        known = self._first_dirty.get(key)
+        if known is not None and cut_to < known:
+            self._first_dirty[key] = known = cut_to
+            self._log_dir.write_offsets(CLEANER, self._first_dirty)
+        return log.log_start_offset if known is None else known
+
     def _cleanable(self, log: PartitionLog, now_ms: int) -> Cleanable:
-        first_dirty = self._first_dirty.get((log.topic, log.partition), log.log_start_offset)
+        first_dirty = self._first_dirty_of(log)
         if not log.log_start_offset <= first_dirty <= log.log_end_offset:
             first_dirty = log.log_start_offset
         upper_bound = max(first_dirty, self._first_uncleanable(log, first_dirty, now_ms))
@@ -160,10 +168,10 @@ class LogCleaner:
         return log.log_start_offset if floor is None else floor.base_offset
 
     def _clean(self, cleanable: Cleanable, now_ms: int) -> Iterator[None]:
-        log = cleanable.log
+        log, cuts = cleanable.log, cleanable.log.bounds.cuts
         work = Round(log, cleanable.first_dirty_offset, cleanable.upper_bound, now_ms, OffsetMap(self._map_entries))
         pieces, before = compact(work), 0
-        while self._log_dir.get(log.topic, log.partition) is log:
+        while self._log_dir.get(log.topic, log.partition) is log and log.bounds.cuts == cuts:
             try:
                 next(pieces)
             except StopIteration:
@@ -181,7 +189,7 @@ class LogCleaner:
                 before = work.worked_bytes
             yield None
         else:
-            return  # deleted meanwhile
+            return  # deleted or truncated meanwhile: what is in the map, or written aside, may be gone from the log
         if not work.given_up:
             self._first_dirty[log.topic, log.partition] = work.end_offset
             self._log_dir.write_offsets(CLEANER, self._first_dirty)

@@ -1,5 +1,7 @@
 """The offsets that bound a log (core F.9; Kafka: UnifiedLog, LogOffsetMetadata)."""
 
+from storage.log.config import MAX_LONG
+
 
 class LogBounds:
     """Offsets where a log starts and ends, up to which it is replicated, and up to which it is on disk.
@@ -12,12 +14,15 @@ class LogBounds:
         high_watermark: the offset below which everything is replicated; consumers read up to here.
         log_end_offset: the offset of the next record.
         recovery_point: the offset below which nothing needs a check when the log is opened again.
+        cuts: how often the log was truncated: long work on its segments is worthless then.
     """
 
-    __slots__ = ("high_watermark", "log_end_offset", "log_start_offset", "recovery_point")
+    __slots__ = ("_lowest_cut", "cuts", "high_watermark", "log_end_offset", "log_start_offset", "recovery_point")
 
     def __init__(self) -> None:
         self.log_start_offset = self.high_watermark = self.log_end_offset = self.recovery_point = 0
+        self.cuts = 0
+        self._lowest_cut = MAX_LONG
 
     def __repr__(self) -> str:
         return f"[{self.log_start_offset}, {self.log_end_offset})"
@@ -64,12 +69,23 @@ class LogBounds:
         self.log_start_offset = min(self.log_start_offset, log_end_offset)
         self.high_watermark = min(self.high_watermark, log_end_offset)
         self.recovery_point = min(self.recovery_point, log_end_offset)
+        self._note_cut(log_end_offset)
         self._check()
 
     def restart(self, offset: int) -> None:
         """Set the bounds of a log that was emptied and starts at `offset`."""
         self.log_start_offset = self.high_watermark = self.log_end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
+        self._note_cut(offset)
+
+    def _note_cut(self, offset: int) -> None:
+        self.cuts += 1
+        self._lowest_cut = min(self._lowest_cut, offset)
+
+    def take_lowest_cut(self) -> int:
+        """Return the lowest offset that the log was truncated to since the last call; 2^63 - 1 without any."""
+        lowest, self._lowest_cut = self._lowest_cut, MAX_LONG
+        return lowest
 
     def flushed(self, offset: int) -> None:
         """Move the recovery point: everything below `offset` is on disk."""

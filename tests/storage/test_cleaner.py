@@ -8,7 +8,7 @@ from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch, read_records
 from storage.append_info import AppendOrigin
 from storage.cleaner.cleaner import LogCleaner
-from storage.log import retention
+from storage.log import retention, truncation
 from storage.log.partition_log import PartitionLog
 from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, bases, contents, sized
 
@@ -301,3 +301,29 @@ def test_a_cleaned_log_opens_again(tree: Tree) -> None:
     tree.stop()
     tree.open()
     assert contents(tree.log()) == before[0]
+
+
+def test_a_log_that_is_truncated_while_it_is_cleaned_keeps_what_it_has(tree: Tree) -> None:
+    """The newest record of a key may be one that is gone by now; and what was written aside must not come back."""
+    log = tree.log(**COMPACT)
+    put(log, (b"k1", b"a"), (b"k2", b"b"), (b"k1", b"gone"), (b"z", b""))
+    steps = cleaner_of(tree).steps(NOW_MS)
+    for _ in range(3):
+        next(steps)
+    truncation.truncate_to(log, 2, NOW_MS)
+    put(log, (b"k3", b"c"), (b"k4", b"d"))
+    list(steps)
+    assert contents(log) == [(0, b"k1", b"a"), (1, b"k2", b"b"), (2, b"k3", b"c"), (3, b"k4", b"d")]
+    assert log.log_end_offset == 4
+
+
+def test_what_is_written_after_a_truncation_is_dirty(tree: Tree) -> None:
+    """Also below the offset up to which the log was clean (LogCleanerManager.maybeTruncateCheckpoint)."""
+    log = tree.log(**COMPACT)
+    put(log, (b"k1", b"a"), (b"k2", b"b"), (b"k3", b"c"), (b"z", b""))
+    cleaner = cleaner_of(tree)
+    cleaner.run(NOW_MS)
+    truncation.truncate_to(log, 1, NOW_MS)
+    put(log, (b"k1", b"x"), (b"k1", b"y"), (b"z", b""))
+    assert cleaner.run(NOW_MS) == 1
+    assert contents(log) == [(2, b"k1", b"y"), (3, b"z", b"")]
