@@ -26,10 +26,10 @@ from storage.checkpoints import (
 )
 from storage.log import retention
 from storage.log.config import DEFAULT_LOG_CONFIG, LogConfig
-from storage.log.context import LogContext
+from storage.log.context import SYNC_NEVER, LogContext
 from storage.log.partition_log import PartitionLog
 from storage.log.recovery import Checkpointed, OldRecordsError, load
-from storage.ownership import is_log
+from storage.ownership import is_log, segment_part
 
 Key = tuple[str, int]
 """Topic and partition."""
@@ -193,7 +193,8 @@ class LogDir:
         except OldRecordsError as error:
             raise WrongDirectoryError(str(error)) from None
         except OSError as error:
-            self.context.storage_error(error)
+            # Without a descriptor, too: a log that is not loaded would be created again, over its files.
+            self.context.storage_error(error, halfway=True)
             return None
         self.logs[key] = log
         return log
@@ -224,9 +225,30 @@ class LogDir:
             log = PartitionLog(self.context, topic, partition, topic_id=topic_id, config=config)
             self.context.check()
             with self.context.guard():
+                self._set_aside(log)
+                self._forget_offsets((topic, partition))
                 log.begin(now_ms)
             self.logs[topic, partition] = log
         return log
+
+    def _set_aside(self, log: PartitionLog) -> None:
+        """Give what has come into the place of a new log the suffix `-stray`: its segments are no part of it."""
+        files = self.context.files
+        if files.is_directory(log.directory) and any(map(segment_part, files.list(log.directory))):
+            files.rename(log.directory, self._suffixed_name(log.topic, log.partition, _STRAY_SUFFIX))
+
+    def _forget_offsets(self, key: Key) -> None:
+        """Take the offsets of a deleted log of the same name out of the checkpoints (LogManager.asyncDelete).
+
+        After a kill they would be the new one's: a log that ends before its start loses all its records.
+        """
+        for name, found, write in (
+            (RECOVERY_POINT, self._recovery_points, self.checkpoint_recovery_points),
+            (LOG_START, self._log_starts, self.checkpoint_log_starts),
+            (HIGH_WATERMARK, self._high_watermarks, self.checkpoint_high_watermarks),
+        ):
+            if key in self._written.get(name, found):
+                write()
 
     def delete_log(
         self, topic: str, partition: int, *, now_ms: int, delay_ms: int = DEFAULT_LOG_CONFIG.file_delete_delay_ms
@@ -341,6 +363,16 @@ class LogDir:
             self.checkpoint_high_watermarks()
             if self.context.offline is None:
                 with suppress(KafkaError), self.context.guard():
+                    self._sync_checkpoints()
                     self.context.files.replace(CLEAN_SHUTDOWN, encode_clean_shutdown(broker_epoch))
         self.logs.clear()
         self.context.files.close()
+
+    def _sync_checkpoints(self) -> None:
+        """Sync the offsets that the marker vouches for: it is believed after a power cut, too."""
+        files = self.context.files
+        for name in (RECOVERY_POINT, LOG_START, HIGH_WATERMARK):
+            if self.context.sync != SYNC_NEVER and files.exists(name):
+                file = files.open(name, create=False)
+                file.sync()
+                file.close()

@@ -29,14 +29,20 @@ from storage.files import Files
 
 OWNER_PROPERTIES = "understudy.properties"
 RESTORING = ".understudy-restoring"
-"""A snapshot on its way into the data directory (broker.cluster.snapshots)."""
+"""A snapshot, or nothing, which is to replace what is in the data directory (storage.replacement)."""
+REPLACING = ".understudy-replacing"
+"""The same, while what was there is removed."""
+RESTORED = ".understudy-restored"
+"""The same, while it is moved into place."""
 LOADING = ".understudy-loading"
 """What a load notes while it writes logs (pipeline.transfer.load_notes); a directory with it is not whole."""
+LOCK = ".lock"
+"""What keeps other processes out (`DiskFiles.lock`)."""
 
 OFFSET_CHECKPOINTS = (CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT)
 """Checkpoints of a data directory that have an offset for each partition."""
 _ROOT_FILES = frozenset(
-    {META_PROPERTIES, CLEAN_SHUTDOWN, *OFFSET_CHECKPOINTS, OWNER_PROPERTIES, "bootstrap.checkpoint", ".lock"}
+    {META_PROPERTIES, CLEAN_SHUTDOWN, *OFFSET_CHECKPOINTS, OWNER_PROPERTIES, "bootstrap.checkpoint", LOCK}
 )
 _PARTITION_FILES = frozenset({LEADER_EPOCHS, PARTITION_METADATA, "quorum-state"})
 _SEGMENT_FILE = re.compile(
@@ -47,7 +53,7 @@ _SEGMENT_PART = re.compile(r"(\d{20})\.(log|index|timeindex|txnindex|snapshot)")
 # Kafka's UnifiedLog.parseTopicPartitionName, with the legal characters of topic names (Topic.LEGAL_CHARS).
 _PARTITION_DIRECTORY = re.compile(r"[a-zA-Z0-9._-]+-\d+(\.[0-9a-f]{32}-(delete|future|stray))?")
 _RETIRED_DIRECTORY = re.compile(r"[a-zA-Z0-9._-]*-\d+\.[0-9a-f]{32}-(delete|stray)")
-_OWN_DIRECTORIES = frozenset({RESTORING, LOADING, "remote-log-index-cache"})
+_OWN_DIRECTORIES = frozenset({RESTORING, REPLACING, RESTORED, LOADING, "remote-log-index-cache"})
 # Written by operating systems into any directory. Never read, never removed, no reason to refuse.
 SYSTEM_ENTRIES = frozenset({"lost+found", ".DS_Store", "Thumbs.db", "desktop.ini"})
 _MAX_NAMED = 5
@@ -77,7 +83,7 @@ def foreign_entries(files: Files) -> list[str]:
 
 def is_unused(files: Files) -> bool:
     """Whether the directory is empty, except for a lock and files of the operating system."""
-    return all(name in SYSTEM_ENTRIES or name == ".lock" for name in files.list())
+    return all(name in SYSTEM_ENTRIES or name == LOCK for name in files.list())
 
 
 def named(entries: Iterable[str]) -> str:
@@ -110,12 +116,12 @@ def remove_partition_directory(files: Files, path: str) -> list[str]:
         else:
             left.append(f"{path}/{name}")
     if not left:
-        files.remove_tree(path)
+        files.remove_directory(path)  # a file that has come meanwhile keeps it
     return left
 
 
 def remove_contents(files: Files) -> list[str]:
-    """Remove everything that Kafka or Understudy writes to a data directory, but not the directory itself.
+    """Remove everything that Kafka or Understudy writes to a data directory, but neither the directory nor its lock.
 
     Returns:
         The paths of the entries that were left because neither of them writes such files.
@@ -125,8 +131,10 @@ def remove_contents(files: Files) -> list[str]:
         if files.is_directory(name):
             if _is_partition_directory(name):
                 left += remove_partition_directory(files, name)
-            elif name != RESTORING and name not in SYSTEM_ENTRIES:
+            elif name not in SYSTEM_ENTRIES and name not in (RESTORING, REPLACING, RESTORED):
                 left.append(name)
+        elif name == LOCK:
+            continue  # another process could take a new one
         elif _is_root_file(name):
             files.remove(name)
         elif name not in SYSTEM_ENTRIES:

@@ -245,7 +245,8 @@ class ReplicatedPartition:
         if target < 0 or target > log.high_watermark:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
         for replica in self.logs.values():
-            replica.delete_records_before(min(target, replica.log_end_offset))
+            if not replica.offline:
+                replica.delete_records_before(min(target, replica.log_end_offset))
         self.wake()
         return min(replica.log_start_offset for replica in self.logs.values())
 

@@ -88,6 +88,9 @@ class Files(Protocol):
     def make_directory(self, path: str) -> None:
         """Create a directory, if it does not exist."""
 
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory if it is empty; one that holds something stays."""
+
     def remove_tree(self, path: str) -> None:
         """Remove a directory and its contents, if it exists."""
 

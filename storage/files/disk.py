@@ -4,10 +4,12 @@ Descriptors are few and partitions are many: a file opens its descriptor on firs
 need one. Written bytes survive the end of the process, synced or not; `sync` makes them survive a power cut.
 """
 
+import errno
 import fcntl
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from storage.files.descriptors import Descriptors
@@ -15,6 +17,8 @@ from storage.files.descriptors import Descriptors
 Buffer = bytes | bytearray | memoryview
 
 _NO_DESCRIPTOR = -1
+_LOCKED = frozenset({errno.EACCES, errno.EAGAIN})
+_CANNOT_BE_SYNCED = frozenset({errno.EINVAL, errno.ENOTSUP})
 
 
 class DirectoryLockedError(RuntimeError):
@@ -126,6 +130,7 @@ class DiskFiles:
         self.descriptors = Descriptors() if descriptors is None else descriptors
         self._open_files: dict[DiskFile, None] = {}
         self._lock = _NO_DESCRIPTOR
+        self._held = False
 
     def _full(self, path: str) -> Path:
         return self.root / path
@@ -183,7 +188,7 @@ class DiskFiles:
     def replace(self, path: str, contents: bytes, *, durable: bool = True) -> None:
         """Write a whole file in one step: a crash leaves the old contents or the new, never a part.
 
-        Writes a `.tmp` file, syncs and renames it, as Kafka's CheckpointFile does.
+        Writes a `.tmp` file, syncs and renames it, and syncs its new name, as Kafka's CheckpointFile does.
         """
         temporary = self._changed(path + ".tmp")
         with self.descriptors.with_retry(lambda: temporary.open("wb")) as file:
@@ -192,6 +197,8 @@ class DiskFiles:
             if durable:
                 os.fsync(file.fileno())
         temporary.replace(self._full(path))
+        if durable:
+            self.sync_directory(path.rpartition("/")[0])
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory exists at `path`."""
@@ -224,6 +231,12 @@ class DiskFiles:
         """Create a directory; an existing one is no error."""
         self._changed(path).mkdir(parents=True, exist_ok=True)
 
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory if it is empty; one that holds something stays."""
+        directory = self._changed(path)
+        with suppress(OSError):
+            directory.rmdir()
+
     def remove_tree(self, path: str) -> None:
         """Remove a directory with its contents; a missing one is no error."""
         shutil.rmtree(self._changed(path), ignore_errors=True)
@@ -238,48 +251,74 @@ class DiskFiles:
 
     def sync_directory(self, path: str) -> None:
         """Make created, renamed and removed names of a directory durable."""
-        descriptor = self._opened(self._full(path), os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync(self._opened(self._full(path), os.O_RDONLY))
 
     def sync_files(self, paths: Sequence[str]) -> None:
-        """Sync files that are not written to any more. Uses no state of this object, so any thread may call it.
+        """Sync files, and the names in directories. Uses no state of this object, so any thread may call it.
 
         Raises:
-            FileNotFoundError: one is gone. OSError: the disk failed.
+            FileNotFoundError: one is gone; the others are synced. OSError: the disk failed.
         """
+        gone: FileNotFoundError | None = None
         for path in paths:
-            descriptor = os.open(self._full(path), os.O_RDONLY | os.O_CLOEXEC)
             try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+                descriptor = os.open(self._full(path), os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError as error:
+                gone = error
+                continue
+            _sync(descriptor)
+        if gone is not None:
+            raise gone
 
     def lock(self) -> None:
         """Take the lock of `.lock`, which keeps other processes out. A read-only tree takes none.
 
         Raises:
             DirectoryLockedError: another process has it; the message is for the user.
+            OSError: the file system has no locks, or cannot be written.
         """
+        self._held = False
         if self.read_only or self._lock != _NO_DESCRIPTOR:
             return
         descriptor = self._opened(self._full(".lock"), os.O_RDWR | os.O_CREAT)
         try:
             # lockf, not flock: Java's FileChannel.lock takes POSIX locks, and a real broker must see ours.
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
             os.close(descriptor)
+            if error.errno not in _LOCKED:
+                raise
             raise DirectoryLockedError(
                 f"the data directory {self.root} is in use by another process (its .lock is taken)"
             ) from None
         self._lock = descriptor
 
-    def close(self) -> None:
-        """Close every descriptor, and release the lock."""
-        for file in list(self._open_files):
-            file.close()
+    def hold(self) -> None:
+        """Lock as :meth:`lock` does, and keep it when the tree is closed, until that is locked or unlocked again."""
+        self.lock()
+        self._held = True
+
+    def unlock(self) -> None:
+        """Release the lock."""
+        self._held = False
         if self._lock != _NO_DESCRIPTOR:
             os.close(self._lock)
             self._lock = _NO_DESCRIPTOR
+
+    def close(self) -> None:
+        """Close every descriptor, and release the lock, unless it is held."""
+        for file in list(self._open_files):
+            file.close()
+        if not self._held:
+            self.unlock()
+
+
+def _sync(descriptor: int) -> None:
+    """Sync what a descriptor is of, and close it. That a file system cannot sync a directory is no error."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_BE_SYNCED:
+            raise
+    finally:
+        os.close(descriptor)

@@ -115,6 +115,11 @@ class MemoryFiles:
         """Create a directory; an existing one is no error."""
         self._directories.setdefault(path, {})
 
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory if it is empty; one that holds something stays."""
+        if self._directories.get(path) == {}:
+            del self._directories[path]
+
     def remove_tree(self, path: str) -> None:
         """Remove a directory with its contents; a missing one is no error."""
         for name in [name for name in self._directories if name == path or name.startswith(path + "/")]:

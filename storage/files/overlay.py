@@ -186,6 +186,11 @@ class OverlayFiles:
         """Make a directory, here only."""
         self._directories.setdefault(path, {})
 
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory if it is empty; one that holds something stays."""
+        if self._directories.get(path) == {}:
+            del self._directories[path]
+
     def remove_tree(self, path: str) -> None:
         """Remove a directory, here only."""
         self._directories.pop(path, None)

@@ -32,7 +32,7 @@ class Cut:
     Attributes:
         topic: the topic's name.
         partition: the partition's number.
-        offset: the log end offset after the cut.
+        offset: where the log ends now; if only an index was missing or torn, where the hole in it begins.
         size_bytes: of all that was cut off, whole segments included.
         segments: how many whole segments behind the damage were deleted.
     """
@@ -89,12 +89,13 @@ class LogContext:
         """Whether small files are synced when they are replaced: only if every append is synced too."""
         return self.sync == SYNC_EVERY
 
-    def storage_error(self, error: OSError) -> KafkaError:
+    def storage_error(self, error: OSError, *, halfway: bool = False) -> KafkaError:
         """Mark the directory offline, and return the error to raise (core E.2: 56).
 
-        Running out of file descriptors is not a disk failure: only the current request fails.
+        Running out of file descriptors is not a disk failure: only the current request fails. That does not apply
+        `halfway`, when a log has a batch and its index has not: the next batch would get the same offsets.
         """
-        if none_left(error):
+        if none_left(error) and not halfway:
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"No file descriptor is left: {error}")
         if self.offline is None:
             self.offline = error

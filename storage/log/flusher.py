@@ -1,10 +1,10 @@
 """Flushing a log to disk: by `flush.messages`, by `flush.ms`, and at a roll of a segment (Kafka: UnifiedLog.flush)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from storage.log.bounds import LogBounds
 from storage.log.config import MAX_LONG, LogConfig
-from storage.log.context import LogContext
+from storage.log.context import SYNC_NEVER, SYNC_ROLL, LogContext
 from storage.log.segment import Segment
 from storage.log.segments import Segments
 
@@ -12,11 +12,13 @@ from storage.log.segments import Segments
 class Flusher:
     """Syncs the segments of one log, and moves its recovery point."""
 
-    __slots__ = ("_bounds", "_context", "_due_ms", "_segments")
+    __slots__ = ("_appended_since", "_asked", "_bounds", "_context", "_due_ms", "_is_syncing", "_segments")
 
     def __init__(self, context: LogContext, segments: Segments, bounds: LogBounds) -> None:
         self._context, self._segments, self._bounds = context, segments, bounds
         self._due_ms: int | None = None
+        self._is_syncing = self._appended_since = False  # of flush_soon
+        self._asked = (0, 0)  # cuts of the log, and the offset up to which syncs in the background were asked for
 
     def appended(self, config: LogConfig, now_ms: int) -> None:
         """Flush after an append, or schedule the flush."""
@@ -32,8 +34,23 @@ class Flusher:
         with self._context.guard():
             for segment in self._segments.from_offset(self._bounds.recovery_point):
                 segment.sync()
+            if self._segments.names_are_new:
+                self._segments.sync_names()
         self._due_ms = None
         self._bounds.flushed(self._bounds.log_end_offset)
+
+    def synced_at_roll(self) -> bool:
+        """Sync what is not flushed yet, before a roll; False: by the policy that is done in the background.
+
+        After a kill these may be segments of the earlier process, too: the recovery point is about to pass them.
+        """
+        context = self._context
+        if context.sync == SYNC_ROLL and context.sync_later is not None:
+            return False
+        if context.sync != SYNC_NEVER:
+            for segment in self._segments.from_offset(self._bounds.recovery_point):
+                segment.sync()
+        return True
 
     def flush_if_due(self, now_ms: int) -> int | None:
         """Flush if `flush.ms` has passed, in the background if possible; else return the time of the next flush."""
@@ -44,25 +61,52 @@ class Flusher:
         self.flush_later(list(self._segments.from_offset(self._bounds.recovery_point)))
         return None
 
-    def flush_later(self, segments: Sequence[Segment]) -> None:
+    def flush_soon(self) -> None:
+        """Sync the active segment in the background, and what is appended meanwhile after that.
+
+        For the metadata log under the policy "roll": without the records of a topic its partitions are strays, no
+        matter how much of them is on disk.
+        """
+        if self._context.sync != SYNC_ROLL or self._context.sync_later is None:
+            return
+        if self._is_syncing:
+            self._appended_since = True
+            return
+        self._is_syncing, self._appended_since = True, False
+        self.flush_later([self._segments.active], self._synced)
+
+    def _synced(self) -> None:
+        self._is_syncing = False
+        if self._appended_since and self._context.offline is None and self._segments:
+            self.flush_soon()
+
+    def flush_later(self, segments: Sequence[Segment], then: Callable[[], None] = lambda: None) -> None:
         """Sync segments while appends go on; the recovery point follows (UnifiedLog.roll: flush-log).
 
-        If the context has no `sync_later`, they are synced at once.
+        Older segments whose sync was not asked for yet come first. Without `sync_later` all of it is done
+        at once. `then` is called when it is done.
         """
-        context, bounds, end_offset = self._context, self._bounds, self._bounds.log_end_offset
+        context, bounds = self._context, self._bounds
+        end_offset, cuts = bounds.log_end_offset, bounds.cuts
+        asked = self._asked[1] if self._asked[0] == cuts else 0
+        older = self._segments.from_offset(max(bounds.recovery_point, asked))
+        wanted = [*(each for each in older if each.base_offset < segments[0].base_offset), *segments]
+        self._asked = (cuts, end_offset)
 
         def done(error: OSError | None) -> None:
-            if isinstance(error, FileNotFoundError):
-                return  # deleted in the meantime
-            if error is not None:
+            if error is None:
+                if bounds.recovery_point < end_offset <= bounds.log_end_offset and bounds.cuts == cuts:
+                    bounds.flushed(end_offset)
+            elif not isinstance(error, FileNotFoundError):  # else: deleted in the meantime
                 context.storage_error(error)
-            elif bounds.recovery_point < end_offset <= bounds.log_end_offset:
-                bounds.flushed(end_offset)
+            then()
 
         if context.sync_later is None:
             with context.guard():
-                for segment in segments:
+                for segment in wanted:
                     segment.sync()
+                self._segments.sync_names()
             done(None)
         else:
-            context.sync_later([path for segment in segments for path in segment.paths()], done)
+            self._segments.names_are_new = False
+            context.sync_later([*(path for each in wanted for path in each.paths()), *self._segments.names()], done)

@@ -19,7 +19,7 @@ from storage.files import Buffer
 from storage.leader_epochs import EpochEntry, LeaderEpochs
 from storage.log.bounds import LogBounds
 from storage.log.config import DEFAULT_LOG_CONFIG, MAX_LONG, LogConfig
-from storage.log.context import SYNC_EVERY, SYNC_NEVER, SYNC_ROLL, LogContext
+from storage.log.context import SYNC_EVERY, SYNC_NEVER, LogContext
 from storage.log.flusher import Flusher
 from storage.log.large_batches import CheckedRecords
 from storage.log.producer_log import ProducerLog, index_aborted
@@ -228,7 +228,7 @@ class PartitionLog:
 
     def _write(self, batch: RecordBatch, decision: Accept | None, now_ms: int) -> None:
         """Write a stamped batch: roll if need be, append, sync as configured, and move the log's end."""
-        context, config, segments, bounds = self.context, self.config, self.segments, self.bounds
+        context, config, segments, bounds, position = self.context, self.config, self.segments, self.bounds, -1
         try:
             if not segments:
                 self.materialise(now_ms)
@@ -247,7 +247,7 @@ class PartitionLog:
             if decision is not None:
                 index_aborted(segment, self.producers.apply(decision))
         except OSError as error:
-            raise context.storage_error(error) from error
+            raise context.storage_error(error, halfway=position >= 0) from error
         segments.tail = (batch.base_offset, position)
         end_offset = batch.base_offset + batch.last_offset_delta + 1
         bounds.extend(end_offset)
@@ -264,7 +264,7 @@ class PartitionLog:
     def materialise(self, now_ms: int) -> None:
         """Create the partition's directory, small files and first segment."""
         context = self.context
-        context.files.make_directory(self.directory)
+        self.segments.make_directory()
         if self.topic_id is not None:
             context.files.replace(
                 f"{self.directory}/{PARTITION_METADATA}",
@@ -297,14 +297,12 @@ class PartitionLog:
         A snapshot of the producer state at that offset is written too, so that nothing before it is read when the log
         is opened.
         """
-        segments, context, bounds = self.segments, self.context, self.bounds
+        segments, bounds = self.segments, self.bounds
         old = segments.active
         base_offset = max(first_offset, bounds.log_end_offset)
         old.close_indexes()
         self.producer_log.take_snapshot(base_offset)
-        synced = context.sync != SYNC_ROLL or context.sync_later is None
-        if synced and context.sync != SYNC_NEVER:
-            old.sync()
+        synced = self.flusher.synced_at_roll()
         segments.retire(old)
         if base_offset == old.base_offset:
             segments.remove(old)  # empty, and in the way of a batch that lies too far ahead

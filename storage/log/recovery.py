@@ -18,6 +18,7 @@ from storage.checkpoints import (
     decode_epochs,
     decode_partition_metadata,
 )
+from storage.files import File
 from storage.leader_epochs import EpochEntry, LeaderEpochs
 from storage.log.config import LogConfig
 from storage.log.context import Cut, LogContext
@@ -95,7 +96,8 @@ def load(
         epochs=_epochs(context, directory, names),
     )
     damaged = _open_segments(context, directory, names, log.segments, config)
-    _check_format(log.segments, directory)
+    if log.segments:
+        check_format(log.segments.first.log, directory)
     log.producer_log.found_snapshots(_base_offset(name) for name in names if name.endswith(SNAPSHOT_SUFFIX))
     first = log.segments.first.base_offset if log.segments else 0
     log_start_offset = max(checkpointed.log_start_offset, first)
@@ -190,7 +192,7 @@ def _open_segments(
             files.remove(f"{directory}/{name}")
     damaged = set()
     for base in bases:
-        without_index = f"{base:020d}{INDEX_SUFFIX}" not in present
+        without_index = any(f"{base:020d}{suffix}" not in present for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX))
         segment = Segment(files, directory, base, config.segment_index_bytes)
         segment.created_ms = segment.modified_ms = files.mtime_ms(segment.path_of(LOG_SUFFIX))
         segments.add(segment)
@@ -199,11 +201,12 @@ def _open_segments(
     return damaged
 
 
-def _check_format(segments: Segments, directory: str) -> None:
-    """Refuse records of older formats, which recovery would take for damage and truncate."""
-    if not segments:
-        return
-    file = segments.first.log
+def check_format(file: File, directory: str) -> None:
+    """Refuse records of older formats, with which the first segment of a log begins: recovery would truncate them.
+
+    Raises:
+        OldRecordsError: the log begins with records that only Kafka can read.
+    """
     head = file.view(0, BATCH_HEADER_SIZE)
     magic = magic_of(head)
     if 0 <= magic < MAGIC_V2:
@@ -237,6 +240,7 @@ def _recover(
     states: ProducerStates | None = None
     cut = False
     lost_bytes = removed = 0
+    lost_from: int | None = None
     for segment in segments:
         unflushed = unflushed_from is not None and segment.base_offset >= unflushed_from
         if cut:
@@ -248,13 +252,14 @@ def _recover(
                 states = log.producer_log.states_at(segment.base_offset, log_start_offset, now_ms)
             before = segment.size
             cut = not rebuild(segment, states, log.epochs, log.config.index_interval_bytes) and unflushed
+            if lost_from is None and before != segment.size:
+                lost_from = segment.next_offset()
             lost_bytes += before - segment.size
         else:
             segment.restore_largest_timestamp()
             states = None
-    if lost_bytes:
-        end = segments.active.next_offset()
-        log.context.on_cut(Cut(log.topic, log.partition, end, lost_bytes, removed))
+    if lost_from is not None:
+        log.context.on_cut(Cut(log.topic, log.partition, lost_from, lost_bytes, removed))
     return states
 
 

@@ -4,6 +4,7 @@ from bisect import bisect_right, insort
 from collections.abc import Iterator
 
 from protocol.records.batch import RecordBatch
+from storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
 from storage.log.config import LogConfig
 from storage.log.context import LogContext
 from storage.log.segment import DELETED_SUFFIX, LOG_SUFFIX, MAX_RELATIVE_OFFSET, SEGMENT_SUFFIXES, Segment
@@ -17,9 +18,10 @@ class Segments:
     Attributes:
         active: the last one; may only be read if there is one.
         tail: offset and position of the newest batch, which most consumers fetch next, or `UNKNOWN_TAIL`.
+        names_are_new: whether a segment was created since :meth:`sync_names`.
     """
 
-    __slots__ = ("_bases", "_by_base", "_context", "_directory", "active", "tail")
+    __slots__ = ("_bases", "_by_base", "_context", "_directory", "active", "names_are_new", "tail")
 
     active: Segment
 
@@ -28,6 +30,7 @@ class Segments:
         self._bases: list[int] = []
         self._by_base: dict[int, Segment] = {}
         self.tail = UNKNOWN_TAIL
+        self.names_are_new = False
 
     def __len__(self) -> int:
         return len(self._bases)
@@ -86,6 +89,13 @@ class Segments:
             if self._bases:
                 self.active = self._by_base[self._bases[-1]]
 
+    def make_directory(self) -> None:
+        """Create the log's directory, durably where all small files are durable."""
+        files = self._context.files
+        files.make_directory(self._directory)
+        if self._context.durable:
+            files.sync_directory("")
+
     def begin(self, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
         """Create a segment, which becomes the active one."""
         segment = Segment(self._context.files, self._directory, base_offset, config.segment_index_bytes)
@@ -95,7 +105,28 @@ class Segments:
             segment.log.reserve(config.segment_size)
         self.draw_jitter(segment, config)
         self.add(segment)
+        if self._context.durable:
+            self._context.files.sync_directory(self._directory)
+        else:
+            self.names_are_new = True
         return segment
+
+    def names(self) -> list[str]:
+        """List the paths without which synced segments are no log after a power cut: small files, and directories."""
+        paths = [f"{self._directory}/{name}" for name in (PARTITION_METADATA, LEADER_EPOCHS)]
+        return [*(path for path in paths if self._context.files.exists(path)), self._directory, ""]
+
+    def sync_names(self) -> None:
+        """Sync what :meth:`names` lists."""
+        files = self._context.files
+        for path in self.names():
+            if files.is_directory(path):
+                files.sync_directory(path)
+                continue
+            file = files.open(path, create=False)
+            file.sync()
+            file.close()
+        self.names_are_new = False
 
     def draw_jitter(self, segment: Segment, config: LogConfig) -> None:
         """Draw the random part of the age at which a segment is rolled."""

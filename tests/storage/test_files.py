@@ -1,6 +1,7 @@
 """Both trees do the same; the one in memory can be broken (storage.files)."""
 
 import errno
+import fcntl
 import os
 from pathlib import Path
 
@@ -171,3 +172,61 @@ def test_small_appends_share_memory() -> None:
     for _ in range(10_000):
         file.append(b"x" * 100)
     assert len(file.read(0, 10**9)) < 40
+
+
+def test_a_directory_is_removed_only_if_it_is_empty(files: Files) -> None:
+    """A file that has come meanwhile keeps it."""
+    files.make_directory("d")
+    files.open("d/f").append(b"x")
+    files.remove_directory("d")
+    assert files.read_file("d/f") == b"x"
+    files.remove("d/f")
+    files.remove_directory("d")
+    files.remove_directory("d")
+    assert not files.exists("d")
+
+
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what is synced from now on."""
+    names: list[str] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        names.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return names
+
+
+def test_a_durable_file_has_a_durable_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut may take the name of a synced file: its directory is synced after the rename."""
+    files = DiskFiles(tmp_path)
+    names = synced(monkeypatch)
+    files.replace("f", b"x", durable=False)
+    assert names == []
+    files.replace("f", b"y")
+    assert names == ["f.tmp", tmp_path.name]
+
+
+def test_a_file_that_is_gone_does_not_keep_others_from_being_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Segments are deleted while they wait."""
+    files = DiskFiles(tmp_path)
+    files.open("f").append(b"x")
+    names = synced(monkeypatch)
+    with pytest.raises(FileNotFoundError):
+        files.sync_files(["gone", "f", ""])
+    assert names == ["f", tmp_path.name]
+
+
+def test_a_file_system_without_locks_is_not_called_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other process has the directory: the system's reason is reported."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "lockf", refuse)
+    with pytest.raises(OSError, match="No locks available"):
+        DiskFiles(tmp_path).lock()

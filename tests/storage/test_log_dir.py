@@ -1,6 +1,7 @@
 """The data directory: its files, its lock, its failures, and topics that go (core F.1, F.5, F.7; transactions F.8)."""
 
 import errno
+import os
 import re
 import subprocess
 import sys
@@ -10,8 +11,12 @@ from uuid import UUID
 import pytest
 
 from protocol.errors import ErrorCode, KafkaError
+from protocol.records.control import build_marker
+from storage import log_dir
+from storage.append_info import AppendOrigin
 from storage.checkpoints import CLEAN_SHUTDOWN
 from storage.files import DirectoryLockedError, DiskFiles, MemoryFiles
+from storage.indexes.txn_index import TransactionIndex
 from storage.log.context import LogContext
 from storage.log_dir import LogDir, WrongDirectoryError, partition_of
 from tests.storage.logs import NOW_MS, TOPIC_ID, Tree, append, contents, records_batch
@@ -279,3 +284,80 @@ def test_memory_needs_no_lock() -> None:
     for tree in trees:
         tree.close()
     assert [list(tree) for tree in trees] == [[], []]
+
+
+def test_a_clean_stop_makes_the_offsets_durable_that_it_vouches_for() -> None:
+    """A power cut right after it does not bring back records that were deleted."""
+    tree = Tree(None, sync="roll")
+    log = tree.log()
+    for value in (b"a", b"b", b"c"):
+        append(log, records_batch(value))
+    log.delete_records_before(2)
+    tree.stop()
+    tree.memory = tree.memory.crash()
+    tree.open()
+    assert tree.dir is not None
+    assert tree.dir.was_clean
+    assert contents(tree.log()) == [(2, None, b"c")]
+
+
+def test_an_append_that_is_half_done_takes_the_directory_offline(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a descriptor for the index of aborted transactions, too: the next batch would get the marker's offset."""
+    log = tree.log()
+    log.producers.rules.verification = False
+    append(log, records_batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(TransactionIndex, "append", refuse)
+    with pytest.raises(KafkaError) as caught:
+        append(log, build_marker(7, 0, False, 0, NOW_MS), origin=AppendOrigin.COORDINATOR)
+    assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.offline
+
+
+def test_a_log_does_not_begin_where_a_deleted_one_of_its_name_has_begun(tree: Tree) -> None:
+    """Killed before the next checkpoints: the new records lie before that start, and would be deleted for it."""
+    log = tree.log()
+    append(log, records_batch(*[b"old"] * 10))
+    log.delete_records_before(5)
+    assert tree.dir is not None
+    tree.dir.checkpoint_log_starts()
+    tree.dir.checkpoint_recovery_points()
+    tree.dir.delete_log("foo", 0, now_ms=NOW_MS)
+    append(tree.log(), records_batch(b"new"))
+    tree.stop(clean=False)
+    tree.open()
+    assert contents(tree.log()) == [(0, None, b"new")]
+
+
+def test_a_log_that_could_not_be_loaded_is_not_created_again(disk: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process has no descriptor left: the directory is offline, and its records are there at the next start."""
+    append(disk.log(), records_batch(b"a"))
+    disk.stop()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log_dir, "load", refuse)
+        opened = disk.open()
+        assert opened.context.offline is not None
+        with pytest.raises(KafkaError):
+            disk.log()
+        disk.stop(clean=False)
+    disk.open()
+    assert contents(disk.log()) == [(0, None, b"a")]
+
+
+def test_segments_in_the_place_of_a_new_log_are_put_aside(disk: Tree) -> None:
+    """A directory that was copied into a running broker's: none of its bytes become a part of the log."""
+    disk.open()
+    assert disk.root is not None
+    (disk.root / "foo-0").mkdir()
+    (disk.root / "foo-0" / f"{0:020}.log").write_bytes(b"mine")
+    append(disk.log(), records_batch(b"a"))
+    assert contents(disk.log()) == [(0, None, b"a")]
+    (stray,) = disk.root.glob("foo-0.*-stray")
+    assert (stray / f"{0:020}.log").read_bytes() == b"mine"

@@ -8,7 +8,7 @@ import pytest
 
 from protocol.errors import KafkaError
 from protocol.records.batch import RecordBatch
-from storage.log import retention
+from storage.log import retention, truncation
 from storage.log.partition_log import PartitionLog
 from storage.producers.snapshot import decode_snapshot
 from tests.storage.logs import (
@@ -23,6 +23,7 @@ from tests.storage.logs import (
     sized,
     timed_batch,
 )
+from tests.storage.test_files import synced
 
 
 def values(log: PartitionLog) -> list[bytes | None]:
@@ -228,3 +229,70 @@ def test_a_preallocated_segment_has_its_full_size_until_it_is_closed(tmp_path: P
         log = tree.log()
         append(log, records_batch(b"c"))
         assert (values(log), path.stat().st_size) == ([b"a", b"b", b"c"], log.segments.size)
+
+
+def test_a_later_sync_includes_what_an_earlier_process_has_left(disk: Tree) -> None:
+    """After a kill the recovery point passes segments that nothing has synced yet, so they are synced first."""
+    disk.sync = "never"
+    one_each(disk.log(internal_segment_bytes=SEGMENT), 3)
+    disk.stop(clean=False)
+    disk.sync = "roll"
+    disk.open()
+    asked = later(disk)
+    log = disk.log(internal_segment_bytes=SEGMENT)
+    for expected in ([0, 1, 2], [3]):
+        log.roll(NOW_MS)
+        paths, _ = asked[-1]
+        assert [int(path[6:26]) for path in paths if path.endswith(".log")] == expected
+        append(log, sized())
+
+
+def test_a_later_sync_makes_the_log_whole(disk: Tree) -> None:
+    """Without its topic id a log is a stray, and without its name there is none: they are synced with the segment."""
+    disk.sync = "roll"
+    log = disk.log()
+    asked = later(disk)
+    append(log, sized())
+    log.roll(NOW_MS)
+    assert asked[0][0][-4:] == ["foo-0/partition.metadata", "foo-0/leader-epoch-checkpoint", "foo-0", ""]
+
+
+def test_a_later_sync_of_a_log_that_was_cut_meanwhile_moves_nothing(disk: Tree) -> None:
+    """The offsets are there again, but with other records, which are not synced."""
+    disk.sync = "roll"
+    log = disk.log(internal_segment_bytes=SEGMENT)
+    asked = later(disk)
+    one_each(log, 3)
+    truncation.truncate_to(log, 1, NOW_MS)
+    one_each(log, 3)
+    asked[1][1](None)
+    assert log.bounds.recovery_point == 0
+
+
+def test_what_is_flushed_soon_is_synced_once_at_a_time(disk: Tree) -> None:
+    """What is appended meanwhile is synced afterwards, together."""
+    disk.sync = "roll"
+    log = disk.log()
+    asked = later(disk)
+    for _ in range(3):
+        append(log, sized())
+        log.flusher.flush_soon()
+    assert len(asked) == 1
+    asked[0][1](None)
+    assert (len(asked), log.bounds.recovery_point) == (2, 1)
+    asked[1][1](None)
+    assert (len(asked), log.bounds.recovery_point) == (2, 3)
+
+
+def test_with_every_append_synced_new_names_are_too(disk: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut destroys nothing: neither the partition's directory nor a segment in it."""
+    disk.sync = "every"
+    disk.open()
+    names = synced(monkeypatch)
+    log = disk.log(internal_segment_bytes=SEGMENT)
+    assert disk.root is not None
+    assert {disk.root.name, "foo-0"} <= set(names)
+    append(log, sized())
+    names.clear()
+    append(log, sized())
+    assert names[names.index(f"{1:020}.log") - 1] == "foo-0"

@@ -335,3 +335,15 @@ def test_records_of_old_brokers_are_refused_not_cut_off(tree: Tree, clean: bool)
     with pytest.raises(WrongDirectoryError, match=r"foo-0 begins .* \(message format v1\), which only Kafka"):
         tree.open()
     assert stored(tree, path) == old * 3
+
+
+def test_a_missing_time_index_is_rebuilt(tree: Tree) -> None:
+    """Also after a clean stop: without it no record of the segment is found by its time."""
+    log = tree.log()
+    append(log, records_batch(b"a", time_ms=NOW_MS))
+    tree.stop()
+    remove(tree, "foo-0/00000000000000000000.timeindex")
+    tree.open()
+    found = tree.log().reader.offset_for_timestamp(NOW_MS, 1)
+    assert found is not None
+    assert found.offset == 0

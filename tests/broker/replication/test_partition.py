@@ -349,3 +349,14 @@ def test_a_change_that_moves_no_leader_is_false() -> None:
     bench = Bench()
     assert bench.change(isr=(1, 2)) is False
     assert bench.change(leader=2, leader_epoch=1) is True
+
+
+def test_records_are_deleted_where_a_replica_s_disk_has_failed() -> None:
+    """It is not written to; the others begin at the new start."""
+    bench = Bench()
+    bench.append(b"a", b"b")
+    failed = bench.log(2)
+    failed.context.offline = OSError(5, "Input/output error")
+    failed.context.files.fail_next_write()  # type: ignore[attr-defined]  # a tree in memory
+    bench.partition.delete_records_before(1, 1)
+    assert [log.log_start_offset for log in bench.every_log.values()] == [1, 0, 1]

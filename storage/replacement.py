@@ -1,0 +1,89 @@
+"""Replacing all that a data directory holds, by another state or by nothing, so that a kill at no point loses both.
+
+The other state is copied to `.understudy-restoring` while the old one is untouched; to empty a directory that folder is
+empty. Then it is renamed to `.understudy-replacing`, and the old state is removed, `meta.properties` first: without it
+no broker takes the directory for a whole one. Then it is renamed to `.understudy-restored`, and what is in it is moved
+into place, `meta.properties` last.
+
+After a kill :func:`recover` does what is left; before the first of these renames it undoes. The directories of several
+brokers are replaced together: all have their copies before the first one is committed.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from storage.checkpoints import META_PROPERTIES
+from storage.files import DiskFiles, Files
+from storage.log_dir import WrongDirectoryError
+from storage.ownership import REPLACING, RESTORED, RESTORING, remove_contents
+
+
+def begin(files: Files) -> None:
+    """Prepare to empty the directory, also on a full disk: then a kill may leave a part of what was there."""
+    files.remove_tree(RESTORING)
+    with suppress(OSError):
+        files.make_directory(RESTORING)
+
+
+def commit(files: Files) -> None:
+    """From now on the old state does not come back."""
+    if files.is_directory(RESTORING):
+        files.rename(RESTORING, REPLACING)
+    files.remove(META_PROPERTIES)
+
+
+def finish(files: Files) -> list[str]:
+    """Remove the old state, and move the new one into place. Renames only: that needs no space.
+
+    Returns:
+        The paths of the entries that were left because neither Kafka nor Understudy writes such files.
+    """
+    left: list[str] = []
+    if not files.is_directory(RESTORED):
+        left = remove_contents(files)
+        stage = next((name for name in (REPLACING, RESTORING) if files.is_directory(name)), None)
+        if stage is None:
+            return left
+        files.rename(stage, RESTORED)
+    for name in sorted(files.list(RESTORED), key=lambda name: name == META_PROPERTIES):
+        source = f"{RESTORED}/{name}"
+        if files.is_directory(name):  # a foreign file keeps the partition's directory
+            for each in files.list(source):
+                files.rename(f"{source}/{each}", f"{name}/{each}")
+            files.remove_directory(source)
+        else:
+            files.rename(source, name)
+    files.remove_directory(RESTORED)
+    return left
+
+
+def is_under_way(files: Files) -> bool:
+    """Whether the old state is gone in part: the directory is neither the old nor the new one."""
+    return files.is_directory(REPLACING) or files.is_directory(RESTORED)
+
+
+def recover(trees: Iterable[DiskFiles], *, read_only: bool) -> None:
+    """Finish what a kill has interrupted in the directories of a cluster, or undo it where nothing was removed yet.
+
+    Raises:
+        WrongDirectoryError: there is something to finish, and the directories are only read.
+        DirectoryLockedError: another process uses one.
+    """
+    interrupted = [files for files in trees if files.is_directory(RESTORING) or is_under_way(files)]
+    begun = any(map(is_under_way, interrupted))
+    if read_only:
+        if begun:
+            raise WrongDirectoryError(
+                f"{interrupted[0].root} was being reset, or put back to a snapshot, when its server was killed; serve "
+                "it once without --read-only, which finishes that"
+            )
+        return
+    for files in interrupted:
+        files.lock()
+        try:
+            if begun:
+                finish(files)
+            else:
+                files.remove_tree(RESTORING)
+        finally:
+            files.close()
