@@ -29,7 +29,14 @@ from broker.network.endpoints import Endpoint
 from broker.node import Node
 from broker.options import ServeOptions, TopicOption
 from broker.replication.fsync import SyncThread
-from broker.replication.metadata_log import MetadataCodec, MetadataLog, formatted, next_epoch
+from broker.replication.metadata_log import (
+    MetadataCodec,
+    MetadataLog,
+    begin_at_snapshot,
+    check_beginning,
+    formatted,
+    next_epoch,
+)
 from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
 from broker.rng import seeded, uuid_from
@@ -163,7 +170,7 @@ def open_metadata(cluster: ClusterBase, publisher: MetadataPublisher) -> Metadat
     """The cluster's metadata, replayed from its log in the controller's directory, or begun.
 
     Raises:
-        WrongDirectoryError: there are partitions, but no metadata to identify their topics.
+        WrongDirectoryError: there are partitions, but no metadata to identify their topics, or only the end of them.
     """
     controller_id = cluster.controller_id
     logs = cluster.nodes[controller_id].open_logs
@@ -174,6 +181,10 @@ def open_metadata(cluster: ClusterBase, publisher: MetadataPublisher) -> Metadat
         _check_no_partitions(logs)
         log = logs.create_log(METADATA_TOPIC, 0, topic_id=METADATA_TOPIC_ID, config=config, now_ms=now_ms)
     files = logs.context.files
+    if begin_at_snapshot(log, files, now_ms):
+        text = "the metadata log ends before its newest snapshot, and begins again there"
+        _log.warning(text, offset=log.log_end_offset)
+    check_beginning(log, files)
     bootstrap = formatted(files, bootstrap_records(feature_levels(cluster.release, cluster.options.features)), now_ms)
     epoch = next_epoch(files, log.epochs.latest)
     if log.log_end_offset:

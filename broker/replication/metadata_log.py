@@ -14,6 +14,7 @@ from broker.replication.partition import ReplicatedPartition
 from protocol.log_records import metadata
 from protocol.log_records.metadata import decode, encode
 from protocol.log_records.quorum import (
+    is_whole,
     kraft_version_of,
     leader_change_batch,
     quorum_records,
@@ -25,13 +26,63 @@ from protocol.log_records.quorum import (
 from protocol.pauses import pause
 from protocol.records.control import ControlType
 from storage.files import Files
+from storage.log import truncation
+from storage.log.partition_log import PartitionLog
 from storage.log.validation import AppendOrigin
-from storage.quorum_files import BOOTSTRAP, latest_snapshot, seen_epoch, write_quorum_state
+from storage.log_dir import WrongDirectoryError
+from storage.quorum_files import (
+    BOOTSTRAP,
+    METADATA_DIRECTORY,
+    Snapshot,
+    latest_snapshot,
+    seen_epoch,
+    snapshots,
+    write_quorum_state,
+)
 
 
 def next_epoch(files: Files, last_epoch: int) -> int:
-    """The leader epoch to begin: after the last one in the log and the last one that the node has seen."""
-    return max(last_epoch, seen_epoch(files), 0) + 1
+    """The leader epoch to begin: after the last in the log, of its snapshots and of those that the node saw."""
+    newest = latest_snapshot(files)
+    return max(last_epoch, seen_epoch(files), 0 if newest is None else newest.epoch) + 1
+
+
+def begin_at_snapshot(log: PartitionLog, files: Files, now_ms: int) -> bool:
+    """Let a log that ends before its newest snapshot begin there; return whether it did (Kafka: KafkaRaftLog).
+
+    A power cut may take the end of the log, and a damaged batch is cut off with all that follows; the snapshot has what
+    was in them. A snapshot that cannot be read changes nothing.
+
+    Raises:
+        KafkaError: KAFKA_STORAGE_ERROR.
+    """
+    newest = latest_snapshot(files)
+    if newest is None or newest.end_offset <= log.log_end_offset or not is_whole(files.read_file(newest.path)):
+        return False
+    truncation.truncate_fully_and_start_at(log, newest.end_offset, now_ms)
+    return True
+
+
+def usable_snapshot(log: PartitionLog, files: Files) -> Snapshot | None:
+    """Return the newest snapshot that is whole and that the log goes on from."""
+    for each in reversed(snapshots(files)):
+        goes_on = log.log_start_offset <= each.end_offset <= log.log_end_offset
+        if goes_on and is_whole(files.read_file(each.path)):
+            return each
+    return None
+
+
+def check_beginning(log: PartitionLog, files: Files) -> None:
+    """See that a snapshot has what the log does not begin with: else the topics in it would be strays.
+
+    Raises:
+        WrongDirectoryError: none does.
+    """
+    if log.log_start_offset and usable_snapshot(log, files) is None:
+        raise WrongDirectoryError(
+            f"{METADATA_DIRECTORY} begins at offset {log.log_start_offset}, and no snapshot of it (*.checkpoint) is "
+            "whole: which topics there are is lost, and their partitions would be put aside; restore a copy of it"
+        )
 
 
 def formatted(files: Files, bootstrap: Sequence[Any], now_ms: int) -> list[Any]:
@@ -102,14 +153,15 @@ class MetadataLog(CoordinatorLog):
     ) -> int:
         """See :meth:`CoordinatorLog.append`."""
         base_offset = super().append(records, now_ms, transaction)
+        self._partition.led_by(self._broker_id).flusher.flush_soon()
         self._written(sum(len(value or b"") for _, value in records))
         return base_offset
 
     def replay(self) -> Iterator[Any]:
         """The newest snapshot, then the log from there on."""
         log = self._partition.led_by(self._broker_id)
-        start, cut = log.log_start_offset, latest_snapshot(self._files)
-        if cut is not None and start <= cut.end_offset <= log.log_end_offset:
+        start, cut = log.log_start_offset, usable_snapshot(log, self._files)
+        if cut is not None:
             contents = self._files.read_file(cut.path)
             self._follow(contents)
             yield SnapshotBatch(contents, cut.end_offset)

@@ -13,11 +13,12 @@ from broker.clock import Clock
 from broker.coordination.metadata.features import METADATA_VERSION
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.metadata.snapshot import records_of
+from broker.replication.metadata_log import usable_snapshot
 from broker.settings import BrokerSettings
 from broker.timers import Timer
 from protocol.errors import KafkaError
 from protocol.log_records.metadata import LATEST_METADATA_VERSION, MetadataCodec
-from protocol.log_records.quorum import quorum_records, snapshot, snapshot_time_ms
+from protocol.log_records.quorum import is_whole, quorum_records, snapshot, snapshot_time_ms
 from storage.log import retention
 from storage.log.partition_log import PartitionLog
 from storage.quorum_files import Snapshot, latest_snapshot, snapshot_path, snapshots
@@ -78,7 +79,7 @@ class MetadataSnapshots:
             self._clock.now_ms(),
             last_contained_ms=batches[-1].max_timestamp_ms,
             epoch=log.epochs.latest,
-            quorum=self._quorum(last),
+            quorum=self._quorum(usable_snapshot(log, self._files)),
         )
         with log.context.guard():
             self._files.replace(snapshot_path(end_offset, log.epochs.latest), contents)
@@ -108,6 +109,8 @@ class MetadataSnapshots:
             too_old = limit_ms >= 0 and self._clock.now_ms() - written_ms > limit_ms
             if not (too_large or too_old):
                 break
+            if not is_whole(self._files.read_file(known[gone + 1].path)):
+                break  # the log, and what was before it, are all that there is
             gone += 1
             self._log.delete_records_before(known[gone].end_offset)
             retention.run(self._log, self._clock.now_ms())

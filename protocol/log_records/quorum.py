@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from protocol.records.batch import RecordBatch, batches
+from protocol.records.batch import RecordBatch, batches, checked_batches
 from protocol.records.control import ControlType, control_key
+from protocol.records.errors import RecordsError
 from protocol.records.records import Record, build_batch, read_records
 from protocol.uvarint import uvarint
 
@@ -125,6 +126,16 @@ def snapshot_values(contents: bytes) -> Iterator[bytes]:
     for batch in batches(contents):
         if not batch.is_control:
             yield from _values(batch)
+
+
+def is_whole(contents: bytes) -> bool:
+    """Whether a snapshot ends with its footer and each of its batches is sound: half of one has half of the topics."""
+    try:
+        batches_of_it = list(checked_batches(contents))
+        footer = bytes(batches_of_it[-1].view) if batches_of_it else b""
+        return any(kind == ControlType.SNAPSHOT_FOOTER for kind, _ in _control_records(footer))
+    except RecordsError:
+        return False
 
 
 def _values(batch: RecordBatch) -> Iterator[bytes]:

@@ -3,6 +3,8 @@
 from typing import Any, cast
 from uuid import UUID
 
+import pytest
+
 from broker.clock import ManualClock
 from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.image import METADATA_TOPIC, ClusterImage, Partition
@@ -10,7 +12,7 @@ from broker.coordination.metadata.machine import MetadataMachine, bootstrap_reco
 from broker.coordination.metadata.quorum import Quorum
 from broker.coordination.metadata.snapshot import records_of
 from broker.coordination.runtime import Runtime
-from broker.replication.metadata_log import MetadataLog, formatted, next_epoch
+from broker.replication.metadata_log import MetadataLog, begin_at_snapshot, check_beginning, formatted, next_epoch
 from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
 from broker.settings import BrokerSettings
@@ -21,7 +23,7 @@ from protocol.records.batch import RecordBatch
 from storage.files import MemoryFiles
 from storage.log.config import LogConfig
 from storage.log.context import LogContext
-from storage.log_dir import LogDir
+from storage.log_dir import LogDir, WrongDirectoryError
 from storage.quorum_files import BOOTSTRAP, METADATA_DIRECTORY, seen_epoch
 
 NOW_MS = 1_700_000_000_000
@@ -38,6 +40,8 @@ class Life:
         self.directory = LogDir.open(context, node_id=1, cluster_id="c", now_ms=NOW_MS)
         log = self.directory.load_log(METADATA_TOPIC, 0, config=CONFIG, now_ms=NOW_MS)
         self.log = log or self.directory.create_log(METADATA_TOPIC, 0, config=CONFIG, now_ms=NOW_MS)
+        begin_at_snapshot(self.log, files, NOW_MS)
+        check_beginning(self.log, files)
         self.epoch = next_epoch(files, self.log.epochs.latest)
         clock = ManualClock(NOW_MS)
         state = Partition((1,), (1,), 1, leader_epoch=self.epoch)
@@ -240,3 +244,56 @@ def test_voters_are_recorded_once_and_found_again() -> None:
     again.quorum.address, again.quorum.listens = ("b1", 9093), True
     again.own.record_voters(NOW_MS)
     assert len(list(quorum_records(b"".join(bytes(batch.view) for batch in again.batches())))) == 4
+
+
+def damage(files: MemoryFiles, name: str) -> None:
+    """Change a byte of a file."""
+    contents = bytearray(files.read_file(f"{METADATA_DIRECTORY}/{name}"))
+    contents[-1] ^= 1
+    files.replace(f"{METADATA_DIRECTORY}/{name}", bytes(contents))
+
+
+def test_a_log_that_ends_before_its_newest_snapshot_begins_there() -> None:
+    """A power cut took its end: the snapshot has what was in it, and an epoch that is not used again."""
+    files = MemoryFiles()
+    first = Life(files)
+    first.remember(TopicRecord("t", TOPIC_ID))
+    first.snapshots.take()
+    cut = first.log.log_end_offset
+    first.end()
+    for name in files.list(METADATA_DIRECTORY):
+        if not name.endswith(".checkpoint"):
+            files.remove(f"{METADATA_DIRECTORY}/{name}")
+    second = Life(files)
+    assert (list(second.image.topics), second.log.log_start_offset, second.epoch) == (["t"], cut, 2)
+    second.remember(TopicRecord("u", UUID(int=8)))
+    second.end()
+    assert list(Life(files).image.topics) == ["t", "u"]
+
+
+def test_a_damaged_snapshot_is_passed_over() -> None:
+    """Half of one has half of the topics, and the others would be strays; an older one and the log have all of them."""
+    files = MemoryFiles()
+    first = Life(files)
+    for number in range(3):
+        first.remember(TopicRecord(f"t{number}", UUID(int=100 + number)))
+        first.snapshots.take()
+    first.end()
+    damage(files, names(files)[-1])
+    assert list(Life(files).image.topics) == ["t0", "t1", "t2"]
+
+
+def test_without_its_beginning_the_metadata_are_not_taken_for_whole() -> None:
+    """The log begins behind its snapshots, and none of them can be read: nothing is written, let alone put aside."""
+    files = MemoryFiles()
+    sizes = {"log_max_record_bytes_between_snapshots": 1, "max_retention_bytes": 3000}
+    life = Life(files, **sizes)
+    life.log.config = LogConfig(cleanup_policy=(), retention_ms=-1, internal_segment_bytes=500)
+    for number in range(60):
+        life.remember(ConfigRecord(2, "t", "k", "v" * number))
+        life.clock.advance(1)
+    for name in names(files):
+        if name.endswith(".checkpoint"):
+            damage(files, name)
+    with pytest.raises(WrongDirectoryError, match=r"no snapshot of it \(\*\.checkpoint\) is whole"):
+        check_beginning(life.log, files)
