@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from storage.checkpoints import META_PROPERTIES, decode_properties
+from storage.ownership import REPLACING, RESTORED
 
 MOST_ID = 2**31 - 1
 MOST_BROKERS = 1000
@@ -66,8 +67,9 @@ def found_ids(data_dir: Path, ids: Sequence[int]) -> tuple[int, ...]:
 
 
 def directories(data_dir: Path) -> set[int]:
-    """The ids of the brokers that have a formatted `broker-ID` in the folder of several."""
-    matches = (_DIRECTORY.fullmatch(path.parent.name) for path in data_dir.glob(f"broker-*/{META_PROPERTIES}"))
+    """The ids of the brokers with a formatted `broker-ID` in the folder of several, or one whose reset was killed."""
+    marks = (META_PROPERTIES, REPLACING, RESTORED)
+    matches = (_DIRECTORY.fullmatch(path.parent.name) for mark in marks for path in data_dir.glob(f"broker-*/{mark}"))
     return {int(match[1]) for match in matches if match}
 
 
@@ -77,8 +79,10 @@ def is_directory_name(name: str) -> bool:
 
 
 def _owner(data_dir: Path) -> int | None:
+    places = (data_dir, data_dir / REPLACING, data_dir / RESTORED)  # the latter two after a restore that was killed
     try:
-        properties = decode_properties((data_dir / META_PROPERTIES).read_bytes())
+        found = next((place for place in places if (place / META_PROPERTIES).exists()), data_dir)
+        properties = decode_properties((found / META_PROPERTIES).read_bytes())
     except (OSError, ValueError):
         return None
     owner = properties.get("node.id", properties.get("broker.id", ""))

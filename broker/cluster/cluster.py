@@ -94,6 +94,7 @@ class Cluster(ClusterBase):
         """
         check_data_directories(self.options)
         self.open_state()
+        self.snapshots.discard_left()
         for node in self.nodes.values():
             await self.bind(node)
         if self.controller is not None:

@@ -5,7 +5,7 @@ Understudy formatted it and no other broker has served it since, or if `--allow-
 Kafka nor Understudy writes are never removed (storage.ownership).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +13,12 @@ import structlog
 
 from broker.broker_ids import directories, found_ids, is_directory_name
 from broker.cluster.base import ClusterBase
+from broker.cluster.directory_checks import check_formats, check_owners
 from broker.node import Node
 from broker.options import ServeOptions
+from storage import replacement
 from storage.checkpoints import META_PROPERTIES
-from storage.files import DiskFiles, Files, MemoryFiles
+from storage.files import DirectoryLockedError, DiskFiles, Files, MemoryFiles
 from storage.files.descriptors import Descriptors
 from storage.files.overlay import OverlayFiles
 from storage.log.context import Cut
@@ -28,7 +30,6 @@ from storage.ownership import (
     is_unused,
     last_incarnation,
     named,
-    remove_contents,
     write_owner,
 )
 
@@ -53,16 +54,24 @@ def data_root(options: ServeOptions, broker_id: int) -> Path:
 
 
 def check_data_directories(options: ServeOptions) -> None:
-    """Look at all directories before anything is written into one of them.
+    """Look at all directories before anything is written into one of them, but to finish what a kill has interrupted.
 
     Raises:
-        WrongDirectoryError: one is no data directory, or holds foreign entries; nothing was changed.
+        WrongDirectoryError: one is no data directory, holds foreign entries or records that only Kafka can read, or is
+            of another node or cluster; nothing was changed.
+        DirectoryLockedError: another process uses one in which there is something to finish.
     """
     if options.data_dir is None:
         return
     _check_layout(options.data_dir, options.brokers)
-    for broker_id in options.broker_ids:
-        _check_entries(data_root(options, broker_id), read_only=options.read_only)
+    roots = [data_root(options, broker_id) for broker_id in options.broker_ids]
+    for root in roots:
+        _check_entries(root, read_only=options.read_only)
+    trees = [DiskFiles(root, read_only=options.read_only) for root in roots if root.is_dir()]
+    replacement.recover(trees, read_only=options.read_only)
+    check_owners(dict(zip(options.broker_ids, roots, strict=True)))
+    for files in trees:
+        check_formats(files)
 
 
 def files_of(options: ServeOptions, broker_id: int, descriptors: Descriptors) -> Files:
@@ -80,7 +89,9 @@ def files_of(options: ServeOptions, broker_id: int, descriptors: Descriptors) ->
     if options.read_only:
         return OverlayFiles(DiskFiles(root, read_only=True, descriptors=descriptors))
     root.mkdir(parents=True, exist_ok=True)
-    return DiskFiles(root, descriptors=descriptors)
+    files = DiskFiles(root, descriptors=descriptors)
+    replacement.recover((files,), read_only=False)  # of a broker that is added; those of the start are whole by now
+    return files
 
 
 def note_owner(cluster: ClusterBase, node: Node) -> None:
@@ -99,36 +110,67 @@ def note_owner(cluster: ClusterBase, node: Node) -> None:
         write_owner(files, logs.directory_id, node.incarnation_id)
 
 
-def check_resettable(cluster: ClusterBase) -> None:
-    """See that a reset removes nothing but what Understudy made.
+def check_resettable(cluster: ClusterBase, *, empties: bool) -> None:
+    """See that a reset removes nothing but what Understudy made; if it empties the directories, keep others out.
 
     Raises:
-        ResetRefused: it would, and `--allow-reset` was not given.
+        ResetRefused: it would, and `--allow-reset` was not given; or another process uses a directory.
     """
-    if cluster.options.allow_reset:
-        return
-    for node in cluster.nodes.values():
-        if isinstance(node.files, DiskFiles) and node.owns_directory is False:
+    back = [cluster.removed[each] for each in cluster.options.broker_ids if each in cluster.removed]
+    nodes = [*cluster.nodes.values(), *back]
+    for node in nodes:
+        if isinstance(node.files, DiskFiles) and node.owns_directory is False and not cluster.options.allow_reset:
             raise ResetRefused(
                 f"{node.files.root} was not made by Understudy alone, and a reset would remove what is in it; serve it "
                 "with --read-only to have resets go back to it, or with --allow-reset to permit its removal"
             )
+    try:
+        if empties:
+            hold_directories(nodes)
+    except DirectoryLockedError as error:
+        raise ResetRefused(f"{error}, and cannot be emptied") from None
 
 
-def clear_directory(node: Node) -> None:
-    """Remove everything from a broker's directory that Kafka and Understudy write; one that is only read stays."""
-    if isinstance(node.files, MemoryFiles):
-        node.files.discard()
-    if not isinstance(node.files, DiskFiles):
+def hold_directories(nodes: Iterable[Node]) -> None:
+    """Keep other processes out of the directories, also those of brokers that are down, until they are opened again.
+
+    Raises:
+        DirectoryLockedError: one is in use, by a broker of another process; nothing has changed.
+    """
+    for node in nodes:
+        if isinstance(node.files, DiskFiles):
+            node.files.hold()
+
+
+def release_directories(cluster: ClusterBase) -> None:
+    """Nothing comes of it: what is not open is free for other processes again."""
+    for node in cluster.nodes.values():
+        if isinstance(node.files, DiskFiles) and node.logs is None and node.id != cluster.controller_id:
+            node.files.unlock()
+
+
+def clear_directories(nodes: Iterable[Node]) -> None:
+    """Remove all that Kafka and Understudy write from the brokers' directories; those that are only read stay."""
+    on_disk = []
+    for node in nodes:
+        if isinstance(node.files, DiskFiles):
+            on_disk.append((node, node.files))
+            continue
+        if isinstance(node.files, MemoryFiles):
+            node.files.discard()
         node.files = None  # what is below an overlay is what the cluster was started on
-        return
-    if left := remove_contents(node.files):
-        report_left(node, left)
-    node.owns_directory = None
+    for step in (replacement.begin, replacement.commit):
+        for _, files in on_disk:
+            step(files)
+    for node, files in on_disk:
+        report_left(node, replacement.finish(files))
+        node.owns_directory = None
 
 
 def report_left(node: Node, left: list[str]) -> None:
-    """Log which files stayed because Kafka does not write such files."""
+    """Log which files stayed because Kafka does not write such files, if any did."""
+    if not left:
+        return
     assert isinstance(node.files, DiskFiles)
     _log.warning("foreign files were left in the data directory", directory=str(node.files.root), left=named(left))
 
@@ -171,7 +213,7 @@ def _check_entries(root: Path, *, read_only: bool) -> None:
             "`understudy load` again, which goes on where it was"
         )
     if read_only:
-        if not (root / META_PROPERTIES).exists():
+        if not (root / META_PROPERTIES).exists() and not replacement.is_under_way(DiskFiles(root)):
             raise WrongDirectoryError(f"{root} is no data directory to be read: it has no {META_PROPERTIES}")
         return
     if not root.exists():
@@ -179,7 +221,7 @@ def _check_entries(root: Path, *, read_only: bool) -> None:
     _check_is_directory(root)
     files = DiskFiles(root)
     if not files.exists(META_PROPERTIES):
-        if not is_unused(files):
+        if not is_unused(files) and not replacement.is_under_way(files):
             raise WrongDirectoryError(
                 f"{root} is not empty and is no data directory: it has no {META_PROPERTIES}, but "
                 f"{named(_names(root))}; choose an empty directory, or one that does not exist yet"

@@ -21,6 +21,7 @@ from broker.node import Node
 from broker.settings.model import ConfigResourceType
 from broker.timers import Timer
 from protocol.errors import KafkaError
+from storage.files import DiskFiles
 
 _log = structlog.get_logger(__name__)
 
@@ -147,6 +148,8 @@ class Lifecycle:
 
     def _take_out(self, node: Node) -> None:
         node.server.close()
+        if isinstance(node.files, DiskFiles) and node.logs is None:
+            node.files.unlock()
         self._cluster.removed[node.id] = self._cluster.nodes.pop(node.id)
 
     def pause(self, node: Node) -> None:
@@ -184,7 +187,12 @@ class Lifecycle:
             if partition.logs.pop(node.id, None) is not None:
                 partition.replicate()
         node.open_logs.logs.pop((METADATA_TOPIC, 0), None)  # the controller is not this broker's process
+        goes_on = node.id == self._cluster.controller_id  # the controller writes its log in this directory
+        if goes_on and isinstance(node.files, DiskFiles):
+            node.files.hold()
         node.power_off(clean=clean)
+        if not goes_on and isinstance(node.files, DiskFiles):
+            node.files.unlock()  # also where a reset that failed has held it
 
     def _fence_later(self, node: Node) -> None:
         if node.id in self._fencing_timers:  # it hangs already, or was killed while it did: silent since then

@@ -5,7 +5,7 @@ What a running cluster knows lies in its logs. So a reset opens empty directorie
 """
 
 from broker.cluster.cluster import Cluster
-from broker.cluster.data_directories import check_resettable, clear_directory
+from broker.cluster.data_directories import check_resettable, clear_directories
 from broker.cluster.emulation import versions_of
 from broker.cluster.snapshots import CannotKeep, Snapshot
 from broker.cluster.startup import create_topics, create_users
@@ -33,7 +33,7 @@ async def reset(cluster: Cluster, keep: frozenset[str] = frozenset(), *, disconn
         ResetRefused: the data directory holds what Understudy did not make; nothing has changed.
     """
     await cluster.rebuilding.over()
-    check_resettable(cluster)
+    check_resettable(cluster, empties=not _IN_LOGS & keep)
     if "faults" not in keep:
         cluster.faults.clear(reset=True)
     cluster.beside.reset(keep)
@@ -83,8 +83,7 @@ async def _disconnect(cluster: Cluster, *, move: bool) -> None:
 
 def _throw_away(cluster: Cluster, keep: frozenset[str]) -> None:
     waiting = cluster.forget()
-    for node in cluster.nodes.values():
-        clear_directory(node)
+    clear_directories(cluster.nodes.values())
     cluster.lifecycle.retain_only(cluster.options.broker_ids)
     cluster.removed.clear()
     if "clock" not in keep:

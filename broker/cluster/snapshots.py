@@ -7,20 +7,22 @@ back while no request is served; it is removed when the server stops.
 import errno
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from broker.cluster.base import ClusterBase
-from broker.cluster.data_directories import data_root, report_left
+from broker.cluster.data_directories import data_root, files_of, hold_directories, release_directories, report_left
 from broker.node import Node
 from protocol.pauses import pause
-from storage.files.disk import DiskFiles
+from storage import replacement
+from storage.files.disk import DirectoryLockedError, DiskFiles
 from storage.files.memory import MemoryFiles
-from storage.ownership import RESTORING, SYSTEM_ENTRIES, foreign_entries, remove_contents
+from storage.log_dir import WrongDirectoryError
+from storage.ownership import LOCK, RESTORING, SYSTEM_ENTRIES, foreign_entries
 
-_LOCK = ".lock"  # a process that opens and closes it loses its lock (POSIX), so it is not copied
 _MARKER = "understudy-snapshots"
 """A file that marks the folder of snapshots as ours."""
 _PIECE_BYTES = 1024 * 1024
@@ -71,7 +73,9 @@ class Snapshots:
             assert self._place is not None
             if (self._place / _MARKER).exists():
                 shutil.rmtree(self._place / snapshot_id, ignore_errors=True)
-            raise CannotKeep(f"the data directory cannot be copied to {self._place}: {error.strerror}") from error
+                if not self.kept:
+                    _remove_place(self._place)
+            raise CannotKeep(f"the data directory cannot be copied to {self._place}: {_reason(error)}") from error
         frozen_at_ms = clock.now_ms() if clock.frozen else None
         at_ms = clock.now_ms()
         self.kept[snapshot_id] = Snapshot(
@@ -81,6 +85,7 @@ class Snapshots:
 
     def put_back(self, snapshot: Snapshot) -> None:
         """Give each broker the files that it had; :meth:`bring` has copied them."""
+        on_disk = []
         for node in self._cluster.nodes.values():
             kept = snapshot.files[node.id]
             if isinstance(kept, MemoryFiles):
@@ -88,7 +93,17 @@ class Snapshots:
                     node.files.discard()
                 node.files = kept.snapshot()
             else:
-                _put_in_place(node)
+                assert isinstance(node.files, DiskFiles)
+                on_disk.append((node, node.files))
+        for _, files in on_disk:
+            replacement.commit(files)
+        for node, files in on_disk:
+            report_left(node, replacement.finish(files))
+
+    def discard_left(self) -> None:
+        """Remove the copies of a server that was killed, once its directories are this one's."""
+        if self._place is not None and not self._cluster.options.read_only and (self._place / _MARKER).exists():
+            _remove_place(self._place)
 
     def discard(self) -> None:
         """Forget them all, and what they take on disk."""
@@ -122,9 +137,6 @@ class Snapshots:
         place.mkdir()
         (place / _MARKER).touch()
 
-    def _root(self, node: Node) -> Path:
-        return data_root(self._cluster.options, node.id)
-
     def _copy(self, node: Node, snapshot_id: str) -> MemoryFiles | Path:
         if isinstance(node.files, MemoryFiles):
             return node.files.snapshot()
@@ -136,24 +148,38 @@ class Snapshots:
         """Have the copies in the brokers' own directories, under another name, before anything is thrown away.
 
         Raises:
-            CannotKeep: there is no space in the data directory; nothing has changed.
+            CannotKeep: there is no space in the data directory, or another process uses that of a broker that is down;
+                nothing has changed.
         """
+        cluster, root = self._cluster, Path()
         brought: list[Path] = []
         try:
             for broker_id, kept in snapshot.files.items():
                 if isinstance(kept, Path):
-                    brought.append(self._root(self._cluster.nodes[broker_id]) / RESTORING)
+                    node, root = cluster.nodes[broker_id], data_root(cluster.options, broker_id)
+                    if node.files is None:  # it was added, and a reset took it out
+                        node.files = files_of(cluster.options, broker_id, cluster.descriptors)
+                    hold_directories((node,))
+                    brought.append(root / RESTORING)
                     shutil.rmtree(brought[-1], ignore_errors=True)
                     _copied(kept, brought[-1])
+        except (DirectoryLockedError, WrongDirectoryError) as error:
+            self._give_up(brought)
+            raise CannotKeep(str(error)) from error
         except OSError as error:
-            for path in brought:
-                shutil.rmtree(path, ignore_errors=True)
-            raise CannotKeep(f"the snapshot cannot be copied to {brought[-1].parent}: {error.strerror}") from error
+            self._give_up(brought)
+            raise CannotKeep(f"the snapshot cannot be copied to {root}: {_reason(error)}") from error
+
+    def _give_up(self, brought: Iterable[Path]) -> None:
+        for path in brought:
+            shutil.rmtree(path, ignore_errors=True)
+        release_directories(self._cluster)
 
 
 def _copied(source: Path, target: Path) -> Path:
     """Copy a data directory without its lock and without foreign files: those stay where they are at a restore."""
-    left_out = {_LOCK, RESTORING, *SYSTEM_ENTRIES, *foreign_entries(DiskFiles(source))}
+    # A process that opens and closes the lock loses it (POSIX).
+    left_out = {LOCK, RESTORING, *SYSTEM_ENTRIES, *foreign_entries(DiskFiles(source))}
 
     def ignored(folder: str, names: list[str]) -> set[str]:
         return {name for name in names if (Path(folder) / name).relative_to(source).as_posix() in left_out}
@@ -186,19 +212,11 @@ def _copy_file(source: str, target: str) -> None:
     shutil.copystat(source, target)
 
 
-def _put_in_place(node: Node) -> None:
-    """Replace all that Kafka and Understudy wrote by the restored files. Renames only: they need no space."""
-    assert isinstance(node.files, DiskFiles)
-    root = node.files.root
-    if left := remove_contents(node.files):
-        report_left(node, left)
-    for path in (root / RESTORING).iterdir():
-        if (root / path.name).is_dir():  # a foreign file keeps the partition's directory
-            for each in path.iterdir():
-                each.rename(root / path.name / each.name)
-        else:
-            path.rename(root / path.name)
-    shutil.rmtree(root / RESTORING)
+def _reason(error: OSError) -> str:
+    """The reason of the first file that could not be copied: `shutil.Error` lists them all and has none of its own."""
+    if isinstance(error, shutil.Error) and error.args and error.args[0]:
+        return str(error.args[0][0][-1])
+    return error.strerror or str(error)
 
 
 def _remove_place(place: Path) -> None:

@@ -45,7 +45,7 @@ PLANTED_STATES = [
     ),
     mistake("a restore changes nothing", Snapshots.put_back, "node.files = kept.snapshot()", "pass"),
     mistake("a restore is of one broker", Snapshots.put_back, "if isinstance(kept, MemoryFiles):", "if node.id == 1:"),
-    mistake("a reset keeps the logs", reset._throw_away, "clear_directory(node)", "pass"),
+    mistake("a reset keeps the logs", reset._throw_away, "clear_directories(cluster.nodes.values())", "pass"),
     # --- features
     mistake("a downgrade loses metadata", features._loses, "if not any(", "if True or not any("),
     mistake("an upgrade lowers a level", features._reason, "if update.level < current and upgrade:", "if False:"),

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from protocol.records.compression import Codec
+from tests.protocol.records.test_message_set import message_set
 from tests.serving import start
+from tests.storage.test_read_only import fingerprint
 from tests.swap.contents import send
 from tests.swap.looking import look
 from tests.swap.nodes import Node
@@ -95,3 +98,56 @@ def test_logs_that_the_metadata_does_not_know_are_put_aside(bare_node: Node) -> 
     names = {path.name.partition(".")[0] for path in bare_node.data.glob("*-stray")}
     assert names == {"ghost-0", "t-1"}
     assert not (bare_node.data / "ghost-0").exists()
+
+
+def test_a_directory_that_is_refused_is_as_it_was(bare_node: Node) -> None:
+    """Of several brokers too: the marker of the first one's clean stop stays, and none is made."""
+    start(data_dir=bare_node.data, brokers=2, topics=["t:2"]).stop()
+    second = bare_node.data / "broker-2" / "meta.properties"
+    given = second.read_text()
+    for changed, sentence in (
+        (given.replace("node.id=2", "node.id=7"), "the data directory belongs to node 7, not to node 2"),
+        (given.replace("cluster.id=", "cluster.id=other"), "belongs to cluster other"),
+    ):
+        second.write_text(changed)
+        before = fingerprint(bare_node.data)
+        assert sentence in refused(bare_node, brokers="1,2")
+        assert fingerprint(bare_node.data) == before
+    second.write_text(given)
+    shutil.rmtree(bare_node.data / "broker-1")
+    before = fingerprint(bare_node.data)
+    assert "broker-1 is missing or empty, and the directories of other brokers are not" in refused(
+        bare_node, brokers="1,2"
+    )
+    assert fingerprint(bare_node.data) == before
+    assert not (bare_node.data / "broker-1").exists()
+
+
+def test_records_that_only_kafka_reads_are_found_before_anything_is_changed(bare_node: Node) -> None:
+    """Of a directory that a real broker has made, so that it can still be given to one."""
+    bare_node.start_ours()
+    make_topic(bare_node.bootstrap)
+    bare_node.stop()
+    (bare_node.data / "understudy.properties").unlink()
+    (bare_node.data / "t-0" / f"{0:020}.log").write_bytes(message_set(1, Codec.NONE))
+    before = fingerprint(bare_node.data)
+    assert "t-0 begins with records as brokers before 0.11 wrote them" in refused(bare_node)
+    assert fingerprint(bare_node.data) == before
+
+
+def test_a_metadata_log_without_its_end_is_that_of_its_snapshot(bare_node: Node) -> None:
+    """A power cut may take what was not synced: the topics that it has are there, and not put aside."""
+    bare_node.start_ours()
+    make_topic(bare_node.bootstrap)
+    send(Producer({"bootstrap.servers": bare_node.bootstrap}), "t", b"kept")
+    for number in range(10):  # for a snapshot that has the first topic
+        make_topic(bare_node.bootstrap, f"u{number}")
+    bare_node.stop(clean=False)
+    folder = bare_node.data / "__cluster_metadata-0"
+    assert list(folder.glob("*.checkpoint"))
+    for path in folder.iterdir():
+        if path.suffix != ".checkpoint":
+            path.unlink()
+    bare_node.start_ours()
+    assert values(bare_node.bootstrap) == [b"kept"]
+    assert not list(bare_node.data.glob("t-*-stray"))

@@ -1,0 +1,61 @@
+"""What is found out about data directories before anything in one of them is changed: whose they are, and how old."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from storage.checkpoints import META_PROPERTIES, decode_properties
+from storage.files import Files
+from storage.log.recovery import OldRecordsError, check_format
+from storage.log.segment import LOG_SUFFIX
+from storage.log_dir import WrongDirectoryError, partition_of
+from storage.ownership import OWNER_PROPERTIES, is_log
+
+
+def check_owners(roots: Mapping[int, Path]) -> None:
+    """See that each directory is that of its broker, and that all are of one cluster; the first one has the metadata.
+
+    Raises:
+        WrongDirectoryError: one belongs to another node or cluster, or the metadata are missing.
+    """
+    found = {
+        broker_id: decode_properties((root / META_PROPERTIES).read_bytes())
+        for broker_id, root in roots.items()
+        if (root / META_PROPERTIES).is_file()
+    }
+    cluster_id = next((properties["cluster.id"] for properties in found.values() if "cluster.id" in properties), "")
+    for broker_id, properties in found.items():
+        owner = properties.get("node.id", properties.get("broker.id", str(broker_id)))
+        if owner != str(broker_id):
+            raise WrongDirectoryError(f"the data directory belongs to node {owner}, not to node {broker_id}")
+        if properties.get("cluster.id", cluster_id) != cluster_id:
+            other = properties["cluster.id"]
+            raise WrongDirectoryError(f"{roots[broker_id]} belongs to cluster {other}, not to {cluster_id}")
+    controller = next(iter(roots))
+    if found and controller not in found:
+        raise WrongDirectoryError(
+            f"{roots[controller]} is missing or empty, and the directories of other brokers are not: it had the "
+            "metadata, without which their partitions would be put aside; restore it, or remove the others too"
+        )
+
+
+def check_formats(files: Files) -> None:
+    """See that no log begins with records that only Kafka can read. A directory of our own has none.
+
+    Raises:
+        WrongDirectoryError: one does.
+    """
+    if files.exists(OWNER_PROPERTIES):
+        return
+    for name in files.list():
+        if partition_of(name) is None or not is_log(files, name):
+            continue
+        first = next((each for each in files.list(name) if each.endswith(LOG_SUFFIX)), None)
+        if first is None:
+            continue
+        file = files.open(f"{name}/{first}", create=False)
+        try:
+            check_format(file, name)
+        except OldRecordsError as error:
+            raise WrongDirectoryError(str(error)) from None
+        finally:
+            file.close()
