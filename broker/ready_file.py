@@ -42,10 +42,19 @@ class ReadyFile:
         )
 
     def write(self, contents: Mapping[str, Any]) -> None:
-        """Write the file, which is either not there or whole. `contents` names the process as `pid`."""
+        """Write the file, which is either not there or whole. `contents` names the process as `pid`.
+
+        Raises:
+            NotAReadyFile: the disk is full, or the folder is gone by now.
+        """
         partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        partial.write_text(json.dumps(contents) + "\n", encoding="utf-8")
-        partial.replace(self._path)
+        try:
+            partial.write_text(json.dumps(contents) + "\n", encoding="utf-8")
+            partial.replace(self._path)
+        except OSError as error:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise NotAReadyFile(f"--ready-file {self._path} cannot be written: {error.strerror}") from error
 
     def remove(self) -> None:
         """Remove the file, unless another server has written its own there meanwhile."""

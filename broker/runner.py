@@ -178,10 +178,14 @@ async def _serve(
         except _REFUSALS as error:
             refusal = CannotStart(_sentence(error, options))
         else:
-            _announce(served, options, announcement(served), control_url)
-            gc.freeze()  # modules and classes stay, so no collection has to walk them: a request would wait for it
-            afterwards()
-            await stopped.wait()
+            try:
+                _announce(served, options, announcement(served), control_url)
+            except NotAReadyFile as error:
+                refusal = CannotStart(str(error))
+            else:
+                gc.freeze()  # modules and classes stay, so no collection walks them: a request would wait for it
+                afterwards()
+                await stopped.wait()
             served.stop()
         tasks.cancel_scope.cancel()
     await observers.close()

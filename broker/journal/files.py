@@ -29,6 +29,8 @@ class LineFiles:
         self._path = directory
         self._size = 0
         self._opened_ns = 0
+        self.lines = 0
+        """How many lines the open file has."""
 
     def append(self, lines: bytes) -> None:
         """Write whole lines, all of them or, where the disk refuses, none.
@@ -48,8 +50,12 @@ class LineFiles:
                 os.lseek(self._file, self._size, os.SEEK_SET)
             raise
         self._size += len(lines)
-        if self._size >= self._max_bytes:
-            self.finish()
+        self.lines += lines.count(b"\n")
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the file is to be finished, since it has its size."""
+        return self._file >= 0 and self._size >= self._max_bytes
 
     def finish(self) -> str | None:
         """Close the file and give it its name; the name, or ``None`` where none was begun.
@@ -59,7 +65,7 @@ class LineFiles:
         """
         if self._file < 0:
             return None
-        file, self._file = self._file, -1
+        file, self._file, self.lines = self._file, -1, 0
         finished = self._path.with_suffix("")
         try:
             os.fsync(file)
@@ -93,8 +99,10 @@ def probe(directory: Path, run: str) -> None:
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f".wire-{run}.probe"
-    path.write_bytes(b"\n")
-    path.unlink()
+    try:
+        path.write_bytes(b"\n")
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def finish_left(directory: Path) -> list[str]:

@@ -82,11 +82,16 @@ class Writer:
             self._failing = False
             self._report(lost=self._lost)
         self._lost = 0
+        if self._files.is_full:
+            self._finish()
 
     def _finish(self) -> str | None:
+        lines = self._files.lines
         try:
             return self._files.finish()
         except OSError as error:
+            if isinstance(error, FileNotFoundError):  # the file was removed, and with it what was written
+                self._lost += lines
             self._fail(error)
             return None
 

@@ -36,11 +36,13 @@ def test_a_file_that_is_written_has_another_name_than_a_finished_one(tmp_path: P
     assert written.finish() is None
 
 
-def test_a_file_is_finished_when_it_is_large(tmp_path: Path) -> None:
+def test_a_file_is_full_when_it_is_large(tmp_path: Path) -> None:
     """With the lines that made it so; no line is cut."""
     written = files(tmp_path, max_bytes=3 * len(LINE))
     for _ in range(7):
         written.append(LINE)
+        if written.is_full:
+            written.finish()
     assert names(tmp_path) == ["wire-R-000001.jsonl", "wire-R-000002.jsonl", "wire-R-000003.jsonl.open"]
     assert [(tmp_path / name).read_bytes() for name in names(tmp_path)] == [LINE * 3, LINE * 3, LINE]
 
