@@ -174,9 +174,9 @@ class Store:
         """Whether there is a file or folder of this name."""
         return bool(self.files.get_file_info(self.full(name).rstrip("/")).type != fs.FileType.NotFound)
 
-    def names(self) -> list[str]:
-        """The names of what lies in the folder, but for what file systems and file managers leave there."""
-        selector = fs.FileSelector(self.root, allow_not_found=True)
+    def names(self, folder: str = "") -> list[str]:
+        """The names of what lies in the folder, or in one in it, but for what file systems and file managers leave."""
+        selector = fs.FileSelector(self.full(folder).rstrip("/"), allow_not_found=True)
         return sorted({info.base_name for info in self.files.get_file_info(selector)} - _LEFT_BY_SYSTEMS)
 
     def read_manifest(self) -> Manifest:

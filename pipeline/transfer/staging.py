@@ -7,6 +7,7 @@ file that the manifest in force does not list. Readers of the folder ignore name
 
 import json
 import os
+import re
 import socket
 from collections.abc import Iterable
 from typing import Any, Final
@@ -15,6 +16,7 @@ from pipeline.transfer import catalog
 from pipeline.transfer.manifest import NAME, Manifest, ManifestError, Store, file_name
 
 PREFIX: Final = "_writing-"
+_FOLDER: Final = re.compile(rf"{PREFIX}[0-9a-f]{{8}}")
 _OWNER, _PLAN = "owner.json", "plan.json"
 
 
@@ -34,7 +36,16 @@ class Staging:
         self._store.write(f"{self.folder}/{_OWNER}", json.dumps(owner).encode())
 
     def commit(self, manifest: Manifest, before: Manifest | None) -> None:
-        """Put the files and the manifest into force, and remove the files that only the manifest before lists."""
+        """Put the files and the manifest into force, and remove the files that only the manifest before lists.
+
+        Raises:
+            ManifestError: another export was put into force meanwhile, and would be lost.
+        """
+        now = self._store.read_manifest() if self._store.exists(NAME) else None
+        if _encoded(now) != _encoded(before):
+            raise ManifestError(
+                f"another export into {self._store.path} has ended meanwhile; it is in force, and this one is given up"
+            )
         kept = {each.path for each in manifest.files}
         known = set() if before is None else {each.path for each in before.files}
         added, removed = sorted(kept - known), sorted(known - kept)
@@ -56,14 +67,20 @@ class Staging:
             _undo(self._store, self.folder)
 
 
+def _encoded(manifest: Manifest | None) -> str | None:
+    return None if manifest is None else manifest.encode()
+
+
 def recover(store: Store) -> None:
     """Remove what killed exports have left in a folder.
 
     Raises:
         ManifestError: an export is being written, or may be.
     """
-    for folder in [name for name in store.names() if name.startswith(PREFIX)]:
+    for folder in filter(_FOLDER.fullmatch, store.names()):
         owner = _document(store, f"{folder}/{_OWNER}")
+        if not owner and not store.exists(f"{folder}/{_OWNER}") and store.names(folder):
+            continue  # of no export: it notes its owner before it writes anything
         if owner and owner.get("host") != socket.gethostname():
             raise ManifestError(
                 f"an export into {store.path} was started on {owner.get('host')} and has not ended; if it is not "

@@ -151,6 +151,36 @@ def test_an_export_that_is_running_is_left_alone(tmp_path: Path) -> None:
     assert owner.exists()
 
 
+def test_an_export_does_not_replace_one_that_has_ended_meanwhile(tmp_path: Path) -> None:
+    """Two that continue the same one, at the same time: the second would take the records of the first out of force."""
+    store = Store(str(tmp_path))
+    before = exported(store, "a")
+    late = Staging(store)
+    late.begin()
+    manifest = manifest_of(written(late.out, late.run, "b"))
+    in_force = exported(store, "c", before=before)
+    with pytest.raises(ManifestError, match=r"another export into .* has ended meanwhile; it is in force"):
+        late.commit(manifest, before)
+    late.discard()
+    assert store.read_manifest().encode() == in_force.encode()
+    assert {path.name for path in tmp_path.iterdir()} == {NAME, *data_files(tmp_path)}
+
+
+def test_a_folder_of_the_users_is_not_taken_for_a_killed_export(tmp_path: Path) -> None:
+    """By its name alone: an export notes who writes before anything else."""
+    store = Store(str(tmp_path))
+    for name in ("_writing-notes", "_writing-0123abcd"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.txt").write_text("mine")
+    (tmp_path / "_writing-0123abce").mkdir()  # of an export that was killed in its first step
+    recover(store)
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.txt")) == [
+        "_writing-0123abcd/mine.txt",
+        "_writing-notes/mine.txt",
+    ]
+    assert not (tmp_path / "_writing-0123abce").exists()
+
+
 def test_pandas_and_pyarrow_read_an_export(tmp_path: Path) -> None:
     """The folder as a whole, internal topics too."""
     exported(Store(str(tmp_path)), "orders", "__consumer_offsets")
