@@ -107,6 +107,8 @@ def main() -> int:
     if options.check:
         return check(options.check)
     folder = options.build.resolve()
+    if folder.is_dir() and not {each.name for each in folder.iterdir()} <= {"dist", "environment", "tree"}:
+        asked.error(f"--build {folder} holds other files; name a folder of its own, in which all is replaced")
     wheel = build_wheel(folder / "dist")
     if check([wheel]):
         return 1

@@ -97,6 +97,8 @@ def parts(filling: Filling) -> list[bytes]:
 def fill(folder: Path, filling: Filling) -> int:
     """Write the directory; return its size in bytes."""
     folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise FileExistsError(f"{folder} is not empty: its checkpoints and partitions would be overwritten")
     files = DiskFiles(str(folder))
     encoded = parts(filling)
     ends = {(TOPIC, number): _partition(files, number, filling, encoded) for number in range(filling.partitions)}
@@ -176,7 +178,10 @@ def main() -> None:
         options.records, options.partitions, options.per_batch, options.value_bytes, Codec[options.codec.upper()],
         options.transactions,
     )  # fmt: skip
-    size = fill(options.folder, filling)
+    try:
+        size = fill(options.folder, filling)
+    except FileExistsError as error:
+        parser.error(str(error))
     print(f"{filling.batches * filling.per_batch * filling.partitions} records, {size / 1e9:.2f} GB: {options.folder}")
 
 

@@ -115,9 +115,13 @@ class ServerProcess:
         left, environ = off_the_command_line(options)
         self.options = without_token(left)
         """As given, without settings, users and the token, which may be secrets."""
-        with self.log_file.open("wb") as log:
-            arguments = [command_name, "--lifeline", *left, "--ready-file", str(ready_file)]
-            self.process = self.launched(arguments, environ, log)
+        try:
+            with self.log_file.open("wb") as log:
+                arguments = [command_name, "--lifeline", *left, "--ready-file", str(ready_file)]
+                self.process = self.launched(arguments, environ, log)
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
         try:
             self.ready = self.wait_until_ready(ready_file)
         except BaseException:

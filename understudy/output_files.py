@@ -4,7 +4,9 @@ An output of ours is recognised by a mark at its beginning, which each format ca
 JSON, the name of a JUnit suite, the software of a picture, the first line of a table.
 """
 
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -77,6 +79,23 @@ def write(path: str | Path, content: bytes, option: str) -> None:
     """
     check(path, option)
     try:
-        Path(path).write_bytes(content)
+        _write(Path(path), content)
     except OSError as error:
         raise OutputFileError(f"{option} {path} cannot be written: {error.strerror}") from error
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write a file. Where there is one already, a disk that is full leaves it as it was."""
+    if file.is_symlink() or not file.is_file() or not os.access(file.parent, os.W_OK):  # or a pipe, or /dev/stdout
+        file.write_bytes(content)
+        return
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        partial.write_bytes(content)
+        with suppress(OSError):  # a file that is a mount of its own cannot be replaced
+            partial.chmod(file.stat().st_mode)
+            partial.replace(file)
+            return
+        file.write_bytes(content)
+    finally:
+        partial.unlink(missing_ok=True)

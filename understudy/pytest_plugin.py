@@ -221,7 +221,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
             since_ms = item.stash.get(BEGAN, {}).get(id(cluster), 0)
             title = "understudy" if len(used) == 1 else f"understudy, cluster {number}"
             report.sections += [(f"{title}: {part}", text) for part, text in story(cluster, since_ms)]
-            keep_journal(item, cluster, number)
+            try:
+                keep_journal(item, cluster, number)
+            except OSError as error:  # the report of the test is worth more than its journal
+                text = f"--kafka-journal cannot be written: {error}"
+                report.sections.append((f"{title}: the journal", text))
     return report
 
 

@@ -9,11 +9,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from understudy.exam import report
-from understudy.exam.command import main, selected
+from understudy.exam.command import deliver, main, selected
 from understudy.exam.driver import Driver, DriverProblem
 from understudy.exam.driver_api import CAPABILITIES, COMMANDS, schema
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import ExamResult, Library, Result, Verdict, changes
+from understudy.output_files import OutputFileError
 
 FIRST, SECOND = list(SCENARIOS.values())[:2]
 EVIL = "<b>&\x00 it's | not"
@@ -176,3 +177,10 @@ def test_a_driver_that_breaks_the_contract_is_refused(code: str, problem: str) -
     """In one sentence for its author."""
     with driver_that(code) as driver, pytest.raises(DriverProblem, match=problem):
         driver.hello()
+
+
+def test_a_report_that_cannot_be_written_is_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The folder was removed while the exam ran for half an hour."""
+    with pytest.raises(OutputFileError, match="there is no folder"):
+        deliver(str(tmp_path / "gone" / "out"), "the report\n", "lib 1.0")
+    assert capsys.readouterr().out == "the report\n"

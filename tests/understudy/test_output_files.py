@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.rendering import html
 from pipeline.rendering.plots import Picture, figure
+from tests.broker.journal.test_files import full_disk
 from understudy.output_files import OutputFileError, check, check_folder, write, write_new
 
 OWN = {
@@ -66,3 +67,22 @@ def test_a_place_that_cannot_hold_the_output_is_named(tmp_path: Path) -> None:
         check_folder(tmp_path / "file", "--plots")
     check_folder(tmp_path / "new", "--plots")
     check("/dev/stdout", "--out")
+
+
+def test_a_disk_that_is_full_leaves_the_earlier_output(tmp_path: Path) -> None:
+    """The new one is written beside it; and the mode stays."""
+    (file := tmp_path / "out").write_bytes(earlier := b"understudy audit: x")
+    file.chmod(0o640)
+    with full_disk(), pytest.raises(OutputFileError, match="cannot be written: File too large"):
+        write(file, b"new" * 10, "--out")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("out", earlier)]
+    write(file, b"new" * 10, "--out")
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"new" * 10, 0o640)
+
+
+def test_what_a_link_points_to_is_replaced(tmp_path: Path) -> None:
+    """And the link stays one."""
+    (target := tmp_path / "target").write_bytes(OWN["table"])
+    (link := tmp_path / "out").symlink_to(target)
+    write(link, b"new", "--out")
+    assert (link.is_symlink(), target.read_bytes()) == (True, b"new")

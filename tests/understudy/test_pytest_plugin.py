@@ -146,6 +146,18 @@ def test_a_failing_test_shows_what_the_cluster_saw(pytester: pytest.Pytester, mo
     assert kept == [f"{result_name(pytester)}-1.json", f"{result_name(pytester)}-1.pcap"]
 
 
+def test_a_journal_that_cannot_be_kept_does_not_end_the_session(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The report of the test has the reason; further tests run."""
+    monkeypatch.setattr(FakeProcess, "answers", STORY)
+    (pytester.path / "kept").touch()
+    two = "def test_it(kafka): assert not kafka\ndef test_another(): pass"
+    result = run(pytester, two, "--kafka-journal", "kept/journals")
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["*understudy: the journal*", "--kafka-journal cannot be written: *"])
+
+
 def result_name(pytester: pytest.Pytester) -> str:
     """How the test file's one test is called in a file's name."""
     return f"{next(pytester.path.glob('test_*.py')).name}_test_it"

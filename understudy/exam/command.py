@@ -107,15 +107,27 @@ def examine(arguments: Any, chosen: Sequence[Scenario], earlier: Mapping[str, An
 
     jobs = JOBS if arguments.jobs is None else arguments.jobs
     result = runner.run(chosen, progress, jobs=1 if arguments.upstream else min(jobs, len(chosen)))
-    text = report.rendered(result, arguments.format)
-    if arguments.out is None:
-        print(text, end="")
-    else:
-        Path(arguments.out).write_text(text, encoding="utf-8")
-        print(f"understudy exam: {report.heading(result)}", file=sys.stderr)
+    deliver(arguments.out, report.rendered(result, arguments.format), report.heading(result))
     if earlier is not None:
         print(*(changes(earlier, result.results) or ["No verdict has changed."]), sep="\n", file=sys.stderr)
     return 1 if result.failed else 0
+
+
+def deliver(out: str | None, text: str, heading: str) -> None:
+    """Print the report, or write it to the file of --out; if that refuses it, it is printed: it took long to make.
+
+    Raises:
+        OutputFileError: the file cannot be written, or has become another one's.
+    """
+    if out is None:
+        print(text, end="")
+        return
+    try:
+        output_files.write(out, text.encode(), "--out")
+    except output_files.OutputFileError:
+        print(text, end="", flush=True)
+        raise
+    print(f"understudy exam: {heading}", file=sys.stderr)
 
 
 def options_of(arguments: Any) -> Mapping[str, Any]:

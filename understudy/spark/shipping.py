@@ -4,7 +4,9 @@ All of it goes as one archive that Spark unpacks in each executor's folder under
 finds it as the package of that name.
 """
 
+import atexit
 import re
+import shutil
 import tempfile
 import zipfile
 from importlib import metadata
@@ -33,7 +35,9 @@ def ship(spark: "SparkSession") -> None:
     name = str(spark.session_id if context is None else context.applicationId)  # type: ignore[attr-defined]
     if name in _SENT:
         return
-    target = f"{build(Path(tempfile.mkdtemp(prefix='understudy-')))}#understudy"
+    folder = Path(tempfile.mkdtemp(prefix="understudy-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # executors that join later fetch it from here
+    target = f"{build(folder)}#understudy"
     if context is None:
         spark.addArtifacts(target, archive=True)
     else:
