@@ -24,6 +24,7 @@ from protocol.codec import BadFrame, RequestHeader, decode_header, decode_reques
 from protocol.error_codes import error_codes
 from protocol.errors import ErrorCode, KafkaError
 from protocol.types import Message
+from protocol.writers import Parts, Unwritable
 
 _log = structlog.get_logger(__name__)
 
@@ -123,12 +124,7 @@ class Dispatcher:
         if response is None:
             exchange.outcome = "asked for no answer"
             return None
-        exchange.errors = error_codes(response)
-        if exchange.encoded is not None and exchange.encoded[0] is response:
-            parts = with_response_header(key, version, number, exchange.encoded[1])
-        else:
-            parts = encode_response(key, version, number, response)
-        exchange.parts = parts
+        exchange.parts = parts = _encoded(response, request, ctx, exchange)
         if exchange.byte_fault is not None:
             return exchange.byte_fault.spoil(b"".join(parts))
         return Sending((b"".join(parts),), closes=True) if exchange.closes else parts
@@ -151,3 +147,30 @@ class Dispatcher:
         if header.api_key == ApiKey.API_VERSIONS:
             return None
         raise Disconnect(f"{api.key.title} v{header.api_version} is outside {low} to {high}")
+
+
+def _encoded(response: Message, request: Message, ctx: RequestContext, exchange: Exchange) -> Parts:
+    """The bytes of a response.
+
+    A text in it may be too long to be written, such as a sentence that quotes a long name. Then, as from a broker of
+    Kafka, the client gets UNKNOWN_SERVER_ERROR.
+
+    Raises:
+        Disconnect: that cannot be written either.
+    """
+    key, version, number = int(ctx.api.key), ctx.version, ctx.correlation_id
+    exchange.errors = error_codes(response)
+    if exchange.encoded is not None and exchange.encoded[0] is response:
+        return with_response_header(key, version, number, exchange.encoded[1])
+    try:
+        return encode_response(key, version, number, response)
+    except Unwritable as error:
+        reason = f"the answer cannot be written: {error}"
+    refusal = ctx.api.refuse(request, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), version)
+    if refusal is None:
+        raise Disconnect(reason)
+    exchange.errors = error_codes(refusal)
+    try:
+        return encode_response(key, version, number, refusal)
+    except Unwritable as error:
+        raise Disconnect(reason) from error

@@ -13,7 +13,7 @@ from typing import Any
 
 from protocol import version_adapters
 from protocol.apis import ApiKey
-from protocol.readers import MOST_ELEMENTS, Budget, Reader
+from protocol.readers import MOST_ELEMENTS, SURELY_SHORT, Budget, Reader, check_length
 from protocol.types import Buffer
 from protocol.uvarint import Unreadable, read_uvarint
 from protocol.wire.versions import VERSIONS
@@ -135,6 +135,11 @@ def decode_header(frame: bytes | bytearray) -> RequestHeader:
     if at > len(frame):
         raise BadFrame("the client id ends outside the frame")
     client_id = str(frame[10:at], "utf-8", "replace")  # as Java reads it
+    if size > SURELY_SHORT:
+        try:
+            check_length(client_id)
+        except Unreadable as error:
+            raise BadFrame(f"the client id: {error}") from error
     if is_flexible(key, version):
         try:
             at = _skip_tags(frame, at) if frame[at] else at + 1

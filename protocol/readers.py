@@ -17,7 +17,9 @@ from protocol.types import ZERO_UUID, Buffer
 from protocol.uvarint import Unreadable, read_uvarint
 
 _ZERO: Final = ZERO_UUID.bytes
-_MAX_STRING: Final = 0x7FFF
+MAX_STRING: Final = 0x7FFF
+SURELY_SHORT: Final = MAX_STRING // 3
+"""Bytes of a string that stays within the limit even if each of them is replaced: by U+FFFD, three bytes of UTF-8."""
 _INT16: Final = struct.Struct(">h").unpack_from
 _INT32: Final = struct.Struct(">i").unpack_from
 
@@ -60,11 +62,24 @@ def _long_size(frame: Buffer, at: int) -> tuple[int, int]:
 # --- strings: invalid UTF-8 gets replacement characters, as in Java ------------------------------------------------
 
 
+def check_length(text: str) -> None:
+    """Refuse a string that is too long to be written again, once its invalid bytes are replaced. Raises Unreadable.
+
+    Kafka takes such a one, and fails on it later: it would be in a group's state, and in the answers to other clients.
+    """
+    size = len(text) if text.isascii() else len(text.encode())
+    if size > MAX_STRING:
+        raise Unreadable(f"a string that takes {size} bytes as UTF-8, of at most {MAX_STRING}")
+
+
 def _text(frame: Buffer, at: int, size: int) -> tuple[str, int]:
     end = at + size
-    if end > len(frame) or size > _MAX_STRING:
+    if end > len(frame) or size > MAX_STRING:
         raise Unreadable(f"a string of {size} bytes where {len(frame) - at} are left")
-    return str(frame[at:end], "utf-8", "replace"), end
+    text = str(frame[at:end], "utf-8", "replace")
+    if size > SURELY_SHORT:
+        check_length(text)
+    return text, end
 
 
 def read_string(frame: Buffer, at: int) -> tuple[str, int]:
@@ -74,8 +89,8 @@ def read_string(frame: Buffer, at: int) -> tuple[str, int]:
         raise Unreadable("null where a string is required")
     at += 2
     end = at + size
-    if end > len(frame) or size > _MAX_STRING:
-        raise Unreadable(f"a string of {size} bytes where {len(frame) - at} are left")
+    if end > len(frame) or size > SURELY_SHORT:
+        return _text(frame, at, size)
     return str(frame[at:end], "utf-8", "replace"), end
 
 
@@ -94,8 +109,8 @@ def read_compact_string(frame: Buffer, at: int) -> tuple[str, int]:
     if size < 0:
         raise Unreadable("null where a string is required")
     end = at + size
-    if end > len(frame) or size > _MAX_STRING:
-        raise Unreadable(f"a string of {size} bytes where {len(frame) - at} are left")
+    if end > len(frame) or size > SURELY_SHORT:
+        return _text(frame, at, size)
     return str(frame[at:end], "utf-8", "replace"), end
 
 

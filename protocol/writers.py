@@ -24,11 +24,25 @@ _INT32: Final = struct.Struct(">i").pack
 _NULL_INT16: Final = b"\xff\xff"
 _NULL_INT32: Final = b"\xff\xff\xff\xff"
 _NULL_COMPACT: Final = b"\0"
+_MAX_STRING: Final = 0x7FFF
+
+
+class Unwritable(ValueError):
+    """A message cannot be written: one of its strings is longer than the protocol allows, as in Kafka."""
+
+
+def _long_size(size: int) -> bytes:
+    """The length of a compact string that is not short, as it is written. Raises Unwritable."""
+    if size > _MAX_STRING + 1:
+        raise Unwritable(f"a string of {size - 1} bytes; at most {_MAX_STRING} are allowed")
+    return uvarint(size)
 
 
 def write_string(out: Parts, text: str | bytes | None) -> None:
     """Write a string with an int16 length; ``None`` is written as "" (JoinGroup's protocol name before v7)."""
     raw = text.encode() if isinstance(text, str) else text or b""
+    if len(raw) > _MAX_STRING:
+        raise Unwritable(f"a string of {len(raw)} bytes; at most {_MAX_STRING} are allowed")
     out.append(_INT16(len(raw)) + raw)
 
 
@@ -44,7 +58,7 @@ def write_compact_string(out: Parts, text: str | bytes | None) -> None:
     """Write a compact string; ``None`` is written as ""."""
     raw = text.encode() if isinstance(text, str) else text or b""
     size = len(raw) + 1
-    out.append((ONE_BYTE[size] if size < 0x80 else uvarint(size)) + raw)
+    out.append((ONE_BYTE[size] if size < 0x80 else _long_size(size)) + raw)
 
 
 def write_compact_nullable_string(out: Parts, text: str | bytes | None) -> None:

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from broker.answers import Disconnect, NeverAnswer
-from broker.api import Api
+from broker.api import AnyApi, Api
 from broker.chain import Chain
 from broker.clock import ManualClock
 from broker.connection import Connection
@@ -21,7 +21,13 @@ from broker.settings import BrokerSettings
 from protocol.apis import ApiKey, api_and_version
 from protocol.codec import decode_response, encode_request
 from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from protocol.types import Message
 from tests.wire import header
 
 Handle = Callable[[HeartbeatRequest, RequestContext], Awaitable[HeartbeatResponse | None]]
@@ -34,14 +40,15 @@ def refuse(request: HeartbeatRequest, error: KafkaError, version: int) -> Heartb
 
 
 class Bench:
-    """A dispatcher that serves Heartbeat 1 to 3 with this handler, and ApiVersions 0 to 4."""
+    """A dispatcher that serves Heartbeat 1 to 3 with this handler, ApiVersions 0 to 4, and more."""
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: Handle, *more: AnyApi) -> None:
         async def no_versions(_request: object, _ctx: RequestContext) -> None: ...
 
         apis = [
             Api(ApiKey.HEARTBEAT, (1, 3), handle, refuse),
             Api(ApiKey.API_VERSIONS, (0, 4), no_versions, refuse),
+            *more,
         ]
         self.journal = Journal()
         self.connection = Connection("c", "PLAINTEXT", "127.0.0.1", 40_000)
@@ -211,3 +218,27 @@ async def test_a_fault_that_was_asked_for_may_answer_never() -> None:
 def test_a_request_is_named_by_its_first_bytes(frame: bytes, named: dict[str, Any]) -> None:
     """For the log, where nothing else can be read."""
     assert api_and_version(frame) == named
+
+
+async def test_an_answer_that_cannot_be_written_is_an_error_of_the_api() -> None:
+    """A text in it is longer than the protocol allows; if the refusal has it too, the connection closes."""
+    texts = ["x" * 32_768]
+
+    async def handle(_request: HeartbeatRequest, _ctx: RequestContext) -> Message:
+        return DescribeConfigsResponse(results=[DescribeConfigsResult(resource_name="n", error_message=texts[0])])
+
+    def refuse(_request: Message, error: KafkaError, _version: int) -> Message:
+        return DescribeConfigsResponse(results=[DescribeConfigsResult(error.code, texts[-1], 2, "n")])
+
+    api: AnyApi = Api(ApiKey.DESCRIBE_CONFIGS, (1, 4), handle, refuse)
+    bench = Bench(served, api)
+    for version in (1, 4):
+        frame = encode_request(ApiKey.DESCRIBE_CONFIGS, version, 77, "me", DescribeConfigsRequest([]))[4:]
+        texts[1:] = ["short"]
+        answer = await bench.answer(frame)
+        assert answer is not None
+        (result,) = decode_response(ApiKey.DESCRIBE_CONFIGS, version, answer)[1].results
+        assert (result.error_code, result.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, "short")
+        texts[1:] = []
+        with pytest.raises(Disconnect, match="the answer cannot be written: a string of 32768 bytes"):
+            await bench.answer(frame)

@@ -7,6 +7,7 @@ import pytest
 from protocol.apis import ApiKey
 from protocol.codec import BadFrame, decode_header, decode_request
 from protocol.readers import MOST_ELEMENTS
+from protocol.writers import Parts, Unwritable, Writer, write_compact_string, write_string
 from tests.wire import header
 
 
@@ -56,3 +57,30 @@ def test_records_of_a_produce_request_have_the_bound() -> None:
     many = MOST_ELEMENTS + 1
     body = b"\xff\xff\0\1" + bytes(4) + struct.pack(">i", 1) + b"\0\1t" + struct.pack(">i", many) + b"\0" * 8 * many
     check_refused(header(ApiKey.PRODUCE, 7) + body, "more than 1000000 elements")
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "body"), [(ApiKey.METADATA, 1, b"\0\0\0\1\x7f\xff"), (ApiKey.METADATA, 9, b"\2\x80\x80\2")]
+)
+def test_a_string_has_its_bound_as_it_is_written_again(key: ApiKey, version: int, body: bytes) -> None:
+    """Each byte that is no UTF-8 becomes three: such a name could be stored, and not be answered."""
+    frame = header(key, version) + body
+    check_refused(frame + b"\xff" * 32_767 + bytes(9), "a string that takes 98301 bytes as UTF-8, of at most 32767")
+    sound = frame + b"x" * 32_767 + bytes(9)
+    assert len(decode_request(sound, decode_header(sound)).topics[0].name) == 32_767
+
+
+def test_a_client_id_has_its_bound_as_it_is_written_again() -> None:
+    """It is in the descriptions of groups."""
+    frame = header(ApiKey.METADATA, 1)[:8] + b"\x7f\xff" + b"\xff" * 32_767
+    with pytest.raises(BadFrame, match="the client id: a string that takes 98301 bytes"):
+        decode_header(frame)
+
+
+@pytest.mark.parametrize("write", [write_string, write_compact_string])
+def test_longer_strings_are_not_written(write: Writer) -> None:
+    """As in Kafka: no client could read them."""
+    out: Parts = []
+    write(out, "x" * 32_767)
+    with pytest.raises(Unwritable, match="a string of 32768 bytes; at most 32767 are allowed"):
+        write(out, "x" * 32_768)
