@@ -12,6 +12,7 @@ gives and the cause of the operation, an object that the caller passed: mostly t
 """
 
 import asyncio
+import struct
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -341,9 +342,18 @@ class Runtime(Generic[M, X]):
                 self._effect(effect)
 
     def _encode(self, record: Any) -> tuple[bytes | None, bytes | None]:
+        """Write a record.
+
+        Raises:
+            KafkaError: UNKNOWN_SERVER_ERROR, as from Kafka, where a name of a client is too long to be written.
+        """
         if self._long is not None:
             self._long.pause()
-        return self._codec.encode(record)
+        try:
+            return self._codec.encode(record)
+        except (struct.error, ValueError) as error:
+            _log.warning("record cannot be written", partition=self.partition, error=str(error))
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
 
     def _effects(self, outcome: Outcome[X]) -> None:
         for effect in outcome.effects:

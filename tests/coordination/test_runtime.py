@@ -95,6 +95,26 @@ async def test_records_that_need_not_be_one_batch_are_several_where_they_are_too
     assert (len(bench.machine.replayed), bench.performed) == (7, ["own"])
 
 
+async def test_records_that_cannot_be_written_change_nothing() -> None:
+    """Half of a surrogate pair, or a name too long: UNKNOWN_SERVER_ERROR, which undoes what there is to undo."""
+    bench = Bench()
+
+    def outcome(token: Hashable) -> Outcome[str]:
+        return Outcome(
+            ("a", "\ud800"),
+            (Reply(token, "done"),),
+            on_append_error=lambda error, _now_ms: Outcome(effects=(Reply(token, error.code),)),
+        )
+
+    with capture_logs() as logs:
+        assert await bench.ask(outcome) is ErrorCode.UNKNOWN_SERVER_ERROR
+        refused = bench.ask(lambda token: Outcome(("\ud800",), (Reply(token, 1),)))
+        await check_raises(refused, ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert {each["event"] for each in logs} == {"record cannot be written"}
+    assert (bench.log.appended, bench.machine.replayed) == ([], [])
+    assert await bench.ask(lambda token: Outcome(("a",), (Reply(token, 1),))) == 1
+
+
 async def test_an_outcome_may_know_what_to_do_when_the_log_refuses() -> None:
     """Its effects are performed; records of the second outcome do not count."""
     bench = Bench()
