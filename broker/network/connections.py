@@ -104,6 +104,8 @@ class Connections(Generic[C]):
         """The limit of the process's descriptors."""
         self.open: dict[C, str] = {}
         """Each with the host that it comes from."""
+        self.spares = 0
+        """Further descriptors that connections hold: each has a second one during its TLS handshake."""
         self.held_bytes = 0
         """Memory that requests take which are not being served yet."""
         self.idle = IdleTimeouts[C](IDLE_TIMEOUT, settings, clock, lambda each: each.hang_up())
@@ -136,7 +138,7 @@ class Connections(Generic[C]):
         if self._by_host[host] > self._limit_of(host):
             return False
         self.idle.touch(connection)
-        if len(self.open) > self.most and (oldest := self.idle.longest_idle()) is not None:
+        if len(self.open) + self.spares > self.most and (oldest := self.idle.longest_idle()) is not None:
             oldest.refuse(f"{self.most} connections are open, and this one was silent for longest")
         if len(self.open) - len(self._waiting) > self._settings.int("max.connections"):
             self._waiting.append(connection)

@@ -10,12 +10,17 @@ import socket
 import ssl
 from typing import cast
 
+import structlog
+
 from broker.clock import soon
 from broker.network.client_connection import ClientConnection
 from broker.network.listening import Listening
 
+_log = structlog.get_logger(__name__)
 _LINGER_MS = 2000
 """How long the socket of a refused peer stays open, so that it reads the alert: to close over unread bytes resets."""
+_MOST_FAREWELLS = 64
+"""Sockets of refused peers that stay open at the same time; further peers get no alert."""
 _FOREVER_S = 86_400.0
 """asyncio's own limit of a handshake, which is never reached: `understudy.partial.frame.timeout.ms` ends it before."""
 
@@ -80,7 +85,8 @@ class Handshake(asyncio.Protocol):
             self._end()
             return
         loop, early = asyncio.get_running_loop(), _Early()
-        spare = _duplicate(self._transport)
+        spare, connections = _duplicate(self._transport), self._server.connections
+        connections.spares += spare is not None
         context = self._server.tls_context(self._listener)
         context.arrived.append(bytes(self._data))
         try:
@@ -95,9 +101,14 @@ class Handshake(asyncio.Protocol):
                 self._server.refusals.log_refusal(self._peer, f"the TLS handshake was not finished: {error}")
             self._end()
             return
+        except Exception:  # noqa: BLE001 - one connection's failure does not end the others
+            _log.exception("connection cannot be served", peer=self._peer)
+            self.hang_up()
+            return
         finally:
             if spare is not None:
                 spare.close()
+                connections.spares -= 1
         if transport is None or self._over or early.lost:
             self.hang_up()
             return
@@ -112,8 +123,8 @@ class Handshake(asyncio.Protocol):
             self._server.refusals.log_refusal(self._peer, f"the TLS handshake failed: {_reason(error)}")
         self._end()
         alert: bytes = getattr(error, "alert", b"")
-        if spare is not None and alert:
-            _Farewell(spare.dup(), alert)
+        if spare is not None and alert and self._server.farewells < _MOST_FAREWELLS:
+            _Farewell(self._server, socket.socket(fileno=spare.detach()), alert)
 
 
 def _reason(error: ssl.SSLError) -> str:
@@ -134,8 +145,8 @@ def _duplicate(transport: asyncio.Transport) -> socket.socket | None:
 class _Farewell:
     """Sends a last message, and closes the socket when the peer has closed it, or after two seconds."""
 
-    def __init__(self, peer: socket.socket, message: bytes) -> None:
-        self._peer, self._loop = peer, asyncio.get_running_loop()
+    def __init__(self, server: Listening, peer: socket.socket, message: bytes) -> None:
+        self._server, self._peer, self._loop = server, peer, asyncio.get_running_loop()
         peer.setblocking(False)
         try:
             peer.send(message)
@@ -143,6 +154,7 @@ class _Farewell:
         except OSError:  # the peer was faster
             peer.close()
             return
+        server.farewells += 1
         self._loop.add_reader(peer, self._drop)
         self._timer = soon(_LINGER_MS, self._close)
 
@@ -162,6 +174,7 @@ class _Farewell:
         if self._peer.fileno() >= 0:
             self._loop.remove_reader(self._peer)
             self._peer.close()
+            self._server.farewells -= 1
 
 
 class _Early(asyncio.Protocol):

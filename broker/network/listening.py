@@ -58,6 +58,9 @@ class Listening:
         self.guarded: set[str] = set()
         self.tls: dict[str, Tls] = {}
 
+        self.farewells = 0
+        """Sockets of peers whose handshake failed, kept open for a moment so that they read why."""
+
         self.paused = False
         """Whether the broker hangs."""
 

@@ -249,3 +249,13 @@ def test_large_buffers_are_granted_as_long_as_little_is_held() -> None:
     assert known.roomy
     known.account(ROOMY_BYTES)
     assert not known.roomy
+
+
+def test_a_handshake_counts_for_two() -> None:
+    """It holds a second descriptor, to send an alert after its end: half-open ones must not take those of all."""
+    known = connections(most=4)
+    first, second = joined(known), joined(known)
+    known.spares = 2
+    third = joined(known)
+    assert [peer.closed for peer in (first, second, third)] == [True, False, False]
+    assert first.reasons == ["4 connections are open, and this one was silent for longest"]

@@ -1,17 +1,21 @@
 """TLS handshakes: refused with an alert, counted from accept on, with certificates that change."""
 
+import errno
 import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import trustme
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
 from cryptography.x509 import load_der_x509_certificate, load_pem_x509_certificate
 
+from broker.network.handshake import Handshake
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.incremental_alter_configs import (
@@ -19,6 +23,7 @@ from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from tests.broker.server_harness import seen
 from tests.ports import free_ports
 from tests.serving import Server, start, until
 
@@ -174,3 +179,25 @@ def test_a_certificate_changes_while_the_broker_runs(secured: Secured) -> None:
     assert third not in (first, second)
     alter(secured, "ssl.keystore.location", "/nowhere")
     assert serial_number(secured) == third
+
+
+async def test_an_alert_needs_no_further_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error would end the server; and peers that do not close their side hold 64 descriptors at most."""
+
+    def none_left(_own: socket.socket) -> socket.socket:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(socket.socket, "dup", none_left)
+    server = SimpleNamespace(farewells=0, connections=SimpleNamespace(leave=lambda _held: None))
+    handshake = Handshake(cast("Any", server), "SSL")
+    handshake._over = True  # the line in the log has been written
+    refusal = ssl.SSLError(1, "certificate required")
+    refusal.alert = b"alert"  # type: ignore[attr-defined]
+    pairs = [socket.socketpair() for _ in range(65)]
+    for spare, _ in pairs:
+        handshake._refuse_alerting(refusal, spare)
+        spare.close()
+    assert [peer.recv(16) for _, peer in pairs] == [*[b"alert"] * 64, b""]
+    for _, peer in pairs:
+        peer.close()
+    await seen(lambda: server.farewells == 0)
