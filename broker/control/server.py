@@ -66,7 +66,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener.bind((host, port))
         listener.listen(64)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the latter of a text that can be no host's name
         listener.close()
         raise PortTaken(port, error, host) from error
     return listener

@@ -13,6 +13,8 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 CONTROLLER = "CONTROLLER"
 """The name of the controller's listener, unless `controller.listener.names` has another one."""
 
+_MOST_DIGITS = 9
+
 ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
 
 
@@ -23,8 +25,8 @@ class EndpointError(Exception):
 class PortTaken(OSError):
     """A listener cannot be bound: ``errno`` shows whether its port is taken or its address is not this machine's."""
 
-    def __init__(self, port: int, error: OSError, host: str = "") -> None:
-        super().__init__(error.errno, f"port {port} cannot be bound: {error}")
+    def __init__(self, port: int, error: Exception, host: str = "") -> None:
+        super().__init__(getattr(error, "errno", None), f"port {port} cannot be bound: {error}")
         self.port, self.host = port, host
 
     def __str__(self) -> str:
@@ -123,7 +125,7 @@ def address(text: str, what: str, *, port_needed: bool = True) -> tuple[str, int
 
 def port_number(text: str, what: str) -> int:
     """A TCP port, 0 to 65535."""
-    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+    if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS or int(text) > 65535:
         raise EndpointError(f"{what} needs a port from 0 to 65535, not {text!r}")
     return int(text)
 

@@ -48,7 +48,7 @@ class BrokerServer(Listening):
                 backlog=self._backlog(),
                 start_serving=False,
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the latter of a text that can be no host's name
             raise PortTaken(wanted, error, endpoint.host) from error
         self._servers.append(server)
         self.guarded |= {endpoint.name} if endpoint.has_sasl else set()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from broker.network import endpoints
-from broker.network.endpoints import Endpoint
+from broker.network.endpoints import Endpoint, EndpointError
 from broker.options.values import Given, OptionError, last
 
 
@@ -41,4 +41,6 @@ def main_endpoint(
     port_for_clients = main.advertised_port if advertised[0] is None else advertised[1]
     if port_for_clients is not None:
         port_for_clients += index
+        if port_for_clients > 65535:
+            raise EndpointError(f"listener {main.name} of broker {index + 1} would need port {port_for_clients}")
     return Endpoint(main.name, main.protocol, main.host, port, host, port_for_clients)

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import struct
+from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
@@ -325,3 +326,12 @@ async def test_a_port_is_bound_once() -> None:
             with pytest.raises(PortTaken) as caught:
                 await bench.server.listen(HERE, port)
         assert caught.value.port == port
+
+
+@on_each_loop
+async def test_a_text_that_no_host_has_as_its_name_is_not_bound() -> None:
+    """PortTaken, as for the address of another machine."""
+    async with serving(echo) as bench:
+        for host in ("a..b", "x" * 64, "a\0b"):
+            with pytest.raises(PortTaken, match="cannot be bound"):
+                await bench.server.listen(replace(HERE, host=host), 0)
