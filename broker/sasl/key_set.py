@@ -7,7 +7,9 @@ URL is asked again in intervals, and soon after a token named a key that is not 
 import asyncio
 import json
 import urllib.request
+from collections import OrderedDict
 from collections.abc import Mapping
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -17,6 +19,8 @@ import structlog
 _log = structlog.get_logger(__name__)
 MISSING_MS = 60_000
 """For so long a key that was not found causes no further question (`MISSING_KEY_ID_CACHE_IN_FLIGHT_MS`)."""
+_MOST_MISSING, _LONGEST_ID = 16, 1000
+"""So many keys that were not found are remembered, and none with a longer id: ids are the clients' to make up."""
 _TIMEOUT_S = 10
 _MOST_BYTES = 1024 * 1024
 Key = Mapping[str, Any]
@@ -31,7 +35,7 @@ class KeySet:
         self._keys: list[Key] = []
         self._due_ms = 0
         self._changed_ns = -1  # of a file
-        self._missing: dict[str, int] = {}
+        self._missing: OrderedDict[str, int] = OrderedDict()
 
     async def refresh(self, now_ms: int) -> None:
         """Load the keys if they are due; if they cannot be loaded, the old ones stay, with a line in the log."""
@@ -41,7 +45,7 @@ class KeySet:
             elif now_ms >= self._due_ms:
                 self._due_ms = now_ms + self._refresh_ms
                 self._keys = _keys(await asyncio.to_thread(_fetch, self._url))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPException, RecursionError) as error:
             self._due_ms = 0
             _log.warning("the keys of an issuer cannot be loaded", url=self._url, reason=str(error))
 
@@ -54,11 +58,18 @@ class KeySet:
     def find(self, key_id: str | None, now_ms: int) -> list[Key]:
         """The keys of that id, all of them for None; a key that is missing makes the set due."""
         found = [key for key in self._keys if key_id is None or key.get("kid") == key_id]
-        if not found and key_id is not None and now_ms - self._missing.get(key_id, -MISSING_MS) >= MISSING_MS:
-            self._missing = {each: at_ms for each, at_ms in self._missing.items() if now_ms - at_ms < MISSING_MS}
-            self._missing[key_id] = now_ms
-            self._due_ms = 0
+        if not found and key_id is not None and len(key_id) <= _LONGEST_ID:
+            self._note_missing(key_id, now_ms)
         return found
+
+    def _note_missing(self, key_id: str, now_ms: int) -> None:
+        if now_ms - self._missing.get(key_id, now_ms - MISSING_MS) < MISSING_MS:
+            return
+        self._missing[key_id] = now_ms
+        self._missing.move_to_end(key_id)
+        if len(self._missing) > _MOST_MISSING:
+            self._missing.popitem(last=False)
+        self._due_ms = 0
 
 
 def _fetch(url: str) -> bytes:

@@ -1,5 +1,6 @@
 """The SASL mechanisms of a listener, and their configuration."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
@@ -9,7 +10,7 @@ from broker.sasl.exchange import Exchange
 from broker.sasl.jaas import USER, JaasError, options_of
 from broker.sasl.kerberos import BadRule, KerberosNames
 from broker.sasl.key_set import KeySet
-from broker.sasl.oauthbearer import OAuthBearerExchange
+from broker.sasl.oauthbearer import CLOCK_SKEW, OAuthBearerExchange
 from broker.sasl.plain import PlainExchange
 from broker.sasl.scram import MECHANISMS as SCRAM
 from broker.sasl.scram import ScramExchange, Token
@@ -53,7 +54,7 @@ class Credentials(Protocol):
 
 def offered(settings: BrokerSettings, listener: str) -> list[str]:
     """The mechanisms of a listener, in the order in which they are written."""
-    written = settings.of_listener(listener, _ENABLED)
+    written = settings.as_opened(listener, _ENABLED)
     return [str(name).upper() for name in written] if isinstance(written, list | tuple) else []
 
 
@@ -78,7 +79,7 @@ def problem(settings: BrokerSettings, listener: str) -> str | None:
         if name in _NEEDS_JAAS and options is None:
             example = _example(name)
             return f"listener {listener} offers {name} and has no users: set {where}.{name.lower()}.{_JAAS}={example}"
-        if name == OAUTHBEARER and (found := _problem_of_signed(settings, listener)) is not None:
+        if name == OAUTHBEARER and (found := _problem_of_tokens(settings, listener, options or {})) is not None:
             return found
     return None
 
@@ -106,13 +107,16 @@ def _problem_of_tickets(settings: BrokerSettings, listener: str, options: Mappin
 def _kerberos_names(settings: BrokerSettings, listener: str) -> KerberosNames:
     from broker.sasl.gssapi_tickets import default_realm  # noqa: PLC0415
 
-    rules = settings.of_listener(listener, "sasl.kerberos.principal.to.local.rules")
+    rules = settings.as_opened(listener, "sasl.kerberos.principal.to.local.rules")
     assert isinstance(rules, list | tuple)
     return KerberosNames([str(rule) for rule in rules], default_realm)
 
 
-def _problem_of_signed(settings: BrokerSettings, listener: str) -> str | None:
-    """Why a listener cannot verify signed tokens."""
+def _problem_of_tokens(settings: BrokerSettings, listener: str, options: Mapping[str, str]) -> str | None:
+    """Why a listener cannot verify tokens, signed or not."""
+    skew = options.get(CLOCK_SKEW, "")
+    if not re.fullmatch(r"\s*\d{0,9}\s*", skew, re.ASCII):
+        return f"listener {listener} verifies tokens: {CLOCK_SKEW} needs a number of milliseconds, not {skew!r}"
     try:
         if demands_of(settings, listener) is not None and not find_spec("jwt"):
             return f"listener {listener} verifies signed tokens: pip install 'understudy-kafka[security]'"
@@ -155,7 +159,7 @@ _WITH_OPTIONS: Mapping[str, Callable[[Mapping[str, str], Credentials], Exchange]
 
 
 def _options(settings: BrokerSettings, listener: str, mechanism: str) -> dict[str, str] | None:
-    written = settings.of_listener(listener, _JAAS, mechanism)
+    written = settings.as_opened(listener, _JAAS, mechanism)
     return None if written is None else options_of(str(written))
 
 

@@ -17,6 +17,7 @@ _FIRST = re.compile(
     rb"(?:\x01[A-Za-z]+=[\x21-\x7e \t\r\n]+)*\x01\x01"
 )
 _OPTION = "unsecuredValidator"
+CLOCK_SKEW = f"{_OPTION}AllowableClockSkewMs"
 _GIVEN_UP = b"\x01"
 
 
@@ -59,10 +60,10 @@ class OAuthBearerExchange:
 
     def _checked(self, claims: Mapping[str, Any]) -> Identity:
         """Raises InvalidToken."""
-        skew_ms = int(self._option("AllowableClockSkewMs", "0"))
-        name = claims.get(self._option("PrincipalClaimName", "sub"))
+        skew_ms = int(self._options.get(CLOCK_SKEW, "").strip() or "0")
+        name = principal_name(claims, self._option("PrincipalClaimName", "sub"))
         expires_ms, issued_ms = time_ms(claims, "exp"), time_ms(claims, "iat")
-        if not isinstance(name, str) or not name.strip() or expires_ms is None:
+        if expires_ms is None:
             raise InvalidToken
         if expires_ms + skew_ms <= self._now_ms:
             raise InvalidToken
@@ -71,7 +72,7 @@ class OAuthBearerExchange:
         required = self._option("RequiredScope", "").split()
         given = claims.get(self._option("ScopeClaimName", "scope"), "")
         scopes = given if isinstance(given, list) else str(given).split()
-        if not set(required) <= set(scopes):
+        if not all(scope in scopes for scope in required):
             raise InvalidToken(" ".join(required))
         return Identity(name, expires_ms)
 
@@ -104,6 +105,14 @@ def _decoded(piece: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidToken
     return found
+
+
+def principal_name(claims: Mapping[str, Any], claim: str) -> str:
+    """Whose token it is. Raises InvalidToken where that is no text: half of a surrogate pair is none."""
+    name = claims.get(claim)
+    if not isinstance(name, str) or not name.strip() or any("\ud800" <= each <= "\udfff" for each in name):
+        raise InvalidToken
+    return name
 
 
 def time_ms(claims: Mapping[str, Any], name: str) -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from broker.sasl.exchange import Identity
 from broker.sasl.key_set import KeySet
-from broker.sasl.oauthbearer import InvalidToken, OAuthBearerExchange, time_ms
+from broker.sasl.oauthbearer import InvalidToken, OAuthBearerExchange, principal_name, time_ms
 from broker.settings import BrokerSettings
 
 HANDLER = "OAuthBearerValidatorCallbackHandler"
@@ -36,12 +36,12 @@ class Demands:
 
 def demands_of(settings: BrokerSettings, listener: str) -> Demands | None:
     """The demands of a listener; ``None`` where tokens are not signed. Raises ValueError where it has no keys."""
-    handler = settings.of_listener(listener, "sasl.server.callback.handler.class", MECHANISM)
+    handler = settings.as_opened(listener, "sasl.server.callback.handler.class", MECHANISM)
     if handler is None or not str(handler).endswith(f".{HANDLER}"):
         return None
 
     def value(name: str) -> Any:
-        return settings.of_listener(listener, _SETTING + name, MECHANISM)
+        return settings.as_opened(listener, _SETTING + name, MECHANISM)
 
     url = value("jwks.endpoint.url")
     if url is None:
@@ -78,10 +78,10 @@ class SignedTokenExchange(OAuthBearerExchange):
 
         try:
             header = jwt.get_unverified_header(token)
-        except jwt.PyJWTError:
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
             raise InvalidToken from None
         algorithm, key_id = header.get("alg"), header.get("kid")
-        if algorithm not in _ALGORITHMS:
+        if not isinstance(algorithm, str) or algorithm not in _ALGORITHMS:
             raise InvalidToken
         for key in self._keys.find(key_id, now_ms):
             if key.get("alg", algorithm) != algorithm:
@@ -90,7 +90,7 @@ class SignedTokenExchange(OAuthBearerExchange):
                 claims: Mapping[str, Any] = jwt.decode(
                     token, jwt.PyJWK(dict(key), algorithm), algorithms=[algorithm], options=_NO_CLAIMS
                 )
-            except (jwt.PyJWTError, ValueError):
+            except (jwt.PyJWTError, ValueError, RecursionError):
                 continue
             return claims
         raise InvalidToken
@@ -104,16 +104,13 @@ def _identity(claims: Mapping[str, Any], demands: Demands, now_ms: int) -> Ident
     if not_before_ms is not None and now_ms + demands.skew_ms < not_before_ms:
         raise InvalidToken
     given = claims.get("aud", ())
-    audiences = {given} if isinstance(given, str) else set(given) if isinstance(given, list) else set()
-    if demands.audiences and not demands.audiences & audiences:
+    audiences = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    if demands.audiences and not any(each in audiences for each in demands.audiences):
         raise InvalidToken
     if demands.issuer is not None and claims.get("iss") != demands.issuer:
         raise InvalidToken
     _check_scopes(claims.get(demands.scope_claim))
-    name = claims.get(demands.subject_claim)
-    if not isinstance(name, str) or not name.strip():
-        raise InvalidToken
-    return Identity(name.strip(), expires_ms)
+    return Identity(principal_name(claims, demands.subject_claim).strip(), expires_ms)
 
 
 def _check_scopes(given: Any) -> None:

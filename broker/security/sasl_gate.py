@@ -169,7 +169,7 @@ class Gate:
         0: forever, or already over, where the credential has expired (a quirk: SaslServerAuthenticator lets it in).
         """
         now_ms = self._credentials.now_ms()
-        most = self._settings.of_listener(self._listener, "connections.max.reauth.ms", self._mechanism)
+        most = self._settings.as_opened(self._listener, "connections.max.reauth.ms", self._mechanism)
         lifetimes = [int(str(most))] if int(str(most)) > 0 else []
         if expires_at_ms is not None:
             lifetimes.append(max(expires_at_ms - now_ms, 0))

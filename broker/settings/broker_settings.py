@@ -172,13 +172,11 @@ class BrokerSettings:
 
     def of_listener(self, listener: _Str, name: _Str, mechanism: _Str | None = None) -> Value:
         """The value for one listener: listener.name.<l>.<mechanism>.<name>, listener.name.<l>.<name>, or <name>."""
-        prefix = f"listener.name.{listener.lower()}."
-        if mechanism is not None:
-            full = f"{prefix}{mechanism.lower()}.{name}"
-            if full in self._values:
-                return self.value(full)
-        full = prefix + name
-        return self.value(full if full in self._values else name)
+        return _of_listener(self._values, listener, name, mechanism)
+
+    def as_opened(self, listener: _Str, name: _Str, mechanism: _Str | None = None) -> Value:
+        """The same as of the start: an open listener keeps its SASL, and no change is checked (SaslChannelBuilder)."""
+        return _of_listener(self._base, listener, name, mechanism)
 
     def boolean(self, name: _Str) -> bool:
         """The effective value of a BOOLEAN."""
@@ -219,6 +217,19 @@ class BrokerSettings:
         """The effective value of a LIST; null is empty."""
         found: tuple[_Str, ...] | None = self._values[name]
         return found or ()
+
+
+def _of_listener(values: Mapping[str, Any], listener: str, name: str, mechanism: str | None) -> Value:
+    prefix = f"listener.name.{listener.lower()}."
+    found: Value
+    if mechanism is not None:
+        full = f"{prefix}{mechanism.lower()}.{name}"
+        if full in values:
+            found = values[full]
+            return found
+    full = prefix + name
+    found = values[full if full in values else name]
+    return found
 
 
 def _parsed(texts: Mapping[str, str], removed: Mapping[str, Row]) -> dict[str, Value]:

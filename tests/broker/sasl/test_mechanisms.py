@@ -41,3 +41,24 @@ def test_the_command_line_refuses_such_a_listener() -> None:
         parse(gather(listener, {}))
     made = parse(gather((*listener, "--set", "sasl.enabled.mechanisms=SCRAM-SHA-512"), {}))
     assert made.listeners[0][1].has_sasl
+
+
+def test_a_listener_keeps_what_it_was_opened_with() -> None:
+    """As in Kafka, no change is checked and none has an effect: a wrong one would fail each client that comes."""
+    settings = BrokerSettings(1, PLAIN)
+    changes = {f"{OF}.plain.sasl.jaas.config": "a.B", f"{OF}.sasl.enabled.mechanisms": "NONE,PLAIN"}
+    settings.set_dynamic({}, changes)
+    assert settings.value(f"{OF}.plain.sasl.jaas.config") == "a.B"
+    assert (offered(settings, "INSIDE"), problem(settings, "INSIDE")) == (["PLAIN"], None)
+
+
+@pytest.mark.parametrize("skew", ["x", "-1", "9" * 20, "1.5"])
+def test_a_clock_skew_is_a_number(skew: str) -> None:
+    """It is an option of the login module."""
+    login = f'a.B required unsecuredValidatorAllowableClockSkewMs="{skew}";'
+    answer = problem(
+        BrokerSettings(1, {"sasl.enabled.mechanisms": "OAUTHBEARER", f"{OF}.oauthbearer.sasl.jaas.config": login}),
+        "INSIDE",
+    )
+    assert answer is not None
+    assert answer.endswith(f"needs a number of milliseconds, not {skew!r}")

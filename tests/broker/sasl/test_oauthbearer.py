@@ -47,6 +47,7 @@ def test_a_good_token() -> None:
         message({"sub": "alice"}),
         message({**GOOD, "sub": " "}),
         message({**GOOD, "sub": 7}),
+        message({**GOOD, "sub": "a\ud800"}),
         message({**GOOD, "iat": 1_000_001}),
         message({**GOOD, "iat": 1_000_060}),
         message(GOOD, alg="HS256"),
@@ -92,3 +93,11 @@ def test_an_authorization_id_has_to_be_the_token_s() -> None:
     assert refused.value.message is not None
     assert "(bob)" in refused.value.message
     assert "(alice)" in refused.value.message
+
+
+@pytest.mark.parametrize("scope", [[[]], [{}], [1], {}, 1])
+def test_scopes_that_are_none(scope: object) -> None:
+    """Any JSON may be there."""
+    assert answered(message({**GOOD, "scope": scope}))[1] == Identity("alice", 1_000_060_000)
+    refused, identity = answered(message({**GOOD, "scope": scope}), unsecuredValidatorRequiredScope="kafka")
+    assert (json.loads(refused)["status"], identity) == ("insufficient_scope", None)

@@ -1,5 +1,6 @@
 """Signed tokens: which are accepted, and where the keys come from."""
 
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -150,3 +151,26 @@ def test_the_demands_are_those_of_the_settings() -> None:
     assert found is not None
     assert (found.url, found.audiences, found.issuer) == ("file:///keys.json", frozenset({"kafka", "other"}), None)
     assert (found.skew_ms, found.refresh_ms) == (30_000, REFRESH_MS)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"alg":["RS256"]}',
+        b'{"alg":{}}',
+        b'{"alg":"RS256","kid":[]}',
+        b"[]",
+        b'{"alg":"RS256","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    ],
+)
+async def test_a_header_may_be_any_json(header: bytes, keys: KeySet) -> None:
+    """The token is invalid, and nothing else happens."""
+    token = b".".join(base64.urlsafe_b64encode(each).rstrip(b"=") for each in (header, b"{}", b"x"))
+    assert await answered(token.decode(), keys) == (INVALID, None)
+
+
+async def test_keys_that_are_missing_are_not_remembered_without_end(keys: KeySet) -> None:
+    """Clients make up the ids: Kafka remembers sixteen, and none of more than a thousand characters."""
+    await keys.refresh(NOW_MS)
+    assert not any(keys.find(each, NOW_MS) for each in ("x" * 1001, *map(str, range(1000))))
+    assert len(keys._missing) == 16
