@@ -47,7 +47,7 @@ class Link(asyncio.BufferedProtocol):
             await asyncio.wait_for(connecting, _CONNECT_PATIENCE_S)
         except TimeoutError:
             raise Disconnect(f"upstream broker {link.broker} does not answer") from None
-        except (OSError, UnicodeError) as error:  # of which ssl.SSLError is one, and a name that no host can have
+        except (OSError, ValueError, OverflowError) as error:  # TLS, a name that no host has, a port that there is not
             raise Disconnect(f"upstream broker {link.broker} cannot be reached: {error}") from error
         return link
 

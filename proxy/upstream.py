@@ -68,7 +68,7 @@ class Upstream:
         self._resolved: frozenset[str] = frozenset()
 
     async def resolve(self) -> None:
-        """Look up its addresses, so that it is recognised under another name. Raises OSError."""
+        """Look up its addresses, to recognise it under another name. Raises OSError, ValueError, OverflowError."""
         self._resolved = await _addresses_of(self.host, self.port)
 
     async def is_at(self, host: str, port: int) -> bool:
@@ -77,7 +77,7 @@ class Upstream:
             return False
         if host == self.host:
             return True
-        with suppress(OSError):
+        with suppress(OSError, ValueError, OverflowError):
             return bool(self._resolved & await _addresses_of(host, port))
         return False
 

@@ -28,6 +28,11 @@ _NAMES: Final = {
     "ssl.key.location": "key",
     "ssl.key.password": "key_password",
 }
+_LEAST_ITERATIONS: Final = 4096
+"""As Kafka's clients demand (``ScramMechanism``): fewer would make it easy to find the password."""
+_MOST_ITERATIONS: Final = 100_000
+"""A tenth of a second of work. Kafka's brokers store 16,384 at most; its clients do what any server asks."""
+_SHOWN_BYTES: Final = 200
 _IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
 _IGNORED: Final = ("ssl.truststore.type", "ssl.keystore.type", "bootstrap.servers")
 
@@ -131,14 +136,18 @@ class Scram:
     def final(self, answer: bytes) -> bytes:
         """The client's proof. Raises SecurityError: the server's message cannot be right."""
         fields = _fields(answer)
-        nonce, salt, count = fields.get("r", ""), fields.get("s", ""), fields.get("i", "")
+        nonce, count = fields.get("r", ""), fields.get("i", "")
         try:
             if not nonce.startswith(self._nonce):
                 raise ValueError("another nonce")
-            answer_text = answer.decode()
-            salted = hashlib.pbkdf2_hmac(self._hash, self._password, base64.b64decode(salt, validate=True), int(count))
-        except (ValueError, OverflowError) as error:
-            raise SecurityError(f"the server's SCRAM message is invalid: {answer!r}") from error
+            answer_text, iterations = answer.decode(), int(count)
+            salt = base64.b64decode(fields.get("s", ""), validate=True)
+        except ValueError as error:
+            raise SecurityError(f"the server's SCRAM message is invalid: {answer[:_SHOWN_BYTES]!r}") from error
+        if not _LEAST_ITERATIONS <= iterations <= _MOST_ITERATIONS:
+            bounds = f"{_LEAST_ITERATIONS} to {_MOST_ITERATIONS}"
+            raise SecurityError(f"the server asks for {iterations} iterations of SCRAM, and not for {bounds}")
+        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
         client_key = self._hmac(salted, b"Client Key")
         without_proof = f"c=biws,r={nonce}"
         signed = f"{self._bare},{answer_text},{without_proof}".encode()

@@ -22,11 +22,15 @@ from protocol.messages.sasl_handshake import SaslHandshakeResponse
 from protocol.types import Message
 from proxy.authentication import authenticate
 from proxy.link import Link
+from proxy.upstream import Upstream
 from tests.proxy.conftest import ProxyTo
 from tests.wire import Closed
 
 LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"
-WRONG = [b"s=abc,i=4096", b"s=YWJj,i=0", b"s=YWJj,i=99999999999999999999", b"s=\xff,i=4096", b"s=YWJj,i=4096,\xff"]
+WRONG = [
+    *(b"s=abc,i=4096", b"s=\xff,i=4096", b"s=YWJj,i=4096,\xff"),
+    *(b"s=YWJj,i=%d" % count for count in (0, 4095, 100_001, 2**31 - 1, 10**20)),
+]
 
 
 class Wrong:
@@ -131,3 +135,16 @@ def test_the_proxy_outlives_it(wrong: Wrong, proxy_to: ProxyTo, tmp_path: Path) 
         with pytest.raises(Closed):
             proxy.wire().call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("c", "1"))
     assert proxy.control("GET", "/v1/health")["status"]
+
+
+@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70_000), ("127.0.0.1", -1), ("a\0b", 9092), ("a..b", 9092)])
+async def test_a_place_where_no_broker_can_be(host: str, port: int) -> None:
+    """A broker's answer may name any as another broker's; the client's connection ends."""
+    with pytest.raises(Disconnect, match="cannot be reached"):
+        await Link.open(host, port, None)
+
+
+@pytest.mark.parametrize("host", ["a\0b", "a..b"])
+async def test_a_name_that_no_host_has_is_no_known_broker(host: str) -> None:
+    """An error would end the proxy."""
+    assert not await Upstream(1, "127.0.0.1", 9092).is_at(host, 9092)
