@@ -10,7 +10,7 @@ from broker.api import Api
 from broker.clock import Slices
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import METADATA_TOPIC
-from broker.coordination.metadata.topics import MOST_PARTITIONS, CreatedTopic, NewTopic
+from broker.coordination.metadata.topics import CreatedTopic, NewTopic, check_partitions
 from broker.releases import Behaviour
 from broker.requests.throttling import Mutations
 from broker.requests.topology import may_on_cluster
@@ -37,7 +37,7 @@ async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTop
     if request.timeout_ms <= 0 and wanted:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)  # of the controller, which is asked about nothing else
     partitions = _partitions(wanted, ctx)
-    _check_partitions(partitions)
+    check_partitions(partitions)
     settings = ctx.node.settings
 
     def check_configs(configs: Mapping[str, str | None]) -> None:
@@ -52,7 +52,7 @@ async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTop
             charge=mutations.charge,
             validate_only=request.validate_only,
         ),
-        records=partitions,
+        records=max(partitions, len(wanted)),
     )
     answers: list[CreatableTopicResult] = []
     described: _Described = {}
@@ -112,15 +112,6 @@ def _partitions(topics: list[CreatableTopic], ctx: RequestContext) -> int:
         len(topic.assignments) or (default if topic.num_partitions == -1 else max(topic.num_partitions, 0))
         for topic in topics
     )
-
-
-def _check_partitions(total: int) -> None:
-    """Refuse too many partitions (core B.7 T4); Kafka's sum is an int, and one that overflows passes that check."""
-    overflowed = (total + 2**31) % 2**32 - 2**31
-    if overflowed > MOST_PARTITIONS:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
-    if total > MOST_PARTITIONS:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.group.streams.configuration import InternalTopic, Status
 from broker.coordination.group.streams.step import BeatResult
-from broker.coordination.metadata.topics import CreatedTopic, NewTopic
+from broker.coordination.metadata.topics import CreatedTopic, NewTopic, check_partitions
 from broker.node import CreationFailure
 from broker.requests.throttling import Mutations
 from broker.requests.topology import may_on_cluster
@@ -21,6 +21,8 @@ from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRespo
 
 _NAMED_TOPICS = 3
 _HEARTBEATS = 2
+_MOST_FAILURES = 1000
+"""Of ExpiringErrorCache in AutoTopicCreationManager: the oldest is forgotten first."""
 _HEARTBEAT_INTERVAL = "streams.heartbeat.interval.ms"
 
 
@@ -73,6 +75,11 @@ def _create(topics: Sequence[InternalTopic], group_id: str, ctx: RequestContext)
     def check_configs(configs: Mapping[str, str | None]) -> None:
         topic_settings.validate(configs, settings)
 
+    try:
+        check_partitions(sum(each.partitions for each in topics))
+    except KafkaError as error:
+        _note_failures([CreatedTopic(each.name, error) for each in topics], group_id, ctx)
+        return
     answer: asyncio.Future[list[CreatedTopic]] = metadata.begin(
         lambda machine, _now_ms, token: machine.create_topics(
             [NewTopic(each.name, each.partitions, each.replication_factor, (), each.configs) for each in topics],
@@ -81,15 +88,22 @@ def _create(topics: Sequence[InternalTopic], group_id: str, ctx: RequestContext)
             charge=Mutations(ctx, strict=True).charge,
         )
     )
-    created = answer.result()
+    _note_failures(answer.result(), group_id, ctx)
+
+
+def _note_failures(created: Sequence[CreatedTopic], group_id: str, ctx: RequestContext) -> None:
+    """Remember why topics were not created, for two heartbeat intervals."""
     stored = ctx.cluster.image.config(ConfigResourceType.GROUP, group_id)
-    interval_ms = group_settings.effective(stored, settings)[_HEARTBEAT_INTERVAL]
+    interval_ms = group_settings.effective(stored, ctx.node.settings)[_HEARTBEAT_INTERVAL]
     assert isinstance(interval_ms, int)  # an INT without null
     for topic in created:
         if topic.error is not None:
             ctx.node.streams_topic_failures[topic.name] = CreationFailure(
                 _message(topic.error), ctx.now_ms + _HEARTBEATS * interval_ms
             )
+    failures = ctx.node.streams_topic_failures
+    for name in list(failures)[: max(len(failures) - _MOST_FAILURES, 0)]:
+        del failures[name]
 
 
 def _message(error: KafkaError) -> str:

@@ -13,6 +13,7 @@ from broker.coordination.metadata.controller import MIN_ISR, TOPIC_RESOURCE, Con
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashMap
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
+from protocol.pauses import pause
 from protocol.topic_names import check_topic_name, colliding_form, may_collide
 
 MOST_PARTITIONS = 10_000
@@ -56,10 +57,24 @@ class MorePartitions:
     assignments: Sequence[Sequence[int]] | None = None
 
 
+def check_partitions(total: int) -> None:
+    """Refuse too many partitions in one request (core B.7 T4); Kafka's sum is an int, and one that overflows passes.
+
+    Raises:
+        KafkaError: POLICY_VIOLATION; UNKNOWN_SERVER_ERROR where the sum has overflowed.
+    """
+    overflowed = (total + 2**31) % 2**32 - 2**31
+    if overflowed > MOST_PARTITIONS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    if total > MOST_PARTITIONS:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
 def create_topic(
     controller: Controller, topic: NewTopic, check_configs: CheckConfigs, charge: Charge
 ) -> tuple[CreatedTopic, list[Any]]:
     """Decide about one topic: its answer and its records (core B.7 T6 to T17)."""
+    pause()
     try:
         _check_name(controller, topic.name)
         check_configs(topic.configs)
@@ -133,6 +148,7 @@ def add_partitions(controller: Controller, wanted: MorePartitions, most: int, ch
     Raises:
         KafkaError: with Kafka's code and sentence.
     """
+    pause()
     topic = controller.image.topics.get(wanted.name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

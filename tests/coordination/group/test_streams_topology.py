@@ -1,11 +1,16 @@
 """Topologies of streams groups at the machine: missing topics, partition counts, topology epochs (groups E.4)."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker.coordination.group.streams.configuration import summarized
+from broker.coordination.group.streams.partition_counts import PartitionCounts, _repartition_counts
 from broker.coordination.group.streams.states import State
-from protocol.errors import ErrorCode
+from broker.coordination.group.streams.topology import Topology, recorded_topology
+from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.streams_group_heartbeat import Subtopology
+from protocol.messages.streams_group_heartbeat import Topology as WireTopology
 from tests.coordination.group.consumer_harness import Cluster
 from tests.coordination.group.harness import Context
 from tests.coordination.group.streams_harness import StreamsMember, bench, group, info, subtopology
@@ -193,3 +198,53 @@ def test_topologies_that_kafka_does_not_foresee(context: Context, broken: Subtop
     """UNKNOWN_SERVER_ERROR: an index of no topic, also without its source topics; a topic twice; a count below 0."""
     assert StreamsMember(context, topology=(broken,)).refused_join() is ErrorCode.UNKNOWN_SERVER_ERROR
     assert StreamsMember(context, topology=(subtopology("0", ["none"]),)).join().status is not None
+
+
+def test_a_long_chain_is_counted_at_once(context: Context) -> None:
+    """Though its first link comes last, so that each of Kafka's rounds decides one topic."""
+    links = 3_000
+    chain = [subtopology(chr(300 + n), repartitions=[info(f"t{n + 1}")], sinks=[f"t{n}"]) for n in range(links)]
+    last = subtopology(chr(3_500), ["in"], sinks=[f"t{links}"])
+    member = joined(context, *chain, subtopology("~", repartitions=[info("t0")]), last)
+    assert set(wanted(member).values()) == {4}
+    assert len(wanted(member)) == links + 1
+
+
+TOPICS = [f"r{number}" for number in range(5)]
+PARTS = st.lists(st.sampled_from(TOPICS), max_size=3, unique=True)
+COUNTS = st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 9), max_size=1)
+
+
+@given(st.lists(st.tuples(PARTS, PARTS, st.sampled_from([[], [], ["in"], ["other"]]), COUNTS), min_size=1, max_size=6))
+def test_sinks_are_counted_as_by_kafkas_rounds(
+    parts: list[tuple[list[str], list[str], list[str], dict[str, int]]],
+) -> None:
+    """Each round looks at all subtopologies in order, until one decides nothing."""
+    made = Cluster()
+    made.create("in", 4)
+    made.create("other", 3)
+    fixed = {name: count for read, _, _, counts in parts for name, count in counts.items() if name in read}
+    topology = [
+        subtopology(chr(304 + n), sources, repartitions=[info(name, fixed.get(name, 0)) for name in read], sinks=sinks)
+        for n, (read, sinks, sources, _) in enumerate(parts)
+    ]
+    found, known = dict(fixed), {"in": 4, "other": 3}
+    while True:
+        before = len(found)
+        for read, sinks, sources, _ in parts:
+            for sink in sinks:
+                inputs = [found[name] for name in read if name in found] + [known[name] for name in sources]
+                if sink not in found and inputs:
+                    found[sink] = max(inputs)
+        if len(found) == before:
+            break
+    needed = {name for read, sinks, _, _ in parts for name in (*read, *sinks)}
+    counts = PartitionCounts.__new__(PartitionCounts)
+    counts._topics, counts.decided = made, {}
+    stored = tuple(Topology.of(recorded_topology(WireTopology(0, topology))).subtopologies.values())
+    if needed <= found.keys():
+        assert _repartition_counts(stored, counts) == found
+    else:
+        with pytest.raises(KafkaError) as refusal:
+            _repartition_counts(stored, counts)
+        assert refusal.value.code is ErrorCode.STREAMS_INVALID_TOPOLOGY

@@ -3,7 +3,8 @@
 After Kafka's ``RepartitionTopics``, ``CopartitionedTopicsEnforcer`` and ``ChangelogTopics``.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from heapq import heappop, heappush
 
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.rules import STREAMS_TOPOLOGY
@@ -36,8 +37,12 @@ class PartitionCounts:
         flexible = {
             info.name for each in subtopologies for info in each.repartition_source_topics if info.partitions == 0
         }
-        for group in copartitioned:
-            self.decided.update(_enforced(group, fixed, flexible, self))
+        groups = tuple(copartitioned)
+        counts_of_fixed = {topic: self.of(topic) for topic in fixed} if any(groups) else {}
+        different = set(counts_of_fixed.values())
+        common = different.pop() if len(different) == 1 else None
+        for group in groups:
+            self.decided.update(_enforced(group, counts_of_fixed, common, flexible, self))
         for each in subtopologies:
             self.decided.update(_changelog_counts(each, self))
 
@@ -55,32 +60,40 @@ class PartitionCounts:
         return found
 
 
-def _repartition_counts(subtopologies: Collection[Subtopology], counts: PartitionCounts) -> dict[str, int]:
-    """The fixed counts, and for every repartition sink topic without one the largest of its subtopology's inputs."""
+def _repartition_counts(subtopologies: Sequence[Subtopology], counts: PartitionCounts) -> dict[str, int]:
+    """The fixed counts, and for every repartition sink topic without one the largest of its subtopology's inputs.
+
+    Kafka looks at all subtopologies again and again; each decides its sinks when a count of its inputs is known, by
+    those that are known then. Here each is looked at when that is so, which takes no longer for a long chain.
+    """
     found = {
         info.name: info.partitions
         for each in subtopologies
         for info in each.repartition_source_topics
         if info.partitions != 0
     }
-    waiting = True
-    while waiting:
-        waiting = progress = False
-        for each in subtopologies:
-            for sink in each.repartition_sink_topics:
-                if sink in found:
-                    continue
-                largest = _largest_input(each, found, counts)
-                if largest is None:
-                    waiting = True
-                else:
-                    found[sink] = largest
-                    progress = True
-        if waiting and not progress:
-            raise _invalid(
-                "Failed to compute number of partitions for all repartition topics. There may be loops in the topology "
-                "that cannot be resolved."
-            )
+    largest: dict[int, int] = {}
+    readers: dict[str, list[int]] = {}
+    for index, each in enumerate(subtopologies):
+        largest.update(_known_inputs(index, each, found, counts))
+        for info in each.repartition_source_topics:
+            readers.setdefault(info.name, []).append(index)
+    due = [(1, index) for index in largest]  # (Kafka's round, subtopology)
+    while due:
+        turn, index = heappop(due)
+        for sink in subtopologies[index].repartition_sink_topics:
+            if sink in found:
+                continue
+            found[sink] = count = largest[index]
+            for reader in readers.get(sink, ()):
+                if reader not in largest:
+                    heappush(due, (turn + (reader <= index), reader))
+                largest[reader] = max(largest.get(reader, count), count)
+    if any(sink not in found for each in subtopologies for sink in each.repartition_sink_topics):
+        raise _invalid(
+            "Failed to compute number of partitions for all repartition topics. There may be loops in the topology "
+            "that cannot be resolved."
+        )
     if any(info.name not in found for each in subtopologies for info in each.repartition_source_topics):
         raise _invalid(
             "Failed to compute number of partitions for all repartition topics, because a repartition source topic is "
@@ -89,10 +102,12 @@ def _repartition_counts(subtopologies: Collection[Subtopology], counts: Partitio
     return found
 
 
-def _largest_input(each: Subtopology, found: Mapping[str, int], counts: PartitionCounts) -> int | None:
+def _known_inputs(index: int, each: Subtopology, found: Mapping[str, int], counts: PartitionCounts) -> dict[int, int]:
+    """The largest of the counts of a subtopology's inputs that are known, by its index."""
     known = [found.get(info.name) for info in each.repartition_source_topics]
     known += [counts.find(topic) for topic in each.source_topics]
-    return max((count for count in known if count is not None), default=None)
+    largest = max((count for count in known if count is not None), default=None)
+    return {} if largest is None else {index: largest}
 
 
 def copartition_groups(topology: Topology) -> list[frozenset[str]]:
@@ -101,11 +116,14 @@ def copartition_groups(topology: Topology) -> list[frozenset[str]]:
     Raises:
         KafkaError: UNKNOWN_SERVER_ERROR, as Kafka, whose list has no topic at an index.
     """
-    return [_names(each, group) for each in topology.subtopologies.values() for group in each.copartition_groups]
+    found: list[frozenset[str]] = []
+    for each in topology.subtopologies.values():
+        repartitions = [info.name for info in each.repartition_source_topics]
+        found += [_names(each, group, repartitions) for group in each.copartition_groups]
+    return found
 
 
-def _names(subtopology: Subtopology, group: CopartitionGroup) -> frozenset[str]:
-    repartitions = [info.name for info in subtopology.repartition_source_topics]
+def _names(subtopology: Subtopology, group: CopartitionGroup, repartitions: Sequence[str]) -> frozenset[str]:
     named: set[str] = set()
     for indexes, topics in (
         (group.source_topics, subtopology.source_topics),
@@ -118,9 +136,16 @@ def _names(subtopology: Subtopology, group: CopartitionGroup) -> frozenset[str]:
 
 
 def _enforced(
-    group: frozenset[str], fixed: Collection[str], flexible: Collection[str], counts: PartitionCounts
+    group: frozenset[str],
+    fixed: Mapping[str, int],
+    common: int | None,
+    flexible: Collection[str],
+    counts: PartitionCounts,
 ) -> dict[str, int]:
-    """One count for all repartition topics of a co-partition group (groups E.4.3)."""
+    """One count for all repartition topics of a co-partition group (groups E.4.3).
+
+    ``common`` is the count of all topics with a fixed one, if there is one.
+    """
     if not group:
         return {}
     own = {topic: counts.of(topic) for topic in group if topic in fixed or topic in flexible}
@@ -128,7 +153,7 @@ def _enforced(
     if external:
         count = _same(external)
     elif fixed:
-        count = _same({topic: counts.of(topic) for topic in fixed}, shown=own)
+        count = _same(fixed, shown=own) if common is None else common
     else:
         count = max(own.values())
     for topic, before in own.items():
