@@ -33,7 +33,8 @@ async def handle(request: AlterClientQuotasRequest, ctx: RequestContext) -> Alte
     answers: list[Altered] = await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.alter_client_quotas(
             wanted, token, resolves=known.__contains__, finite=finite, validate_only=request.validate_only
-        )
+        ),
+        records=len(wanted),
     )
     parts = {each.key: each.entity for each in reversed(wanted)}
     return AlterClientQuotasResponse(entries=[_answer(parts[entity], error) for entity, error in answers])
@@ -56,7 +57,7 @@ async def _resolves(name: str) -> bool:
         return True
     try:
         await asyncio.get_running_loop().getaddrinfo(name, None)
-    except (OSError, UnicodeError):
+    except (OSError, ValueError):  # the latter of a text that can be no name
         return False
     return True
 

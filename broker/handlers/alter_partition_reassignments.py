@@ -35,7 +35,8 @@ async def handle(
     answers: list[Result] = await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.alter_partition_reassignments(
             targets, token, factor_may_change=request.allow_replication_factor_change
-        )
+        ),
+        records=len(targets),
     )
     results = iter([_result(index, error) for (_, index), error in answers])
     responses = [

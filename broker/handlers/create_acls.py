@@ -23,7 +23,8 @@ async def handle(request: CreateAclsRequest, ctx: RequestContext) -> CreateAclsR
     wanted = [_acl(each) for each in request.creations]
     check_hosts = ctx.release.has(Behaviour.ACL_HOSTS_CHECKED)
     answers: list[KafkaError | None] = await ctx.cluster.metadata.ask(
-        lambda machine, _now_ms, token: machine.create_acls(wanted, token, check_hosts=check_hosts)
+        lambda machine, _now_ms, token: machine.create_acls(wanted, token, check_hosts=check_hosts),
+        records=len(wanted),
     )
     return CreateAclsResponse(results=[_result(error) for error in answers])
 

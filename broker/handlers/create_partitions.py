@@ -57,7 +57,7 @@ async def handle(request: CreatePartitionsRequest, ctx: RequestContext) -> Creat
         lambda machine, _now_ms, token: machine.create_partitions(
             wanted, token, charge=mutations.charge, validate_only=request.validate_only
         ),
-        records=_added(wanted, ctx),
+        records=max(_added(wanted, ctx), len(wanted)),
     )
     results += [_result(name, error) for name, error in answers]
     return CreatePartitionsResponse(mutations.settle(), results)

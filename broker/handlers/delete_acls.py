@@ -1,6 +1,7 @@
 """DeleteAcls: the ACLs that some filters find go (KIP-140, patterns KIP-290).
 
-Versions 1-3; 0, where all patterns are literal, for releases before 4.0. Not done: nothing.
+Versions 1-3; 0, where all patterns are literal, for releases before 4.0. Differs from Kafka: an answer has at most
+250,000 ACLs, else the request is refused.
 """
 
 from broker.api import Api
@@ -27,7 +28,7 @@ async def handle(request: DeleteAclsRequest, ctx: RequestContext) -> DeleteAclsR
     require_authorizer(ctx)
     filters = [filter_of(each) for each in request.filters]
     answers: list[Found] = await ctx.cluster.metadata.ask(
-        lambda machine, _now_ms, token: machine.delete_acls(filters, token)
+        lambda machine, _now_ms, token: machine.delete_acls(filters, token), records=len(filters)
     )
     return DeleteAclsResponse(filter_results=[_result(found) for found in answers])
 

@@ -4,6 +4,7 @@ After Kafka's ``ClientQuotaManager`` and its sisters for request time, controlle
 (KIP-612). A broker has one where the metadata has any quota; the others do no accounting.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
@@ -105,7 +106,8 @@ class Meters(Generic[M]):
     def __init__(self, kind: type[M], windows: Windows) -> None:
         self._kind: type[M] = kind
         self._windows = windows
-        self._meters: dict[Who, M] = {}
+        self._meters: OrderedDict[Who, M] = OrderedDict()
+        """The one that was used latest is the last."""
 
     def of(self, who: Who, now_ms: int) -> M:
         """The meter of an entity."""
@@ -113,12 +115,16 @@ class Meters(Generic[M]):
         if meter is None or now_ms - meter.used_ms > FORGOTTEN_MS:
             self._forget(now_ms)
             meter = self._meters[who] = self._kind(self._windows)
+        self._meters.move_to_end(who)
         meter.used_ms = now_ms
         return meter
 
     def _forget(self, now_ms: int) -> None:
-        """Drop the meters that were not used for long."""
-        for who in [who for who, meter in self._meters.items() if now_ms - meter.used_ms > FORGOTTEN_MS]:
+        """Drop the meters that were not used for long, and of very many the one that was not used for longest."""
+        while self._meters:
+            who, oldest = next(iter(self._meters.items()))
+            if len(self._meters) < _MOST_KNOWN and now_ms - oldest.used_ms <= FORGOTTEN_MS:
+                break
             del self._meters[who]
 
 

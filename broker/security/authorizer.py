@@ -16,6 +16,7 @@ from protocol.acls import ANY_PRINCIPAL, WILDCARD, AclOperation, PatternType, Pe
 from protocol.subnets import holds
 
 _MOST_KEPT = 10_000  # decisions; beyond, all are forgotten
+_LONGEST_KEPT = 1000  # characters of the names in a decision that is kept: they are the clients' to make up
 _IMPLYING: Mapping[AclOperation, frozenset[AclOperation]] = {
     AclOperation.DESCRIBE: frozenset(
         {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER, AclOperation.DESCRIBE}
@@ -53,6 +54,8 @@ class Authorizer:
         self._image: ClusterImage | None = None
         self._changes = -1
         self._named: dict[tuple[int, int, str], list[Acl]] = {}
+        self._prefixes: dict[int, set[int]] = {}
+        """Resource type -> the lengths of the prefixes that ACLs name: no other ones of a name are looked for."""
         self._decisions: dict[tuple[str, str, int, int, str | None], bool] = {}
 
     def allows(
@@ -81,9 +84,10 @@ class Authorizer:
         return known
 
     def _keep(self, key: tuple[str, str, int, int, str | None], decision: bool) -> bool:
-        if len(self._decisions) >= _MOST_KEPT:
-            self._decisions.clear()
-        self._decisions[key] = decision
+        if sum(map(len, (key[0], key[1], key[4] or ""))) <= _LONGEST_KEPT:
+            if len(self._decisions) >= _MOST_KEPT:
+                self._decisions.clear()
+            self._decisions[key] = decision
         return decision
 
     def _follow(self, image: ClusterImage) -> None:
@@ -92,17 +96,20 @@ class Authorizer:
             return
         self._image, self._changes = image, image.acl_changes
         self._decisions.clear()
-        self._named = {}
+        self._named, self._prefixes = {}, {}
         for acl in image.acls.values():
             self._named.setdefault((acl.resource_type, acl.pattern_type, acl.resource_name), []).append(acl)
+            if acl.pattern_type == PatternType.PREFIXED:
+                self._prefixes.setdefault(acl.resource_type, set()).add(len(acl.resource_name))
 
     def _speaking_of(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
         """The ACLs of every principal that apply to a resource: rule 2."""
         yield from self._named.get((resource_type, PatternType.LITERAL, name), ())
         if name != WILDCARD:
             yield from self._named.get((resource_type, PatternType.LITERAL, WILDCARD), ())
-        for size in range(1, len(name) + 1):
-            yield from self._named.get((resource_type, PatternType.PREFIXED, name[:size]), ())
+        for size in self._prefixes.get(resource_type, ()):
+            if size <= len(name):
+                yield from self._named.get((resource_type, PatternType.PREFIXED, name[:size]), ())
 
     def _decide(self, who: Requester, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         allowed: bool | None = None
@@ -131,14 +138,16 @@ class Authorizer:
                 patterns.add((acl.pattern_type, acl.resource_name))
         if (PatternType.LITERAL, WILDCARD) in denied:
             return False
-        return (PatternType.LITERAL, WILDCARD) in allowed or any(not _covered(each, denied) for each in allowed)
+        sizes = {len(name) for kind, name in denied if kind == PatternType.PREFIXED}
+        return (PatternType.LITERAL, WILDCARD) in allowed or any(not _covered(each, denied, sizes) for each in allowed)
 
 
-def _covered(pattern: tuple[int, str], denied: set[tuple[int, str]]) -> bool:
+def _covered(pattern: tuple[int, str], denied: set[tuple[int, str]], sizes: set[int]) -> bool:
+    """Whether a denial covers a pattern; ``sizes`` are the lengths of the prefixes that are denied."""
     kind, name = pattern
     if kind == PatternType.LITERAL and pattern in denied:
         return True
-    return any((PatternType.PREFIXED, name[:size]) in denied for size in range(1, len(name) + 1))
+    return any((PatternType.PREFIXED, name[:size]) in denied for size in sizes if size <= len(name))
 
 
 def _is_about(acl: Acl, who: Requester) -> bool:

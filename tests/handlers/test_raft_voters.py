@@ -47,6 +47,11 @@ ADDED = {
     "no directory": (add(directory=None), *(42, "Add voter request didn't include a valid voter") * 2),
     "negative": (add(-1), *(42, "Add voter request didn't include a valid voter") * 2),
     "no listener": (add(at=()), *(42, NO_ENDPOINT % "") * 2),
+    "in small letters": (add(at=(Listener("Controller", "h", 1),)), 35, STATIC % "adding", 7, UNREACHABLE),
+    "two others": (
+        add(at=(Listener("a", "h", 1), Listener("D", "h", 2))),
+        *(42, NO_ENDPOINT % "ListenerName(D)=h/<unresolved>:2, ListenerName(A)=h/<unresolved>:1") * 2,
+    ),
     "another listener": (
         add(at=(Listener("FOO", "127.0.0.1", 9999),)),
         *(42, NO_ENDPOINT % "ListenerName(FOO)=127.0.0.1/<unresolved>:9999") * 2,

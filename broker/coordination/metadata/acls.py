@@ -21,11 +21,15 @@ from protocol.acls import (
 )
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata_security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from protocol.pauses import pause
 from protocol.subnets import subnet
 from protocol.types import ZERO_UUID
 
 MOST_AT_ONCE = 10_000
 """Records that one request may make (QuorumController.MAX_RECORDS_PER_USER_OP)."""
+
+MOST_FOUND = 250_000
+"""ACLs in one answer: many filters may each find all of them. Kafka has no such bound, and runs out of memory."""
 
 Acl = AccessControlEntryRecord
 Found = list[Acl] | KafkaError
@@ -95,6 +99,7 @@ def create(
     answers: list[KafkaError | None] = []
     records: list[Any] = []
     for acl in wanted:
+        pause()
         try:
             _check(acl)
             if check_hosts:
@@ -117,7 +122,9 @@ def delete(image: ClusterImage, filters: Sequence[AclFilter]) -> tuple[list[Foun
     """
     answers: list[Found] = []
     gone: dict[UUID, None] = {}
+    left = MOST_FOUND
     for each in filters:
+        pause()
         try:
             each.check()
         except KafkaError as error:
@@ -128,6 +135,9 @@ def delete(image: ClusterImage, filters: Sequence[AclFilter]) -> tuple[list[Foun
         if len(gone) > MOST_AT_ONCE:
             problem = f"Cannot remove more than {MOST_AT_ONCE} acls in a single delete operation."
             raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
+        left -= len(found)
+        if left < 0:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"The answer would have more than {MOST_FOUND} ACLs.")
         answers.append(found)
     return answers, [RemoveAccessControlEntryRecord(acl_id) for acl_id in gone]
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from broker.coordination.metadata.features import KRAFT_VERSION
 from protocol.errors import ErrorCode, KafkaError
-from protocol.java import HashMap
+from protocol.java import string_hash, table_capacity, table_order
 from protocol.log_records.quorum import Voter
 from protocol.types import uuid_text
 
@@ -67,6 +67,7 @@ class Quorum:
         directory_id = directory_id or _NO_DIRECTORY
         if voter_id < 0 or directory_id == _NO_DIRECTORY:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Add voter request didn't include a valid voter")
+        endpoints = [(name.upper(), host, port) for name, host, port in endpoints]
         if all(name != self.listener for name, _host, _port in endpoints):
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
@@ -120,5 +121,6 @@ def _key(voter_id: int, directory_id: UUID) -> str:
 
 def _endpoints(endpoints: Endpoints) -> str:
     """Endpoints as Java writes the map of them."""
-    known = HashMap((name, f"{host}/<unresolved>:{port}") for name, host, port in endpoints)
-    return "Endpoints(endpoints={" + ", ".join(f"ListenerName({name})={known[name]}" for name in known) + "})"
+    known = {name: f"{host}/<unresolved>:{port}" for name, host, port in endpoints}
+    names = table_order(list(known), string_hash, table_capacity(len(endpoints)))
+    return "Endpoints(endpoints={" + ", ".join(f"ListenerName({name})={known[name]}" for name in names) + "})"

@@ -15,6 +15,7 @@ from broker.coordination.metadata.quota_image import Entity, entity_hash
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import reserved_capacity, string_hash, table_capacity, table_order
 from protocol.log_records.metadata_security import ClientQuotaRecord, QuotaEntity
+from protocol.pauses import pause
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE = "producer_byte_rate", "consumer_byte_rate"
@@ -71,6 +72,7 @@ def alter(
     answers: dict[Entity, KafkaError | None] = {}
     records: list[Any] = []
     for each in wanted:
+        pause()
         named = dict(each.changes)
         keys = table_order(list(named), string_hash, table_capacity(len(each.changes)))
         changes = {key: named[key] for key in keys}

@@ -9,6 +9,7 @@ from broker.coordination.metadata.elections import Election
 from broker.coordination.metadata.image import NO_LEADER, Partition, Topic
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import PartitionChangeRecord
+from protocol.pauses import pause
 
 
 def elect(controller: Controller, name: str, index: int, election: Election) -> PartitionChangeRecord:
@@ -17,6 +18,7 @@ def elect(controller: Controller, name: str, index: int, election: Election) -> 
     Raises:
         KafkaError: with the code and sentence of core B.10.
     """
+    pause()
     topic = controller.image.topics.get(name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
@@ -44,6 +46,7 @@ def reassign(
     Raises:
         KafkaError: with the code and sentence of core B.11.
     """
+    pause()
     topic = controller.image.topics.get(name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {name}.")

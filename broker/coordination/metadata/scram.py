@@ -3,6 +3,7 @@
 After Kafka's ``ScramControlManager``. The handlers check authorization.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -82,7 +83,8 @@ def describe(image: ClusterImage, names: Sequence[str]) -> Mapping[str, list[Use
     stored: dict[str, list[UserScramCredentialRecord]] = {}
     for (name, _), record in sorted(image.scram.items(), key=lambda each: each[0][1]):
         stored.setdefault(name, []).append(record)
-    return {name: _described(name, names.count(name), stored) for name in _in_map(dict.fromkeys(names) or stored)}
+    times = Counter(names)
+    return {name: _described(name, times[name], stored) for name in _in_map(times or stored)}
 
 
 def _described(

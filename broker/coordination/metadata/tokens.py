@@ -95,13 +95,17 @@ def expired(image: ClusterImage, now_ms: int) -> list[RemoveDelegationTokenRecor
 
 def owned(image: ClusterImage, owners: Iterable[str] | None) -> list[DelegationTokenRecord]:
     """The tokens of some principals, or all: those that they own, requested or may renew (TokenInformation)."""
-    wanted = None if owners is None else tuple(owners)
-    return [token for token in _all(image) if wanted is None or any(is_theirs(token, who) for who in wanted)]
+    wanted = None if owners is None else frozenset(owners)
+    return [token for token in _all(image) if wanted is None or not wanted.isdisjoint(_people(token))]
 
 
 def is_theirs(token: DelegationTokenRecord, who: str) -> bool:
     """Whether a principal owns the token, requested it, or may renew it."""
-    return who in (token.owner, token.requester, *token.renewers)
+    return who in _people(token)
+
+
+def _people(token: DelegationTokenRecord) -> tuple[str, ...]:
+    return token.owner, token.requester, *token.renewers
 
 
 def _all(image: ClusterImage) -> Iterator[DelegationTokenRecord]:

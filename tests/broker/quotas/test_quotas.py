@@ -84,3 +84,17 @@ def test_an_address_may_open_so_many_connections() -> None:
 def test_a_quota_knows_the_name_of_a_principal(principal: str, user: str) -> None:
     """Of any type."""
     assert user_of(principal) == user
+
+
+def test_clients_that_make_up_names_are_not_remembered_without_end() -> None:
+    """Of many meters the one that was not used for longest is forgotten; looking for it takes no time."""
+    made = quotas(producer_byte_rate=1_000)
+    made.follow({(("client-id", None),): {"producer_byte_rate": 1_000}})
+    assert made.produce.charge("a", "mine", 20_000, START_MS) == 10_000
+    assert made.produce.charge("a", "idle", 20_000, START_MS) == 10_000
+    for number in range(30_000):
+        made.produce.charge("a", f"made up {number}", 1, START_MS)
+        if not number % 5_000:
+            assert made.produce.charge("a", "mine", 0, START_MS) == 10_000
+    assert made.produce.charge("a", "mine", 0, START_MS) == 10_000
+    assert made.produce.charge("a", "idle", 0, START_MS) == 0

@@ -55,3 +55,13 @@ def test_too_many_acls_cannot_be_deleted_at_once() -> None:
     with pytest.raises(KafkaError) as caught:
         bench.machine.delete_acls([ANY])
     assert caught.value.code is ErrorCode.INVALID_REQUEST
+
+
+def test_filters_do_not_find_without_end() -> None:
+    """Each of many may find all ACLs: INVALID_REQUEST, and none of them is deleted."""
+    bench = Bench()
+    bench.do(bench.machine.create_acls([acl(f"{index}") for index in range(1000)]))
+    assert len(bench.machine.delete_acls([ANY] * 250).records) == 1000
+    with pytest.raises(KafkaError) as caught:
+        bench.machine.delete_acls([ANY] * 251)
+    assert caught.value.code is ErrorCode.INVALID_REQUEST

@@ -30,3 +30,16 @@ def test_owner_and_renewers_renew_and_expire_a_token(who: str, refused: bool) ->
             change(image, RULES, proof, who, 500, NOW_MS)
         assert raised.value.code is ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
     assert tokens.is_theirs(token, who) == (who == "User:requester")
+
+
+def test_many_owners_of_many_tokens_are_found_in_one_pass() -> None:
+    """Each of a hundred thousand owners was compared with each renewer of each token."""
+    image = ClusterImage()
+    renewers = tuple(f"User:r{number}" for number in range(20_000))
+    for number in range(20):
+        wanted = tokens.Wanted(f"User:{number}", "User:requester", renewers, -1)
+        image.tokens[f"id{number}"] = tokens.create(RULES, wanted, f"id{number}", NOW_MS)
+    strangers = [f"User:stranger{number}" for number in range(100_000)]
+    assert tokens.owned(image, strangers) == []
+    assert [token.token_id for token in tokens.owned(image, [*strangers, "User:7"])] == ["id7"]
+    assert len(tokens.owned(image, ["User:r0"])) == 20
