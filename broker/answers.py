@@ -21,12 +21,13 @@ Answer = Parts | Sending | None
 class Disconnect(Exception):
     """Close the connection without an answer, as Kafka does where a reply makes no sense.
 
-    ``reason`` goes into one log line; ``reset`` asks for a TCP reset instead of an orderly close.
+    ``reason`` goes into one log line; ``reset`` asks for a TCP reset instead of an orderly close. ``on_purpose``: it is
+    a fault or a reset of the cluster, and not the broker that closes it.
     """
 
-    def __init__(self, reason: str, *, reset: bool = False) -> None:
+    def __init__(self, reason: str, *, reset: bool = False, on_purpose: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.reset = reason, reset
+        self.reason, self.reset, self.on_purpose = reason, reset, on_purpose
 
 
 class NeverAnswer(Exception):

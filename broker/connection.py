@@ -43,6 +43,8 @@ class Connection:
     """The release that the broker emulates on this connection, as of its first request."""
     unserved: int = 0
     """Requests that had arrived and were not served yet when the peer was lost."""
+    refused: bool = False
+    """Whether the broker closes it for what it sent."""
     hang_up: Callable[[], None] | None = None
     """Closes it from our side; ``None`` outside a server."""
     at_end: Callable[[], None] | None = None
@@ -59,6 +61,10 @@ class Connection:
         if self._watchers is None:  # most connections never wait, and the journal keeps many
             self._watchers = {}  # in order
         self._watchers[call] = None
+
+    def watch_end(self, call: Callable[[bool], None]) -> None:
+        """Call when the connection ends, with whether the broker has closed it for what it sent."""
+        self.watch(lambda: call(self.refused))
 
     def unwatch(self, call: Callable[[], None]) -> None:
         """Call no more."""

@@ -2,7 +2,8 @@
 
 A client asks for a subscription and then pushes. Metrics are not collected: pushes are checked and dropped. State is
 kept per client instance and broker (ClientMetricsManager); it ends with the connection that it was made on, after a
-while without a request, and with any change of a subscription, whether or not it matches.
+while without a request, and with any change of a subscription, whether or not it matches. Quirk: it outlives a
+connection that the broker itself closes, of which Kafka's SocketServer notifies no one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,8 +34,8 @@ _NEVER_MS = -(1 << 40)
 
 Configs = Mapping[tuple[int, str], Mapping[str, str]]
 """(resource type, name) -> what is set there, as the image has it."""
-Watch = Callable[[Callable[[], None]], None]
-"""Arranges a call at the end of a connection."""
+Watch = Callable[[Callable[[bool], None]], None]
+"""Arranges a call at the end of a connection: whether the broker has closed it for what it sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +155,12 @@ class Telemetry:
 
     def _ends_with(self, client: Client, watch: Watch) -> None:
         if client.connection not in self._made_on:
-            watch(lambda: self._disconnected(client.connection))
+            watch(lambda by_broker: self._disconnected(client.connection, by_broker=by_broker))
         self._made_on[client.connection] = client.instance_id
 
-    def _disconnected(self, connection: str) -> None:
+    def _disconnected(self, connection: str, *, by_broker: bool) -> None:
         ended = self._made_on.pop(connection, None)
-        if ended is not None:
+        if ended is not None and not by_broker:
             self._instances.pop(ended, None)
 
 
@@ -195,7 +196,10 @@ def _subscribed(client: Client, subscriptions: Subscriptions) -> Instance:
     wanted: HashMap[None] = HashMap()
     interval_ms = DEFAULT_INTERVAL_MS
     for own_interval_ms, match, metrics in _in_order(subscriptions.configs):
-        patterns = client_metrics.patterns(match)
+        try:
+            patterns = client_metrics.patterns(match)
+        except KafkaError:  # of a data directory: Java could read it
+            continue
         if all(pattern.fullmatch(client.attribute(name)) for name, pattern in patterns.items()):
             for metric in table_order(tuple(dict.fromkeys(metrics)), string_hash, copied_capacity(len(metrics))):
                 wanted[metric] = None

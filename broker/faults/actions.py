@@ -109,7 +109,7 @@ class HangUp:
     async def act(self, _hit: Hit, _ctx: RequestContext, _handle: AnyHandler, effect: Effect) -> Message | None:
         """Nothing is done."""
         effect.met()
-        raise Disconnect("a fault hangs up", reset=self.reset)
+        raise Disconnect("a fault hangs up", reset=self.reset, on_purpose=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class ApplyThen:
             case Refuse():
                 return self.then.answer(hit, ctx, response)
             case HangUp(reset):
-                raise Disconnect("a fault hangs up instead of the reply", reset=reset)
+                raise Disconnect("a fault hangs up instead of the reply", reset=reset, on_purpose=True)
             case Drop():
                 if response is None:
                     return None

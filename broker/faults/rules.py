@@ -77,7 +77,7 @@ class Fault:
         finally:
             self._paused.discard(waiter)
         if self._reset:
-            raise Disconnect("the cluster was reset")
+            raise Disconnect("the cluster was reset", on_purpose=True)
 
     async def wait_hits(self, hits: int, timeout_s: float) -> None:
         """Return when there are so many hits, or it has taken too long by the machine's own clock."""

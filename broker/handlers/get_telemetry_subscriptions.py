@@ -28,7 +28,7 @@ async def handle(request: GetTelemetrySubscriptionsRequest, ctx: RequestContext)
         connection.client_port,
     )
     subscriptions = Subscriptions(image.configs, image.subscription_changes)
-    instance = ctx.node.telemetry.ask(client, connection.watch, subscriptions, ctx.now_ms)
+    instance = ctx.node.telemetry.ask(client, connection.watch_end, subscriptions, ctx.now_ms)
     return GetTelemetrySubscriptionsResponse(
         client_instance_id=client.instance_id,
         subscription_id=instance.subscription_id,

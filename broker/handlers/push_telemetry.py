@@ -37,7 +37,7 @@ async def handle(request: PushTelemetryRequest, ctx: RequestContext) -> PushTele
     )
     subscriptions = Subscriptions(image.configs, image.subscription_changes)
     most_bytes = ctx.node.settings.int("telemetry.max.bytes")
-    ctx.node.telemetry.push(client, connection.watch, subscriptions, request, most_bytes, ctx.now_ms)
+    ctx.node.telemetry.push(client, connection.watch_end, subscriptions, request, most_bytes, ctx.now_ms)
     return PushTelemetryResponse()
 
 

@@ -74,8 +74,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         # The connection's life: started, then lost by the peer or closed by us. What a lost peer has sent is served.
         self._started = False
         self._reading = True
-        self._lost = False
-        self._closed = False
+        self._lost = self._closed = False
         self.silent = False
         """Whether a fault leaves the peer without an answer forever."""
 
@@ -351,6 +350,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         if self._lost:
             self._closed = True
         else:
+            self.info.refused = not asked.on_purpose
             self.refuse(asked.reason, frame, reset=asked.reset)
 
     async def _hold_back(self, parts: Parts) -> None:

@@ -2,6 +2,10 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import Protocol
+
+import re2
 
 from broker.settings.definition_order import as_hashed
 from broker.settings.model import Value
@@ -25,6 +29,29 @@ IN_ORDER = ("metrics", "interval.ms", "match")
 NAME_AND_REGEX = 2
 NAMED_GROUP = re.compile(r"(?<!\\)\(\?<(?=[A-Za-z])")
 """As Java writes it."""
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
+
+
+class Pattern(Protocol):
+    """A pattern that was read."""
+
+    def fullmatch(self, text: str) -> object | None:
+        """Return something if all of the text matches."""
+        ...
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Pattern:
+    """Read a pattern of Java's, but for what only an engine that goes back can do (GAPS.md).
+
+    Any client's id is matched, and one that a backtracking engine cannot decide would stop the process.
+
+    Raises:
+        re2.error: it is no pattern, or one with lookarounds or references back.
+    """
+    found: Pattern = re2.compile(NAMED_GROUP.sub("(?P<", pattern), _OPTIONS)
+    return found
 
 
 def effective(stored: Mapping[str, str]) -> dict[str, Value]:
@@ -33,21 +60,21 @@ def effective(stored: Mapping[str, str]) -> dict[str, Value]:
     return {row.name: parse(row, stored[row.name]) if row.name in stored else row.default for row in rows}
 
 
-def patterns(match: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
+def patterns(match: tuple[str, ...]) -> dict[str, Pattern]:
     """The pattern for each named property of a client; a later entry of the same name wins.
 
     Raises:
         KafkaError: INVALID_CONFIG for an entry that is not name=regex with a known name.
     """
-    found: dict[str, re.Pattern[str]] = {}
+    found: dict[str, Pattern] = {}
     for entry in match:
         parts = split(entry, "=")
         illegal = KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {entry}")
         if len(parts) != NAME_AND_REGEX or (name := parts[0].strip(BLANKS)) not in MATCH_NAMES:
             raise illegal
         try:
-            found[name] = re.compile(NAMED_GROUP.sub("(?P<", parts[1].strip(BLANKS)))
-        except re.error:
+            found[name] = _compiled(parts[1].strip(BLANKS))
+        except re2.error:
             raise illegal from None
     return found
 

@@ -120,6 +120,16 @@ async def test_state_outlives_other_connections_and_ends_with_its_own() -> None:
     assert (await asked(stage, UUID(int=78), connection=own)).error_code is ErrorCode.NONE
 
 
+async def test_state_outlives_a_connection_that_the_broker_closes() -> None:
+    """As in Kafka, which notifies no one of its own closing: a client that sent nonsense must wait as before."""
+    stage = AdminStage()
+    own = Connection("c1", "PLAINTEXT", "127.0.0.1", 40_001)
+    await asked(stage, connection=own)
+    own.refused = True
+    own.lose()
+    assert (await asked(stage)).error_code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+
+
 async def test_a_connection_ends_the_instance_that_was_made_on_it_last() -> None:
     """An earlier one stays: as in Kafka, a connection is thought to have one client."""
     stage = AdminStage()

@@ -58,10 +58,14 @@ def test_a_good_subscription_is_taken_and_read() -> None:
     match = values["match"]
     assert isinstance(match, tuple)
     patterns = client_metrics.patterns(match)
-    assert {name: pattern.pattern for name, pattern in patterns.items()} == {
-        "client_id": "b.*",
-        "client_source_port": "9",
-    }
+    assert patterns.keys() == {"client_id", "client_source_port"}
+    assert [bool(patterns["client_id"].fullmatch(text)) for text in ("b", "bc", "a", "ab")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [bool(patterns["client_source_port"].fullmatch(text)) for text in ("9", "99")] == [True, False]
 
 
 def test_patterns_are_javas() -> None:
@@ -69,12 +73,27 @@ def test_patterns_are_javas() -> None:
     match = ("client_id=a==", "client_software_name=(?<name>ab+)", "client_source_port=\\(?<a")
     found = client_metrics.patterns(match)
     assert found["client_id"].fullmatch("a")
-    named = found["client_software_name"].fullmatch("abb")
-    assert named is not None
-    assert named["name"] == "abb"
+    assert found["client_software_name"].fullmatch("abb")
+    assert not found["client_software_name"].fullmatch("abc")
     assert found["client_source_port"].fullmatch("<a")
 
 
 def test_a_subscription_without_settings_has_defaults() -> None:
     """Five minutes, no metrics, every client matches."""
     assert client_metrics.effective({}) == {"interval.ms": 300_000, "match": (), "metrics": ()}
+
+
+def test_any_client_id_is_matched_at_once() -> None:
+    """An engine that goes back, as Python's and Java's, would try 2^40 ways; letters are those of ASCII."""
+    pattern = client_metrics.patterns(("client_id=(a+)+b",))["client_id"]
+    assert not pattern.fullmatch("a" * 32_000)
+    assert pattern.fullmatch("a" * 32_000 + "b")
+    assert not client_metrics.patterns(("client_id=\\w",))["client_id"].fullmatch("\u00e9")
+
+
+@pytest.mark.parametrize("regex", ["(a)\\1", "(?!a)b", "(?<!a)b", "(" * 5000, "((a{900}){900}){900}"])
+def test_patterns_that_cannot_be_matched_in_linear_time_are_refused(regex: str) -> None:
+    """INVALID_CONFIG, as for all that are none."""
+    with pytest.raises(KafkaError) as refusal:
+        client_metrics.validate({"match": f"client_id={regex}"})
+    assert refusal.value.code is ErrorCode.INVALID_CONFIG
