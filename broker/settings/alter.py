@@ -278,12 +278,10 @@ def _edited(text: str, elements: str, *, subtract: bool) -> str:
     """A list's text with elements taken out or put at its end; split at bare commas, so blanks belong to elements."""
     parts = text.split(",") if text else []
     if subtract:
-        unwanted = elements.split(",")
+        unwanted = frozenset(elements.split(","))
         return ",".join(part for part in parts if part not in unwanted)
-    for element in elements.split(","):
-        if element not in parts:
-            parts.append(element)
-    return ",".join(parts)
+    known = set(parts)
+    return ",".join([*parts, *(each for each in dict.fromkeys(elements.split(",")) if each not in known)])
 
 
 def _check_elr(

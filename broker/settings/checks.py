@@ -12,6 +12,7 @@ from broker.settings.values import invalid, shown
 _REPLICAS = r"\d+:\d+"
 _VOTER = r"(\d+)@.*"
 _HOST_PORT = r"(?:[a-zA-Z][a-zA-Z\d+.-]*://)?\[?([0-9a-zA-Z\-._%:]*)\]?:([0-9]+)"
+_MOST_DIGITS = 20  # of an int64, with its sign
 # Days, hours, minutes, seconds, fraction, each with its own sign, as java.time.Duration reads them.
 _DURATION = (
     r"(?i)([-+]?)P(?:([-+]?\d+)D)?"
@@ -143,11 +144,16 @@ def share_offset_reset(name: str, value: Value) -> str | None:
 
 def duration_ms(text: str) -> int | None:
     """An ISO 8601 duration (`P1DT2H3M4.5S`, as java.time.Duration reads it) in milliseconds, or None if it is none."""
-    match = re.fullmatch(_DURATION, text)
+    match = re.fullmatch(_DURATION, text, re.ASCII)
     if match is None or text[-1] in "PpTt":
         return None
     sign, days, hours, minutes, seconds, fraction = match.groups()
-    total = ((int(days or 0) * 24 + int(hours or 0)) * 60 + int(minutes or 0)) * 60_000 + int(seconds or 0) * 1000
+    if any(len(each or "") > _MOST_DIGITS for each in match.groups()):
+        return None
+    total = ((int(days or 0) * 24 + int(hours or 0)) * 60 + int(minutes or 0)) * 60 + int(seconds or 0)
+    if abs(total) >= 1 << 63:  # more than a Duration holds
+        return None
+    total *= 1000
     part = int((fraction or "").ljust(9, "0")) // 1_000_000
     total += -part if (seconds or "").startswith("-") else part
     return -total if sign == "-" else total

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from broker.settings.model import Value
 from broker.settings.tables import TOPIC
+from protocol.java import parse_integer
 
 Values = Mapping[str, Value]
 
@@ -87,13 +88,21 @@ def _connections(values: Values) -> Iterator[str]:
         host, colon, limit = part.rpartition(":")
         if not colon:
             yield _no_colon(name, part)
-        elif not re.fullmatch(r"[+-]?\d+", limit.strip()) or not host:
+        elif not host or not _is_integer(limit.strip()):
             yield f'For input string: "{limit.strip()}"'
     if values["max.connections.per.ip"] == 0 and not overrides:
         yield (
             "requirement failed: max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides "
             "property is set."
         )
+
+
+def _is_integer(text: str) -> bool:
+    try:
+        parse_integer(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _identity(values: Values) -> Iterator[str]:

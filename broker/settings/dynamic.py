@@ -13,6 +13,8 @@ from broker.settings.names import base_name
 from broker.settings.topics import local_retention_problem
 from broker.settings.values import parse
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import string_hash
+from protocol.scala import mutable_order
 
 # Pools that may at most double or halve in one step. The cleaner has its own error message.
 THREAD_POOLS = frozenset(
@@ -69,7 +71,8 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
         raise _refused(problem)
     if "listeners" in texts and not _has_controller(after):
         raise _refused(_NO_CONTROLLER)
-    for problem in _reconfiguration_problems(before, after):
+    changed = _changed(settings, texts, per_broker=per_broker)
+    for problem in (*_reporter_problems(before, after, changed), *_reconfiguration_problems(before, after)):
         # The reason arrives as an exception's text in the place of a value: a quirk of Kafka's.
         exception = f"org.apache.kafka.common.config.ConfigException: {problem}"
         raise _refused(f"Invalid value {exception} for configuration Invalid dynamic configuration")
@@ -122,11 +125,23 @@ def _reconfiguration_problems(before: Values, after: Values) -> Iterable[str]:
             f"Configs cannot be updated dynamically for existing listener ListenerName({first}), restart broker or "
             "create a new listener for update"
         )
+    yield from _local_retention_problems(before, after)
+
+
+def _changed(settings: BrokerSettings, texts: Mapping[str, str], *, per_broker: bool) -> list[str]:
+    """The settings whose text would be another one, in the order of Scala's map (``updatedConfigs``)."""
+    lower, upper = (settings.cluster_wide, texts) if per_broker else (texts, settings.own)
+    now = {**settings.static, **settings.cluster_wide, **settings.own}
+    new = {**settings.static, **lower, **upper}
+    return mutable_order((name for name, text in new.items() if text != now.get(name)), string_hash)
+
+
+def _reporter_problems(before: Values, after: Values, changed: Iterable[str]) -> Iterable[str]:
+    """Of classes that are not there; Kafka looks at them before all parts of the broker, and names all changes."""
     reporters = after["metric.reporters"]
     if reporters != before["metric.reporters"] and isinstance(reporters, tuple) and set(reporters) - {_REPORTER}:
-        update = "Validation of dynamic config update of Set(metric.reporters)"
+        update = f"Validation of dynamic config update of Set({', '.join(changed)})"
         yield f"{update} failed with class class kafka.server.DynamicMetricsReporters"
-    yield from _local_retention_problems(before, after)
 
 
 def _thread_problems(name: str, old: Value, new: Value) -> Iterable[str]:

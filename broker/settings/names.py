@@ -7,6 +7,7 @@ from broker.settings.model import Row, UpdateMode, Visibility
 from broker.settings.tables import BROKER
 from broker.settings.values import parse
 from protocol.errors import KafkaError
+from protocol.java import parse_integer
 from understudy.control_api.spelling import closest
 
 # DynamicBrokerConfig.ListenerConfigRegex: a setting for one listener alone.
@@ -70,8 +71,11 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
 
 
 def as_broker_id(text: str) -> int | None:
-    """The broker id that a resource's name means, or None if it is not an integer."""
-    return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else None
+    """The broker id that a resource's name means, or None if it is no integer of 32 bits."""
+    try:
+        return parse_integer(text)
+    except ValueError:
+        return None
 
 
 def is_dynamic(name: str, rows: Mapping[str, Row] = BROKER) -> bool:

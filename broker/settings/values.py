@@ -11,9 +11,10 @@ from protocol.errors import ErrorCode, KafkaError
 BLANKS = "".join(map(chr, range(33)))
 
 _INTEGER = re.compile(r"[+-]?\d+")
-_DOUBLE = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?", re.ASCII)
+_DOUBLE = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?", re.ASCII)
 _NAMED_DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
-_COMMA = re.compile(r"\s*,\s*", re.ASCII)
+_AROUND_COMMAS = " \t\n\r\f\v"
+"""What ``\\s`` is to Java."""
 # A class must be loadable in Kafka. Here nothing is loaded; a name with a package passes for one.
 _CLASS = re.compile(r"[^\W\d][\w$]*(\.[^\W\d][\w$]*)+")
 
@@ -78,7 +79,7 @@ def _list(row: Row, text: str) -> Value:
     trimmed = text.strip(BLANKS)
     if not trimmed:
         return ()
-    elements = tuple(_COMMA.split(trimmed))
+    elements = tuple(each.strip(_AROUND_COMMAS) for each in trimmed.split(","))
     # Duplicates are dropped with a warning, except where a check of its own reads the list (throttled replicas).
     return tuple(dict.fromkeys(elements)) if drops_duplicates(row) else elements
 

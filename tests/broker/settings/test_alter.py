@@ -372,3 +372,12 @@ def test_alter_configs_takes_no_nulls() -> None:
     """The older API refuses a null for any key (core C.4 A3)."""
     decision = replacing(TOPIC, "foo", retention_ms=None, segment_ms=None)
     assert decision == Decision(REQUEST, "Null value not supported for : retention.ms, segment.ms")
+
+
+@pytest.mark.parametrize("operation", [APPEND, SUBTRACT])
+def test_long_lists_are_edited_at_once(operation: Operation) -> None:
+    """Each of ten thousand elements was compared with each of the others: half a second for one value."""
+    text = ",".join(format(number, "x") for number in range(6_900))
+    for _ in range(100):
+        found = incremental(TOPIC, "foo", ("leader.replication.throttled.replicas", operation, text))
+        assert (found.error is ErrorCode.NONE) is (operation == SUBTRACT)

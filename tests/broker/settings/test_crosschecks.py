@@ -53,6 +53,8 @@ PROBLEMS: list[tuple[dict[str, str], str | None]] = [
         "Error parsing configuration property 'max.connections.per.ip.overrides': begin 0, end -1, length 3",
     ),
     ({"max.connections.per.ip.overrides": "127.0.0.1:x"}, 'For input string: "x"'),
+    ({"max.connections.per.ip.overrides": "h:2147483648"}, 'For input string: "2147483648"'),
+    ({"max.connections.per.ip.overrides": f"h:{'1' * 5000}"}, f'For input string: "{"1" * 5000}"'),
     ({"broker.id": "2"}, "You must set `node.id` to the same value as `broker.id`."),
     (
         {"cordoned.log.dirs": "/nope"},

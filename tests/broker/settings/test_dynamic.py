@@ -13,6 +13,9 @@ DOUBLE = (
     "Dynamic thread count update validation failed for {}, value should not be greater than double the current value {}"
 )
 HALF = "Dynamic thread count update validation failed for {}, value should be at least half the current value {}"
+REPORTERS = (
+    "Validation of dynamic config update of Set({}) failed with class class kafka.server.DynamicMetricsReporters"
+)
 SECRETS = "These security configs can be dynamically updated only per-listener using the listener prefix"
 PER_BROKER = "Cannot update these configs at default cluster level, broker id must be specified"
 KEYSTORE = "listener.name.plaintext.ssl.keystore.location"
@@ -60,12 +63,10 @@ FOR_ALL: list[tuple[dict[str, str], str | None]] = [
     ),
     ({"log.local.retention.bytes": "5"}, None),
     ({"metric.reporters": ""}, None),
+    ({"metric.reporters": "com.example.Reporter"}, FRAME.format(REPORTERS.format("metric.reporters"))),
     (
-        {"metric.reporters": "com.example.Reporter"},
-        FRAME.format(
-            "Validation of dynamic config update of Set(metric.reporters) failed with class "
-            "class kafka.server.DynamicMetricsReporters"
-        ),
+        {"metric.reporters": "com.example.Reporter", "num.io.threads": "99", "log.retention.ms": "5000"},
+        FRAME.format(REPORTERS.format("log.retention.ms, metric.reporters, num.io.threads")),
     ),
     (
         {"group.consumer.assignment.interval.ms": "99999"},
@@ -98,6 +99,28 @@ FOR_ONE: list[tuple[dict[str, str], str | None]] = [
     ),
     ({"sasl.mechanism.inter.broker.protocol": "GSSAPI"}, None),
     ({"cordoned.log.dirs": "*"}, None),
+    (
+        {"metric.reporters": "com.example.Reporter", "cordoned.log.dirs": "*"},
+        FRAME.format(REPORTERS.format("metric.reporters, cordoned.log.dirs")),
+    ),
+    (
+        {
+            "metric.reporters": "a.B",
+            "listener.name.plaintext.max.connections": "99",
+            "unknown.x": "50",
+            "num.network.threads": "4",
+            "log.cleaner.backoff.ms": "4",
+            "log.segment.bytes": "1048576",
+            "message.max.bytes": "2000000",
+            "num.replica.fetchers": "2",
+        },
+        FRAME.format(
+            REPORTERS.format(
+                "log.cleaner.backoff.ms, log.segment.bytes, metric.reporters, message.max.bytes, "
+                "listener.name.plaintext.max.connections, num.network.threads, num.replica.fetchers, unknown.x"
+            )
+        ),
+    ),
     (
         {"principal.builder.class": "x"},
         "Invalid value x for configuration principal.builder.class: Class x could not be found.",

@@ -190,3 +190,30 @@ def test_share_groups_begin_at_an_iso_duration_ago(text: str, accepted: bool) ->
     else:
         with pytest.raises(KafkaError):
             parse(row, f"by_duration:{text}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("min.cleanable.dirty.ratio", "1" * 32_766 + "x"),
+        ("cleanup.policy", "a" + " " * 32_765 + "b"),
+        ("cleanup.policy", "," * 32_767),
+        ("leader.replication.throttled.replicas", "1:1," * 8_000 + "x"),
+        ("principal.builder.class", "a." * 16_000 + "."),
+        ("share.auto.offset.reset", "by_duration:P" + "1" * 32_000 + "D"),
+    ],
+)
+def test_the_longest_value_is_refused_at_once(name: str, text: str) -> None:
+    """Two hundred times within the time of a test: a regular expression that goes back takes seconds for one."""
+    for _ in range(200):
+        with pytest.raises(KafkaError) as refusal:
+            parse(ROWS[name], text)
+        assert refusal.value.code is ErrorCode.INVALID_CONFIG
+
+
+@pytest.mark.parametrize("text", ["P99999999999999999999D", "P106751991167301D", "P\u0661D", "PT\u0661S"])
+def test_a_duration_has_the_bounds_of_javas(text: str) -> None:
+    """An int64 of seconds, written in digits of ASCII."""
+    with pytest.raises(KafkaError):
+        parse(GROUP["share.auto.offset.reset"], f"by_duration:{text}")
+    assert parse(GROUP["share.auto.offset.reset"], "by_duration:P106751991167300D")
