@@ -102,6 +102,19 @@ def timeline_order(keys: Iterable[str]) -> list[str]:
     return sorted(keys, key=lambda key: _slot(string_hash(key), 2))
 
 
+def timeline_table_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
+    """Return distinct keys in the iteration order of a ``TimelineHashMap`` that they were put into in this order."""
+    slots: list[list[K]] = [[], []]
+    for count, key in enumerate(keys, start=1):
+        if count * 3 > len(slots) * 4:
+            known = [each for slot in slots for each in slot]
+            slots = [[] for _ in range(2 * len(slots))]
+            for each in known:
+                slots[_slot(hash_of(each), len(slots))].append(each)
+        slots[_slot(hash_of(key), len(slots))].append(key)
+    return [key for slot in slots for key in reversed(slot)]
+
+
 def _slot(h: int, capacity: int) -> int:
     return (_signed(h) * _FIBONACCI & _LONG_MASK) >> 65 - capacity.bit_length()
 
@@ -118,11 +131,21 @@ def table_order(keys: Sequence[K], hash_of: Callable[[K], int], capacity: int = 
 
 
 def concurrent_order(keys: Sequence[str]) -> list[str]:
-    """Return distinct strings in the order of a ``ConcurrentHashMap``, which doubles when three quarters are taken."""
+    """Return distinct strings in the order of a ``ConcurrentHashMap``."""
+    return table_order(keys, string_hash, concurrent_capacity(len(keys)))
+
+
+def concurrent_capacity(count: int) -> int:
+    """Return the capacity of a ``ConcurrentHashMap`` of so many entries: it doubles when three quarters are taken."""
     capacity = _DEFAULT_CAPACITY
-    while len(keys) >= capacity * 3 // 4:
+    while count >= capacity * 3 // 4:
         capacity *= 2
-    return table_order(keys, string_hash, capacity)
+    return capacity
+
+
+def persistent_order(keys: Iterable[str]) -> list[str]:
+    """Return distinct strings in the order of a ``HashTreePMap`` (PCollections): by their hash as a signed number."""
+    return sorted(keys, key=lambda key: _signed(string_hash(key)))
 
 
 def integer_order(values: Iterable[int]) -> list[int]:

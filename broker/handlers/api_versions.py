@@ -5,14 +5,17 @@ Versions 0-5; from v5 on the client may name its cluster and node (KIP-1242). No
 
 import re
 import struct
+from functools import lru_cache
 
 from broker.api import Api
 from broker.connection import Connection, Versions
 from broker.context import RequestContext, ServedApi
+from broker.coordination.metadata.features import METADATA_VERSION
 from broker.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import reserved_capacity, string_hash, table_order
 from protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -39,7 +42,7 @@ async def handle(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersion
     ctx.connection.software_version = request.client_software_version or _UNKNOWN
     if elsewhere:
         raise KafkaError(ErrorCode.REBOOTSTRAP_REQUIRED)
-    image, supported = ctx.cluster.image, ctx.release.supported
+    supported, levels = ctx.release.supported, ctx.cluster.quorum.levels(ctx.cluster.image.features)
     unstable = ctx.node.settings.boolean("unstable.api.versions.enable")
     return ApiVersionsResponse(
         api_keys=[
@@ -49,16 +52,32 @@ async def handle(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersion
         ],
         supported_features=[
             SupportedFeatureKey(name, low, high)
-            for name, (low, high) in sorted(supported.items())
+            for name in _supported(tuple(supported))
+            for low, high in (supported[name],)
             if low > 0 or features.api_versions_allows_zero_minimum(ctx.version)
         ],
         finalized_features_epoch=_epoch(ctx) if supported else ctx.release.features_epoch,
         finalized_features=[
             FinalizedFeatureKey(name, level, level)
-            for name, level in sorted(ctx.cluster.quorum.levels(image.features).items())
+            for name in _finalized(tuple(levels))
+            for level in (levels[name],)
             if name in supported
         ],
     )
+
+
+@lru_cache(maxsize=16)
+def _supported(names: tuple[str, ...]) -> list[str]:
+    """Features in the order of a hash table of Java's."""
+    return table_order(sorted(names), string_hash)
+
+
+@lru_cache(maxsize=16)
+def _finalized(names: tuple[str, ...]) -> list[str]:
+    """Features as in a copy of such a table, to which metadata.version is added (FinalizedFeatures)."""
+    others = sorted(name for name in names if name != METADATA_VERSION)
+    added = [name for name in names if name == METADATA_VERSION]
+    return table_order([*others, *added], string_hash, reserved_capacity(len(others)))
 
 
 def _epoch(ctx: RequestContext) -> int:

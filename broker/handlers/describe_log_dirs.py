@@ -13,6 +13,7 @@ from broker.requests.topology import may_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import concurrent_capacity, string_hash, table_order
 from protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -20,6 +21,7 @@ from protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from protocol.scala import immutable_order, topic_partition_hash
 
 
 async def handle(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
@@ -30,16 +32,15 @@ async def handle(request: DescribeLogDirsRequest, ctx: RequestContext) -> Descri
     if is_offline(ctx.node):
         return DescribeLogDirsResponse(results=[DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, path)])
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    for partition in _asked(request, ctx):
-        log = partition.logs.get(ctx.node.id)
-        if log is not None:
-            lag = max(log.high_watermark - log.log_end_offset, 0)
-            told = DescribeLogDirsPartition(partition.index, log.segments.size, lag)
-            topics.setdefault(partition.topic, []).append(told)
+    for partition in _in_order(_asked(request, ctx), ctx):
+        log = partition.logs[ctx.node.id]
+        lag = max(log.high_watermark - log.log_end_offset, 0)
+        told = DescribeLogDirsPartition(partition.index, log.segments.size, lag)
+        topics.setdefault(partition.topic, []).append(told)
     total, usable = space_of(ctx.node)
     result = DescribeLogDirsResult(
         log_dir=path,
-        topics=[DescribeLogDirsTopic(name, found) for name, found in topics.items()],
+        topics=[DescribeLogDirsTopic(name, topics[name]) for name in immutable_order(topics, string_hash)],
         total_bytes=total,
         usable_bytes=usable,
     )
@@ -52,6 +53,14 @@ def _asked(request: DescribeLogDirsRequest, ctx: RequestContext) -> Iterable[Rep
         return partitions.values()
     names = dict.fromkeys((topic.topic, index) for topic in request.topics for index in topic.partitions)
     return [partitions[name] for name in names if name in partitions]
+
+
+def _in_order(asked: Iterable[ReplicatedPartition], ctx: RequestContext) -> list[ReplicatedPartition]:
+    """Those with a log here, in the order of Kafka's table of all logs (LogManager.currentLogs)."""
+    here = [(each.topic, each.index) for each in ctx.cluster.partitions.values() if ctx.node.id in each.logs]
+    capacity = concurrent_capacity(len(here))
+    found = {(each.topic, each.index): each for each in asked if ctx.node.id in each.logs}
+    return [found[place] for place in table_order(list(found), topic_partition_hash, capacity)]
 
 
 def refuse(request: DescribeLogDirsRequest, error: KafkaError, version: int) -> DescribeLogDirsResponse:  # noqa: ARG001

@@ -9,10 +9,12 @@ from itertools import islice
 from broker.api import Api
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.elections import Election
+from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.metadata.machine import Result
 from broker.requests.topology import check_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import integer_hash, string_hash, timeline_table_order
 from protocol.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -36,13 +38,22 @@ async def handle(request: ElectLeadersRequest, ctx: RequestContext) -> ElectLead
     if election is None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
     if wanted is None:
-        asked = [(topic.name, index) for topic, index, _ in ctx.cluster.image.all_partitions()]
+        asked = _all(ctx.cluster.image)
     else:
         asked = [(topic.topic, index) for topic in wanted for index in topic.partitions]
     answers: list[Result] = await ctx.cluster.metadata.ask(
-        lambda machine, _now_ms, token: machine.elect_leaders(asked, election, token)
+        lambda machine, _now_ms, token: machine.elect_leaders(asked, election, token), records=len(asked)
     )
     return ElectLeadersResponse(replica_election_results=_needed(answers) if wanted is None else _each(wanted, answers))
+
+
+def _all(image: ClusterImage) -> list[tuple[str, int]]:
+    """All partitions in the order of the controller's tables (ReplicationControlManager.electLeaders)."""
+    return [
+        (name, index)
+        for name in timeline_table_order(image.topics, string_hash)
+        for index in timeline_table_order(image.topics[name].partitions, integer_hash)
+    ]
 
 
 def _each(wanted: Sequence[TopicPartitions], answers: Sequence[Result]) -> list[ReplicaElectionResult]:

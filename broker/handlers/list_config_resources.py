@@ -3,16 +3,15 @@
 Versions 0-1: v0 lists client metrics subscriptions and nothing else. Not done: nothing.
 """
 
-from collections.abc import Iterator
-
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.metadata.image import ClusterImage
+from broker.requests.topology import topology_of
 from broker.settings import ConfigResourceType
 from protocol import features
 from protocol.acls import CLUSTER_NAME
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import concurrent_order, persistent_order
 from protocol.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
@@ -39,22 +38,19 @@ async def handle(request: ListConfigResourcesRequest, ctx: RequestContext) -> Li
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(
         config_resources=[
-            ConfigResource(name, kind)
-            for kind in _IN_ORDER
-            if kind in wanted
-            for name in _names(kind, ctx.cluster.image)
+            ConfigResource(name, kind) for kind in _IN_ORDER if kind in wanted for name in _names(kind, ctx)
         ]
     )
 
 
-def _names(kind: ConfigResourceType, image: ClusterImage) -> Iterator[str]:
-    """Groups and subscriptions that have settings, brokers that are alive, all topics."""
+def _names(kind: ConfigResourceType, ctx: RequestContext) -> list[str]:
+    """Groups and subscriptions that have settings, brokers that are alive, all topics; in the order of Kafka's maps."""
+    image = ctx.cluster.image
     if kind is ConfigResourceType.TOPIC:
-        yield from image.topics
-    elif kind in {ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER}:
-        yield from (str(broker.id) for broker in image.alive_brokers())
-    else:
-        yield from (name for (stored_kind, name), configs in image.configs.items() if stored_kind == kind and configs)
+        return persistent_order(image.topics)
+    if kind in {ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER}:
+        return [str(broker.id) for broker in topology_of(ctx).brokers]
+    return concurrent_order([name for (own, name), configs in image.configs.items() if own == kind and configs])
 
 
 def refuse(request: ListConfigResourcesRequest, error: KafkaError, version: int) -> ListConfigResourcesResponse:  # noqa: ARG001

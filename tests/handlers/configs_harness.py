@@ -90,7 +90,7 @@ class Context:
     def request(self, api: AnyApi, version: int | None = None, denied: tuple[ResourceType, ...] = ()) -> RequestContext:
         """The surroundings of a request of that API."""
         node = SimpleNamespace(id=1, settings=self.settings, is_controller=False)
-        cluster = SimpleNamespace(image=self.machine.image, metadata=self.metadata, clock=self.clock)
+        cluster = SimpleNamespace(image=self.machine.image, metadata=self.metadata, clock=self.clock, partitions={})
         return DeniedContext(
             api,
             api.versions[1] if version is None else version,

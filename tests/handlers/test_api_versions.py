@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from broker.handlers import APIS, create_topics
-from broker.handlers.api_versions import API, unsupported_version
+from broker.handlers.api_versions import API, _finalized, unsupported_version
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -98,3 +98,14 @@ async def test_CON_07_the_list_is_that_of_the_handlers() -> None:
     served = {int(api.key): api for api in APIS}
     assert set(served) - set(listed) == {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
     assert all(served[key].versions == listed[key] for key in listed if key != ApiKey.PRODUCE)
+
+
+async def test_features_come_in_the_order_of_hash_tables_of_javas() -> None:
+    """As a broker of 4.4.0 listed them."""
+    answer = await answered()
+    known = ["share.version", "streams.version", "transaction.version", "eligible.leader.replicas.version"]
+    assert [f.name for f in answer.supported_features] == ["group.version", "kraft.version", "metadata.version", *known]
+    assert _finalized(("metadata.version", "group.version", *known)) == [
+        *("group.version", "streams.version", "transaction.version", "eligible.leader.replicas.version"),
+        *("share.version", "metadata.version"),
+    ]

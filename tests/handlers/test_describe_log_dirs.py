@@ -15,7 +15,7 @@ from protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
 )
 from storage.files import DiskFiles
-from tests.handlers.admin_harness import AdminStage, FakeLog
+from tests.handlers.admin_harness import AdminStage, FakeLog, FakePartition
 
 
 def stage(offline: OSError | None = None) -> AdminStage:
@@ -70,3 +70,13 @@ async def test_it_needs_describe_on_the_cluster(version: int, code: ErrorCode) -
     denied = {(AclOperation.DESCRIBE, ResourceType.CLUSTER)}
     answer = await stage().ask(API, DescribeLogDirsRequest(None), version, denied=denied)
     assert (answer.error_code, answer.results) == (code, ())
+
+
+async def test_partitions_come_in_the_order_of_kafkas_table_of_logs() -> None:
+    """A ConcurrentHashMap of TopicPartition: neither as they were made nor as they were asked for."""
+    made = stage()
+    for index in (3, 1, 2):
+        made.cluster.partitions["foo", index] = FakePartition("foo", index, {1: FakeLog()})
+    for asked in (None, [DescribableLogDirTopic("foo", [0, 1, 2, 3])]):
+        (found,) = (await made.ask(API, DescribeLogDirsRequest(asked))).results
+        assert [[p.partition_index for p in t.partitions] for t in found.topics] == [[2, 3, 0, 1]]

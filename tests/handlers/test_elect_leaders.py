@@ -5,6 +5,7 @@ import pytest
 from broker.context import AclOperation, ResourceType
 from broker.handlers.elect_leaders import API
 from protocol.errors import ErrorCode
+from protocol.java import string_hash, timeline_table_order
 from protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
 from tests.handlers.admin_harness import AdminStage
 
@@ -78,3 +79,13 @@ async def test_a_request_refused_as_a_whole(
     denied = () if allowed else {(AclOperation.ALTER, ResourceType.CLUSTER)}
     answer = await stage.ask(API, request, denied=denied)
     assert (answer.error_code, results(answer)) == (code, {"foo": [(0, code, message)]})
+
+
+async def test_of_all_partitions_topics_come_in_the_order_of_the_controllers_table() -> None:
+    """A TimelineHashMap of these topics, of which each has an entry."""
+    stage = AdminStage()
+    for name in ("c", "a", "b", "d", "foo"):
+        stage.topic(name)
+    answer = await stage.ask(API, ElectLeadersRequest(None, 1000, PREFERRED))
+    assert list(results(answer)) == timeline_table_order(["c", "a", "b", "d", "foo"], string_hash)
+    assert list(results(answer)) != ["c", "a", "b", "d", "foo"]

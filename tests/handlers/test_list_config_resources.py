@@ -4,6 +4,7 @@ import pytest
 
 from broker.context import ResourceType
 from broker.coordination.metadata.configs import NewConfigs
+from broker.coordination.metadata.topics import NewTopic
 from broker.handlers.list_config_resources import API
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.list_config_resources import ListConfigResourcesRequest
@@ -68,3 +69,15 @@ async def test_without_describe_on_the_cluster_nothing_is_listed() -> None:
     with pytest.raises(KafkaError) as refusal:
         await API.handle(ListConfigResourcesRequest(), context.request(API, denied=(ResourceType.CLUSTER,)))
     assert refusal.value.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+async def test_names_come_in_the_order_of_kafkas_maps() -> None:
+    """Topics by their hash as a signed number, the others as in a hash table of Java's."""
+    context = filled()
+    for kind, name, key in ((METRICS, "q", "interval.ms"), (METRICS, "sub-b", "interval.ms")):
+        one = NewConfigs(kind, name, {key: "1000"})
+        context.metadata.submit(lambda _now_ms, one=one: context.machine.alter_configs([one]))  # type: ignore[misc]
+    topics = [NewTopic(name, 1, 1) for name in ("b", "zzzzzz", "a")]
+    context.metadata.submit(lambda _now_ms: context.machine.create_topics(topics))
+    assert await listed(context, METRICS) == [(METRICS, "q"), (METRICS, "s"), (METRICS, "sub-b")]
+    assert await listed(context, TOPIC) == [(TOPIC, "zzzzzz"), (TOPIC, "a"), (TOPIC, "b"), (TOPIC, "foo")]

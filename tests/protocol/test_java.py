@@ -1,6 +1,13 @@
 """The iteration order of Kafka's own hash table (groups 0.8)."""
 
-from protocol.java import TimelineMap, concurrent_order, string_hash, table_order
+from protocol.java import (
+    TimelineMap,
+    concurrent_order,
+    persistent_order,
+    string_hash,
+    table_order,
+    timeline_table_order,
+)
 
 AFTER_TEN = "m592 m0 m2368 m1813 m1332 m148 m925 m37 m2997"
 AFTER_TWENTY = "m592 m0 m5328 m1813 m2368 m1332 m148 m10693 m4477 m6253 m925 m37 m9472 m7252 m2997 m8325 m11988 m13357"
@@ -41,3 +48,17 @@ def test_a_timeline_map_iterates_as_in_kafka() -> None:
     assert printed == [AFTER_TEN, AFTER_TWENTY, AFTER_THIRTY]
     assert (table.pop("none"), table.get("none"), "none" in table) == (None, None, False)
     assert (table[name(2)], table.get("m0"), len(table)) == (-4, 0, len(table.values()))
+
+
+def test_the_order_of_a_timeline_map_is_known_without_one() -> None:
+    """As if its keys had just been put into it."""
+    keys = [f"topic-{n * n}" for n in range(60)]
+    table: TimelineMap[int] = TimelineMap()
+    for count, key in enumerate(keys, start=1):
+        table[key] = 0
+        assert timeline_table_order(keys[:count], string_hash) == list(table)
+
+
+def test_a_persistent_map_is_ordered_by_signed_hashes() -> None:
+    """HashTreePMap of PCollections: a tree of integers."""
+    assert persistent_order(["b", "zzzzzz", "a"]) == ["zzzzzz", "a", "b"]
