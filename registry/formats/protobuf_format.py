@@ -74,9 +74,7 @@ async def compiled(source: str, references: Sequence[Resolved]) -> FileDescripto
         with tempfile.TemporaryDirectory(prefix="understudy-protoc-") as folder:
             place = Path(folder)
             for each in references:
-                path = place / safe(each.name)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(each.text, encoding="utf-8", errors="replace")
+                _place(each, place / safe(each.name))
             (place / _FILE).write_text(source, encoding="utf-8", errors="replace")
             result = place / "understudy_result"
             command = [
@@ -97,6 +95,15 @@ async def compiled(source: str, references: Sequence[Resolved]) -> FileDescripto
             (file,) = FileDescriptorSet.FromString(result.read_bytes()).file
     file.name = ""
     return file
+
+
+def _place(reference: Resolved, path: Path) -> None:
+    """Write a file that is imported. Raises InvalidSchema where no file can have its name, beside the others."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(reference.text, encoding="utf-8", errors="replace")
+    except (OSError, ValueError) as error:
+        raise InvalidSchema(f"no file can be called {reference.name!r} here") from error
 
 
 def safe(name: str) -> PurePosixPath:

@@ -262,6 +262,16 @@ def test_references_stay_in_their_folder(registry: Rest) -> None:
     assert registry.ask("POST", "/subjects/s/versions", body)[0] == 200
 
 
+def test_references_that_no_files_can_have_beside_each_other(registry: Rest) -> None:
+    """Names that are too long, and a folder with the name of a file: an invalid schema, no failure."""
+    text = 'syntax = "proto3"; message M {}'
+    registry.register("other", text, "PROTOBUF")
+    for names in (["x" * 300], ["a", "a/b"], ["a/" * 3000 + "b"]):
+        references = [{"name": name, "subject": "other", "version": 1} for name in names]
+        body = {"schema": text, "schemaType": "PROTOBUF", "references": references}
+        assert registry.code("POST", "/subjects/s/versions", body) == 42201
+
+
 def test_a_page_of_another_site_is_refused(registry: Rest) -> None:
     """Its visitor's browser would send it."""
     assert registry.raw("GET", "/subjects", headers={"Origin": "https://other.example"})[0] == 403
