@@ -85,11 +85,20 @@ def main(options: Options, start: Callable[[Mapping[str, str]], str]) -> int:
         kafka.close()
     rows = table(report)
     print("\n".join(rows))
+    try:
+        write_files(report, options)
+    except OSError as error:
+        print(f"understudy compare: {error.filename} cannot be written: {error.strerror}", file=sys.stderr)
+        return 2
+    return 1 if report.steady else 0
+
+
+def write_files(report: Report, options: Options) -> None:
+    """Write what `--json` and `--junit` ask for. Raises OSError."""
     if options.json_file:
         Path(options.json_file).write_text(json.dumps(as_json(report), indent=1) + "\n", encoding="utf-8")
     if options.junit_file:
         ElementTree(as_junit(report)).write(options.junit_file, encoding="utf-8", xml_declaration=True)
-    return 1 if report.steady else 0
 
 
 def fit(kafka: Target) -> dict[str, str]:

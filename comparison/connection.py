@@ -33,8 +33,9 @@ class Connection:
         self._client_id = client_id
         try:
             self._socket = socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s)
-        except OSError as error:
-            raise ConnectionError(f"no broker answers at {address}: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:  # the latter of a name that no host can have
+            reason = getattr(error, "strerror", None) or error
+            raise ConnectionError(f"no broker answers at {address}: {reason}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._pending: deque[tuple[int, ApiKey, int]] = deque()
         self._read_ahead: deque[Any] = deque()

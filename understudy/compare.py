@@ -1,6 +1,7 @@
 """`understudy compare`: sends the same requests to a Kafka cluster and to Understudy, and reports differences."""
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 
 from understudy import output_files, server_path
@@ -38,12 +39,17 @@ def parser() -> Parser:
     return made
 
 
+def is_address(text: str) -> bool:
+    """Whether this is HOST:PORT."""
+    return re.fullmatch(r"[^,\s]+:\d{1,5}", text, re.ASCII) is not None and int(text.rpartition(":")[2]) <= 65535
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the process's exit code."""
     arguments = parser().parse_args(argv)
     for name in ("kafka", "understudy"):
         address = getattr(arguments, name)
-        if address is not None and not address.rpartition(":")[2].isdigit():
+        if address is not None and not is_address(address):
             refuse("understudy compare", f"--{name} needs HOST:PORT, not {address}")
     if arguments.histories < 1 or arguments.length < 2:
         refuse("understudy compare", "--histories needs at least 1, --length at least 2")

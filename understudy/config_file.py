@@ -44,7 +44,11 @@ def read(path: str, options: Mapping[str, Option]) -> dict[str, list[str]]:
     if file.suffix == ".toml":
         return from_toml(path, text, options)
     if file.suffix == ".properties":
-        return {"properties": [f"{key}={value}" for key, value in properties(text).items()]}
+        try:
+            return {"properties": [f"{key}={value}" for key, value in properties(text).items()]}
+        except ValueError as error:
+            message = f"--config {path}: behind \\u there are four hexadecimal digits, in any other case write \\\\"
+            raise ConfigFileError(message) from error
     raise ConfigFileError(f"--config {path} is neither *.toml nor *.properties")
 
 

@@ -35,6 +35,7 @@ REPEATS = {
     "follow": "print new rows as they come, until Ctrl-C; with --json one document a line",
 }
 EVERY = "pause of --watch (2s) and --follow (500ms)"
+_LONGEST_MS = 86_400_000
 RECORDS, RUNS = "scenario record", "scenario run"
 DESCRIBED = ("topics show", "groups show", "transactions show")
 """Verbs that Kafka's own tools call `describe`."""
@@ -211,6 +212,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         if not repeat(verb, given, transport):
             show(verb, transport.ask(verb.name, given), given)
+    except UnicodeEncodeError:
+        refuse(f"{PROGRAM} {verb.name}", "an argument is not UTF-8 text")
     except UnderstudyError as error:
         unauthorized = isinstance(error, ControlError) and error.status == UNAUTHORIZED
         text = str(error) if file is None else in_file(error, file)
@@ -223,7 +226,7 @@ def repeat(verb: Verb, given: Mapping[str, Any], transport: Transport) -> bool:
     if "watch" not in given and "follow" not in given:
         return False
     name = "follow" if "follow" in given else "watch"
-    every_ms = given.get("every", EVERY_MS[name])
+    every_ms = min(given.get("every", EVERY_MS[name]), _LONGEST_MS)
     if name == "watch" and not sys.stdout.isatty():
         other = "; --follow prints a line for each new one" if can_follow(verb) else ""
         refuse(f"{PROGRAM} {verb.name}", f"--watch redraws a terminal, and the output goes elsewhere{other}")

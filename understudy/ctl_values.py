@@ -35,7 +35,7 @@ def reader(parameter: Parameter) -> Callable[[str], Any]:
 
 def duration_ms(text: str) -> int:
     """Milliseconds, or a number with its unit: 250ms, 90s, 15m, 2h, 7d."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|)", text)
+    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d|)", text)
     if not found:
         raise ArgumentTypeError(f"needs milliseconds, 90s, 15m, 2h or 7d, not {text!r}")
     return round(float(found[1]) * UNITS_MS[found[2]])
@@ -122,7 +122,7 @@ def document(parameter: Parameter, text: str) -> Any:
     """JSON."""
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         such = example(parameter) or f" ({parameter.help})"
         raise ArgumentTypeError(f"needs JSON{such}, not {text!r}: {error}") from error
 

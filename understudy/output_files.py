@@ -35,13 +35,13 @@ def check(path: str | Path, option: str) -> None:
         OutputFileError: the folder does not exist, the path is a folder, or the file holds something else.
     """
     file = Path(path)
-    if file.is_dir():
-        raise OutputFileError(f"{option} {path} is a folder; name a file")
-    if not file.parent.is_dir():
-        raise OutputFileError(f"{option} {path}: there is no folder {file.parent}; create it first")
-    if not file.is_file():
-        return
     try:
+        if file.is_dir():
+            raise OutputFileError(f"{option} {path} is a folder; name a file")
+        if not file.parent.is_dir():
+            raise OutputFileError(f"{option} {path}: there is no folder {file.parent}; create it first")
+        if not file.is_file():
+            return
         with file.open("rb") as stream:
             head = stream.read(_HEAD_BYTES)
     except OSError as error:
@@ -52,11 +52,14 @@ def check(path: str | Path, option: str) -> None:
         )
 
 
-def check_folder(path: str | Path, option: str) -> None:
-    """Find out whether `path` is a folder or can become one. Raises OutputFileError: it is something else."""
-    folder = Path(path)
-    if folder.exists() and not folder.is_dir():
-        raise OutputFileError(f"{option} {path} is a file; name a folder")
+def make_folder(path: str | Path, option: str) -> None:
+    """Make a folder for outputs, unless it is there. Raises OutputFileError: it cannot be made."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise OutputFileError(f"{option} {path} is a file; name a folder") from None
+    except OSError as error:
+        raise OutputFileError(f"{option} {path} cannot be made: {error.strerror}; name another folder") from error
 
 
 def write_new(path: str | Path, content: bytes, option: str) -> None:
@@ -66,7 +69,11 @@ def write_new(path: str | Path, content: bytes, option: str) -> None:
         OutputFileError: the file exists, or cannot be written.
     """
     file = Path(path)
-    if file.is_file() and file.stat().st_size:
+    try:
+        exists = file.is_file() and file.stat().st_size > 0
+    except OSError as error:
+        raise OutputFileError(f"{option} {path} cannot be written: {error.strerror}") from error
+    if exists:
         raise OutputFileError(f"{option} {path} exists; choose another name, or remove the file first")
     write(path, content, option)
 

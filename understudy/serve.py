@@ -125,6 +125,8 @@ OPTIONS = (
 SETTING_PREFIX = "UNDERSTUDY_SET_"
 
 
+_FILES = frozenset({"config", "data-dir", "journal", "key-schema", "ready-file", "scenario", "value-schema"})
+
 _WITH_SCHEMAS = frozenset({"schema-registry", "schema-registry-url", "key-schema", "value-schema"})
 """Options that another package than the broker's answers."""
 
@@ -217,9 +219,18 @@ def gather(argv: Sequence[str], environ: Mapping[str, str], command: Command = S
     for layer in (file, environment, command_line):
         for name, values in layer.items():
             given[name] = given.get(name, []) + values if name in repeatable else values
+    _check_texts(given, command.program)
     given["given"] = sorted({*file, *environment, *command_line})
     given["typed"] = [each.partition("=")[0] for each in command_line.get("set", ())]
     return given
+
+
+def _check_texts(given: Mapping[str, Sequence[str]], program: str) -> None:
+    """Refuse values that are no text: a zero byte, and bytes that are not UTF-8, which only names of files may have."""
+    for name, values in given.items():
+        for value in values:
+            if "\0" in value or (name not in _FILES and any("\ud800" <= each <= "\udfff" for each in value)):
+                refuse(program, f"--{name} has a value that is not UTF-8 text")
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,6 +1,8 @@
 """`understudy simulate`: a cluster and its clients on virtual time, with faults, from a seed."""
 
 import importlib
+import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,12 +52,13 @@ def parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the process's exit code."""
     arguments = parser().parse_args(argv)
-    if arguments.seeds < 1 or arguments.minutes <= 0 or (arguments.hours is not None and arguments.hours <= 0):
+    lengths = [arguments.minutes, *([] if arguments.hours is None else [arguments.hours])]
+    if arguments.seeds < 1 or not all(0 < each < math.inf for each in lengths):
         refuse("understudy simulate", "--seeds needs at least 1, --minutes and --hours more than 0")
     only = None
     if arguments.faults is not None:
         numbers = [each for each in arguments.faults.split(",") if each]
-        if not all(each.isdigit() for each in numbers):
+        if not all(re.fullmatch(r"\d{1,9}", each, re.ASCII) for each in numbers):
             refuse("understudy simulate", f"--faults needs numbers, such as 0,3,7, not {arguments.faults}")
         only = frozenset(map(int, numbers))
     kinds: frozenset[str] | None = None

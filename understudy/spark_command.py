@@ -48,7 +48,7 @@ def run(program: str, command: str, arguments: Mapping[str, Any]) -> int:
         if command not in {"export", "load"} and arguments["out"]:
             output_files.check(arguments["out"], "--out")
         if arguments.get("plots"):
-            output_files.check_folder(arguments["plots"], "--plots")
+            output_files.make_folder(arguments["plots"], "--plots")
     except output_files.OutputFileError as error:
         refuse(program, str(error))
 

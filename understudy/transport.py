@@ -72,7 +72,7 @@ class Address:
             raise Unreachable(f"this cluster was started without a control plane, which {name!r} needs")
         verb = BY_NAME[name]
         document = verb.document(arguments)
-        headers = {"Host": f"{self.host}:{self.port}", "Accept": "*/*", "Connection": "close"}
+        headers = {"Host": self._place(), "Accept": "*/*", "Connection": "close"}
         body = None if document is None else json.dumps(document).encode()
         if body is not None:
             headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
@@ -80,6 +80,17 @@ class Address:
             headers["Authorization"] = f"Bearer {self.token}"
         patience_ms = PATIENCE_MS + int(arguments.get("timeout_ms") or 0)
         return Call(verb, verb.target(arguments), body, headers, patience_ms / 1000)
+
+    def _place(self) -> str:
+        """HOST:PORT. Raises Unreachable: there can be no server, or it cannot be sent the token."""
+        token = self.token or ""
+        if not token.isascii() or not token.isprintable():
+            raise Unreachable("the token has a character that cannot be sent; use letters and digits")
+        try:
+            return f"{self.host}:{self.port}"
+        except ValueError as error:
+            such = "such as http://127.0.0.1:9099"
+            raise Unreachable(f"{self.url} is no URL of a control plane, {such}: {error}") from None
 
     def unreachable(self, error: Exception, patience_s: float) -> Unreachable:
         """The error for a failed connection, or for an answer that did not come in time."""
@@ -106,7 +117,7 @@ class Transport:
             connection.request(call.verb.method, call.target, call.body, dict(call.headers))
             response = connection.getresponse()
             status, content = response.status, response.read()
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, UnicodeError) as error:
             raise self.address.unreachable(error, call.patience_s) from error
         finally:
             connection.close()
@@ -137,7 +148,7 @@ class AsyncTransport:
                 async with await anyio.connect_tcp(self.address.host, self.address.port) as stream:
                     await stream.send(out)
                     status, content = await self.receive(stream, wire)
-        except (OSError, TimeoutError, anyio.BrokenResourceError, h11.ProtocolError) as error:
+        except (OSError, UnicodeError, TimeoutError, anyio.BrokenResourceError, h11.ProtocolError) as error:
             raise self.address.unreachable(error, call.patience_s) from error
         return call.answer(status, content)
 

@@ -244,6 +244,8 @@ def control(given: Given) -> tuple[str, int | None, str | None]:
     if text == "off":
         return host, None, token
     port = integer(text, "--control-port", 0, 65535)
+    if token and not (token.isascii() and token.isprintable()):
+        raise OptionError("--control-token has a character that no client can send; use letters and digits")
     if not is_loopback(host) and not token:
         raise OptionError(f"--control-host {host} can be reached from other machines and needs --control-token TOKEN")
     return host, port, token

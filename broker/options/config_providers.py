@@ -102,7 +102,11 @@ def _directory(parameters: Mapping[str, str]) -> Provider:
 
 def _environment(parameters: Mapping[str, str]) -> Provider:
     """EnvVarConfigProvider: the key is a variable of the environment; there is no path."""
-    pattern = re.compile(parameters.get("allowlist.pattern", ".*"))
+    written = parameters.get("allowlist.pattern", ".*")
+    try:
+        pattern = re.compile(written)
+    except re.error as error:
+        raise OptionError(f"allowlist.pattern={written} of a provider is no regular expression: {error}") from None
 
     def value(path: str, key: str) -> str | None:
         if path:

@@ -56,7 +56,6 @@ def compared(arguments: Mapping[str, Any], progress: Progress, scratch: Path) ->
         progress.show("drawing ...")
         drawn = pictures(conformance.now)
     if arguments["plots"]:
-        Path(arguments["plots"]).mkdir(parents=True, exist_ok=True)
         for name, picture in drawn:
             arguments["write"](Path(arguments["plots"]) / f"{name}.png", picture.png, "--plots")
     if arguments["format"] == "html":

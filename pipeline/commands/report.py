@@ -83,8 +83,6 @@ def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, 
     Tree(arguments["dir"])  # reports a wrong path before an engine starts
     if arguments["journal"]:
         find_files(arguments["journal"])
-    if arguments["plots"]:
-        Path(arguments["plots"]).mkdir(parents=True, exist_ok=True)
     report = reported(arguments, wanted, asked, progress)
     drawn = []
     if arguments["plots"] or arguments["format"] == "html":

@@ -32,6 +32,7 @@ MISTAKES: list[tuple[str, str, Any, int, str]] = [
     ("POST", "clock/advance", {"ms": "15m"}, 422, "not '15m': write 900000"),
     ("POST", "clock/advance", {"minutes": 15}, 422, "known fields: ms"),
     ("GET", "clock/advance", None, 405, "write POST /v1/clock/advance"),
+    ("POST", "clock/advance", {"ms": "9" * 400 + "s"}, 422, "a whole number"),
     ("POST", "clock/freeze", {"ms": 5}, 422, "this request takes no fields"),
     ("POST", "clock/advance", {"ms": 10**13 + 1}, 422, "'ms' must be at most 10000000000000, not 10000000000001"),
     ("POST", "broker/1/kill", None, 404, "did you mean /v1/brokers/1/kill?"),

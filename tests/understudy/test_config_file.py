@@ -59,6 +59,14 @@ def test_another_kind_of_file_is_refused(tmp_path: Path) -> None:
         read(str(tmp_path / "u.yaml"), BY_NAME)
 
 
+@pytest.mark.parametrize("text", ["a=\\u12", "a=\\uZZZZ", "C\\uabcg=1", "log.dirs=C:\\users"])
+def test_what_is_no_escape_of_javas_is_one_sentence(tmp_path: Path, text: str) -> None:
+    """Of a path of Windows, mostly; Java refuses the file too."""
+    (tmp_path / "server.properties").write_text(text)
+    with pytest.raises(ConfigFileError, match=r"four hexadecimal digits"):
+        read(str(tmp_path / "server.properties"), BY_NAME)
+
+
 def test_a_server_properties_is_read_as_java_reads_it(tmp_path: Path) -> None:
     """Comments, three separators, continued lines, escapes, and values that hold '=' and ';'."""
     text = (

@@ -156,6 +156,12 @@ def test_a_duration_has_a_unit_or_is_milliseconds(text: str, ms: int) -> None:
         ("ctl --contrl http://x clock", "understudy ctl: no such option: --contrl (did you mean --control?)\n"),
         ("ctl clock", "understudy ctl clock: needs one of show, advance, freeze, thaw\n"),
         ("ctl clock advance soon", "argument MS: needs milliseconds, 90s, 15m, 2h or 7d, not 'soon'\n"),
+        pytest.param(
+            "ctl clock advance " + "9" * 400 + "s",
+            "argument MS: needs milliseconds, 90s, 15m, 2h or 7d, not '9999",
+            id="long number",
+        ),
+        pytest.param("ctl faults add --alter " + "[" * 5_000, "error_code -> its value), not '[", id="nested"),
         ("ctl faults add --apl EndTxn", "understudy ctl faults add: no such option: --apl (did you mean --api?)\n"),
         (
             "ctl faults add --api EndTxn --skip 1",
@@ -275,3 +281,32 @@ def test_an_option_that_a_scenario_does_not_have_is_not_proposed(capsys: pytest.
         main(["ctl", "scenario", "run", "file.json", "--scenario", "1"])
     assert left.value.code == 2
     assert capsys.readouterr().err == "understudy ctl scenario run: no such option: --scenario\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["--control", "http://h:port", "health"], "http://h:port is no URL of a control plane, such as http://"),
+        (["--control", "http://[::1", "health"], "http://[::1 is no URL of a control plane, such as http://"),
+        (["--control", "http://a..b:1", "health"], "no control plane answers at http://a..b:1: "),
+        (["--token", "a\nb", "health"], "the token has a character that cannot be sent; use letters and digits"),
+        (["--token", "☃", "health"], "the token has a character that cannot be sent; use letters and digits"),
+    ],
+)
+def test_an_address_that_none_can_have_is_one_sentence(
+    argv: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And exit code 1, as where no control plane answers."""
+    with pytest.raises(SystemExit) as left:
+        main(["ctl", *argv])
+    given = capsys.readouterr().err
+    assert (left.value.code, given.count("\n")) == (1, 1)
+    assert sentence in given
+
+
+def test_an_argument_that_is_no_text_is_refused(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
+    """Bytes that are not UTF-8, as Python hands them over."""
+    with pytest.raises(SystemExit) as left:
+        main(["ctl", "topics", "show", "a\udcff"])
+    assert (left.value.code, control.seen) == (2, [])
+    assert capsys.readouterr().err == "understudy ctl topics show: an argument is not UTF-8 text\n"

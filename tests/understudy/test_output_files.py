@@ -8,7 +8,7 @@ import pytest
 from pipeline.rendering import html
 from pipeline.rendering.plots import Picture, figure
 from tests.broker.journal.test_files import full_disk
-from understudy.output_files import OutputFileError, check, check_folder, write, write_new
+from understudy.output_files import OutputFileError, check, make_folder, write, write_new
 
 OWN = {
     "page": html.page("page.html", "Audit of x", "nothing").encode(),
@@ -64,8 +64,15 @@ def test_a_place_that_cannot_hold_the_output_is_named(tmp_path: Path) -> None:
         check(tmp_path / "nowhere" / "out", "--json")
     (tmp_path / "file").write_text("mine")
     with pytest.raises(OutputFileError, match="is a file; name a folder"):
-        check_folder(tmp_path / "file", "--plots")
-    check_folder(tmp_path / "new", "--plots")
+        make_folder(tmp_path / "file", "--plots")
+    with pytest.raises(OutputFileError, match="file/inner cannot be made: Not a directory; name another folder"):
+        make_folder(tmp_path / "file" / "inner", "--plots")
+    make_folder(tmp_path / "new" / "inner", "--plots")
+    make_folder(tmp_path / "new" / "inner", "--plots")
+    assert (tmp_path / "new" / "inner").is_dir()
+    for name in ("x" * 300, "x" * 300 + "/out"):
+        with pytest.raises(OutputFileError, match="File name too long"):
+            check(tmp_path / name, "--out")
     check("/dev/stdout", "--out")
 
 

@@ -68,6 +68,7 @@ def test_the_command_line_wins_over_the_environment_over_the_file(tmp_path: Path
         (["--as-verson=3.9"], "understudy serve: no such option: --as-verson (did you mean --as-version?)\n"),
         (["--port"], "understudy serve: argument --port: expected one argument\n"),
         (["--config", "x.toml"], "understudy serve: --config x.toml cannot be read: No such file or directory\n"),
+        (["--rack", "a\udcff"], "understudy serve: --rack has a value that is not UTF-8 text\n"),
     ],
 )
 def test_a_wrong_option_is_one_sentence_and_exit_code_2(

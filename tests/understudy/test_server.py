@@ -94,6 +94,15 @@ def test_a_ready_file_of_an_earlier_server_is_replaced_and_another_file_is_not(t
         assert ready.read_text() == content
 
 
+def test_a_ready_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    """The name of the file that it is written to first is longer than its own, and no file can have it."""
+    ready = tmp_path / ("r" * 250)
+    command = [*COMMAND, "serve", *FREE, "--ready-file", str(ready)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    sentence = "cannot be written: File name too long"
+    assert (done.returncode, done.stderr) == (1, f"understudy serve: --ready-file {ready} {sentence}\n")
+
+
 def test_every_listener_can_be_found(tmp_path: Path) -> None:
     """In the ready file and at GET /v1/cluster: name, protocol, where clients find it, where it listens."""
     ready = tmp_path / "ready.json"

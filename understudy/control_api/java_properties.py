@@ -1,5 +1,7 @@
 """Java's properties files, such as the server.properties of a broker."""
 
+import re
+
 
 def properties(text: str) -> dict[str, str]:
     r"""Parse java.util.Properties' format: `=`, `:` or blank after the key, `\` goes on, # and ! are comments."""
@@ -28,7 +30,7 @@ def split(line: str) -> tuple[str, str]:
 
 
 def unescape(text: str) -> str:
-    r"""Java's escapes: \t, \n, \r, \f, \uXXXX; any other escaped character is that character."""
+    r"""Java's escapes: \t, \n, \r, \f, \uXXXX; any other escaped character is that character. Raises ValueError."""
     if "\\" not in text:
         return text
     out: list[str] = []
@@ -39,7 +41,10 @@ def unescape(text: str) -> str:
             out.append(letter)
             position += 1
         elif text[position + 1 : position + 2] == "u":
-            out.append(chr(int(text[position + 2 : position + 6], 16)))
+            digits = text[position + 2 : position + 6]
+            if not re.fullmatch("[0-9a-fA-F]{4}", digits):
+                raise ValueError(f"\\u{digits}")
+            out.append(chr(int(digits, 16)))
             position += 6
         else:
             following = text[position + 1 : position + 2]

@@ -277,7 +277,7 @@ def _meant(kind: Kind, name: str, value: Any) -> str:
         return f": write it as a text, {json.dumps(str(value))}"
     if kind.type is not int or not _is_duration(name) or not isinstance(value, str):
         return ""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", value)
+    match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,15})?)\s*([a-z]+)\s*", value)
     return f": write {round(float(match[1]) * _UNITS_MS[match[2]])}" if match and match[2] in _UNITS_MS else ""
 
 

@@ -3,6 +3,7 @@
 import fnmatch
 import importlib.util
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -167,8 +168,8 @@ def selected(only: Sequence[str], level: str | None, part: str | None) -> Sequen
         and level in {None, each.level.value}
     ]
     if part is not None:
-        index, mark, count = part.partition("/")
-        if not (mark and index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+        index, _, count = part.partition("/")
+        if re.fullmatch(r"\d{1,9}/\d{1,9}", part, re.ASCII) is None or not 1 <= int(index) <= int(count):
             refuse(PROGRAM, f"--shard needs I/N, such as 1/4, not {part}")
         chosen = shard(chosen, int(index), int(count))
     if not chosen:

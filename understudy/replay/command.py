@@ -1,7 +1,8 @@
 """`understudy scenario from-journal JOURNAL`: writes the scenario of a recorded run."""
 
+import re
 import sys
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 
 from understudy import output_files
@@ -57,10 +58,9 @@ def _from_journal(made: Parser) -> None:
 
 
 def _positive_number(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
+    if not re.fullmatch(r"\d{1,15}", text, re.ASCII) or int(text) < 1:
+        raise ArgumentTypeError(f"needs a number of at least 1, not {text!r}")
+    return int(text)
 
 
 def _write(given: Namespace) -> int:

@@ -71,9 +71,15 @@ def _lines(files: list[Path]) -> Iterator[Line]:
 def _checked(file: Path, number: int, text: str) -> Line:
     try:
         line = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise JournalError(f"{file}, line {number}: not JSON ({error}); give the folder of --journal") from None
-    if not isinstance(line, dict) or line.get("v") != VERSION or not line.keys() >= _NEEDED:
+    numbers = ("id", "era", "ts_us")
+    if (
+        not isinstance(line, dict)
+        or line.get("v") != VERSION
+        or not line.keys() >= _NEEDED
+        or not all(isinstance(line[name], int) for name in numbers)
+    ):
         raise JournalError(f"{file}, line {number}: not a line of format {VERSION}; give the folder of --journal")
     return line
 
