@@ -49,8 +49,8 @@ WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
 test: $(DEV) ## everything that Python alone can prove
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not interop and not nightly" $(PYTEST)
 
-quick: $(DEV) ## the tests without Spark and without processes, before each commit
-	$(BIN)/python -m pytest -q -n auto -m "not interop and not nightly and not processes" $(addprefix --ignore=,$(SLOW)) $(PYTEST)
+quick: $(DEV) ## the fast tests without Spark and without processes, before each commit
+	$(BIN)/python -m pytest -q -n auto -m "not interop and not nightly and not processes and not slow" $(addprefix --ignore=,$(SLOW)) $(PYTEST)
 
 check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 	$(BIN)/ruff format --check --quiet .

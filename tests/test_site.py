@@ -20,6 +20,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_page_is_there(site: Path) -> None:
     """And each page of docs/ is in the menu, so that it can be found."""
     pages = {path.name.replace(".md", ".html") for path in (ROOT / "docs").glob("*.md")}
@@ -44,6 +45,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
         assert re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=\"?https?://(?!127\.0\.0\.1)[^>]*>", text) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["[no such part](index.md#gone)", "[gone](../gone/file.py)"])
 def test_a_dead_link_fails_the_build(line: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The positive control of the build above."""

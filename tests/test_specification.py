@@ -99,6 +99,7 @@ def bare(text: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_every_citation_leads_to_its_rule() -> None:
     """In code, tests, SQL, JSON and pages alike."""
     found = [(path, citation) for path, text in texts() for citation in citations(text)]
@@ -118,6 +119,7 @@ def test_a_citation_that_leads_nowhere_is_noticed() -> None:
     assert lost(f"{DOCUMENTS[3]} 3 I09 and I99") == [f"{DOCUMENTS[3]} 3 I99"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [*PACKAGES, "tests"])
 def test_no_id_is_without_its_document_in_docstrings_and_comments(folder: str) -> None:
     """``core D.2 V11``, not ``V11``: a reader does not have to guess the document."""
@@ -130,6 +132,7 @@ def test_no_id_is_without_its_document_in_docstrings_and_comments(folder: str) -
     assert sorted(found) == []
 
 
+@pytest.mark.slow
 def test_no_rule_is_named_alone_to_users() -> None:
     """A string that is an id, alone or in front of a KIP, names its document."""
     named = re.compile(rf"(?:{SECTION} )?{RULE}(?:(?:, | to | before ).*)?")

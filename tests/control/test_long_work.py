@@ -33,6 +33,7 @@ def body(count: int) -> dict[str, Any]:
     return {"records": [{"value": f"ä{number}", "partition": number % 3} for number in range(count)]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 64, 65, COUNT])
 def test_a_long_body_is_parsed_as_a_short_one(count: int) -> None:
     """With any white space; a long one in many steps."""
@@ -45,6 +46,7 @@ def test_a_long_body_is_parsed_as_a_short_one(count: int) -> None:
         assert more >= count // 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["", "}", ",]}", "]}x", "]", '],"records":}', '{"value":1e999}]}', "]}}"])
 def test_a_mistake_at_the_end_of_a_long_body_is_found(end: str) -> None:
     """It is refused as it is in a short body; the whole body is accepted."""
@@ -63,6 +65,7 @@ def test_a_mistake_in_the_last_record_is_reported_with_its_place() -> None:
     assert caught.value.field == f"records.{COUNT - 1}.partition"
 
 
+@pytest.mark.slow
 def test_an_answer_is_written_in_steps() -> None:
     """Of topics with many partitions, given as iterators; the details of partitions are left out of lists."""
     partition = Partition(

@@ -56,6 +56,7 @@ class Counted:
         self.looked = self.decoded = 0
 
 
+@pytest.mark.slow
 async def test_a_million_entries_are_searched_in_small_steps() -> None:
     """At most 64 are looked at and one is decoded before others run; what is found comes by id."""
     counted = Counted(7)
@@ -65,6 +66,7 @@ async def test_a_million_entries_are_searched_in_small_steps() -> None:
     assert (counted.most_looked, counted.most_decoded) == (64, 1)
 
 
+@pytest.mark.slow
 async def test_a_search_ends_with_its_limit() -> None:
     """The newest are found first; the rest is not looked at."""
     counted = Counted(1)

@@ -167,6 +167,7 @@ def arms(call: ast.Call) -> bool:
     return waits or name in {"call_at", "SetTimer"} or (owner, name) in {("builder", "timer"), ("builder", "round")}
 
 
+@pytest.mark.slow
 def test_every_timer_has_a_test_that_pushes_the_clock_to_it() -> None:
     """Walks all calls that arm one: each is in the table, and the table has no others."""
     armed = {where for path in (ROOT / "broker").rglob("*.py") if path.name != "clock.py" for where in calls(path)}

@@ -31,6 +31,7 @@ def test_nested_arrays_share_the_bound() -> None:
     check_refused(header(ApiKey.OFFSET_FETCH, 1) + body, "more than 1000000 elements")
 
 
+@pytest.mark.slow
 def test_as_many_as_the_bound_are_read() -> None:
     """A million topics: read here, and refused by the handler."""
     frame = header(ApiKey.METADATA, 1) + struct.pack(">i", MOST_ELEMENTS) + b"\0\1a" * MOST_ELEMENTS

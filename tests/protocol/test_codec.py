@@ -105,6 +105,7 @@ def message(chance: Random, source: type, target: type) -> Any:
     return target(**{python_name(each): value_of(chance, each, target) for each in dataclasses.fields(source)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "suffix", "version"), CASES)
 def test_our_writer_writes_what_kio_writes(key: int, suffix: str, version: int) -> None:
     """Random messages of every API and version: our bytes are kio's, and come back equal."""
@@ -135,6 +136,7 @@ def test_generated_messages_are_current() -> None:
         assert path.read_text() == text, f"run tools/generate_messages.py: {name}"
 
 
+@pytest.mark.slow
 def test_generated_codecs_are_current(tmp_path: Path) -> None:
     """The checked-in readers and writers are what the generator makes of kio's schemas, and it notices when not."""
     assert generate_codecs.check(generate_codecs.TARGET) == []

@@ -35,6 +35,7 @@ REQUESTS = st.builds(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", range(3, 14))
 def test_reads_what_kio_reads(version: int) -> None:
     """Every version: the same request, its records being slices of the frame."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from unittest import TestCase
 
+import pytest
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -21,6 +22,8 @@ from broker.share.machine.acquire import Demand, Span, acquire
 from broker.share.machine.inflight import InFlight, ShareSettings
 from broker.share.machine.states import InFlightState, RecordState
 from protocol.errors import KafkaError
+
+pytestmark = pytest.mark.slow
 
 MEMBERS = st.sampled_from(["m1", "m2", "m3"])
 SETTINGS = ShareSettings(max_delivery_count=3, max_record_locks=20, lock_ms=100)

@@ -64,6 +64,7 @@ def differences(result: Result, folder: Path, kinds: Collection[str]) -> list[ob
     ]
 
 
+@pytest.mark.slow
 def test_a_run_leaves_directories_without_a_finding(tmp_path: Path) -> None:
     """And a batch that is changed in one of them is found."""
     folder, kinds = tmp_path / "run", ["lag", "rules"]
@@ -87,6 +88,7 @@ def test_runs_of_all_kinds_leave_directories_without_a_finding(tmp_path: Path) -
             assert differences(result, folder, kinds_of(seed)) == []
 
 
+@pytest.mark.slow
 def test_an_existing_folder_is_left_as_it_is(tmp_path: Path) -> None:
     """Also an empty one."""
     with pytest.raises(FileExistsError):
@@ -108,6 +110,7 @@ def test_the_command_begins_with_a_new_folder_only(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "there"]
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_folder_for_each_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the command that audits it."""
     folder = tmp_path / "new" / "runs"

@@ -15,6 +15,7 @@ REACHED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_transitions_of_each_machine_are_counted() -> None:
     """Those that a run with members of modern groups must reach, and none that the tables do not have."""
@@ -29,6 +30,7 @@ def test_transitions_of_each_machine_are_counted() -> None:
     assert any(line.endswith("never") for line in lines)
 
 
+@pytest.mark.slow
 def test_nothing_is_counted_afterwards() -> None:
     """The machines are as they were."""
     with observed() as found:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from protocol.records.batch import RecordBatch
 from protocol.records.compression import Codec
 from protocol.records.control import build_marker
@@ -145,6 +147,7 @@ def test_a_batch_keeps_its_range_of_offsets(tree: Tree) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_too_large_stays_as_it_is(tree: Tree) -> None:
     """To read it would take more memory than is held at once, or hold up others; its neighbours are compacted."""
     log = tree.log(**{**COMPACT, "internal_segment_bytes": 1 << 24}, max_message_bytes=1 << 24)

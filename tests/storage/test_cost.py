@@ -52,6 +52,7 @@ def test_the_newest_batch_is_found_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert log.reader.bytes_available(99, 100, 1 << 20) == SEGMENT
 
 
+@pytest.mark.slow
 def test_indexes_of_old_segments_are_forgotten() -> None:
     """A consumer that reads a whole log leaves no more than a few indexes in memory."""
     log = filled(5000)

@@ -131,6 +131,7 @@ def broken(first_seed: int, end_seed: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("first_seed", range(0, SCHEDULES, GROUP))
 def test_what_was_acknowledged_survives_every_crash(first_seed: int) -> None:

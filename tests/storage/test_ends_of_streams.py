@@ -95,6 +95,7 @@ SEEN = {
 """Kafka's answers with gzip and with lz4."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [100, 2 * MIB], ids=["small", "large"])
 @pytest.mark.parametrize("codec", [GZIP, LZ4])
 def test_gzip_is_read_to_its_last_member_and_lz4_to_its_first_frame(codec: Codec, size: int) -> None:

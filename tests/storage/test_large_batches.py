@@ -92,6 +92,7 @@ def mixed(seed: int, count: int) -> list[Record]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY])
 def test_portions_are_the_records(seed: int, codec: Codec) -> None:
@@ -120,6 +121,7 @@ def test_portions_are_the_records(seed: int, codec: Codec) -> None:
     assert (seen, ends) == (len(data), list(range(60)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("codec", COMPRESSING)
 @pytest.mark.parametrize("topic", ["producer", "uncompressed", "lz4", "gzip", "snappy"])
@@ -152,6 +154,7 @@ def test_the_steps_find_what_validation_at_once_finds(seed: int, codec: Codec, t
     assert bytes(rebuilt.view[21:61]) == bytes(at_once.view[21:61])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", COMPRESSING)
 @pytest.mark.parametrize("topic", ["producer", "lz4", "zstd"])
 def test_a_large_batch_is_taken(codec: Codec, topic: str) -> None:
@@ -170,6 +173,7 @@ def test_a_large_batch_is_taken(codec: Codec, topic: str) -> None:
     assert [each.at for each in found if isinstance(each, LongEnd)] == list(range(count))
 
 
+@pytest.mark.slow
 def test_a_million_records_are_taken() -> None:
     """More than librdkafka ever puts into one batch, and Kafka takes them."""
     smallest = bytearray()
@@ -181,6 +185,7 @@ def test_a_million_records_are_taken() -> None:
     assert refused(framed(smallest, 1_200_001, Codec.ZSTD)) is ErrorCode.INVALID_RECORD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", COMPRESSING)
 def test_what_is_wrong_in_a_large_batch(codec: Codec) -> None:
     """Has the code that it has in a small one."""

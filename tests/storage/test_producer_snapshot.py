@@ -113,6 +113,7 @@ def entries(draw: st.DrawFn) -> ProducerEntry:
     )
 
 
+@pytest.mark.slow
 @given(st.lists(entries(), max_size=5))
 def test_every_state_survives_the_round_trip(states: list[ProducerEntry]) -> None:
     """Sequences that wrap among them."""

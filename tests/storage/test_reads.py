@@ -48,6 +48,7 @@ def test_LST_02_the_largest_timestamp(tree: Tree) -> None:
     assert log.reader.max_timestamp_offset(1) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10, 90_000])
 def test_times_in_a_large_batch(tree: Tree, size: int) -> None:
     """Are found in steps, in portions and in records that are longer than those."""

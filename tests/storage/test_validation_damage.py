@@ -32,6 +32,7 @@ def check_stored(damaged: bytearray, config: LogConfig) -> None:
         assert len(list(read_records(stored))) == stored.record_count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("codec", CODECS)
 def test_any_changed_byte_is_refused_or_harmless(codec: Codec, config: LogConfig) -> None:
@@ -44,6 +45,7 @@ def test_any_changed_byte_is_refused_or_harmless(codec: Codec, config: LogConfig
             check_stored(damaged, config)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.sampled_from(CONFIGS), st.sampled_from(CODECS), st.data())
 def test_any_changes_are_refused_or_harmless(config: LogConfig, codec: Codec, data: st.DataObject) -> None:
@@ -54,6 +56,7 @@ def test_any_changes_are_refused_or_harmless(config: LogConfig, codec: Codec, da
     check_stored(damaged, config)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.binary(max_size=120))
 def test_any_bytes_are_refused(payload: bytes) -> None:

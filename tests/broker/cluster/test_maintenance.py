@@ -80,6 +80,7 @@ async def test_a_forced_round_ends_the_one_under_way_first() -> None:
         assert log.context.offline is None
 
 
+@pytest.mark.slow
 async def test_clients_are_served_while_a_round_that_was_asked_for_runs() -> None:
     """Request after request is answered before a round over small records ends; of two, one finds nothing left."""
     async with running(COMPACTED, topics={"t": 1}) as stage:

@@ -18,6 +18,7 @@ def noise(length: int) -> bytes:
     return bytes(CHANCE.choices((0, 1, 2, 3, 5, 65, 255), (8, 4, 3, 2, 1, 4, 1), k=length))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(APIS), ids=lambda key: ApiKey(key).title)
 def test_a_body_of_noise_is_masked_or_left_out(key: ApiKey) -> None:
     """In all versions; the header stays."""

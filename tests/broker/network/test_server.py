@@ -103,6 +103,7 @@ async def test_an_answer_may_be_followed_by_a_pause() -> None:
 # --- back-pressure ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @on_each_loop
 async def test_nothing_more_is_answered_while_answers_do_not_go_out() -> None:
     """What is not read is not produced (conformance 4 B51)."""

@@ -27,6 +27,7 @@ PIECES = st.sampled_from([
 TOKENS = st.one_of(st.binary(max_size=200), st.lists(PIECES, max_size=8).map(b"".join))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", MAKERS)
 @given(tokens=st.lists(TOKENS, min_size=1, max_size=3))
 def test_any_bytes_are_answered_or_refused(make: Callable[[], Exchange], tokens: list[bytes]) -> None:

@@ -102,6 +102,7 @@ SUBSCRIBED = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assign", [assign_uniformly, assign_ranges])
 @settings(max_examples=60, deadline=None)
 @given(

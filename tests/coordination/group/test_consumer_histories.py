@@ -1,5 +1,6 @@
 """Consumer groups with any sequence of events: no partition has two owners, and a group left alone becomes stable."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,6 +80,7 @@ class History:
             member.owned = {each.topic_id: list(each.partitions) for each in answer.message.assignment.topic_partitions}
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(steps=STEPS)
 def test_nothing_is_held_by_two_and_all_settles(steps: list[tuple[object, ...]]) -> None:

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.states import State
 from broker.coordination.outcome import TransactionalAppend
@@ -145,6 +147,7 @@ def held(group: ClassicGroup) -> GroupMetadata:
     return group.record(assignments)
 
 
+@pytest.mark.slow
 def test_every_prefix_of_the_log_restores_what_held_then() -> None:
     """A long life of two groups, cut off after each record and marker."""
     chance = random.Random(7)

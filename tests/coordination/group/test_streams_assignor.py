@@ -93,6 +93,7 @@ def steps_of(name: str, *, newer: bool = False) -> Iterator[Story]:
         yield story
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", sorted(RECORDED))
 @pytest.mark.parametrize("name", sorted(RECORDED["4.3"]))
 def test_every_step_of_a_story_equals_kafkas(name: str, release: str) -> None:

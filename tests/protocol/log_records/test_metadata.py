@@ -159,6 +159,7 @@ def test_what_is_no_metadata_record_is_refused(value: bytes | None) -> None:
         m.decode(None, value)
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=60))
 def test_garbage_is_refused_or_read_but_nothing_else(tail: bytes) -> None:
     """No other exception, no endless loop, no huge allocation."""

@@ -181,6 +181,7 @@ def test_other_tools_read_what_was_written() -> None:
     assert zlib.decompress(compress(Codec.GZIP, b"records"), 31) == b"records"
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.sampled_from(COMPRESSING), st.data())
 def test_damaged_streams_raise_nothing_undeclared(codec: Codec, data: st.DataObject) -> None:

@@ -96,6 +96,7 @@ record = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(st.lists(record, min_size=1, max_size=40), st.integers(1, 20))
 def test_both_readers_agree_on_any_records(records: list[Record], times: int) -> None:
@@ -106,6 +107,7 @@ def test_both_readers_agree_on_any_records(records: list[Record], times: int) ->
     check_agreement(bytes(data), len(records) * times)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.data())
 def test_both_readers_agree_on_damaged_records(draw: st.DataObject) -> None:

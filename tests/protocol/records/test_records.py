@@ -29,6 +29,7 @@ def record_lists(draw: st.DrawFn) -> list[Record]:
     return records
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(record_lists(), st.sampled_from(Codec))
 def test_every_record_survives_the_round_trip(records: list[Record], codec: Codec) -> None:

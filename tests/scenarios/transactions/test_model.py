@@ -244,6 +244,7 @@ def finished_stories(examples: int, steps: int) -> int:
     return TransactionStories.finished - before
 
 
+@pytest.mark.slow
 def test_the_cluster_agrees_with_the_model() -> None:
     """In a few short stories."""
     assert finished_stories(15, 20) >= 15
