@@ -29,6 +29,12 @@ class ReadyFile:
         Raises:
             NotAReadyFile: the folder does not exist, or the path holds something that no server wrote.
         """
+        try:
+            self._prepare()
+        except OSError as error:
+            raise NotAReadyFile(f"--ready-file {self._path} cannot be written: {error.strerror}") from error
+
+    def _prepare(self) -> None:
         if not self._path.parent.is_dir():
             raise NotAReadyFile(f"--ready-file {self._path}: there is no folder {self._path.parent}; create it first")
         if not self._path.exists():

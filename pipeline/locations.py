@@ -42,27 +42,26 @@ class Entry(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _file_system(root: str) -> tuple[Any, str]:
-    if "://" not in root:
-        local = fs.LocalFileSystem()
-        return local, local.normalize_path(root)
-    return fs.FileSystem.from_uri(root)  # type: ignore[no-any-return]
+def file_system(root: str) -> tuple[Any, str]:
+    """The file system of a path or URI, and the path in it. Raises FileNotFoundError for an unknown URI."""
+    local = fs.LocalFileSystem()
+    try:
+        return fs.FileSystem.from_uri(root) if "://" in root else (local, local.normalize_path(root))
+    except (OSError, ValueError) as error:
+        raise FileNotFoundError(f"{root}: {error}") from None
 
 
 def locate(path: str | PathLike[str]) -> Location:
-    """The location of a path or URI. Raises ValueError for an unknown URI."""
+    """The location of a path or URI. Raises FileNotFoundError for an unknown URI."""
     root = fspath(path)
     if "://" not in root:
         root = str(Path(root).absolute())
-    try:
-        return Location(root, _file_system(root)[1].rstrip("/"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{root}: {error}") from None
+    return Location(root, file_system(root)[1].rstrip("/"))
 
 
 def is_file(location: Location) -> bool:
     """Whether it is a file. Raises FileNotFoundError where there is nothing."""
-    (info,) = _file_system(location.root)[0].get_file_info([location.path])
+    (info,) = file_system(location.root)[0].get_file_info([location.path])
     if info.type == fs.FileType.NotFound:
         raise FileNotFoundError(f"{location}: there is nothing")
     return bool(info.type == fs.FileType.File)
@@ -71,19 +70,19 @@ def is_file(location: Location) -> bool:
 def files_below(location: Location) -> list[Entry]:
     """All files below a folder, with their sizes, in one listing."""
     selector = fs.FileSelector(location.path, recursive=True, allow_not_found=True)
-    infos = _file_system(location.root)[0].get_file_info(selector)
+    infos = file_system(location.root)[0].get_file_info(selector)
     return [Entry(Location(location.root, info.path), info.size) for info in infos if info.type == fs.FileType.File]
 
 
 def size_of(location: Location) -> int:
     """Bytes of a file as it is now; -1 where there is none."""
-    (info,) = _file_system(location.root)[0].get_file_info([location.path])
+    (info,) = file_system(location.root)[0].get_file_info([location.path])
     return info.size if info.type == fs.FileType.File else -1
 
 
 def open_file(location: Location) -> Any:
     """A `pyarrow.NativeFile` for reading at any place. Raises OSError."""
-    return _file_system(location.root)[0].open_input_file(location.path)
+    return file_system(location.root)[0].open_input_file(location.path)
 
 
 def read_file(location: Location) -> bytes:

@@ -12,6 +12,8 @@ PROGRAM = "understudy audit"
 FORMATS = ("table", "json", "html", "junit")
 SEVERITIES = ("error", "warning", "info")
 DEFAULT_PAUSE_S = "10"
+_LONGEST_PAUSE_S = 86_400
+_LONGEST_BUCKET_S = 31_622_400
 
 
 def _check_follow(made: Parser, arguments: Namespace) -> None:
@@ -21,6 +23,8 @@ def _check_follow(made: Parser, arguments: Namespace) -> None:
             made.error(f"--follow {arguments.follow}: give a number of seconds")
         arguments.dir, arguments.follow = arguments.follow, DEFAULT_PAUSE_S
     arguments.follow = float(arguments.follow)
+    if arguments.follow > _LONGEST_PAUSE_S:
+        made.error(f"--follow SECONDS: give a number up to {_LONGEST_PAUSE_S}, a day")
     if arguments.follow < 0 or arguments.steps < 0:
         made.error("--follow SECONDS and --steps N cannot be negative")
     if arguments.format not in ("table", "json") or arguments.out:
@@ -46,8 +50,8 @@ def _check_cluster(made: Parser, arguments: Namespace) -> None:
         made.error("--topic, --from-end and --client-config need HOST:PORT")
     if arguments.keep < 1:
         made.error("--keep MB: give a number from 1 on")
-    if arguments.count_by is not None and arguments.count_by < 1:
-        made.error("--count-by SECONDS: give a number from 1 on")
+    if arguments.count_by is not None and not 1 <= arguments.count_by <= _LONGEST_BUCKET_S:
+        made.error(f"--count-by SECONDS: give a number from 1 to {_LONGEST_BUCKET_S}")
     arguments.is_cluster = is_cluster
 
 

@@ -15,7 +15,7 @@ def whole_number(text: str) -> int:
         number = int(text)
     except ValueError:
         number = 0
-    if number < 1:
+    if not 1 <= number < 1 << 62:
         raise argparse.ArgumentTypeError(f"{text} is not a number of at least 1")
     return number
 
@@ -26,7 +26,7 @@ def limit(text: str) -> int:
         number = int(text)
     except ValueError:
         number = -2
-    if number < -1:
+    if not -1 <= number < 1 << 63:
         raise argparse.ArgumentTypeError(f"{text} is neither a number of at least 0 nor -1 (no limit)")
     return number
 

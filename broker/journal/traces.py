@@ -147,8 +147,12 @@ class Traces:
 
 def traces_url(endpoint: str) -> str:
     """Where spans go: the endpoint's path for traces, unless it has a path of its own. Raises ValueError."""
-    parts = urlsplit(endpoint)
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
+    try:
+        parts = urlsplit(endpoint)
+        is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
         raise ValueError(f"--otlp-endpoint needs http://HOST:PORT, such as http://127.0.0.1:4318, not {endpoint!r}")
     return urlunsplit(parts._replace(path=_PATH)) if parts.path in {"", "/"} else endpoint
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import fs
 
+from pipeline.locations import file_system
 from protocol.types import uuid_text
 from storage.checkpoints import (
     CLEANER,
@@ -96,7 +97,7 @@ class Tree:
     def __init__(self, path: str) -> None:
         """Open a path or URI. Raises FileNotFoundError: there is no such directory."""
         if "://" in path:
-            self._files, self.root = fs.FileSystem.from_uri(path)
+            self._files, self.root = file_system(path)
         else:
             path = os.path.abspath(path)  # noqa: PTH100 - a string; tasks on a cluster work in folders of their own
             self._files, self.root = fs.LocalFileSystem(), path

@@ -48,7 +48,7 @@ def main(arguments: Mapping[str, Any]) -> int:
         report, text = audit(arguments, wanted, progress)
     except (NoSuchCheckError, CheckFileError, IdentityError, HistoryError, SecurityError, WireError) as error:
         refuse(PROGRAM, error)
-    except (FileNotFoundError, DamagedError, EngineError) as error:
+    except (OSError, DamagedError, EngineError) as error:
         refuse(PROGRAM, error)
     finally:
         progress.done()

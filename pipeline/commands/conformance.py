@@ -25,7 +25,7 @@ def main(arguments: Mapping[str, Any]) -> int:
     try:
         with TemporaryDirectory(prefix="understudy-conformance-") as scratch:
             code, text, summary = compared(arguments, progress, Path(scratch))
-    except (NoSuchCheckError, FileNotFoundError, DamagedError, EngineError) as error:
+    except (NoSuchCheckError, OSError, DamagedError, EngineError) as error:
         refuse(PROGRAM, error)
     finally:
         progress.done()

@@ -75,7 +75,7 @@ def main(arguments: Mapping[str, Any]) -> int:
         kinds = dict.fromkeys([*arguments["register_as"], *(catalog.registered(store) if arguments["append"] else ())])
         catalog.forget(store)
         places = catalog.register(store, manifest, list(kinds))
-    except (ChoiceError, SecurityError, SchemaError, RegistryError, FileNotFoundError) as error:
+    except (ChoiceError, SecurityError, SchemaError, RegistryError, OSError) as error:
         refuse(PROGRAM, error)
     except (ManifestError, RegisterError, WireError, EngineError, DamagedError) as error:
         refuse(PROGRAM, error, 1)

@@ -134,7 +134,11 @@ def follow(
 
     registry = CollectorRegistry()
     registry.register(Collector(follower.followed))
-    server, thread = start_http_server(arguments["metrics_port"], HOST, registry)
+    port = arguments["metrics_port"]
+    try:
+        server, thread = start_http_server(port, HOST, registry)
+    except OSError as error:
+        raise OSError(f"--metrics-port {port} cannot be bound: {error.strerror}; choose another port") from error
     try:
         return follower.run()
     finally:

@@ -1,5 +1,6 @@
 """`understudy load`: in this process if the export is small, else on Spark."""
 
+import math
 import sys
 import tempfile
 import time
@@ -35,6 +36,8 @@ def main(arguments: Mapping[str, Any]) -> int:
     if not is_bootstrap(arguments["to"]):
         arguments["to"] = reachable(arguments["to"], arguments["master"])
     try:
+        if "://" in arguments["to"]:
+            raise ChoiceError(f"--to {arguments['to']}: name a data directory of this machine, or HOST:PORT")
         choice = choice_of(arguments)
         store = Store(arguments["source"])
         manifest = store.read_manifest()
@@ -59,7 +62,7 @@ def main(arguments: Mapping[str, Any]) -> int:
             ]
             progress.show("loading ...")
             count = _loaded(spark, {**arguments, "records": f"{known} {choice}"}, wanted, security)
-    except (ChoiceError, SecurityError, FileNotFoundError) as error:
+    except (ChoiceError, SecurityError, OSError) as error:
         refuse(PROGRAM, error)
     except (ManifestError, LoadError, WireError, DirectoryLockedError, EngineError) as error:
         refuse(PROGRAM, error, 1)
@@ -82,7 +85,10 @@ def _loaded(spark: Any, arguments: Mapping[str, Any], wanted: list[Target], secu
                 )
                 print(f"{PROGRAM}: {text}", file=sys.stderr)  # noqa: T201
         return load.into_cluster(spark, arguments["to"], wanted, security)
-    Path(arguments["to"]).mkdir(parents=True, exist_ok=True)
+    try:
+        Path(arguments["to"]).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LoadError(f"--to {arguments['to']} cannot be made: {error.strerror}; name another folder") from None
     if not load_notes.is_unfinished(arguments["to"]):
         try:
             with arguments["serve"](arguments["to"]) as bootstrap, Cluster(bootstrap) as cluster:
@@ -106,6 +112,6 @@ def _speed(text: str | None) -> float:
         speed = 0.0 if text is None else float(text)
     except ValueError:
         speed = -1.0
-    if speed < 0:
+    if not 0 <= speed < math.inf:
         raise ChoiceError(f"--speed {text} is not a factor, such as 2 or 0.5")
     return speed

@@ -33,7 +33,7 @@ def main(arguments: Mapping[str, Any]) -> int:
             return 0
         wanted = registry.chosen(arguments["only"], arguments["without"], journal=arguments["journal"] is not None)
         text, summary = written(arguments, wanted, asked_of(arguments), progress)
-    except (NoSuchReportError, ChoiceError, FileNotFoundError) as error:
+    except (NoSuchReportError, ChoiceError, OSError) as error:
         refuse(PROGRAM, error)
     except EngineError as error:
         refuse(PROGRAM, error, 1)

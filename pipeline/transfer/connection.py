@@ -40,7 +40,10 @@ class Connection:
     def __init__(self, address: tuple[str, int], patience_s: float, security: Security) -> None:
         """Connect, and authenticate. Raises OSError, SecurityError."""
         self._count = 0
-        self._socket = socket.create_connection(address, timeout=patience_s)
+        try:
+            self._socket = socket.create_connection(address, timeout=patience_s)
+        except (ValueError, OverflowError) as error:  # a name that no host can have, a port that there is not
+            raise ConnectionError(str(error)) from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             if security.has_tls:
@@ -60,7 +63,10 @@ class Connection:
         version = _VERSIONS[key] if version is None else version
         self._socket.sendall(encode_request(key, version, self._count, CLIENT_ID, request))
         (size,) = struct.unpack(">i", self._receive(4))
-        return decode_response(key, version, self._receive(size))[1]
+        try:
+            return decode_response(key, version, self._receive(size))[1]
+        except (IndexError, ValueError, struct.error) as error:
+            raise ConnectionError(f"an answer to {ApiKey(key).name} cannot be read: {error}") from error
 
     def close(self) -> None:
         """Hang up."""

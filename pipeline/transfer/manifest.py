@@ -21,6 +21,8 @@ from typing import Any, Final
 
 from pyarrow import fs
 
+from pipeline.locations import file_system
+
 NAME: Final = "_manifest.json"
 VERSION: Final = 1
 _PIECE: Final = 1 << 20
@@ -154,10 +156,10 @@ class Store:
     """A folder, local or behind a URI that `pyarrow.fs` knows, as exports and loads use it."""
 
     def __init__(self, path: str) -> None:
-        """Name the folder; it need not be there."""
+        """Name the folder; it need not be there. Raises FileNotFoundError for an unknown URI."""
         self.path = path.rstrip("/")
         if "://" in path:
-            self.files, self.root = fs.FileSystem.from_uri(self.path)
+            self.files, self.root = file_system(self.path)
         else:
             self.files, self.root = fs.LocalFileSystem(), fs.LocalFileSystem().normalize_path(self.path)
 

@@ -1,5 +1,6 @@
 """Selection from a log or an export: topics, offsets, times, a sample; masked columns and renamed topics."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -119,7 +120,7 @@ def parse_offsets(text: str | None) -> tuple[int | None, int | None]:
     except ValueError:
         found = None, None
         colon = ""
-    if not colon:
+    if not colon or any(abs(each or 0) >= 1 << 63 for each in found):
         raise ChoiceError(f"--offsets {text} is not FROM:TO, such as 100:200 or 100:")
     return found
 
@@ -128,7 +129,7 @@ def parse_time(option: str, text: str | None) -> int | None:
     """Milliseconds, or a date and time of ISO 8601, in UTC unless it has another zone. Raises ChoiceError."""
     if text is None:
         return None
-    if text.lstrip("-").isdigit():
+    if re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
         return int(text)
     try:
         at = datetime.fromisoformat(text)

@@ -1,6 +1,7 @@
 """Audits of a directory in use: a finding is reported once, and only if it stays; metrics; ends."""
 
 import json
+import socket
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -156,6 +157,15 @@ def test_what_does_not_go_together_is_refused(
         main(["audit", str(tmp_path), *arguments])
     assert refused.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the option that names it."""
+    damaged(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SystemExit) as refused:
+        main(["audit", str(tmp_path), "--follow", "0", "--metrics-port", str(taken.getsockname()[1])])
+    assert refused.value.code == 2
+    assert "cannot be bound: Address already in use; choose another port" in capsys.readouterr().err
 
 
 def test_a_directory_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,12 +24,16 @@ class JournalError(Exception):
 def files_of(path: str, run: str | None = None) -> list[Path]:
     """The files of the last run, or of the named one, in order. Raises JournalError."""
     given = Path(path)
-    if given.is_file():
-        return [given]
-    if not given.is_dir():
-        raise JournalError(f"{path} does not exist; give the folder that --journal named")
+    try:
+        if given.is_file():
+            return [given]
+        if not given.is_dir():
+            raise JournalError(f"{path} does not exist; give the folder that --journal named")
+        files = sorted(given.iterdir())
+    except OSError as error:
+        raise JournalError(f"{path} cannot be read: {error.strerror}") from None
     runs: dict[str, list[Path]] = {}
-    for file in sorted(given.iterdir()):
+    for file in files:
         found = _NAME.fullmatch(file.name)
         if found:
             runs.setdefault(found["run"], []).append(file)
