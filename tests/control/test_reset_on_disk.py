@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from storage.files import DirectoryLockedError, DiskFiles
 from tests.control.conftest import QUICK
@@ -178,3 +179,23 @@ def test_the_controller_s_directory_stays_locked_while_its_broker_is_down(tmp_pa
     for broker_id in (1, 2):
         plane.kafka.brokers[broker_id].start()
     process.stop()
+
+
+def test_a_log_that_begins_elsewhere_is_there_after_a_kill(tmp_path: Path) -> None:
+    """The start that it had before, which is noted now and then, is not taken for its own."""
+    process = start(data_dir=tmp_path / "data", topics=["t:1"])
+    plane = ControlPlane(Server(process))
+    for value in "abcde":
+        write(plane, value)
+    admin = AdminClient({"bootstrap.servers": plane.bootstrap})
+    admin.delete_records([TopicPartition("t", 0, 3)])[TopicPartition("t", 0, 3)].result(10)
+    plane.kafka.clock.advance(minutes=1)
+    assert "t 0 3" in (tmp_path / "data" / "log-start-offset-checkpoint").read_text()
+    plane.http("POST", "/v1/topics/t/partitions/0/start", {"offset": 0})
+    write(plane, "new")
+    process.process.kill()
+    process.process.wait()
+    process.stop()
+    again = start(data_dir=tmp_path / "data")
+    assert written(ControlPlane(Server(again))) == [b"new"]
+    again.stop()
