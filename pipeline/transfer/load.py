@@ -33,7 +33,7 @@ from storage.checkpoints import (
 from storage.files import DiskFiles
 from storage.log import truncation
 from storage.log.config import LogConfig
-from storage.log.context import LogContext
+from storage.log.context import SYNC_ROLL, LogContext
 from storage.log.partition_log import PartitionLog
 from storage.log.recovery import Checkpointed
 from storage.log.recovery import load as open_log
@@ -115,7 +115,7 @@ def _write_partition(target: Target, *, directory: str, now_ms: int) -> dict[str
     if (known := load_notes.answer_of(files, target)) is not None:
         return known
     load_notes.empty(files, target)
-    context = LogContext(files)
+    context = LogContext(files, sync=SYNC_ROLL)  # the clean stop that a broker finds vouches for it
     config = LogConfig.from_settings(target.configs)
     log = open_log(
         context, f"{target.topic}-{target.partition}", target.topic, target.partition,

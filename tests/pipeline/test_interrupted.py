@@ -27,6 +27,7 @@ from protocol.errors import ErrorCode
 from storage.files import DiskFiles
 from storage.ownership import LOADING
 from tests.forking import Started
+from tests.storage.test_files import synced
 from understudy.errors import StartError
 from understudy.launcher import command_line
 
@@ -393,3 +394,14 @@ def test_client_properties_are_read_or_refused() -> None:
                   {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}):  # fmt: skip
         with pytest.raises(SecurityError, match="--client-config"):
             from_properties(wrong)
+
+
+def test_what_a_load_has_written_is_durable_before_it_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker that serves it finds the marker of a clean stop, and checks nothing."""
+    wanted = wanted_of(tmp_path, "a")
+    created(tmp_path / "data", wanted)
+    names = synced(monkeypatch)
+    assert loading.into_directory(None, str(tmp_path / "data"), wanted, NOW_MS) == 3
+    assert names.index(f"{0:020}.log") < names.index("replication-offset-checkpoint.tmp")
