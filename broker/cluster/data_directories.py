@@ -13,7 +13,7 @@ import structlog
 
 from broker.broker_ids import directories, found_ids, is_directory_name
 from broker.cluster.base import ClusterBase
-from broker.cluster.directory_checks import check_formats, check_owners
+from broker.cluster.directory_checks import check_formats, check_metadata, check_owners
 from broker.node import Node
 from broker.options import ServeOptions
 from storage import replacement
@@ -70,6 +70,8 @@ def check_data_directories(options: ServeOptions) -> None:
     trees = [DiskFiles(root, read_only=options.read_only) for root in roots if root.is_dir()]
     replacement.recover(trees, read_only=options.read_only)
     check_owners(dict(zip(options.broker_ids, roots, strict=True)))
+    if roots[0].is_dir():
+        check_metadata(trees[0])
     for files in trees:
         check_formats(files)
 

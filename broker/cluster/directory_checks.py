@@ -9,6 +9,7 @@ from storage.log.recovery import OldRecordsError, check_format
 from storage.log.segment import LOG_SUFFIX
 from storage.log_dir import WrongDirectoryError, partition_of
 from storage.ownership import OWNER_PROPERTIES, is_log
+from storage.quorum_files import METADATA_DIRECTORY
 
 
 def check_owners(roots: Mapping[int, Path]) -> None:
@@ -59,3 +60,19 @@ def check_formats(files: Files) -> None:
             raise WrongDirectoryError(str(error)) from None
         finally:
             file.close()
+
+
+def check_metadata(files: Files) -> None:
+    """See that a directory without the cluster's metadata holds no partitions: else they would all be strays.
+
+    Raises:
+        WrongDirectoryError: it does.
+    """
+    if files.is_directory(METADATA_DIRECTORY):
+        return
+    orphan = next((name for name in files.list() if partition_of(name) and is_log(files, name)), None)
+    if orphan is not None:
+        raise WrongDirectoryError(
+            f"the data directory has partitions ({orphan}) but not {METADATA_DIRECTORY}, which knows what they are; "
+            f"take the directory of a node that was broker and controller, or copy {METADATA_DIRECTORY} into it"
+        )

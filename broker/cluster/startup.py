@@ -9,6 +9,7 @@ import structlog
 from broker import read_only
 from broker.cluster.base import ClusterBase
 from broker.cluster.data_directories import files_of, report_cut, report_left
+from broker.cluster.directory_checks import check_metadata
 from broker.cluster.emulation import (
     apply_producer_rules,
     apply_release_defaults,
@@ -49,8 +50,7 @@ from storage.files import DiskFiles, MemoryFiles
 from storage.log.config import LogConfig
 from storage.log.context import LogContext
 from storage.log.partition_log import PartitionLog
-from storage.log_dir import LogDir, WrongDirectoryError, partition_of
-from storage.ownership import is_log
+from storage.log_dir import LogDir
 
 _log = structlog.get_logger(__name__)
 METADATA_TOPIC_ID = UUID(int=1)  # Kafka's Uuid.METADATA_TOPIC_ID
@@ -178,7 +178,8 @@ def open_metadata(cluster: ClusterBase, publisher: MetadataPublisher) -> Metadat
     config = _metadata_config(cluster.settings)
     log = logs.load_log(METADATA_TOPIC, 0, config=config, now_ms=now_ms)
     if log is None:
-        _check_no_partitions(logs)
+        logs.context.check()
+        check_metadata(logs.context.files)
         log = logs.create_log(METADATA_TOPIC, 0, topic_id=METADATA_TOPIC_ID, config=config, now_ms=now_ms)
     files = logs.context.files
     if begin_at_snapshot(log, files, now_ms):
@@ -227,18 +228,6 @@ def _metadata_config(settings: BrokerSettings) -> LogConfig:
         segment_ms=settings.long("metadata.log.segment.ms"),
         internal_segment_bytes=settings.optional_int("internal.metadata.log.segment.bytes") or 0,
     )
-
-
-def _check_no_partitions(logs: LogDir) -> None:
-    """A directory without the cluster's metadata holds no partitions: else they would all be taken for strays."""
-    logs.context.check()
-    files = logs.context.files
-    orphan = next((name for name in files.list() if partition_of(name) and is_log(files, name)), None)
-    if orphan is not None:
-        raise WrongDirectoryError(
-            f"the data directory has partitions ({orphan}) but not {METADATA_TOPIC}-0, which knows what they are; "
-            f"take the directory of a node that was broker and controller, or copy {METADATA_TOPIC}-0 into it"
-        )
 
 
 def load_logs(cluster: ClusterBase, node: Node, publisher: MetadataPublisher) -> None:

@@ -69,7 +69,9 @@ def test_what_is_no_data_directory_is_refused(bare_node: Node) -> None:
     assert refused(bare_node, broker_id=1) == "the data directory belongs to node 7, not to node 1"
     properties.write_text(given)
     shutil.rmtree(bare_node.data / "__cluster_metadata-0")
+    before = fingerprint(bare_node.data)
     assert "has partitions (t-0) but not __cluster_metadata-0" in refused(bare_node)
+    assert fingerprint(bare_node.data) == before
 
 
 def test_one_broker_and_several_have_different_directories(bare_node: Node, tmp_path: Path) -> None:
