@@ -27,7 +27,6 @@ from protocol.errors import ErrorCode
 from storage.files import DiskFiles
 from storage.ownership import LOADING
 from tests.forking import Started
-from tests.storage.test_files import synced
 from understudy.errors import StartError
 from understudy.launcher import command_line
 
@@ -150,36 +149,6 @@ def test_an_export_that_is_running_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(ManifestError, match=message):
             recover(store)
     assert owner.exists()
-
-
-def test_an_export_does_not_replace_one_that_has_ended_meanwhile(tmp_path: Path) -> None:
-    """Two that continue the same one, at the same time: the second would take the records of the first out of force."""
-    store = Store(str(tmp_path))
-    before = exported(store, "a")
-    late = Staging(store)
-    late.begin()
-    manifest = manifest_of(written(late.out, late.run, "b"))
-    in_force = exported(store, "c", before=before)
-    with pytest.raises(ManifestError, match=r"another export into .* has ended meanwhile; it is in force"):
-        late.commit(manifest, before)
-    late.discard()
-    assert store.read_manifest().encode() == in_force.encode()
-    assert {path.name for path in tmp_path.iterdir()} == {NAME, *data_files(tmp_path)}
-
-
-def test_a_folder_of_the_users_is_not_taken_for_a_killed_export(tmp_path: Path) -> None:
-    """By its name alone: an export notes who writes before anything else."""
-    store = Store(str(tmp_path))
-    for name in ("_writing-notes", "_writing-0123abcd"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "mine.txt").write_text("mine")
-    (tmp_path / "_writing-0123abce").mkdir()  # of an export that was killed in its first step
-    recover(store)
-    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.txt")) == [
-        "_writing-0123abcd/mine.txt",
-        "_writing-notes/mine.txt",
-    ]
-    assert not (tmp_path / "_writing-0123abce").exists()
 
 
 def test_pandas_and_pyarrow_read_an_export(tmp_path: Path) -> None:
@@ -394,14 +363,3 @@ def test_client_properties_are_read_or_refused() -> None:
                   {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}):  # fmt: skip
         with pytest.raises(SecurityError, match="--client-config"):
             from_properties(wrong)
-
-
-def test_what_a_load_has_written_is_durable_before_it_is_complete(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The broker that serves it finds the marker of a clean stop, and checks nothing."""
-    wanted = wanted_of(tmp_path, "a")
-    created(tmp_path / "data", wanted)
-    names = synced(monkeypatch)
-    assert loading.into_directory(None, str(tmp_path / "data"), wanted, NOW_MS) == 3
-    assert names.index(f"{0:020}.log") < names.index("replication-offset-checkpoint.tmp")
