@@ -294,3 +294,16 @@ def test_assignors_may_be_configured_by_their_classes(context: Context, configur
     second.join()
     first.beat()
     assert [len(each) for each in first.owned.values()] == [2]
+
+
+def test_partitions_that_are_given_up_are_described_behind_the_others(context: Context) -> None:
+    """As 4.3.1 and 4.4.0 list them."""
+    member = Consumer(context)
+    member.join(server_assignor="range")
+    context.advance(1_000)
+    Consumer(context, "a").join()
+    member.beat()
+    assert member.seen.state is MemberState.UNREVOKED_PARTITIONS
+    described = {each.member_id: each for each in context.machine.consumers.describe(G).members}
+    (topic,) = described["m1"].assignment.topic_partitions
+    assert list(topic.partitions) == [2, 0, 1]

@@ -1,6 +1,6 @@
 """ConsumerGroupDescribe (groups C.12)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from broker.coordination.group.consumer.group import ConsumerGroup
@@ -26,6 +26,7 @@ def described(group: ConsumerGroup, topics: Topics, assignors: Sequence[str]) ->
 
 
 def _member(group: ConsumerGroup, member: GroupMember, topics: Topics) -> Member:
+    target = group.targets.get(member.member_id, {})
     return Member(
         member.member_id,
         member.instance_id,
@@ -36,25 +37,25 @@ def _member(group: ConsumerGroup, member: GroupMember, topics: Topics) -> Member
         sorted(member.subscribed),
         member.regex,
         _assignment(held(member), topics),
-        _assignment(group.targets.get(member.member_id, {}), topics),
+        _assignment({each: sorted(of_topic) for each, of_topic in target.items()}, topics),
         CONSUMER_TYPE if member.classic is None else CLASSIC_TYPE,
     )
 
 
-def held(member: GroupMember) -> Mapping[UUID, Iterable[int]]:
-    """A member's partitions, including those it is giving up."""
-    found: dict[UUID, set[int]] = {}
+def held(member: GroupMember) -> Mapping[UUID, Sequence[int]]:
+    """A member's partitions; behind those of a topic are the ones that it is giving up."""
+    found: dict[UUID, list[int]] = {}
     each: Assigned
     for each in (member.assigned, member.revoking):
         for topic_id, epochs in each.items():
-            found.setdefault(topic_id, set()).update(epochs)
+            found.setdefault(topic_id, []).extend(epochs)
     return found
 
 
-def _assignment(partitions: Mapping[UUID, Iterable[int]], topics: Topics) -> Assignment:
+def _assignment(partitions: Mapping[UUID, Sequence[int]], topics: Topics) -> Assignment:
     return Assignment(
         [
-            TopicPartitions(topic_id, topic.name, sorted(indexes))
+            TopicPartitions(topic_id, topic.name, indexes)
             for topic_id, indexes in partitions.items()
             if (topic := topics.of_id(topic_id)) is not None
         ]
