@@ -122,6 +122,14 @@ class Servers:
         """Those that run and do nothing."""
         return [node.id for node in self.cluster.nodes.values() if node.up and node.server.paused]
 
+    @property
+    def fences_give_ids(self) -> bool:
+        """Whether a fence at the last epoch allocates another id: in Kafka since 4.3, with ``transaction.version`` 2.
+
+        Otherwise the epoch becomes 32767, and an EndTxn of before, which comes late, is answered with it.
+        """
+        return self.cluster.release.name != "4.2" and self.cluster.image.features.get("transaction.version", 0) == 2
+
     # --- faults ------------------------------------------------------------------------------------------------------
 
     def play(self, release: str | None) -> None:

@@ -67,6 +67,8 @@ class History:
 
     now_us: Callable[[], int]
     violations: list[str] = field(default_factory=list)
+    highest_epoch: Callable[[], int] = lambda: LAST_EPOCH
+    """The highest epoch that a producer may be given by the brokers as they are now."""
     records: dict[bytes, Sent] = field(default_factory=dict)
     transactions: list[Transaction] = field(default_factory=list)
     epochs: dict[str, list[Given]] = field(default_factory=lambda: defaultdict(list))
@@ -106,7 +108,7 @@ class History:
 
     def forgotten(self) -> "History":
         """Nothing is known any more, but for the promises that were broken."""
-        fresh = History(self.now_us, self.violations)
+        fresh = History(self.now_us, self.violations, self.highest_epoch)
         fresh.deliveries.disturbed_us = self.deliveries.disturbed_us
         return fresh
 
@@ -117,7 +119,7 @@ class History:
         owner = self.owners_of_ids.setdefault(producer_id, name)
         if owner != name:
             self.violate(f"producer id {producer_id} was given to {owner} and to {name}")
-        if epoch > LAST_EPOCH:
+        if epoch > self.highest_epoch():
             self.violate(f"{name}: epoch {epoch} of {producer_id} was given to {instance}")
         for each in self.epochs[name]:
             same = (each.producer_id, each.epoch) == (producer_id, epoch)

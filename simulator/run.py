@@ -23,7 +23,7 @@ from simulator.clients.transaction_prober import STRICT
 from simulator.cluster import RELEASES, Servers
 from simulator.disks import write_disks
 from simulator.faults import Nemesis
-from simulator.history import History, Place
+from simulator.history import LAST_EPOCH, History, Place
 from simulator.loop import Endless, NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
 from simulator.network import Network
 from simulator.plan import CHANGE, HOLD, LAG, RELEASE, WORLD, Fault, plan
@@ -126,7 +126,10 @@ class Run:
         settings |= {name: own.choice(values) for name, values in VARIED_OF_STREAMS.items()}
         self.servers = Servers(self.loop, seed, BROKERS, self.topics, settings)
         self.network.broker_of = self.servers.ports
-        history = History(lambda: self.network.now_us)
+        history = History(
+            lambda: self.network.now_us,
+            highest_epoch=lambda: LAST_EPOCH + (not self.servers.fences_give_ids),
+        )
         self.world = World(self.network, history, self.topics, seed, brokers_ms=self._brokers_ms)
         self.servers.violate = history.violate
         self.world.features_change = RELEASE in self.kinds

@@ -21,7 +21,7 @@ from protocol.messages.txn_offset_commit import (
 )
 from protocol.records.records import Record, build_batch
 from simulator.clients.client import GROUP, RETRIABLE, TRANSACTION, Client, Lost, first_error
-from simulator.history import Place, Sent, Transaction
+from simulator.history import LAST_EPOCH, Place, Sent, Transaction
 from simulator.loop import BEGIN_NS
 
 TIMEOUT_MS = 10_000
@@ -284,6 +284,8 @@ class Producer:
             if (answer.producer_id, answer.producer_epoch) == (self.producer_id, self.epoch):
                 client.history.violate(f"{self.instance}: EndTxn gave no new epoch")
             self._use(answer.producer_id, answer.producer_epoch, began_us)
+            if self.epoch > LAST_EPOCH:  # with that one, no transaction can be committed
+                await self.initialize()
 
 
 class IdempotentClient(Client):

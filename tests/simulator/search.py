@@ -7,14 +7,14 @@ breaks a promise without the mistake as well is passed over: it has found someth
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from simulator.run import run
 from tests.mutants.mutant import Mutant
 from tests.simulator.test_planted import MINUTES, MISTAKES
 
 
-def finds(mutant: Mutant, seed: int, kinds: Iterable[str]) -> bool:
+def finds(mutant: Mutant, seed: int, kinds: Collection[str]) -> bool:
     """Whether the run of this seed breaks a promise with the mistake, and none without it."""
     with mutant.alive():
         broken = bool(run(seed, MINUTES, kinds=kinds).violations)

@@ -53,6 +53,7 @@ REGRESSIONS_OF_STATES = [
     (3113172, (CHANGE, CONSUMER, RELEASE, SHARE)),
     (41923353, (CHANGE, CONSUMER, LAG, RULES, STREAMS, WORLD)),
     (307331772, (CHANGE, CONSUMER, HOLD, WORLD)),
+    (536944534, (HOLD, LAG, RELEASE, RULES, STREAMS)),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
