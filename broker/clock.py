@@ -154,7 +154,7 @@ class PushedClock(ManualClock):
         self._pushed_ms = 0
         self._frozen_at_ms: int | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_at_ms = 0
+        self._alarm_for = 0, 0  # its timer's time, and how far the clock was ahead when it was set
         self._stops = 0  # how often a push under way had to end
         self._held = False
 
@@ -194,17 +194,19 @@ class PushedClock(ManualClock):
         target_ms, stops = self.now_ms() + ms, self._stops
         fired = 0
         self._timers.changed()
-        while (timer := self._timers.due(target_ms)) is not None:
-            self._move_to(timer.at_ms)
-            timer.fire()
-            await self._settle()
-            fired += 1
-            gone = given_up is not None and not fired % _FIRED_BETWEEN and await given_up()
-            if gone or self._stops != stops:
-                break
-        else:
-            self._move_to(target_ms)
-        self._set_alarm()
+        try:
+            while (timer := self._timers.due(target_ms)) is not None:
+                self._move_to(timer.at_ms)
+                timer.fire()
+                await self._settle()
+                fired += 1
+                gone = given_up is not None and not fired % _FIRED_BETWEEN and await given_up()
+                if gone or self._stops != stops:
+                    break
+            else:
+                self._move_to(target_ms)
+        finally:  # also where a timer fails: the others go on by themselves
+            self._set_alarm()
         await self._settle()
 
     def freeze(self) -> None:
@@ -222,15 +224,19 @@ class PushedClock(ManualClock):
             self._set_alarm()
 
     def reset(self) -> None:
-        """Back to the machine's time, without firing anything; timers in between stay for their time."""
-        self._stops += 1
-        self._frozen_at_ms, self._pushed_ms = None, 0
-        self._set_alarm()
+        """Back to the machine's time, without firing anything; timers are as far away as they were."""
+        self.put(0, None)
 
     def put(self, ahead_ms: int, frozen_at_ms: int | None) -> None:
-        """To where it was once, without firing anything: ahead of the machine's, or standing still at a time."""
+        """To where it was once, without firing anything: ahead of the machine's, or standing still at a time.
+
+        Where that is back in time, timers go back with it: what waits for five seconds does not wait for the fifteen
+        minutes too that were pushed before.
+        """
         self._stops += 1
+        before_ms = self.now_ms()
         self._pushed_ms, self._frozen_at_ms = ahead_ms, frozen_at_ms
+        self._timers.bring_forward(before_ms - self.now_ms())
         self._set_alarm()
 
     def hold(self) -> None:
@@ -275,13 +281,13 @@ class PushedClock(ManualClock):
         if at_ms is not None and self._frozen_at_ms is not None and at_ms > self._frozen_at_ms:
             at_ms = None  # only a push brings that time; what is due already fires all the same
         if self._alarm is not None:
-            if at_ms == self._alarm_at_ms and not self._alarm.cancelled():
+            if self._alarm_for == (at_ms, self._pushed_ms) and not self._alarm.cancelled():
                 return
             self._alarm.cancel()
             self._alarm = None
         if at_ms is not None:
             delay_s = max(0, at_ms - self.now_ms()) / 1000
-            self._alarm, self._alarm_at_ms = self._loop.call_later(delay_s, self._ring), at_ms
+            self._alarm, self._alarm_for = self._loop.call_later(delay_s, self._ring), (at_ms, self._pushed_ms)
 
     def close(self) -> None:
         """Fire nothing any more."""

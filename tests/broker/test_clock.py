@@ -96,6 +96,46 @@ async def test_real_time_fires_timers_too() -> None:
     clock.close()
 
 
+async def test_a_timer_comes_as_much_earlier_as_the_clock_was_pushed() -> None:
+    """The alarm of a timer that a push did not reach was set for longer than is left now."""
+    loop = asyncio.get_running_loop()
+    clock, rang, begin = PushedClock(loop), asyncio.Event(), loop.time()
+    clock.call_at(clock.now_ms() + 30_000, rang.set)
+    await clock.push(29_950)
+    await asyncio.wait_for(rang.wait(), 20)
+    assert loop.time() - begin < 20
+    clock.close()
+
+
+async def test_a_timer_that_fails_in_a_push_keeps_no_other_from_its_time() -> None:
+    """The next one is due by the time that was reached."""
+    clock, rang = PushedClock(asyncio.get_running_loop()), asyncio.Event()
+    clock.call_at(clock.now_ms() + 30_000, lambda: [][0])
+    clock.call_at(clock.now_ms() + 30_050, rang.set)
+    with pytest.raises(IndexError):
+        await clock.push(60_000)
+    await asyncio.wait_for(rang.wait(), 20)
+    clock.close()
+
+
+@pytest.mark.parametrize("frozen_ms", [None, 1_000_000])
+async def test_waits_stay_as_long_as_they_were_when_the_clock_goes_back(frozen_ms: int | None) -> None:
+    """What waits on a connection outlives a restore: it does not wait for the time that was pushed before, too."""
+    clock, fired = PushedClock(asyncio.get_running_loop()), []
+    await clock.push(WEEK_MS)
+    clock.freeze()
+    clock.call_at(clock.now_ms() + 5000, lambda: fired.append("second"))
+    clock.call_at(clock.now_ms() + 4000, lambda: fired.append("first"))
+    clock.put(0, frozen_ms)
+    clock.freeze()
+    await clock.push(4999 if frozen_ms else 4000)
+    assert fired == ["first"]
+    await clock.push(2)
+    assert fired == (["first", "second"] if frozen_ms else ["first"])
+    clock.reset()
+    clock.close()
+
+
 async def test_a_waiter_reports_that_it_was_woken() -> None:
     """Woken before the deadline: true; it can be used again."""
     clock = PushedClock(asyncio.get_running_loop())
