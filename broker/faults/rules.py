@@ -36,6 +36,7 @@ class Fault:
     hits: int = 0
     _passed: int = 0
     _taken: int = 0
+    _ended: bool = False
     _reset: bool = False
     _paused: set[Waiter] = field(default_factory=set)
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
@@ -46,8 +47,11 @@ class Fault:
         return None if self.times is None else self.times - self._taken
 
     def take(self, chance: Random) -> bool:
-        """Whether a request that matches is met: not among those to skip, not beyond the last, and by chance."""
-        if self.times is not None and self._taken >= self.times:
+        """Whether a request that matches is met: not among those to skip, not beyond the last, and by chance.
+
+        A fault that was removed meets none, also of those that an earlier fault had delayed.
+        """
+        if self._ended or (self.times is not None and self._taken >= self.times):
             return False
         if self._passed < self.skip:
             self._passed += 1
@@ -70,12 +74,13 @@ class Fault:
         Raises:
             Disconnect: the cluster was reset: requests of before get no answer.
         """
-        waiter = Waiter()
-        self._paused.add(waiter)
-        try:
-            await waiter.wait(clock, clock.now_ms() + ms)
-        finally:
-            self._paused.discard(waiter)
+        if not self._ended:  # it may have been removed while the request was served
+            waiter = Waiter()
+            self._paused.add(waiter)
+            try:
+                await waiter.wait(clock, clock.now_ms() + ms)
+            finally:
+                self._paused.discard(waiter)
         if self._reset:
             raise Disconnect("the cluster was reset", on_purpose=True)
 
@@ -90,7 +95,7 @@ class Fault:
 
     def end(self, *, reset: bool = False) -> None:
         """Let all waiting requests go on: the fault is removed, or gone by a reset."""
-        self._reset = reset
+        self._ended, self._reset = True, reset
         for waiter in self._paused:
             waiter.wake()
         for _, future in self._waiting:
