@@ -74,6 +74,7 @@ class RequestNotes:
 
     Attributes:
         faults: the ids of the faults that it met, joined by commas; ``None`` for none.
+        refused_by: those of them that make the error of its answer.
         byte_fault: spoils the answer's bytes.
         closes: whether the connection is closed behind the answer.
         charged: whether the handler has charged the client's quotas itself.
@@ -85,15 +86,18 @@ class RequestNotes:
     id = 0
 
     faults: str | None = None
+    refused_by: str | None = None
     byte_fault: ByteFault | None = None
     closes: bool = False
     charged: bool = False
     produced: "Sequence[Produced] | None" = None
     encoded: tuple[Message, Parts] | None = None
 
-    def note_fault(self, fault_id: str) -> None:
-        """A fault has met the request."""
+    def note_fault(self, fault_id: str, *, refuses: bool = False) -> None:
+        """A fault has met the request; with ``refuses`` an error in the answer is the fault's."""
         self.faults = f"{self.faults},{fault_id}" if self.faults else fault_id
+        if refuses:
+            self.refused_by = f"{self.refused_by},{fault_id}" if self.refused_by else fault_id
 
 
 class Exchange(RequestNotes):

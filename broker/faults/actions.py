@@ -214,3 +214,14 @@ class Spoil:
 
 
 Action = Refuse | ApplyThen | Delay | Drop | HangUp | Throttle | Alter | Spoil
+
+
+def refuses(action: Action) -> bool:
+    """Whether an error in the answer is the fault's own; the error of a request that is only late is the broker's."""
+    match action:
+        case Refuse() | ApplyThen(Refuse()):
+            return True
+        case Alter(values):
+            return any(path.endswith("error_code") for path in values)
+        case _:
+            return False

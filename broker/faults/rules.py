@@ -14,7 +14,7 @@ from broker.answers import Disconnect
 from broker.api import AnyHandler
 from broker.clock import Clock, Waiter, stopwatch_ns
 from broker.context import RequestContext
-from broker.faults.actions import Action
+from broker.faults.actions import Action, refuses
 from broker.faults.match import Match
 from broker.rng import Random
 from protocol.types import Message
@@ -146,7 +146,7 @@ class Script:
             hit = fault.match.find(request, ctx)
             if hit is None or not fault.take(self._chance):
                 continue
-            ctx.notes.note_fault(fault.id)
+            ctx.notes.note_fault(fault.id, refuses=refuses(fault.action))
 
             def inner(request: Message, ctx: RequestContext) -> Awaitable[Message | None]:
                 return self._pass(request, ctx, handle, left)

@@ -111,13 +111,14 @@ class GroupTimelines:
             # KIP-394: every new member first receives its id.
             self._log.note(name, self._event(request, ctx, "was given its member id"))
         elif error is None:
-            self._note_sign(request, ctx, asked)
+            self._note_sign(request, ctx, asked, response)
         else:
-            self._note_refusal(request, ctx, error, refusal)
+            self._note_refusal(request, response, ctx, error, refusal)
         return response
 
-    def _note_sign(self, request: Any, ctx: RequestContext, asked: str | None) -> None:
-        member = _member(request).member_id
+    def _note_sign(self, request: Any, ctx: RequestContext, asked: str | None, response: Any) -> None:
+        # Whoever joins without an id is given it in the answer.
+        member = _member(request).member_id or getattr(response, "member_id", "")
         if member:
             key = request.group_id, member
             self._signs[key] = LastSign(self._clock.now_ms(), asked, ctx.api.key, ctx.version, ctx.client_id)
@@ -125,13 +126,18 @@ class GroupTimelines:
             if len(self._signs) > LIMITS.ids:
                 self._signs.popitem(last=False)
 
-    def _note_refusal(self, request: Any, ctx: RequestContext, error: ErrorCode, refusal: KafkaError | None) -> None:
+    def _note_refusal(
+        self, request: Any, response: Any, ctx: RequestContext, error: ErrorCode, refusal: KafkaError | None
+    ) -> None:
         name = request.group_id
         event = replace(self._event(request, ctx, "refused"), error=error.name)
+        if ctx.api.key is ApiKey.LEAVE_GROUP:  # it may name several members, and another than the first is refused
+            refused = next((each for each in response.members if each.error_code is error), _member(request))
+            event = replace(event, member_id=refused.member_id, instance_id=getattr(refused, "group_instance_id", None))
         if isinstance(refusal, Refusal):
             event = replace(event, rule=refusal.rule, source=refusal.source)
-        if ctx.notes.faults is not None:  # no rule of the group's decided that
-            event = replace(event, fault=ctx.notes.faults, rule="", source="")
+        if ctx.notes.refused_by is not None:  # no rule of the group's decided that
+            event = replace(event, fault=ctx.notes.refused_by, rule="", source="")
         sign = self._signs.get((name, event.member_id))
         causes = causes_of(event, list(self._log.newest_first(name)), sign, forgotten=self._log.forgotten(name) != 0)
         lasting = () if is_retriable(event) else causes.events()

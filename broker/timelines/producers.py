@@ -205,7 +205,7 @@ class ProducerTimelines:
     ) -> None:
         """Errors that are no partition's result: a fault made them, or the request was refused before it was read."""
         known = {(each.asked_name, each.topic_id, each.index): each for each in produced if each.batch is not None}
-        fault = ctx.notes.faults
+        fault = ctx.notes.refused_by
         for key, batch in _batches(request):
             code = _answer_to(response, key)
             judged = known.get(key)

@@ -160,7 +160,7 @@ class TransactionTimelines:
             rule="" if refusal is None else refusal.rule,
             source="" if refusal is None else refusal.source,
             detail=refusal.sentence if refusal is not None else _message(response),
-            fault=served.ctx.notes.faults,
+            fault=served.ctx.notes.refused_by,
         )
         causes = list(causes_of(event, self._log.newest_first(names.transactional_id)))
         self._log.note(names.transactional_id, event, causes)

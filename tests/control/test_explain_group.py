@@ -301,6 +301,36 @@ def test_nothing_was_refused_yet(plane: ControlPlane) -> None:
     assert plane.refused("GET", "/v1/groups/h/why")[0] == 404
 
 
+def test_a_fault_that_only_delayed_is_not_blamed(plane: ControlPlane) -> None:
+    """The session ended meanwhile, and the coordinator decided that."""
+    member = joined(plane)
+    fault = plane.kafka.faults.add(api="Heartbeat", delay_ms=60_000)
+    member.wire.send(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", member.generation, member.member_id))
+    fault.wait_hits(1)
+    plane.kafka.clock.advance(seconds=61)
+    assert member.wire.answer().error_code is E.UNKNOWN_MEMBER_ID
+    assert re.match(rf"not a member any more: '{member.member_id}' was last heard of", plane.kafka.groups["g"].why().why)
+
+
+def test_a_member_whose_first_request_is_refused_has_joined_even_so(plane: ControlPlane) -> None:
+    """It joined without an id, and was given one in the answer."""
+    member = Member(coordinated(plane.server), instance_id="i")
+    member.start()
+    member.joined()
+    plane.kafka.clock.advance(seconds=11)
+    assert heartbeat(member) is E.UNKNOWN_MEMBER_ID
+    reported = plane.kafka.groups["g"].why().why
+    assert re.match(rf"not a member any more: '{member.member_id}' was last heard of at .* \(asked to join\)", reported)
+
+
+def test_of_several_that_leave_the_one_that_was_refused_is_explained(plane: ControlPlane) -> None:
+    """It need not be the first."""
+    member = joined(plane)
+    names = [MemberIdentity(member.member_id), MemberIdentity("stranger")]
+    assert member.wire.call(ApiKey.LEAVE_GROUP, 4, LeaveGroupRequest("g", "", names)).error_code is E.NONE
+    assert re.match(r"not a member: 'stranger' has never joined this group", plane.kafka.groups["g"].why().why)
+
+
 def test_a_fault_is_not_blamed_on_the_group(plane: ControlPlane) -> None:
     """The explanation names the fault."""
     member = joined(plane)
