@@ -236,12 +236,12 @@ class Journal:
         self._settle()
         frame, connection, parts = exchange.frame, exchange.connection, exchange.parts
         size = len(frame)
-        secret = size > 1 and not frame[0] and frame[1] in APIS
+        secret = _is_secret(frame)
         kept: Kept
-        if secret or (exchange.request is None and connection.gate is not None):
-            kept = redacted_request(frame) if secret or is_readable(frame) else b""  # b"": perhaps a misplaced token
-        else:
+        if _is_open(exchange):
             kept = frame if size <= WHOLE_BYTES else without_records(frame, exchange.request)
+        else:
+            kept = _without_secrets(frame)
         answer: Kept | None = None
         answer_bytes = 0
         if parts is not None:
@@ -373,10 +373,22 @@ def journal_of(settings: Mapping[str, str], *, observed: bool = False, notes_err
     return journal
 
 
+def _is_secret(frame: bytearray) -> bool:
+    return len(frame) > 1 and not frame[0] and frame[1] in APIS
+
+
+def _is_open(exchange: Exchange) -> bool:
+    """Whether no secret can be in a request: what cannot be read may be a token, where clients authenticate."""
+    readable = exchange.request is not None or exchange.connection.gate is None
+    return readable and not _is_secret(exchange.frame)
+
+
+def _without_secrets(frame: bytearray) -> bytes | bytearray:
+    return redacted_request(frame) if _is_secret(frame) or is_readable(frame) else b""  # b"": perhaps a token
+
+
 def _pending(exchange: Exchange) -> Raw:
-    frame: Kept = (
-        redacted_request(exchange.frame) if exchange.frame[1:2] and exchange.frame[1] in APIS else exchange.frame
-    )
+    frame: Kept = exchange.frame if _is_open(exchange) else _without_secrets(exchange.frame)
     frame = frame if len(frame) <= WHOLE_BYTES else bytes(frame[:WHOLE_BYTES])
     return (exchange.id, exchange.at_ms, -1, exchange.broker, exchange.connection.number, frame, None,
             len(exchange.frame), 0, exchange.faults, BEING_SERVED, exchange.began_ns // 1000)  # fmt: skip

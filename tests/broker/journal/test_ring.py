@@ -1,13 +1,14 @@
 """What the journal keeps, and for how long."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from broker.connection import Connection
 from broker.context import Exchange
 from broker.journal.kept import answer_without_records, expand, weight_of, without_records
-from broker.journal.ring import WHOLE_BYTES, Journal
+from broker.journal.ring import WHOLE_BYTES, Entry, Journal
+from broker.security.sasl_gate import Gate
 from protocol.apis import ApiKey
 from protocol.codec import decode_header, decode_request, decode_response, encode_request, encode_response
 from protocol.errors import ErrorCode
@@ -43,6 +44,14 @@ def fill(journal: Journal, count: int, size: int = 0) -> None:
 def ids(journal: Journal) -> list[int]:
     """Of all entries, oldest first."""
     return [raw[0] for entries, *_ in journal.parts() for raw in entries]
+
+
+def test_a_token_that_is_being_checked_is_not_shown() -> None:
+    """As it is not once it was answered."""
+    journal, each = Journal(), served()
+    each.frame, each.connection.gate = bytearray(b"\0alice\0secret"), cast("Gate", object())
+    journal.arrive(each)
+    assert b"secret" not in bytes(Entry(*journal.parts()[-1].entries[0]).frame)
 
 
 def test_the_oldest_entries_are_dropped() -> None:
