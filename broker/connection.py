@@ -91,5 +91,6 @@ class Connection:
 
     def end_throttling(self) -> None:
         """Stop waiting out the throttle time (reset)."""
+        self.throttled_until_ms = 0
         if self._muted is not None:
             self._muted.wake()

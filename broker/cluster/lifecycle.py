@@ -21,7 +21,8 @@ from broker.node import Node
 from broker.settings.model import ConfigResourceType
 from broker.timers import Timer
 from protocol.errors import KafkaError
-from storage.files import DiskFiles
+from storage.files import DirectoryLockedError, DiskFiles
+from storage.log_dir import WrongDirectoryError
 
 _log = structlog.get_logger(__name__)
 
@@ -36,6 +37,7 @@ class Lifecycle:
     def __init__(self, cluster: ClusterBase, maintenance: Maintenance, publisher: MetadataPublisher) -> None:
         self._cluster, self._maintenance, self._publisher = cluster, maintenance, publisher
         self._fencing_timers: dict[int, Timer] = {}
+        self._starting: set[int] = set()  # brokers whose ports are being bound
 
     def kill(self, node: Node) -> None:
         """As SIGKILL does. Raises WrongState if it is down."""
@@ -53,13 +55,30 @@ class Lifecycle:
         self._close(node, clean=True)
 
     async def start(self, node: Node) -> None:
-        """Come back on the same ports. Raises WrongState if it is up, PortTaken if a port is in use."""
+        """Come back on the same ports.
+
+        Raises:
+            WrongState: it is up, or about to be, or its directory cannot be opened.
+            PortTaken: a port is in use.
+        """
         if node.up:
             raise WrongState(f"broker {node.id} is running")
+        if node.id in self._starting:
+            raise WrongState(f"broker {node.id} is starting")
         cluster = self._cluster
-        await cluster.bind(node)
+        self._starting.add(node.id)
+        try:
+            await cluster.bind(node)
+        finally:
+            self._starting.discard(node.id)
+        if node.up:  # a reset or a restore, meanwhile
+            return
         self._cancel_fencing(node)
-        open_node(cluster, node.id, self._maintenance)
+        try:
+            open_node(cluster, node.id, self._maintenance)
+        except (DirectoryLockedError, WrongDirectoryError, OSError) as error:
+            node.server.close()
+            raise WrongState(f"broker {node.id} cannot start: {error}") from error
         if node.id == cluster.controller_id:
             node.open_logs.logs[METADATA_TOPIC, 0] = cluster.metadata_log
         load_logs(cluster, node, self._publisher)
@@ -100,7 +119,7 @@ class Lifecycle:
         self._insert(node)
         try:
             await self.start(node)
-        except OSError:
+        except (OSError, WrongState):
             self._take_out(node)
             raise
         self._publisher.reconfigure(ConfigResourceType.BROKER, "")
@@ -113,6 +132,8 @@ class Lifecycle:
         """
         if node.id == self._cluster.controller_id:
             raise WrongState(f"broker {node.id} holds the cluster's metadata and cannot be removed; stop it or kill it")
+        if node.id in self._starting:
+            raise WrongState(f"broker {node.id} is starting")
         self._cancel_fencing(node)
         if node.up:
             self.stop(node)

@@ -14,6 +14,7 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from protocol.messages.metadata import MetadataRequest
+from storage.files import DiskFiles
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.serving import Server, start, until
@@ -237,6 +238,22 @@ def test_an_added_broker_has_its_directory_beside_the_others(tmp_path: Path) -> 
     plane.kafka.brokers.add()
     assert known(plane) == [1, 2, 3]
     assert [record.value for record in plane.kafka.topics["m"].partitions[0].records()] == [b"v"]
+    plane.server.finish_test()
+    process.stop()
+
+
+def test_a_broker_whose_directory_another_process_has_taken_cannot_start(tmp_path: Path) -> None:
+    """Once it is free, it can: the ports were given up."""
+    process = start(brokers=2, data_dir=tmp_path)
+    plane = ControlPlane(Server(process))
+    plane.kafka.brokers[2].kill()
+    other = DiskFiles(tmp_path / "broker-2")
+    other.lock()
+    status, problem = plane.refused("POST", "/v1/brokers/2/start")
+    assert (status, "broker-2 is in use by another process" in problem["detail"]) == (409, True)
+    other.close()
+    plane.kafka.brokers[2].start()
+    assert all(answers(address) for address in metadata(plane).values())
     plane.server.finish_test()
     process.stop()
 

@@ -95,6 +95,21 @@ async def check_gone(wire: AsyncWire) -> None:
 
 
 @on_three_brokers
+async def test_a_broker_is_started_once(stage: Stage) -> None:
+    """Of two that start it at the same time the second is refused, and it cannot be removed meanwhile."""
+    lifecycle, node = stage.cluster.lifecycle, stage.cluster.nodes[2]
+    lifecycle.kill(node)
+    first = asyncio.create_task(lifecycle.start(node))
+    await asyncio.sleep(0)
+    with pytest.raises(WrongState, match="broker 2 is starting"):
+        await lifecycle.start(node)
+    with pytest.raises(WrongState, match="broker 2 is starting"):
+        lifecycle.remove(node)
+    await first
+    assert (node.up, node.server.listening) == (True, True)
+
+
+@on_three_brokers
 async def test_a_killed_broker_is_noticed_after_its_session(stage: Stage) -> None:
     """Until then it leads on paper; then the next in-sync replica does, in the next epoch."""
     await assigned(stage, 2, 3)
