@@ -30,7 +30,8 @@ async def write(asked: Asked, body: VersionsChange) -> Versions:
     """Emulate another release, or offer other versions of some APIs, to new connections; {} takes that back."""
     cluster, apis = asked.cluster, body.get("apis", {})
     started_as = cluster.options.as_version or DEFAULT
-    as_version = body.get("as_version") or (cluster.release.name if apis else started_as)
+    named = body.get("as_version") if body.get("as_version") is not None else started_as
+    as_version = cluster.release.name if apis and "as_version" not in body else named
     if as_version not in NAMES:
         raise unprocessable(f"'as_version' must be one of {', '.join(NAMES)}, not {as_version!r}", "as_version")
     limits: dict[int, tuple[int, int] | None] = {}

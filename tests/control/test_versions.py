@@ -63,6 +63,13 @@ def test_a_release_is_played_to_new_connections(plane: ControlPlane) -> None:
     assert listed(plane.server.wire()) == before
 
 
+def test_null_is_the_release_of_the_start_with_versions_of_apis_too(plane: ControlPlane) -> None:
+    """Rather than the one that is emulated at the moment."""
+    plane.kafka.versions.set(as_version="3.9")
+    changed = plane.http("PUT", "/v1/versions", {"as_version": None, "EndTxn": {"min": 0, "max": 3}})
+    assert (changed["as_version"], changed["apis"]["EndTxn"]) == ("4.4", {"min": 0, "max": 3})
+
+
 def test_features_follow_the_release(plane: ControlPlane) -> None:
     """transaction.version came with 4.0, features with 3.3 (before, ZooKeeper had none)."""
 
