@@ -28,6 +28,8 @@ HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 101)
 """Version 2.4, microseconds, raw IP packets."""
 PORT = 9092
 _SEGMENT_BYTES = 60_000
+_MOST_SECONDS = 0xFFFFFFFF
+"""Of the format: after the year 2106, to which a clock may be pushed, it begins again with 1970."""
 _FIN, _SYN, _PUSH, _ACK = 0x01, 0x02, 0x08, 0x10
 
 
@@ -90,7 +92,7 @@ class Capture:
         ip = struct.pack(">BBHHHBBH", 0x45, 0, 40 + len(payload), 0, 0x4000, 64, 6, 0)
         ip = ip[:10] + _checksum(ip + ends) + ends
         size = len(ip) + len(tcp) + len(payload)
-        out += struct.pack("<IIII", at_us // 1_000_000, at_us % 1_000_000, size, size) + ip + tcp + payload
+        out += struct.pack("<IIII", at_us // 1_000_000 & _MOST_SECONDS, at_us % 1_000_000, size, size) + ip + tcp + payload
 
 
 def _checksum(data: bytes) -> bytes:

@@ -326,6 +326,13 @@ def total(data: bytes) -> int:
     return folded
 
 
+def test_a_capture_of_a_far_future(plane: ControlPlane) -> None:
+    """Its format ends with 2106, and begins again there."""
+    plane.http("POST", "/v1/clock/advance", {"ms": 10**13})
+    plane.server.wire().call(ApiKey.METADATA, 12, MetadataRequest(None))
+    assert len(plane.raw("GET", "/v1/journal.pcap?api=Metadata")[1]) > 200
+
+
 @pytest.mark.interop
 def test_wireshark_reads_the_capture(plane: ControlPlane, tmp_path: Path) -> None:
     """Its Kafka dissector finds each request and answer, and nothing malformed."""
