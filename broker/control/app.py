@@ -2,14 +2,14 @@
 
 import hmac
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import unquote
 
 import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -76,6 +76,8 @@ def _endpoint(source: Watched, verb: Verb, token: str | None) -> Endpoint:
             return _answer(unprocessable(unfit.detail, unfit.field))
         except Problem as problem:
             return _answer(problem)
+        except ClientDisconnect:  # in the middle of its body: there is nobody to answer
+            return Response(status_code=400)
         except KafkaError as error:
             return _answer(conflict(f"{error.code.name}: {error.message or 'the cluster refuses'}"))
 
@@ -109,8 +111,8 @@ async def _body(request: Request) -> dict[str, object]:
     return await in_slices(document.parse(bytes(raw)))
 
 
-def _answer(problem: Problem) -> Response:
-    return JSONResponse(problem.document(), problem.status, media_type="application/problem+json")
+def _answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    return JSONResponse(problem.document(), problem.status, headers, media_type="application/problem+json")
 
 
 async def _http_problem(request: Request, error: Exception) -> Response:
@@ -122,8 +124,10 @@ async def _http_problem(request: Request, error: Exception) -> Response:
         hint = f"did you mean {meant}? " if meant else ""
         return _answer(Problem(404, f"there is no {path}; {hint}/openapi.json lists all paths"))
     if error.status_code == 405:
-        known = [verb.method for verb in VERBS if re.fullmatch(re.sub(r"{\w+}", "[^/]+", verb.path), path)]
-        return _answer(Problem(405, f"{path} does not support {request.method}; write {' or '.join(known)} {path}"))
+        sent = request.scope["path"]  # where a slash in a name is %2F
+        known = [verb.method for verb in VERBS if re.fullmatch(re.sub(r"{\w+}", "[^/]+", verb.path), sent)] or ["GET"]
+        answer = Problem(405, f"{path} does not support {request.method}; write {' or '.join(known)} {path}")
+        return _answer(answer, {"Allow": ", ".join(known)})
     return _answer(Problem(error.status_code, f"{request.method} {path}: {error.detail}"))
 
 

@@ -21,6 +21,7 @@ async def perform(asked: Asked, verb: Verb, query: Mapping[str, str]) -> Any:
     """The answer of a verb. Raises Unfit, Problem or KafkaError."""
     if asked.source.own is not None and verb.name != "health":
         await asked.source.own.rebuilding.over()
+    resets = asked.recorder.resets
     asked_for = read_query(verb.query, query)
     arguments: list[Any] = []
     if verb.body:
@@ -32,13 +33,15 @@ async def perform(asked: Asked, verb: Verb, query: Mapping[str, str]) -> Any:
     function = asked.source.function_of(verb.name) or function_of(verb)
     answer = await function(asked, *arguments)
     if verb.method != "GET" and verb.name not in _NOT_RECORDED:
-        await _record(asked, verb, query, answer)
+        await _record(asked, verb, query, answer, resets)
     return answer
 
 
-async def _record(asked: Asked, verb: Verb, query: Mapping[str, str], answer: Any) -> None:
+async def _record(asked: Asked, verb: Verb, query: Mapping[str, str], answer: Any, resets: int) -> None:
     if verb.name == "reset" and not asked.document.get("keep"):
         asked.recorder.clear()
+        return
+    if asked.recorder.resets != resets:  # such as an advance of the clock that a reset has ended
         return
     made = str(answer.id) if verb.name == "faults add" else ""
     given = arguments_of(verb, asked.names, query, asked.document)

@@ -23,6 +23,8 @@ class Recorder:
     def __init__(self) -> None:
         self.steps: deque[Done] = deque()
         self.dropped = 0
+        self.resets = 0
+        """A command that began before the last one did not steer what there is now."""
         self._bytes = 0
 
     def add(self, done: Done) -> None:
@@ -37,3 +39,4 @@ class Recorder:
         """Begin again, as after a start."""
         self.steps.clear()
         self.dropped = self._bytes = 0
+        self.resets += 1

@@ -88,7 +88,7 @@ async def _run(asked: Asked, steps: Sequence[ScenarioStep | Mapping[str, Any]]) 
         except (Unfit, Problem, KafkaError) as error:
             before = f"steps 1 to {at} were done" if at else "no step was done"
             raise _failed(at, each.verb.name, error, before) from None
-        if each.made:
+        if each.made and each.verb.name == "faults add":
             made[each.made] = answer.id
 
 

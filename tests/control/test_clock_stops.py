@@ -61,6 +61,7 @@ def test_a_push_is_stopped(server: Server, stop: Callable[[Server], None]) -> No
         assert 0 < ahead_ms(server) < CENTURIES_MS
     else:
         assert ahead_ms(server) < 60_000
+        assert server.control("GET", "/v1/scenario")["steps"] == []  # nothing of it has steered what there is now
     server.reset()
     before = ahead_ms(server)
     server.advance(5000)

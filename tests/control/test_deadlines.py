@@ -36,3 +36,14 @@ def test_a_request_that_takes_its_time_is_answered(broker_with: BrokerWith) -> N
         while part := peer.recv(4096):
             answer += part
     assert answer.startswith((b"HTTP/1.1 200", b"HTTP/1.1 408")), answer
+
+
+def test_a_caller_who_leaves_within_a_body_is_no_failure(broker_with: BrokerWith) -> None:
+    """The log has no line about it."""
+    server = broker_with(settings={"understudy.partial.frame.timeout.ms": 300})
+    url, begin = urlsplit(str(server.process.ready.control_url)), server.log_position()
+    with socket.create_connection((str(url.hostname), int(url.port or 0)), timeout=20) as peer:
+        peer.sendall(HEAD + b'\r\n{"ms"')
+        assert peer.recv(4096) == b""
+    server.control("GET", "/v1/health")
+    assert [line for line in server.log_lines(begin) if line.get("level") == "error"] == []

@@ -99,6 +99,12 @@ def test_each_recorded_step_is_the_same_in_python_and_in_a_shell(
         assert found == [core([step])] * 2, step
 
 
+def test_only_faults_have_an_id_for_later_steps(plane: ControlPlane) -> None:
+    """What another step has there is not looked at."""
+    step = {"verb": "clock advance", "arguments": {"ms": 1}, "made": "1"}
+    assert plane.http("POST", "/v1/scenario", {"steps": [step]}) == {"steps": 1}
+
+
 def test_reading_and_secrets_are_not_recorded(plane: ControlPlane) -> None:
     """Nor is what failed; a reset that keeps something is a step of its own."""
     plane.http("GET", "/v1/topics")
