@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import NamedTuple
 
-from broker.control.coordinators import group_coordinators, transaction_coordinators
+from broker.control.coordinators import transaction_coordinators
 from broker.control.explain.group import why as why_group
 from broker.control.explain.producer import why as why_producer
 from broker.control.explain.transaction import why as why_transaction
@@ -40,8 +40,8 @@ def _subjects(asked: Asked) -> Iterator[tuple[Subject, Why, dict[str, str]]]:
         for _, runtime in transaction_coordinators(asked.cluster)
         for record in runtime.machine.transactions.values()
     ]
-    for record in records[-_MOST_SUBJECTS:]:
-        name = str(record.transactional_id)
+    # Those with the latest events; the coordinators know neither what they refused to begin nor what they have lost.
+    for name in asked.cluster.transaction_timelines.ids()[-_MOST_SUBJECTS:]:
         subject = Subject("transactions", name, f"transactional id {name}")
         yield subject, why_transaction, {"transactional_id": name}
     transactional = {record.producer_id for record in records}
@@ -51,6 +51,5 @@ def _subjects(asked: Asked) -> Iterator[tuple[Subject, Why, dict[str, str]]]:
         if history is not None and producer_id not in transactional:
             subject = Subject("producers", str(producer_id), f"producer {producer_id} ({history.client_id})")
             yield subject, why_producer, {"producer_id": str(producer_id)}
-    groups = [str(name) for _, runtime in group_coordinators(asked.cluster) for name in runtime.machine.groups]
-    for name in groups[-_MOST_SUBJECTS:]:
+    for name in asked.cluster.group_timelines.ids()[-_MOST_SUBJECTS:]:
         yield Subject("groups", name, f"group {name}"), why_group, {"group": name}

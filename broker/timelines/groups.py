@@ -56,6 +56,10 @@ class GroupTimelines:
         """The requests and the state changes of the group, oldest first."""
         return GroupHistory(self._log.of(name), self._log.forgotten(name))
 
+    def ids(self) -> list[str]:
+        """All groups of which events are kept, those with the latest ones last."""
+        return self._log.ids()
+
     def clear(self) -> None:
         """Forget everything."""
         self._log.clear()

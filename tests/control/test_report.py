@@ -7,6 +7,10 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from kafka import KafkaProducer
 
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.end_txn import EndTxnRequest
+from protocol.messages.heartbeat import HeartbeatRequest
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.serving import until
@@ -110,6 +114,19 @@ def test_a_group_that_was_refused_something_is_drawn(plane: ControlPlane) -> Non
     assert re.search(r"OffsetCommit v\d+ generation 1, t-0 -> UNKNOWN_MEMBER_ID\n.* because: ", drawn)
     assert "  Group g\n" in report.text
     consumer.close()
+
+
+def test_refusals_of_what_no_coordinator_knows_are_reported(plane: ControlPlane) -> None:
+    """A group without members and an id that was never initialised, also once their coordinator is down."""
+    plane.server.make_coordinators()
+    wire = plane.server.wire()
+    assert wire.call(ApiKey.HEARTBEAT, 4, HeartbeatRequest("g", 1, "gone")).error_code is ErrorCode.UNKNOWN_MEMBER_ID
+    ended = wire.call(ApiKey.END_TXN, 3, EndTxnRequest("x", 1, 0, committed=True))
+    assert ended.error_code is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    expected = [("transactional id x", "INVALID_PRODUCER_ID_MAPPING"), ("group g", "UNKNOWN_MEMBER_ID")]
+    assert [(each.subject, each.error) for each in plane.kafka.report().refusals] == expected
+    plane.kafka.brokers[1].kill()
+    assert [(each.subject, each.error) for each in plane.kafka.report().refusals] == expected
 
 
 def test_since_leaves_out_what_an_earlier_test_did(plane: ControlPlane) -> None:
