@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -30,6 +31,8 @@ COMMANDS = {
     "completion": ("understudy.completion", "print a completion script for bash, zsh or fish"),
 }
 
+_INTERRUPTED = 128 + signal.SIGINT
+"""The exit code of shells for it."""
 USAGE = "usage: understudy [--version] [--help] COMMAND ..."
 
 
@@ -42,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # what reads the output, such as `head`, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python reports it again when it exits
         return 0
+    except KeyboardInterrupt:  # Ctrl-C, in a command that has nothing to finish
+        return _INTERRUPTED
     return code
 
 

@@ -130,8 +130,14 @@ def _of_ends(cluster: "Cluster", requests: Iterable[Decoded], name_of: TopicName
         if isinstance(known.response, OffsetFetchResponse):
             for item in _uncommitted(known.response):
                 groups[client, place(item, name_of)] = str(item.group)
+        elif isinstance(known.request, FetchRequest):
+            for item in requested(known):
+                groups.pop((client, place(item, name_of)), None)
         elif isinstance(known.request, ListOffsetsRequest) and isinstance(known.response, ListOffsetsResponse):
-            for name, topic, index in _at_the_end(known.request):
+            for name, topic, index, timestamp in _asked_for(known.request):
+                if timestamp != _LATEST:  # it begins there, and may ask for the end afterwards
+                    groups.pop((client, name), None)
+                    continue
                 partition = cluster.partitions.get((topic, index))
                 log = None if partition is None else partition.logs.get(partition.state.leader)
                 end = _answered_offset(known.response, topic, index)
@@ -155,11 +161,12 @@ def _uncommitted(response: OffsetFetchResponse) -> Iterator[Item]:
                     yield Item(topic=name, partition=partition.partition_index, group=group.group_id)
 
 
-def _at_the_end(request: ListOffsetsRequest) -> Iterator[tuple[str, str, int]]:
+def _asked_for(request: ListOffsetsRequest) -> Iterator[tuple[str, str, int, int]]:
+    """Name, topic, partition and timestamp of each."""
     for topic in request.topics:
         for partition in topic.partitions:
-            if partition.timestamp == _LATEST:
-                yield f"{topic.name}-{partition.partition_index}", topic.name, partition.partition_index
+            index = partition.partition_index
+            yield f"{topic.name}-{index}", topic.name, index, partition.timestamp
 
 
 def _answered_offset(response: ListOffsetsResponse, name: str, index: int) -> int:

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection
+from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 import understudy
@@ -260,7 +260,9 @@ def test_a_consumer_that_a_reset_disconnected_has_a_hint_when_it_comes_back() ->
 def test_a_consumer_that_began_at_the_end_has_a_hint(plane: ControlPlane, consuming: Consuming) -> None:
     """With auto.offset.reset=latest, behind records; not with earliest, and not where there are no records."""
     send(plane, partition=1)
-    consuming(plane, "first", "t", client="first")
+    first = consuming(plane, "first", "t", client="first")
+    until(lambda: first.poll(0.05), "the record", 20)
+    assert first.get_watermark_offsets(TopicPartition("t", 1), timeout=20) == (0, 1)  # asks for the end, too
     consuming(plane, "empty", "u", client="empty", **{"auto.offset.reset": "latest"})
     assert not [hint for hint in hints(plane) if "committed nothing" in hint]
     late = consuming(plane, "late", "t", client="late", **{"auto.offset.reset": "latest"})

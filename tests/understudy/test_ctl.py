@@ -239,6 +239,16 @@ def test_a_reader_that_has_enough_is_no_error(closes_early: bool, control: FakeC
     assert (first.split()[0], given, process.returncode) == ("NAME", "", 0)
 
 
+def test_ctrl_c_is_no_failure(control: FakeControl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a command that waits: the exit code that shells give it, and no traceback."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("understudy.transport.Transport.ask", interrupted)
+    assert main(["ctl", "--control", control.url, "clock", "advance", "1d"]) == 130
+
+
 def test_an_example_in_the_help_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
     """Into a shell: JSON is quoted."""
     with pytest.raises(SystemExit):
