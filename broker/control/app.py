@@ -76,7 +76,7 @@ def _endpoint(source: Watched, verb: Verb, token: str | None) -> Endpoint:
             return _answer(unprocessable(unfit.detail, unfit.field))
         except Problem as problem:
             return _answer(problem)
-        except ClientDisconnect:  # in the middle of its body: there is nobody to answer
+        except ClientDisconnect:  # in the middle of its body: no caller is left
             return Response(status_code=400)
         except KafkaError as error:
             return _answer(conflict(f"{error.code.name}: {error.message or 'the cluster refuses'}"))

@@ -92,7 +92,9 @@ class Capture:
         ip = struct.pack(">BBHHHBBH", 0x45, 0, 40 + len(payload), 0, 0x4000, 64, 6, 0)
         ip = ip[:10] + _checksum(ip + ends) + ends
         size = len(ip) + len(tcp) + len(payload)
-        out += struct.pack("<IIII", at_us // 1_000_000 & _MOST_SECONDS, at_us % 1_000_000, size, size) + ip + tcp + payload
+        out += (
+            struct.pack("<IIII", at_us // 1_000_000 & _MOST_SECONDS, at_us % 1_000_000, size, size) + ip + tcp + payload
+        )
 
 
 def _checksum(data: bytes) -> bytes:

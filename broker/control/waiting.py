@@ -127,17 +127,13 @@ def _of_ends(cluster: "Cluster", requests: Iterable[Decoded], name_of: TopicName
     begun: dict[str, list[str]] = defaultdict(list)
     for known in requests:
         client = "" if known.header is None else known.header.client_id or ""
+        for name in _begun(known, name_of):  # it may ask for the end afterwards
+            groups.pop((client, name), None)
         if isinstance(known.response, OffsetFetchResponse):
             for item in _uncommitted(known.response):
                 groups[client, place(item, name_of)] = str(item.group)
-        elif isinstance(known.request, FetchRequest):
-            for item in requested(known):
-                groups.pop((client, place(item, name_of)), None)
         elif isinstance(known.request, ListOffsetsRequest) and isinstance(known.response, ListOffsetsResponse):
-            for name, topic, index, timestamp in _asked_for(known.request):
-                if timestamp != _LATEST:  # it begins there, and may ask for the end afterwards
-                    groups.pop((client, name), None)
-                    continue
+            for name, topic, index in _at_the_end(known.request):
                 partition = cluster.partitions.get((topic, index))
                 log = None if partition is None else partition.logs.get(partition.state.leader)
                 end = _answered_offset(known.response, topic, index)
@@ -152,6 +148,17 @@ def _of_ends(cluster: "Cluster", requests: Iterable[Decoded], name_of: TopicName
         yield f"{begin} {places}{more}, the end, and does not get the records before it: auto.offset.reset is latest"
 
 
+def _begun(known: Decoded, name_of: TopicName) -> Iterator[str]:
+    """Partitions of which a request shows that its consumer has begun elsewhere than at the end."""
+    if isinstance(known.request, FetchRequest):
+        yield from (place(item, name_of) for item in requested(known))
+    elif isinstance(known.request, ListOffsetsRequest):
+        for topic in known.request.topics:
+            for partition in topic.partitions:
+                if partition.timestamp != _LATEST:
+                    yield f"{topic.name}-{partition.partition_index}"
+
+
 def _uncommitted(response: OffsetFetchResponse) -> Iterator[Item]:
     for group in response.groups:
         for topic in group.topics:
@@ -161,12 +168,11 @@ def _uncommitted(response: OffsetFetchResponse) -> Iterator[Item]:
                     yield Item(topic=name, partition=partition.partition_index, group=group.group_id)
 
 
-def _asked_for(request: ListOffsetsRequest) -> Iterator[tuple[str, str, int, int]]:
-    """Name, topic, partition and timestamp of each."""
+def _at_the_end(request: ListOffsetsRequest) -> Iterator[tuple[str, str, int]]:
     for topic in request.topics:
         for partition in topic.partitions:
-            index = partition.partition_index
-            yield f"{topic.name}-{index}", topic.name, index, partition.timestamp
+            if partition.timestamp == _LATEST:
+                yield f"{topic.name}-{partition.partition_index}", topic.name, partition.partition_index
 
 
 def _answered_offset(response: ListOffsetsResponse, name: str, index: int) -> int:

@@ -121,7 +121,7 @@ class GroupTimelines:
         return response
 
     def _note_sign(self, request: Any, ctx: RequestContext, asked: str | None, response: Any) -> None:
-        # Whoever joins without an id is given it in the answer.
+        # A member that joins without an id gets it in the answer.
         member = _member(request).member_id or getattr(response, "member_id", "")
         if member:
             key = request.group_id, member

@@ -309,7 +309,9 @@ def test_a_fault_that_only_delayed_is_not_blamed(plane: ControlPlane) -> None:
     fault.wait_hits(1)
     plane.kafka.clock.advance(seconds=61)
     assert member.wire.answer().error_code is E.UNKNOWN_MEMBER_ID
-    assert re.match(rf"not a member any more: '{member.member_id}' was last heard of", plane.kafka.groups["g"].why().why)
+    assert re.match(
+        rf"not a member any more: '{member.member_id}' was last heard of", plane.kafka.groups["g"].why().why
+    )
 
 
 def test_a_member_whose_first_request_is_refused_has_joined_even_so(plane: ControlPlane) -> None:
