@@ -8,6 +8,7 @@ import ipaddress
 from collections.abc import Mapping
 
 from broker.api import Api
+from broker.clock import Slices
 from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.quotas import IP, Alteration, Altered, in_map
 from broker.releases import Behaviour
@@ -27,7 +28,10 @@ async def handle(request: AlterClientQuotasRequest, ctx: RequestContext) -> Alte
     """Each entity succeeds or fails by itself (core G.10)."""
     if not may_on_cluster(ctx, AclOperation.ALTER_CONFIGS):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
-    wanted = [_wanted(entry) for entry in request.entries]
+    wanted, slices = [], Slices()
+    for entry in request.entries:
+        await slices.pause()
+        wanted.append(_wanted(entry))
     known = {name for each in wanted if (name := each.entity.get(IP)) and await _resolves(name)}
     finite = ctx.release.has(Behaviour.FINITE_QUOTAS)
     answers: list[Altered] = await ctx.cluster.metadata.ask(

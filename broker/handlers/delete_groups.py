@@ -4,6 +4,7 @@ Versions 0-3; an error of v3 has a message, which is null in all that is refused
 """
 
 from broker.api import Api
+from broker.clock import Slices
 from broker.context import AclOperation, RequestContext
 from broker.requests.groups import ask_coordinator, in_order_deleted, require_group
 from broker.requests.share_groups import delete_group_state
@@ -14,8 +15,11 @@ from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRe
 
 async def handle(request: DeleteGroupsRequest, ctx: RequestContext) -> DeleteGroupsResponse:
     """Each group on its own, a repeated one once (groups A.13)."""
-    groups = in_order_deleted(dict.fromkeys(request.groups_names), ctx)
-    return DeleteGroupsResponse(results=[await _delete(group_id, ctx) for group_id in groups])
+    results, slices = [], Slices()
+    for group_id in in_order_deleted(dict.fromkeys(request.groups_names), ctx):
+        await slices.pause()
+        results.append(await _delete(group_id, ctx))
+    return DeleteGroupsResponse(results=results)
 
 
 async def _delete(group_id: str, ctx: RequestContext) -> DeletableGroupResult:

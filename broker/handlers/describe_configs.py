@@ -7,6 +7,7 @@ Differs from Kafka: documentation in our own wording, and listeners with the por
 from collections.abc import Iterable
 
 from broker.api import Api
+from broker.clock import Slices
 from broker.context import AclOperation, RequestContext
 from broker.releases import Behaviour
 from broker.requests.configs import config_allowed
@@ -50,8 +51,9 @@ async def handle(request: DescribeConfigsRequest, ctx: RequestContext) -> Descri
     for resource in request.resources:
         if resource.resource_type not in _KNOWN:
             raise KafkaError(ErrorCode.INVALID_REQUEST, MALFORMED_REQUEST)
-    allowed, refused, allowance = [], [], Allowance()
+    allowed, refused, allowance, slices = [], [], Allowance(), Slices()
     for resource in request.resources:
+        await slices.pause()
         operation, kind = AclOperation.DESCRIBE_CONFIGS, ConfigResourceType(resource.resource_type)
         if config_allowed(ctx, operation, kind, resource.resource_name):
             allowed.append(_result(resource, request, ctx))

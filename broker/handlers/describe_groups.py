@@ -5,6 +5,7 @@ describing APIs of their own.
 """
 
 from broker.api import Api
+from broker.clock import Slices
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.group.classic.states import State
 from broker.requests.groups import coordinator, in_order_described, require_group
@@ -17,7 +18,10 @@ from protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequ
 
 async def handle(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
     """Describe each group as often as it is named, each with its own error (groups A.13)."""
-    groups = [_describe(group_id, ctx) for group_id in in_order_described(request.groups, ctx)]
+    groups, slices = [], Slices()
+    for group_id in in_order_described(request.groups, ctx):
+        await slices.pause()
+        groups.append(_describe(group_id, ctx))
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code is ErrorCode.NONE:

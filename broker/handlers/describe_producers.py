@@ -4,6 +4,7 @@ Version 0. Any replica answers. Not done: nothing.
 """
 
 from broker.api import Api
+from broker.clock import Slices
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.requests.response_budget import Allowance
 from protocol.apis import ApiKey
@@ -20,10 +21,11 @@ from protocol.topic_names import check_topic_name
 
 async def handle(request: DescribeProducersRequest, ctx: RequestContext) -> DescribeProducersResponse:
     """The producers that each partition remembers (transactions C.8)."""
-    topics, allowance = [], Allowance()
+    topics, allowance, slices = [], Allowance(), Slices()
     for topic in request.topics:
         answers = []
         for index in topic.partition_indexes:
+            await slices.pause()
             try:
                 producers = _producers(topic.name, index, ctx)
                 answers.append(PartitionResponse(index, active_producers=producers))

@@ -4,6 +4,7 @@ Version 0. Not done: nothing.
 """
 
 from broker.api import Api
+from broker.clock import Slices
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.transaction.listing import describe
 from broker.requests.response_budget import Allowance
@@ -21,8 +22,9 @@ from protocol.scala import topic_partition_hash
 
 async def handle(request: DescribeTransactionsRequest, ctx: RequestContext) -> DescribeTransactionsResponse:
     """State, producer and partitions of each transactional id (transactions C.6)."""
-    states, allowance = [], Allowance()
+    states, allowance, slices = [], Allowance(), Slices()
     for name in request.transactional_ids:
+        await slices.pause()
         try:
             states.append(_described(name, ctx))
         except KafkaError as error:

@@ -7,6 +7,7 @@ request is answered at once (docs/divergences.md).
 import binascii
 
 from broker.api import Api
+from broker.clock import Slices
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import BrokerListener
 from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
@@ -36,9 +37,11 @@ async def handle(request: FindCoordinatorRequest, ctx: RequestContext) -> FindCo
     share = request.key_type == _SHARE and features.find_coordinator_knows_share_groups(ctx.version)
     if share and not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    return FindCoordinatorResponse(
-        coordinators=[_answer(key, request.key_type, ctx) for key in request.coordinator_keys]
-    )
+    found, slices = [], Slices()
+    for key in request.coordinator_keys:
+        await slices.pause()
+        found.append(_answer(key, request.key_type, ctx))
+    return FindCoordinatorResponse(coordinators=found)
 
 
 def _answer(key: str, key_type: int, ctx: RequestContext) -> Coordinator:

@@ -1,0 +1,65 @@
+"""Requests of very many entries: other clients are served in between."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from broker import clock
+from broker.api import AnyApi
+from broker.handlers import (
+    delete_groups,
+    describe_configs,
+    describe_groups,
+    describe_producers,
+    describe_transactions,
+    find_coordinator,
+)
+from protocol.messages.delete_groups import DeleteGroupsRequest
+from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from protocol.messages.describe_groups import DescribeGroupsRequest
+from protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from protocol.messages.describe_transactions import DescribeTransactionsRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from tests.handlers.admin_harness import AdminStage
+from tests.handlers.group_harness import Stage
+
+MANY = 40
+NAMES = [f"n{number}" for number in range(MANY)]
+
+
+@pytest.mark.parametrize(
+    ("made", "api", "request_"),
+    [
+        (
+            AdminStage,
+            describe_configs.API,
+            DescribeConfigsRequest([DescribeConfigsResource(2, each) for each in NAMES]),
+        ),
+        (AdminStage, describe_producers.API, DescribeProducersRequest([TopicRequest("foo", list(range(MANY)))])),
+        (AdminStage, find_coordinator.API, FindCoordinatorRequest(key_type=0, coordinator_keys=NAMES)),
+        (AdminStage, describe_transactions.API, DescribeTransactionsRequest(["", *NAMES])),
+        (Stage, describe_groups.API, DescribeGroupsRequest(NAMES)),
+        (Stage, delete_groups.API, DeleteGroupsRequest(NAMES)),
+    ],
+    ids=lambda each: getattr(getattr(each, "key", None), "name", ""),
+)
+async def test_others_are_served_between_two_entries(
+    made: type[AdminStage] | type[Stage], api: AnyApi, request_: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As soon as a slice is over; here each entry takes one."""
+    ticks = iter(range(0, 10**15, 10**9))
+    monkeypatch.setattr(clock, "stopwatch_ns", lambda: next(ticks))
+    turns, ended = 0, False
+
+    async def other() -> None:
+        nonlocal turns
+        while not ended:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(other())
+    await made().ask(api, request_, api.versions[1])
+    ended = True
+    await beside
+    assert turns >= MANY - 1
