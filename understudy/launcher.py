@@ -10,13 +10,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from understudy.errors import StartError
 from understudy.serve import variable_of
 
 START_PATIENCE_S = 30.0
 STOP_PATIENCE_S = 5.0
+TOKEN = "--control-token"  # noqa: S105 - the option's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +39,27 @@ def command_line(
     features: Mapping[str, int] | None = None,
     listeners: Iterable[str] = (),
     add_scram: Iterable[str] = (),
-    key_schema: Iterable[str] = (),
-    value_schema: Iterable[str] = (),
+    key_schema: Iterable[str] | os.PathLike[str] = (),
+    value_schema: Iterable[str] | os.PathLike[str] = (),
     **others: object,
 ) -> list[str]:
     """Convert keyword arguments to options of `understudy serve`: brokers=3 is --brokers 3, None is left out."""
-    topics, *repeated = (
-        (each,) if isinstance(each, str) else each for each in (topics, listeners, add_scram, key_schema, value_schema)
-    )
+    topics = (topics,) if isinstance(topics, str) else topics
+    repeated: list[Iterable[object]] = [
+        (each,) if isinstance(each, (str, os.PathLike)) else each
+        for each in (listeners, add_scram, key_schema, value_schema)
+    ]
     arguments: list[str] = []
     for name, value in others.items():
         option = f"--{name.replace('_', '-')}"
         if value is True:
             arguments.append(option)
         elif value is not None and value is not False:
-            arguments += [option, listed(name, value) if isinstance(value, (list, tuple, range)) else str(value)]
+            several = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+            arguments += valued(option, listed(name, cast("Iterable[object]", value)) if several else str(value))
     seeds = [f"{name}:{count}" for name, count in topics.items()] if isinstance(topics, Mapping) else topics
     for topic in seeds:
-        arguments += ["--topic", topic]
+        arguments += valued("--topic", topic)
     for name, setting in (settings or {}).items():
         arguments += ["--set", f"{name}={str(setting).lower() if isinstance(setting, bool) else setting}"]
     for name, level in (features or {}).items():
@@ -63,8 +67,13 @@ def command_line(
     options = ("--listener", "--add-scram", "--key-schema", "--value-schema")
     for option, values in zip(options, repeated, strict=True):
         for each in values:
-            arguments += [option, str(each)]
+            arguments += valued(option, str(each))
     return arguments
+
+
+def valued(option: str, value: str) -> list[str]:
+    """An option and its value; one that begins with a dash, as tokens and topics may, would be read as an option."""
+    return [f"{option}={value}"] if value.startswith("-") else [option, value]
 
 
 def listed(name: str, values: Iterable[object]) -> str:
@@ -79,7 +88,7 @@ def environment() -> dict[str, str]:
 
 
 def off_the_command_line(options: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Move `--set` and `--add-scram` into environment variables: every user of a machine can read command lines."""
+    """Move `--set`, `--add-scram`, the token into the environment: every user of a machine can read command lines."""
     left: list[str] = []
     environ = environment()
     users: list[str] = []
@@ -88,6 +97,13 @@ def off_the_command_line(options: Sequence[str]) -> tuple[list[str], dict[str, s
         if option == "--add-scram":
             users.append(next(rest, ""))
             environ["UNDERSTUDY_ADD_SCRAM"] = "\n".join(users)
+            continue
+        if option.partition("=")[0] == TOKEN:
+            token = option.partition("=")[2] or next(rest, "")
+            if token == token.strip():
+                environ["UNDERSTUDY_CONTROL_TOKEN"] = token
+            else:  # a variable's blanks are not part of its value
+                left.append(f"{TOKEN}={token}")
             continue
         value = next(rest, None) if option == "--set" else None
         name, equals, text = (value or "").partition("=")
@@ -101,8 +117,8 @@ def off_the_command_line(options: Sequence[str]) -> tuple[list[str], dict[str, s
 
 def without_token(options: Sequence[str]) -> list[str]:
     """The options of a command line but for `--control-token`, to be shown."""
-    tokens = {at + more for at, option in enumerate(options) if option == "--control-token" for more in (0, 1)}
-    return [option for at, option in enumerate(options) if at not in tokens]
+    tokens = {at + more for at, option in enumerate(options) if option == TOKEN for more in (0, 1)}
+    return [option for at, option in enumerate(options) if at not in tokens and not option.startswith(f"{TOKEN}=")]
 
 
 class ServerProcess:
@@ -137,6 +153,7 @@ class ServerProcess:
             stdout=subprocess.DEVNULL,
             stderr=log,
             env=environ,
+            process_group=0,  # Ctrl-C in a shell, a debugger or a notebook is for the program there, not for its server
         )
 
     def wait_until_ready(self, file: Path) -> Ready:

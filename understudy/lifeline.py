@@ -4,6 +4,10 @@ import os
 import signal
 import sys
 import threading
+import time
+
+PATIENCE_S = 30.0
+"""How long the server may take to stop in an orderly way; it is ended then, as nothing is left that would do it."""
 
 
 def hold() -> None:
@@ -12,7 +16,18 @@ def hold() -> None:
 
 
 def watch() -> None:
-    """Block until standard input closes."""
-    while os.read(sys.stdin.fileno(), 1024):
-        pass
+    """Block until standard input closes, then end this process: by SIGTERM, and if that does not help, at once."""
+    if sys.stdin is not None:  # None: it was closed before this process began
+        wait_for_end(sys.stdin.fileno())
     os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(PATIENCE_S)
+    os._exit(1)
+
+
+def wait_for_end(descriptor: int) -> None:
+    """Block until there is nothing more to read; what cannot be read has ended too."""
+    try:
+        while os.read(descriptor, 1024):
+            pass
+    except OSError:
+        return

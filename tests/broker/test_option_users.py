@@ -57,6 +57,13 @@ def test_the_launcher_keeps_passwords_off_the_command_line() -> None:
     assert [user.name for user in options(environ=environ).users] == ["alice", "bob"]
 
 
+def test_options_of_start_may_be_any_iterable() -> None:
+    """As their types allow: sets, generators, and a single path."""
+    assert command_line(brokers={7}, rack=(each for each in "ab"), value_schema=Path("a.avsc")) == [
+        *("--brokers", "7,", "--rack", "a,b", "--value-schema", "a.avsc"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

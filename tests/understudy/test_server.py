@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import asdict, fields
@@ -158,6 +159,56 @@ def test_it_ends_with_the_process_that_started_it() -> None:
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(5) == 0
+
+
+def test_it_ends_with_its_starter_also_if_it_cannot_stop() -> None:
+    """An event loop that hangs takes no SIGTERM: after a while the lifeline ends the process itself."""
+    code = """
+        import signal, threading
+        from understudy import lifeline
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        lifeline.PATIENCE_S = 0.01
+        lifeline.hold()
+        threading.Event().wait()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE) as process:
+        try:
+            assert process.stdin is not None
+            process.stdin.close()
+            assert process.wait(PATIENCE_S) == 1
+        finally:
+            process.kill()
+
+
+def test_a_standard_input_that_was_never_open_counts_as_closed() -> None:
+    """--lifeline with `<&-`: the server ends at once, instead of never."""
+    command = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "serve", *FREE, "--lifeline"]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, timeout=PATIENCE_S, check=False)
+    assert done.returncode in {0, -signal.SIGTERM}
+
+
+def test_ctrl_c_is_not_for_a_server_that_python_started(cluster: Cluster) -> None:
+    """A shell, a debugger or a notebook signals its process group: the server of `understudy.start` is in another."""
+    assert cluster.process is not None
+    assert os.getpgid(cluster.process.ready.pid) != os.getpgid(0)
+
+
+@pytest.mark.parametrize("token", ["secret", "-begins-with-a-dash", " has blanks "])
+def test_the_token_is_not_on_the_command_line(token: str) -> None:
+    """Every user of a machine can read that; but for one with blanks around it, which no variable can hold."""
+    with understudy.start(control_token=token) as kafka:
+        assert kafka.health().status == "ok"
+        assert kafka.process is not None
+        line = Path(f"/proc/{kafka.process.ready.pid}/cmdline").read_bytes().decode()
+        assert (token in line) == (token != token.strip())
+        assert token.strip() not in " ".join(kafka.process.options)
+
+
+def test_a_topic_may_begin_with_a_dash() -> None:
+    """As in Kafka."""
+    with understudy.start(topics=["-t"]) as kafka:
+        assert [topic.name for topic in kafka.topics.list()] == ["-t"]
 
 
 def test_a_taken_port_is_one_sentence_that_names_port_and_option(cluster: Cluster) -> None:
