@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict
-from pathlib import Path
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Unpack
 
 import pytest
@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # sessions without a cluster do not pay for importing the cli
     from understudy.options import StartOptions
 
 IDLE_LIMIT = 4
+LONGEST_NAME = 180
 CONFLICT = 409
 
 
@@ -37,12 +38,13 @@ class Pool:
         from understudy.client import start
 
         key = json.dumps(options, sort_keys=True, default=str)
-        for spot, (wanted, cluster) in enumerate(self.idle):
-            if wanted == key:
-                del self.idle[spot]
-                if revived(cluster):
-                    break
-                cluster.stop()
+        for each in [each for each in self.idle if each[0] == key]:
+            cluster = each[1]
+            fresh = revived(cluster)  # if it raises, the cluster stays here, to be stopped at the end
+            self.idle.remove(each)
+            if fresh:
+                break
+            cluster.stop()
         else:
             cluster = start(**options)
         self.in_use[id(cluster)] = key
@@ -259,12 +261,23 @@ def story(cluster: "Cluster", since_ms: int = 0) -> Iterator[tuple[str, str]]:
         yield "the server's log", log
 
 
+def file_name(test: str) -> str:
+    """A name for the files of a test, of its own also where tests differ in characters that names of files have not."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", test)
+    parameters = test.partition("[")[2].removesuffix("]")
+    if len(name) <= LONGEST_NAME and re.fullmatch(r"[A-Za-z0-9_.-]*", parameters):
+        return name
+    return f"{name[:LONGEST_NAME]}-{blake2b(test.encode(errors='replace'), digest_size=4).hexdigest()}"
+
+
 def keep_journal(item: pytest.Item, cluster: "Cluster", number: int) -> None:
     """With --kafka-journal DIR: the whole journal as JSON, and as a capture for Wireshark."""
     folder = item.config.getoption("--kafka-journal")
     if not folder:
         return
-    stem = Path(folder) / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', item.nodeid)}-{number}"
+    stem = (
+        item.config.invocation_params.dir / folder / f"{file_name(item.nodeid)}-{number}"
+    )  # the test may be elsewhere
     stem.parent.mkdir(parents=True, exist_ok=True)
     try:
         entries = [asdict(entry) for entry in cluster.journal.find()]

@@ -158,6 +158,40 @@ def test_a_journal_that_cannot_be_kept_does_not_end_the_session(
     result.stdout.fnmatch_lines(["*understudy: the journal*", "--kafka-journal cannot be written: *"])
 
 
+def test_a_journal_is_kept_in_the_folder_of_the_session(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in that in which a test happens to be; and tests whose names differ in odd characters have one each."""
+    monkeypatch.setattr(FakeProcess, "answers", STORY)
+    code = """
+        import pytest
+        @pytest.mark.parametrize("name", ["a/b", "a b", "x" * 300])
+        def test_it(kafka, tmp_path, monkeypatch, name):
+            monkeypatch.chdir(tmp_path)
+            assert not kafka
+    """
+    run(pytester, code, "--kafka-journal", "kept").assert_outcomes(failed=3)
+    kept = [path for path in (pytester.path / "kept").iterdir() if path.suffix == ".json"]
+    assert len(kept) == 3
+
+
+def test_a_cluster_that_cannot_be_reset_is_stopped_at_the_end(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, processes: list[FakeProcess]
+) -> None:
+    """One whose data directory must be kept: each further test has the reason, its process and folder are not left."""
+    problem = {"title": "Conflict", "detail": "DIR is not ours", "status": 409}
+    monkeypatch.setattr(FakeProcess, "answers", {"POST /v1/reset": (409, problem)})
+    code = """
+        def test_one(kafka): pass
+        def test_two(kafka): pass
+        def test_three(kafka): pass
+    """
+    result = run(pytester, code)
+    result.assert_outcomes(passed=1, errors=2)
+    assert result.stdout.str().count("the cluster of the previous test cannot be reset") >= 2
+    assert len(processes) == 1
+
+
 def result_name(pytester: pytest.Pytester) -> str:
     """How the test file's one test is called in a file's name."""
     return f"{next(pytester.path.glob('test_*.py')).name}_test_it"
