@@ -4,6 +4,8 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -12,6 +14,7 @@ from understudy.exam import report
 from understudy.exam.command import deliver, main, selected
 from understudy.exam.driver import Driver, DriverProblem
 from understudy.exam.driver_api import CAPABILITIES, COMMANDS, schema
+from understudy.exam.exercise import Exercise
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import ExamResult, Library, Result, Verdict, changes
 from understudy.output_files import OutputFileError
@@ -75,6 +78,9 @@ def test_a_result_of_something_else_is_no_earlier_run(capsys: pytest.CaptureFixt
     file = tmp_path / "other.json"
     file.write_text('{"kind": "audit"}', encoding="utf-8")
     assert "is not the result of an exam" in refusal(capsys, "--against", str(file), "--", "x")
+    for results in ("7", "[7]", '[{"id": "x"}]'):
+        file.write_text(f'{{"kind": "exam", "results": {results}}}', encoding="utf-8")
+        assert "has no results, each with its id" in refusal(capsys, "--against", str(file), "--", "x")
     file.write_text("{", encoding="utf-8")
     assert "is not JSON" in refusal(capsys, "--against", str(file), "--", "x")
 
@@ -142,6 +148,22 @@ def test_markdown_keeps_its_columns() -> None:
     assert row.replace("\\|", "").count("|") == 5
 
 
+def test_markdown_shows_tags_and_escapes_as_they_are() -> None:
+    """A topic <unknown> in a message would be an element, and a backslash before a bar would undo its escape."""
+    broken = replace(RESULT, results=(Result(FIRST, Verdict.FAIL, "<unknown> a\\|b\r\nc"),))
+    assert list(report.markdown(broken))[-1].endswith(" | fail | &lt;unknown> a\\\\\\|b c |")
+
+
+@pytest.mark.parametrize("form", report.FORMATS)
+def test_a_message_that_is_no_text_does_not_cost_the_report(form: str) -> None:
+    """JSON can hold half of a surrogate pair, which no file can; XML has no U+FFFF either."""
+    library = replace(RESULT.library, name="lib\x01\ufffe\ud800")
+    text = report.rendered(replace(RESULT, library=library, results=(Result(FIRST, Verdict.FAIL, "\ud800"),)), form)
+    assert text.encode()
+    if form in {"junit", "badge"}:
+        ET.fromstring(text)  # noqa: S314 - our own
+
+
 def test_the_badge_counts_what_was_played() -> None:
     """Passed, of those that the library supports."""
     further = ExamResult(RESULT.library, "0.1.0", "4.4", (*RESULT.results, Result(SECOND, Verdict.NOT_SUPPORTED)))
@@ -170,6 +192,15 @@ def driver_that(code: str) -> Driver:
             "print(json.dumps({'id': 1, 'result': {'protocol': 1, 'capabilities': ['flying']}}), flush=True)",
             "no such capability: flying",
         ),
+        ("print(json.dumps({'id': 1, 'unsupported': 'hello'}), flush=True)", "hello has to be answered with a result"),
+        (
+            "print(json.dumps({'id': 1, 'error': {'class': 'other', 'message': 'x'}}), flush=True)",
+            "hello has to be answered with a result",
+        ),
+        (
+            "print(json.dumps({'id': 1, 'result': {'protocol': 1, 'capabilities': None}}), flush=True)",
+            "capabilities has to be a list of strings",
+        ),
         ("sys.exit('out of memory')", "out of memory"),
     ],
 )
@@ -177,6 +208,50 @@ def test_a_driver_that_breaks_the_contract_is_refused(code: str, problem: str) -
     """In one sentence for its author."""
     with driver_that(code) as driver, pytest.raises(DriverProblem, match=problem):
         driver.hello()
+
+
+@pytest.mark.parametrize(
+    ("result", "problem"),
+    [
+        ({"outcomes": None}, "outcomes has to be a list"),
+        ({"outcomes": [7]}, "a list of objects"),
+        ({"outcomes": [{"offset": 1}]}, "needs the id of a record"),
+        ({"outcomes": [{"id": 0}]}, "needs an offset"),
+        ({"outcomes": [{"id": 0, "offset": "1"}]}, "needs an offset"),
+        ({"outcomes": [], "pending": None}, "pending has to be an integer"),
+        ({"outcomes": [{"id": 5, "offset": 1}]}, "record 5 was never sent"),
+        ({"outcomes": [{"id": -1, "offset": 1}]}, "record -1 was never sent"),
+    ],
+)
+def test_a_wrong_outcome_is_the_driver_s_failure(result: object, problem: str) -> None:
+    """And not the end of the exam, which loses the results of all other scenarios."""
+    code = (
+        f"print(json.dumps({{'id': c['id'], 'result': {result!r} if c['command'] == 'flush' else {{}}}}), flush=True)"
+    )
+    cluster: Any = SimpleNamespace(bootstrap_servers="x:1")
+    with driver_that(code) as driver:
+        producer = Exercise(cluster, driver).producer()
+        producer.send(["one"])
+        with pytest.raises(DriverProblem, match=f"^the answer to flush is wrong: .*{problem}"):
+            producer.flush()
+
+
+@pytest.mark.parametrize(
+    ("command", "result", "problem"),
+    [
+        ("poll", {"records": {}}, "records has to be a list"),
+        ("poll", {"records": [{"topic": "t", "partition": 0, "offset": None, "value": ""}]}, "a record needs"),
+        ("poll", {"records": [{"topic": "t", "partition": 0, "offset": 0}]}, "a record needs"),
+        ("poll", {"errors": "none"}, "errors has to be a list"),
+        ("assignment", {}, "needs partitions"),
+        ("assignment", {"partitions": [{"topic": "t"}]}, "a partition needs"),
+    ],
+)
+def test_a_wrong_record_or_partition_is_the_driver_s_failure(command: str, result: object, problem: str) -> None:
+    """As above."""
+    code = f"print(json.dumps({{'id': c['id'], 'result': {result!r}}}), flush=True)"
+    with driver_that(code) as driver, pytest.raises(DriverProblem, match=problem):
+        driver.call(command)
 
 
 def test_a_report_that_cannot_be_written_is_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

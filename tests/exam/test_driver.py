@@ -73,3 +73,15 @@ def test_a_stream_is_closed_when_its_reader_is_done() -> None:
         assert log.first.wait(10)
     assert log == ["one", "two"]
     assert closed.is_set()
+
+
+def test_what_the_driver_has_started_ends_with_it() -> None:
+    """Also if the driver itself ended before, as the script does that runs a library's program."""
+    code = "import subprocess, sys; subprocess.Popen(['sleep', '600'], stdout=2); sys.stdin.readline(); sys.exit()"
+    with Driver([sys.executable, "-c", code]) as driver:
+        assert driver.process.stdin is not None
+        driver.process.stdin.write("\n")
+        driver.process.stdin.flush()
+        assert driver._lines.get(timeout=20) is None  # its stdout ended with it; the child holds stderr
+        assert driver.readers[1].is_alive()
+    assert not driver.readers[1].is_alive()

@@ -11,11 +11,11 @@ import pytest
 from understudy.client import Cluster
 from understudy.errors import UnderstudyError
 from understudy.exam.driver import DriverProblem
-from understudy.exam.exercise import Exercise
+from understudy.exam.exercise import Exercise, Violation
 from understudy.exam.level import Level
 from understudy.exam.runner import Runner
 from understudy.exam.scenario import Scenario
-from understudy.exam.verdicts import Result
+from understudy.exam.verdicts import Result, Verdict
 
 PATIENCE_S = 30
 
@@ -140,3 +140,29 @@ def test_the_driver_of_the_other_job_is_ended() -> None:
     with pytest.raises(UnderstudyError, match="is gone"):
         Runner(Stuck, opened=opened).run(scenarios(100, play), jobs=2)
     assert calls == [True]
+
+
+@pytest.mark.parametrize(
+    ("plays", "verdict"),
+    [
+        ((Level.MUST, Level.MUST, Level.MUST), Verdict.FAIL),
+        ((Level.MUST, Level.SHOULD, Level.MUST), Verdict.NON_STRICT),
+        ((Level.SHOULD, Level.MUST, Level.MUST), Verdict.NON_STRICT),
+        ((Level.MUST, Level.MUST, None), Verdict.FLAKY),
+    ],
+)
+def test_a_rule_of_level_must_counts_as_broken_if_it_was_each_time(
+    plays: tuple[Level | None, ...], verdict: Verdict
+) -> None:
+    """A play that breaks a weaker rule only shows that the stronger one can be kept."""
+    levels = iter(plays)
+
+    def play(_exercise: Exercise) -> None:
+        level = next(levels)
+        if level is not None:
+            raise Violation(f"a rule of level {level.value}", level)
+
+    (result,) = Runner(Silent, opened=Opened()).run(scenarios(1, play)).results
+    assert (result.verdict, result.plays) == (verdict, 3)
+    if verdict is Verdict.NON_STRICT:
+        assert result.problem == "a rule of level SHOULD"

@@ -189,4 +189,9 @@ def read_earlier(path: str | None) -> Mapping[str, Any] | None:
         refuse(PROGRAM, f"--against {path} is not JSON; write it with --format json")
     if not isinstance(found, dict) or found.get("kind") != "exam":
         refuse(PROGRAM, f"--against {path} is not the result of an exam; write it with --format json")
+    rows = found.get("results")
+    if not isinstance(rows, list) or not all(
+        isinstance(each, dict) and {"id", "verdict"} <= each.keys() for each in rows
+    ):
+        refuse(PROGRAM, f"--against {path} has no results, each with its id and verdict; write it with --format json")
     return found

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
+from understudy.exam.answers import problem_of
 from understudy.exam.driver_api import CAPABILITIES, VERSION
 
 PATIENCE_S: Final = 20.0
@@ -59,7 +60,8 @@ def library_error(found: Any) -> LibraryError:
     """The error object of an answer. Raises DriverProblem: it is none."""
     if not isinstance(found, Mapping) or not isinstance(found.get("class"), str):
         raise DriverProblem(f"an error needs class, code and message, not {found!r}")
-    return LibraryError(found["class"], found.get("code"), str(found.get("message", "")))
+    code = found.get("code")
+    return LibraryError(found["class"], None if code is None else str(code), str(found.get("message", "")))
 
 
 class AnyDriver(Protocol):
@@ -116,7 +118,10 @@ class Driver:
 
     def hello(self) -> None:
         """Ask for the library's name, version and capabilities. Raises DriverProblem."""
-        found = self.call("hello", protocol=VERSION)
+        try:
+            found = self.call("hello", protocol=VERSION)
+        except (CallError, NotSupported) as error:
+            raise DriverProblem(f"hello has to be answered with a result: {error}") from error
         if found.get("protocol") != VERSION:
             raise DriverProblem(f"the driver speaks version {found.get('protocol')!r} of the contract, not {VERSION}")
         self.library, self.version = str(found.get("library", "unknown")), str(found.get("version", ""))
@@ -140,7 +145,7 @@ class Driver:
         try:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
-        except (BrokenPipeError, ValueError) as error:
+        except (OSError, ValueError) as error:
             raise DriverProblem(f"the driver ended before {command}{self._end_of_log()}") from error
         answer = self._answer(command, patience_s(fields))
         if "unsupported" in answer:
@@ -150,6 +155,9 @@ class Driver:
         result = answer.get("result")
         if not isinstance(result, Mapping):
             raise DriverProblem(f"the answer to {command} has no result: {json.dumps(answer)[:200]}")
+        problem = problem_of(command, result)
+        if problem is not None:
+            raise DriverProblem(f"the answer to {command} is wrong: {problem}")
         return result
 
     def _answer(self, command: str, limit_s: float) -> Mapping[str, Any]:
@@ -189,7 +197,7 @@ class Driver:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.process.poll() is None:
+        if self.process.returncode is None:  # it may have ended, what it has started may not: the id is still theirs
             kill_group(self.process)
         self.process.wait()
         for reader in self.readers:
@@ -209,5 +217,5 @@ def patience_s(fields: Mapping[str, Any]) -> float:
 
 def kill_group(process: "subprocess.Popen[str]") -> None:
     """Kill the process and what it has started."""
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # the latter on macOS, if all of them have ended
         os.killpg(process.pid, signal.SIGKILL)

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Unpack
 from understudy.client import Cluster
 from understudy.client.steering import Fault
 from understudy.exam import witnesses
-from understudy.exam.driver import AnyDriver, CallError, LibraryError, library_error
+from understudy.exam.driver import AnyDriver, CallError, DriverProblem, LibraryError, library_error
 from understudy.exam.level import Level
 from understudy.options import FaultOptions, JournalQuery
 from understudy.results import JournalEntry, Record
@@ -99,6 +99,8 @@ class Producer:
         wait_ms = timeout_ms or self.exercise.timeout_ms + EXPIRY_MS
         found = self.exercise.driver.call("flush", producer=self.name, timeout_ms=wait_ms)
         for each in found.get("outcomes", ()):
+            if not 0 <= each["id"] < len(self.sent):
+                raise DriverProblem(f"the answer to flush is wrong: record {each['id']} was never sent")
             outcome = self.sent[each["id"]]
             if "error" in each:
                 outcome.error = library_error(each["error"])

@@ -13,11 +13,16 @@ from understudy.exam.verdicts import ABOUT, ExamResult, Result, Verdict
 FORMATS: Final = ("table", "json", "junit", "markdown", "html", "badge")
 MARK: Final = "<!-- understudy exam -->"
 """By which an earlier output is recognised (`understudy.output_files`)."""
+_MARKDOWN: Final = {"|": "\\|", "\\": "\\\\", "<": "&lt;", "&": "&amp;"}
 _BAD: Final = (Verdict.FAIL, Verdict.FLAKY, Verdict.NON_STRICT)
 
 
 def rendered(result: ExamResult, form: str) -> str:
-    """The report in one of FORMATS."""
+    """The report in one of FORMATS; halves of surrogate pairs, which JSON may hold and UTF-8 may not, are escaped."""
+    return _rendered(result, form).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _rendered(result: ExamResult, form: str) -> str:
     match form:
         case "json":
             return json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n"
@@ -87,15 +92,20 @@ def markdown(result: ExamResult) -> Iterator[str]:
     """For a README or a pull request."""
     yield MARK
     yield ""
-    yield f"# {heading(result)}"
+    yield f"# {markdown_text(heading(result))}"
     yield ""
     yield f"`understudy exam` against {result.cluster}, in {duration(result)}."
     yield ""
     yield "| scenario | level | verdict | found |"
     yield "|---|---|---|---|"
     for each in result.results:
-        problem = each.problem.replace("|", "\\|").replace("\n", " ")
+        problem = " ".join(markdown_text(each.problem).split())
         yield f"| {each.scenario.id} | {each.scenario.level.value} | {each.verdict.value} | {problem} |"
+
+
+def markdown_text(text: str) -> str:
+    """Text in which nothing is read as a column, a tag or an escape."""
+    return "".join(_MARKDOWN.get(each, each) for each in text)
 
 
 def junit(result: ExamResult) -> str:
@@ -103,7 +113,7 @@ def junit(result: ExamResult) -> str:
     suite = ET.Element(
         "testsuite",
         {
-            "name": f"understudy exam of {result.library.name} {result.library.version}",
+            "name": printable(f"understudy exam of {result.library.name} {result.library.version}"),
             "tests": str(len(result.results)),
             "failures": str(result.count(Verdict.FAIL)),
             "skipped": str(result.count(Verdict.NOT_SUPPORTED) + result.count(Verdict.NOT_EXERCISED)),
@@ -125,7 +135,10 @@ def junit(result: ExamResult) -> str:
 
 def printable(text: str) -> str:
     """Text without the control characters that XML cannot hold."""
-    return "".join(each if each >= " " or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
+    return "".join(
+        each if (each >= " " or each in "\n\t") and each not in "\ufffe\uffff" else "\N{REPLACEMENT CHARACTER}"
+        for each in text
+    )
 
 
 def html(result: ExamResult) -> str:
@@ -150,7 +163,7 @@ def badge(result: ExamResult) -> str:
     played = sum(result.count(verdict) for verdict in Verdict if verdict is not Verdict.NOT_SUPPORTED)
     text = f"{result.count(Verdict.PASS)} of {played} passed"
     colour = "#b32d2d" if result.failed else "#2d7d46"
-    label = escape(f"exam: {result.library.name}")
+    label = escape(printable(f"exam: {result.library.name}"))
     left, right = 8 + 6.4 * len(label), 12 + 6.4 * len(text)
     return (
         f"{MARK}\n"

@@ -67,7 +67,10 @@ class Runner:
         """Start the driver once, for its name and its capabilities. Raises DriverProblem."""
         with self.driver() as driver:
             driver.hello()
-            driver.call("quit")
+            try:
+                driver.call("quit")
+            except (CallError, NotSupported) as error:
+                raise DriverProblem(f"quit has to be answered with a result: {error}") from error
             return Library(driver.library, driver.version, tuple(sorted(driver.capabilities)))
 
     def run(
@@ -122,8 +125,11 @@ class Runner:
         plays = 1
         while verdict in BROKEN and plays < self.plays and not self._ended.is_set():
             plays += 1
-            if self.play(cluster, scenario)[0] not in BROKEN:
+            again = self.play(cluster, scenario)
+            if again[0] not in BROKEN:
                 verdict = Verdict.FLAKY
+            elif again[0] is Verdict.NON_STRICT:  # a MUST counts as broken if it was each time
+                verdict, problem, evidence = again
         return Result(scenario, verdict, problem, evidence, time.monotonic() - began, plays)
 
     def play(self, cluster: Cluster, scenario: Scenario) -> tuple[Verdict, str, tuple[str, ...]]:

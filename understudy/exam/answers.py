@@ -1,0 +1,73 @@
+"""Shapes of a driver's answers: what is wrong with one, so that garbage is its failure, and not the end of the exam."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+
+def problem_of(command: str, result: Mapping[str, Any]) -> str | None:
+    """What is wrong with the result of a command, in one sentence; None: it can be used."""
+    return next(_PROBLEMS[command](result), None) if command in _PROBLEMS else None
+
+
+def _hello(result: Mapping[str, Any]) -> Iterator[str]:
+    found = result.get("capabilities", [])
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        yield f"capabilities has to be a list of strings, not {found!r:.200}"
+
+
+def _flush(result: Mapping[str, Any]) -> Iterator[str]:
+    if not _is_number(result.get("pending", 0)):
+        yield f"pending has to be an integer, not {result['pending']!r:.200}"
+    for each in _rows(result, "outcomes"):
+        if isinstance(each, str):
+            yield each
+        elif not _is_number(each.get("id")):
+            yield f"an outcome needs the id of a record, an integer, not {each!r:.200}"
+        elif "error" not in each and not ("offset" in each and _is_number(each["offset"] or 0)):
+            yield f"an outcome needs an offset, an integer, or an error, not {each!r:.200}"
+
+
+def _poll(result: Mapping[str, Any]) -> Iterator[str]:
+    if not isinstance(result.get("errors", []), list):
+        yield f"errors has to be a list, not {result['errors']!r:.200}"
+    for each in _rows(result, "records"):
+        if isinstance(each, str):
+            yield each
+        elif not _is_place(each) or not _is_number(each.get("offset")) or "value" not in each:
+            yield f"a record needs topic, partition, offset and value, not {each!r:.200}"
+
+
+def _assignment(result: Mapping[str, Any]) -> Iterator[str]:
+    if "partitions" not in result:
+        yield "the result needs partitions"
+    for each in _rows(result, "partitions"):
+        if isinstance(each, str):
+            yield each
+        elif not _is_place(each):
+            yield f"a partition needs topic and partition, not {each!r:.200}"
+
+
+def _rows(result: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any] | str]:
+    """The objects of a list; a sentence for what is none."""
+    rows = result.get(name, [])
+    if not isinstance(rows, list):
+        yield f"{name} has to be a list, not {rows!r:.200}"
+        return
+    for each in rows:
+        yield each if isinstance(each, dict) else f"{name} has to be a list of objects, not of {each!r:.200}"
+
+
+def _is_place(row: Mapping[str, Any]) -> bool:
+    return isinstance(row.get("topic"), str) and _is_number(row.get("partition"))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_PROBLEMS: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]]] = {
+    "hello": _hello,
+    "flush": _flush,
+    "poll": _poll,
+    "assignment": _assignment,
+}
