@@ -44,7 +44,7 @@ function split(command) {
  */
 async function find({ command, image, options = [] } = {}) {
   const explicit = command || process.env.UNDERSTUDY_COMMAND;
-  if (explicit) {
+  if (explicit?.trim()) {
     const [program, ...words] = split(explicit);
     const found = program.includes(path.sep) ? isProgram(program) && program : onPath(program);
     if (!found) {
@@ -86,8 +86,8 @@ async function container(docker, image, options) {
 }
 
 function brokerCount(options) {
-  const at = options.lastIndexOf('--brokers');
-  const value = at < 0 ? '1' : options[at + 1];
+  const at = options.findLastIndex((each) => each === '--brokers' || each.startsWith('--brokers='));
+  const value = at < 0 ? '1' : options[at] === '--brokers' ? options[at + 1] : options[at].slice('--brokers='.length);
   return value.includes(',') ? value.split(',').filter(Boolean).length : Number(value);
 }
 

@@ -1,6 +1,7 @@
 'use strict';
 // A cluster in a process of its own, and its control plane over HTTP.
 
+const http = require('node:http');
 const { Server } = require('./server');
 
 /** What the control plane refused: `status` of HTTP, `field` where one field is wrong. */
@@ -20,10 +21,27 @@ function query(values) {
   return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : '';
 }
 
+/** Status, type and text of an answer. Not by `fetch`, which tests replace, and environments such as jsdom do not have. */
+function answerOf(url, options, body) {
+  return new Promise((resolve, reject) => {
+    const request = http.request(url, { ...options, agent: false }, (answer) => {
+      const pieces = [];
+      answer.on('data', (piece) => pieces.push(piece));
+      answer.on('error', reject);
+      answer.on('end', () => {
+        const text = Buffer.concat(pieces).toString('utf8');
+        resolve({ status: answer.statusCode, type: answer.headers['content-type'] ?? '', text });
+      });
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
 class Cluster {
   /** A running control plane, such as that of `understudy serve`: `Cluster.connect('http://127.0.0.1:9099')`. */
   static async connect(control, token) {
-    const cluster = new Cluster(control, token);
+    const cluster = new Cluster(control.replace(/\/+$/, ''), token);
     const { brokers } = await cluster.ask('GET', '/v1/cluster');
     cluster.brokers = brokers.map(({ host, port }) => `${host}:${port}`);
     return cluster;
@@ -44,11 +62,12 @@ class Cluster {
   /** Any verb of the control plane, such as ask('POST', '/v1/clock/advance', { ms: 900_000 }); its answer. */
   async ask(method, path, body) {
     const headers = { ...(this.token && { Authorization: `Bearer ${this.token}` }) };
-    const answer = await fetch(this.control + path, { method, headers, body: body && JSON.stringify(body) });
-    const text = await answer.text();
-    const isJson = /json/.test(answer.headers.get('content-type') ?? '');
-    if (answer.ok) return isJson ? JSON.parse(text) : text;
-    throw new ControlError(answer.status, isJson ? JSON.parse(text) : { detail: text }, `${method} ${path}`);
+    const content = body && JSON.stringify(body);
+    if (content) headers['Content-Length'] = Buffer.byteLength(content);
+    const { status, type, text } = await answerOf(this.control + path, { method, headers }, content);
+    const isJson = /json/.test(type);
+    if (status < 300) return isJson ? JSON.parse(text) : text;
+    throw new ControlError(status, isJson ? JSON.parse(text) : { detail: text }, `${method} ${path}`);
   }
 
   /** As just started. Disconnects all clients and moves to other ports unless `disconnect` is false. */

@@ -9,7 +9,7 @@ function failed() {
   return (globalThis[symbol]?.currentlyRunningTest?.errors.length ?? 0) > 0;
 }
 
-/** A fresh start may take longer than Jest lets a hook. */
+/** A fresh start, or a server that has to be killed, may take longer than Jest lets a hook. */
 const START_LIMIT_MS = 40_000;
 
 module.exports = {
@@ -20,7 +20,7 @@ module.exports = {
       before: (run) => beforeAll(run, START_LIMIT_MS),
       beforeEach: (run) => beforeEach(run),
       afterEach: (run) => afterEach(() => run()),
-      after: (run) => afterAll(run),
+      after: (run) => afterAll(run, START_LIMIT_MS),
       failed,
       print: (text) => console.error(text),
     })(options);

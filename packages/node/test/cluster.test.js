@@ -6,6 +6,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { describe, test } = require('node:test');
 const { Cluster, ControlError, start } = require('../lib/index');
+const { find } = require('../lib/finding');
 const { commandLine } = require('../lib/server');
 const { useKafka } = require('../lib/node-test');
 
@@ -55,6 +56,14 @@ describe('a cluster of a file of tests', () => {
   });
 });
 
+test('tests may replace fetch', async (context) => {
+  const kafka = await start();
+  context.after(() => kafka.stop());
+  context.mock.method(globalThis, 'fetch', () => { throw new Error('not here'); });
+  assert.equal((await kafka.ask('GET', '/v1/health')).status, 'ok');
+  assert.deepEqual((await Cluster.connect(`${kafka.control}/`)).brokers, kafka.brokers);
+});
+
 describe('finding the server', () => {
   const started = async (options) => {
     const kafka = await start(options);
@@ -77,6 +86,21 @@ describe('finding the server', () => {
     fs.writeFileSync(slow, '#!/bin/sh\nexec cat\n', { mode: 0o755 });
     await assert.rejects(started({ command: slow, startLimitMs: 100 }), /took longer than 0.1 s/);
     fs.rmSync(folder, { recursive: true });
+  });
+
+  test('the brokers of a container are counted', async (context) => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'understudy-'));
+    context.after(() => fs.rmSync(folder, { recursive: true }));
+    fs.writeFileSync(path.join(folder, 'docker'), '#!/bin/sh\n', { mode: 0o755 });
+    const { PATH, UNDERSTUDY_COMMAND, XDG_CACHE_HOME } = process.env;
+    context.after(() => Object.entries({ PATH, UNDERSTUDY_COMMAND, XDG_CACHE_HOME }).forEach(([name, value]) => {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }));
+    Object.assign(process.env, { PATH: folder, UNDERSTUDY_COMMAND: ' ', XDG_CACHE_HOME: folder });
+    for (const options of [['--brokers', '3'], ['--brokers=3'], ['--brokers=1,2,3'], ['--brokers', '2', '--brokers=3']]) {
+      assert.equal((await find({ options })).brokers.length, 3, options.join(' '));
+    }
   });
 
   test('options become those of the command', () => {
