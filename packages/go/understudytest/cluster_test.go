@@ -2,6 +2,7 @@ package understudytest
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -150,6 +151,61 @@ func TestAServerThatCannotBeStartedIsExplained(t *testing.T) {
 	} {
 		if _, err := startServer(with.options, with.words); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, not %s", err, want)
+		}
+	}
+}
+
+type refusing struct{}
+
+func (refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("not here") }
+
+func TestTestsMayReplaceTheDefaultTransport(t *testing.T) {
+	kafka := Start(t)
+	before := http.DefaultTransport
+	http.DefaultTransport = refusing{}
+	defer func() { http.DefaultTransport = before }()
+	if _, err := kafka.Report(0); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAServerBehindACommandThatDoesNotPassSignalsOnEndsToo(t *testing.T) {
+	wrapper := filepath.Join(t.TempDir(), "wrapper")
+	if err := os.WriteFile(wrapper, []byte("#!/bin/sh\necho control=http://127.0.0.1:1\ncat\ntrue\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	running, err := startServer(Options{Command: wrapper}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		running.stop()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(4 * stopLimit):
+		t.Fatal("it is waited for, and waits for its input to end")
+	}
+	select {
+	case <-running.exited:
+	default:
+		t.Error("it is left behind")
+	}
+}
+
+func TestTheBrokersOfAContainerAreCounted(t *testing.T) {
+	t.Setenv("UNDERSTUDY_COMMAND", " ")
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "docker"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", folder)
+	t.Setenv("XDG_CACHE_HOME", folder)
+	for _, options := range [][]string{{"--brokers", "3"}, {"--brokers=3"}, {"--brokers=1,2,3"}, {"--brokers", "2", "--brokers=3"}} {
+		if made, err := find("", "", options); err != nil || len(made.brokers) != 3 {
+			t.Error(options, made, err)
 		}
 	}
 }

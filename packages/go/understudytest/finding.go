@@ -32,7 +32,7 @@ func find(command, image string, options []string) (*found, error) {
 	if command == "" {
 		name, command = "UNDERSTUDY_COMMAND", os.Getenv("UNDERSTUDY_COMMAND")
 	}
-	if command != "" {
+	if strings.TrimSpace(command) != "" {
 		words := split(command)
 		program, err := exec.LookPath(words[0])
 		if err != nil {
@@ -117,6 +117,8 @@ func brokerCount(options []string) (int, error) {
 	for at, option := range options {
 		if option == "--brokers" && at+1 < len(options) {
 			value = options[at+1]
+		} else if given, is := strings.CutPrefix(option, "--brokers="); is {
+			value = given
 		}
 	}
 	if strings.Contains(value, ",") {

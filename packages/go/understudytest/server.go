@@ -106,6 +106,7 @@ func (s *server) readAddresses(stdout io.Reader, ready chan<- struct{}) {
 			close(ready)
 		}
 	}
+	_, _ = io.Copy(io.Discard, stdout)
 }
 
 func (s *server) keepLog(stderr io.Reader) {
@@ -128,13 +129,30 @@ func (s *server) log() string {
 	return strings.Join(s.lines, "\n")
 }
 
-// stop sends SIGTERM, and SIGKILL if the server does not end.
+// stop sends SIGTERM, and SIGKILL if the server does not end. One that the command has started, if that does not pass
+// signals on, ends as its standard input closes; what outlives that too and holds the output is not waited for.
 func (s *server) stop() {
-	_ = s.command.Process.Signal(syscall.SIGTERM)
-	late := time.AfterFunc(stopLimit, func() { _ = s.command.Process.Kill() })
-	<-s.exited
-	late.Stop()
+	defer s.lifeline.Close()
+	if s.command.Process.Signal(syscall.SIGTERM) == nil && s.endsWithin(stopLimit) {
+		return
+	}
 	s.lifeline.Close()
+	if s.endsWithin(stopLimit / 2) {
+		return
+	}
+	_ = s.command.Process.Kill()
+	s.endsWithin(stopLimit / 2)
+}
+
+func (s *server) endsWithin(limit time.Duration) bool {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case <-s.exited:
+		return true
+	case <-late.C:
+		return false
+	}
 }
 
 // environment is this process's without UNDERSTUDY_*, so that a test's cluster is the same on every machine.
