@@ -3,6 +3,7 @@ package understudy.junit;
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import com.google.gson.JsonObject;
+import com.google.gson.JsonParseException;
 import com.google.gson.JsonSyntaxException;
 import java.io.IOException;
 import java.net.URI;
@@ -37,7 +38,7 @@ public final class Cluster implements AutoCloseable {
 
     private Cluster(ServerProcess process, String control, String token, List<String> brokers) {
         this.process = process;
-        this.control = control;
+        this.control = control.replaceAll("/+$", "");
         this.token = token;
         this.brokers = brokers;
     }
@@ -83,16 +84,24 @@ public final class Cluster implements AutoCloseable {
         if (token != null) request.header("Authorization", "Bearer " + token);
         try {
             var answer = http.send(request.build(), HttpResponse.BodyHandlers.ofString());
-            var content = GSON.fromJson(answer.body(), JsonObject.class);
-            if (answer.statusCode() < MULTIPLE_CHOICES) return content;
-            String field = content.has("field") ? " (field " + content.get("field").getAsString() + ")" : "";
-            String sentence = method + " " + path + ": " + content.get("detail").getAsString() + field;
-            throw new KafkaControlException(answer.statusCode(), sentence, null);
+            if (answer.statusCode() < MULTIPLE_CHOICES) return GSON.fromJson(answer.body(), JsonObject.class);
+            throw new KafkaControlException(answer.statusCode(), method + " " + path + ": " + sentence(answer.body()), null);
         } catch (IOException | JsonSyntaxException error) {
             throw new KafkaControlException(0, "the control plane at " + control + " does not answer: " + error.getMessage(), error);
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
             throw new KafkaControlException(0, method + " " + path + " was interrupted", error);
+        }
+    }
+
+    /** The sentence of a refusal; the whole body if it is of something else than a control plane, such as a gateway. */
+    private static String sentence(String body) {
+        try {
+            var content = GSON.fromJson(body, JsonObject.class);
+            if (content == null || !content.has("detail")) return body;
+            return content.get("detail").getAsString() + (content.has("field") ? " (field " + content.get("field").getAsString() + ")" : "");
+        } catch (JsonParseException | UnsupportedOperationException | IllegalStateException other) {
+            return body;
         }
     }
 

@@ -77,8 +77,11 @@ record Finding(List<String> command, List<String> brokers, String control, Strin
     }
 
     private static int brokerCount(List<String> options) {
-        int at = options.lastIndexOf("--brokers");
-        String value = at < 0 ? "1" : options.get(at + 1);
+        String value = "1", option = "--brokers";
+        for (int at = 0; at < options.size(); at++) {
+            if (options.get(at).startsWith(option + "=")) value = options.get(at).substring(option.length() + 1);
+            else if (options.get(at).equals(option) && at + 1 < options.size()) value = options.get(at + 1);
+        }
         return value.contains(",") ? value.split(",").length : Integer.parseInt(value);
     }
 

@@ -24,9 +24,21 @@ public final class KafkaExtension
     private static final class Pool implements ExtensionContext.Store.CloseableResource {
         private final Map<List<String>, Deque<Cluster>> idle = new HashMap<>();
 
-        synchronized Cluster take(List<String> options) {
-            var found = idle.getOrDefault(options, new ArrayDeque<>()).poll();
-            return found != null ? found : Cluster.start(options.toArray(String[]::new));
+        /** One as just started; one that a test has killed is replaced. */
+        Cluster take(List<String> options) {
+            for (var found = poll(options); found != null; found = poll(options)) {
+                try {
+                    found.reset();
+                    return found;
+                } catch (KafkaControlException dead) {
+                    found.close();
+                }
+            }
+            return Cluster.start(options.toArray(String[]::new));
+        }
+
+        private synchronized Cluster poll(List<String> options) {
+            return idle.getOrDefault(options, new ArrayDeque<>()).poll();
         }
 
         synchronized void giveBack(List<String> options, Cluster cluster) {
@@ -56,7 +68,6 @@ public final class KafkaExtension
         if (used(context) != null) return; // a nested class shares its outer class's
         var options = optionsOf(context.getRequiredTestClass());
         var made = new Used(options, pool(context).take(options));
-        made.cluster.reset();
         made.isFresh = true;
         context.getStore(OURS).put("used", made);
         context.getStore(OURS).put("owner", context.getUniqueId());

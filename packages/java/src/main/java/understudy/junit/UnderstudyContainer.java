@@ -38,7 +38,7 @@ public final class UnderstudyContainer extends GenericContainer<UnderstudyContai
         withEnv("UNDERSTUDY_CONTROL_HOST", "0.0.0.0");
         withEnv("UNDERSTUDY_CONTROL_PORT", String.valueOf(port + brokers));
         withEnv("UNDERSTUDY_CONTROL_TOKEN", token);
-        withEnv("UNDERSTUDY_SET_GROUP_INITIAL_REBALANCE_DELAY_MS", "0");
+        withEnv("UNDERSTUDY_FOR_TESTS", "true");
         waitingFor(Wait.forHttp("/v1/health").forPort(port + brokers).withStartupTimeout(Duration.ofSeconds(START_SECONDS)));
     }
 

@@ -6,8 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
+import com.sun.net.httpserver.HttpServer;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
+import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -18,6 +20,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -108,6 +111,51 @@ class KafkaTestTest {
         assertTrue(problems.toString().contains("no request met these faults"), problems.toString());
     }
 
+    /** Run by the test below only. */
+    @KafkaTest(brokers = 3)
+    static class Killer {
+        @Test
+        void kills(Cluster kafka) throws Exception {
+            var server = ProcessHandle.of(kafka.pid()).orElseThrow();
+            server.destroyForcibly();
+            server.onExit().get(10, TimeUnit.SECONDS);
+        }
+    }
+
+    /** With the same options. */
+    @KafkaTest(brokers = 3)
+    static class Later {
+        @Test
+        void isServed(Cluster kafka) { kafka.unmetFaults(); }
+    }
+
+    @Test
+    void aServerThatWasKilledIsReplaced() {
+        var events = EngineTestKit.engine("junit-jupiter").selectors(selectClass(Killer.class), selectClass(Later.class)).execute();
+        events.containerEvents().assertStatistics(each -> each.failed(0));
+        events.testEvents().assertStatistics(each -> each.succeeded(1).failed(1));
+    }
+
+    @Test
+    void anAnswerOfSomethingElseIsQuoted() throws Exception {
+        var gateway = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+        gateway.createContext("/v1/cluster", exchange -> {
+            var body = "<html>bad gateway".getBytes();
+            exchange.sendResponseHeaders(502, body.length);
+            exchange.getResponseBody().write(body);
+            exchange.close();
+        });
+        gateway.start();
+        try {
+            String address = "http://127.0.0.1:" + gateway.getAddress().getPort() + "/";
+            var refused = assertThrows(KafkaControlException.class, () -> Cluster.connect(address, null));
+            assertEquals(502, refused.status());
+            assertEquals("GET /v1/cluster: <html>bad gateway", refused.getMessage());
+        } finally {
+            gateway.stop(0);
+        }
+    }
+
     @Test
     void aServerThatCannotBeStartedIsExplained(@TempDir Path folder) throws Exception {
         var ended = assertThrows(KafkaControlException.class, () -> Cluster.start("--brokers", "many"));
@@ -142,6 +190,7 @@ class KafkaTestTest {
         var container = Finding.find(List.of("--brokers", "2"), environment);
         assertEquals(folder.resolve("docker").toString(), container.command().get(0));
         assertEquals(2, container.brokers().size());
+        assertEquals(3, Finding.find(List.of("--brokers=3"), environment).brokers().size());
         assertTrue(container.command().contains("understudy:" + Finding.VERSION), container.command().toString());
         var binary = folder.resolve("understudy").resolve(Finding.VERSION).resolve("understudy");
         program(binary);

@@ -15,6 +15,7 @@ class UnderstudyContainerTest {
     void clientsReachTheAdvertisedPorts() throws Exception {
         var container = new UnderstudyContainer(DockerImageName.parse("understudy"), 2).withTopics("orders:3", "payments");
         Map<String, String> variables = new HashMap<>(container.getEnvMap());
+        assertEquals("true", variables.get("UNDERSTUDY_FOR_TESTS"), "clients do not pause in each test");
         for (String port : container.getPortBindings()) {
             assertEquals(port.split("[:/]")[0], port.split("[:/]")[1], "the same inside and outside");
         }
