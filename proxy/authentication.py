@@ -6,6 +6,7 @@ in its life: a broker refuses requests of an expired session, and lets an idle o
 
 import asyncio
 import struct
+from collections.abc import Awaitable
 from typing import Any
 
 from broker.answers import Disconnect
@@ -18,6 +19,8 @@ from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from proxy.link import Link
 
 CLIENT_ID = "understudy-proxy"
+PATIENCE_S = 30.0
+"""How long a broker may take: a client has gone by then, and its connection must not be left open for ever."""
 _VERSION = 1
 """Of SaslHandshake and SaslAuthenticate: every broker since 2.2 has it."""
 _RENEWED_AT = 0.85
@@ -46,6 +49,16 @@ async def authenticate(link: Link, security: Security) -> None:
         raise Disconnect(f"{link.broker}: {error}") from error
     lifetime_ms = done.session_lifetime_ms
     link.renew_at_s = _now_s() + lifetime_ms / 1000 * _RENEWED_AT if lifetime_ms > 0 else None
+
+
+async def in_time(authenticating: Awaitable[None], link: Link) -> None:
+    """Authenticate on a new connection, in a task of its own. Raises Disconnect: the broker does not answer."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            await authenticating
+    except TimeoutError:
+        link.close()
+        raise Disconnect(f"{link.broker} does not answer to SASL within {PATIENCE_S:g} s") from None
 
 
 def has_to_be_renewed(link: Link) -> bool:

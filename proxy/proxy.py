@@ -28,7 +28,7 @@ from broker.timelines.transactions import TransactionTimelines
 from protocol.apis import ApiKey
 from protocol.messages.metadata import MetadataResponse
 from proxy.addresses import BROKERS
-from proxy.authentication import authenticate
+from proxy.authentication import authenticate, in_time
 from proxy.forwarder import Forwarder
 from proxy.link import Link
 from proxy.options import ProxyOptions
@@ -200,7 +200,7 @@ class Proxy:
         """A connection to a broker, authenticated where the proxy has credentials. Raises Disconnect."""
         link = await Link.open(upstream.host, upstream.port, self._tls)
         if self.options.security.has_sasl:
-            await self.authenticate(link)
+            await in_time(self.authenticate(link), link)
         return link
 
     async def authenticate(self, link: Link) -> None:

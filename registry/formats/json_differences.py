@@ -112,7 +112,7 @@ def _meanings(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if isinstance(types, str):
         yield {**rest, "type": types}
     elif isinstance(types, list):
-        yield {"anyOf": [{**rest, "type": each} for each in types]}
+        yield {"anyOf": [{**rest, "type": each} if isinstance(each, str) else each for each in types]}  # draft 3
     else:
         implied = [kind for kind, names in _IMPLIED.items() if names & rest.keys()]
         if implied:
@@ -205,7 +205,7 @@ class Comparison:
     ) -> Iterator[Difference]:
         yield from limits(before.keywords, after.keywords, path, _OBJECTS)
         old, new = before.keywords.get("properties") or {}, after.keywords.get("properties") or {}
-        was, needed = before.keywords.get("required") or (), after.keywords.get("required") or ()
+        was, needed = _required(before.keywords), _required(after.keywords)
         for name in dict.fromkeys([*old, *new]):
             here = f"{path}/properties/{name}"
             if name in old and name in new:
@@ -331,11 +331,26 @@ def _items(keywords: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
 
 
 def _enums(before: Mapping[str, Any], after: Mapping[str, Any], path: str) -> list[Difference]:
-    old, new = (each.get("enum", [each.get("const")]) for each in (before, after))
+    old, new = (_distinct(each.get("enum", [each.get("const")])) for each in (before, after))
     if all(each in new for each in old):
         return []
     kind = "ENUM_ARRAY_NARROWED" if all(each in old for each in new) else "ENUM_ARRAY_CHANGED"
     return [Difference(kind, f"{path}/enum")]
+
+
+def _distinct(value: Any) -> Any:
+    """A value of which true and 1, false and 0 are not equal, as they are in Python and not in JSON."""
+    if isinstance(value, bool):
+        return "boolean", value
+    if isinstance(value, list):
+        return [_distinct(each) for each in value]
+    return {name: _distinct(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+def _required(keywords: Mapping[str, Any]) -> Sequence[str]:
+    """The names of properties that are required; in draft 3 it is a mark of the property itself."""
+    found = keywords.get("required")
+    return found if isinstance(found, list) else ()
 
 
 def _has_default(schema: Any) -> bool:

@@ -79,6 +79,7 @@ async def compiled(source: str, references: Sequence[Resolved]) -> FileDescripto
             result = place / "understudy_result"
             command = [
                 sys.executable,
+                "-P",  # the folder's files are the request's, not modules
                 "-m",
                 "grpc_tools.protoc",
                 f"-I{folder}",

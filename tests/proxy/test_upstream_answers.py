@@ -20,6 +20,7 @@ from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from protocol.messages.sasl_handshake import SaslHandshakeResponse
 from protocol.types import Message
+from proxy import authentication
 from proxy.authentication import authenticate
 from proxy.link import Link
 from proxy.upstream import Upstream
@@ -121,6 +122,32 @@ def test_any_answers_end_the_connection_or_authenticate(handshake: bytes, others
     with suppress(Disconnect):
         asyncio.run(authenticate(link, security))
         assert mechanism == "PLAIN"  # for SCRAM the broker has to know the password
+
+
+class Mute:
+    """A connection to a broker that takes requests and answers none."""
+
+    broker = "mute:9092"
+    is_open = True
+
+    def close(self) -> None:
+        """Close it."""
+        self.is_open = False
+
+    async def ask(self, _frame: bytes) -> bytearray:
+        """Never."""
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_a_broker_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each connection of a client left one upstream that nothing closed."""
+    monkeypatch.setattr(authentication, "PATIENCE_S", 0.01)
+    security = Security("SASL_PLAINTEXT", "PLAIN", "alice", "secret")
+    link = Mute()
+    with pytest.raises(Disconnect, match=r"mute:9092 does not answer to SASL within 0\.01 s"):
+        await authentication.in_time(authenticate(cast("Link", link), security), cast("Link", link))
+    assert not link.is_open
 
 
 def test_the_proxy_outlives_it(wrong: Wrong, proxy_to: ProxyTo, tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def test_transitive_levels_look_at_all_versions(registry: Rest, level: str, allo
 
 OPEN = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 5}}}
 CLOSED = {**OPEN, "additionalProperties": False}
+DRAFT_3 = {"$schema": "http://json-schema.org/draft-03/schema#"}
 MORE = {"properties": {"a": {"type": "string", "maxLength": 5}, "b": {"type": "integer"}}}
 
 
@@ -76,6 +77,11 @@ MORE = {"properties": {"a": {"type": "string", "maxLength": 5}, "b": {"type": "i
         ({"type": ["string", "null"]}, {"type": ["string"]}, False),
         ({"enum": ["a"]}, {"enum": ["a", "b"]}, True),
         ({"enum": ["a", "b"]}, {"enum": ["a"]}, False),
+        ({"enum": [1]}, {"enum": [True]}, False),
+        ({"enum": [0]}, {"enum": [0.0, 1]}, True),
+        ({"const": {"a": [1]}}, {"const": {"a": [True]}}, False),
+        ({**DRAFT_3, **OPEN, "required": True}, {**DRAFT_3, **OPEN, "required": True, "minProperties": 1}, False),
+        ({**DRAFT_3, "type": ["string", {"type": "null"}]}, {**DRAFT_3, "type": ["string"]}, False),
         ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, {"oneOf": [{"type": "integer"}, {"not": {}}]}, False),
         ({"allOf": [{"minimum": 1}]}, {"allOf": [{"minimum": 1}, {"maximum": 9}]}, False),
         ({"not": {"type": "string"}}, {"not": {"type": ["string", "null"]}}, False),
