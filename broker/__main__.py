@@ -3,6 +3,7 @@
 from broker import light_imports  # noqa: F401 -- before all that it keeps out
 from broker.cluster.cluster import Cluster
 from broker.cluster.warm_up import warm_up
+from broker.network.endpoints import host_and_port
 from broker.options import ServeOptions
 from broker.runner import Announcement, run
 
@@ -27,6 +28,6 @@ def announcement(cluster: Cluster) -> Announcement:
     return Announcement(
         f"{count} broker{'s' * (count > 1)}, cluster {cluster.cluster_id}",
         brokers,
-        () if controller is None else (f"bootstrap.controllers={controller.host}:{controller.port}",),
+        () if controller is None else (f"bootstrap.controllers={host_and_port(controller.host, controller.port)}",),
         cluster.beside.addresses,
     )

@@ -22,7 +22,7 @@ from broker.event_loop import backend_options, on_signals
 from broker.journal.feed import CannotWrite, Feed, Source
 from broker.logs import configure_logging
 from broker.network import file_limits
-from broker.network.endpoints import PortTaken
+from broker.network.endpoints import PortTaken, host_and_port
 from broker.ready_file import NotAReadyFile, ReadyFile
 from broker.settings import BrokerSettings
 from protocol.errors import KafkaError
@@ -253,7 +253,7 @@ def _sentence(error: Exception, options: Options) -> str:
 
 def _announce(served: "Served", options: Options, banner: Announcement, control_url: str | None) -> None:
     """The banner on stdout, and the ready file for programs (contract 2)."""
-    servers = [f"{host}:{port}" for host, port in served.bootstrap]
+    servers = [host_and_port(host, port) for host, port in served.bootstrap]
     if options.ready_file is not None:
         ready = {
             "bootstrap_servers": servers,

@@ -7,6 +7,7 @@ from broker.control.explain.transaction import timeline_of, unused
 from broker.control.groups import no_group
 from broker.control.request import Asked
 from broker.control.verbs import Function
+from broker.network.endpoints import host_and_port
 from broker.specification import cite
 from protocol.log_records.transaction import TransactionState
 from understudy.control_api.answers import groups as of_groups
@@ -57,7 +58,7 @@ async def reset(asked: Asked, body: Reset) -> ResetDone:
             each.server.connections.close()
     if not body.get("disconnect"):
         return {"status": "ok"}
-    return {"status": "ok", "bootstrap_servers": [f"{host}:{port}" for host, port in proxy.bootstrap]}
+    return {"status": "ok", "bootstrap_servers": [host_and_port(*each) for each in proxy.bootstrap]}
 
 
 async def clock(asked: Asked) -> ClockState:

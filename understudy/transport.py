@@ -100,6 +100,11 @@ class Address:
         return Unreachable(f"no control plane answers at {self.url}: {reason}")
 
 
+def place(host: str, port: int) -> str:
+    """An address as clients take it in bootstrap.servers: an IPv6 one in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 class Transport:
     """Blocking transport."""
 

@@ -6,7 +6,7 @@ from broker.control.brokers import broker_of
 from broker.control.problems import conflict
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from broker.network.endpoints import PortTaken
+from broker.network.endpoints import PortTaken, host_and_port
 from understudy.control_api.answers.cluster import ClusterInfo, Health
 from understudy.control_api.cluster import CompactionRun, Reset, ResetDone, RetentionRun
 
@@ -41,7 +41,7 @@ async def reset(asked: Asked, body: Reset) -> ResetDone:
         raise conflict(str(error)) from error
     if not body.get("disconnect"):
         return {"status": "ok"}
-    return {"status": "ok", "bootstrap_servers": [f"{host}:{port}" for host, port in asked.cluster.bootstrap]}
+    return {"status": "ok", "bootstrap_servers": [host_and_port(*each) for each in asked.cluster.bootstrap]}
 
 
 @answers("retention run")

@@ -108,6 +108,11 @@ def _in_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+def host_and_port(host: str, port: int) -> str:
+    """An address as clients take it in bootstrap.servers: an IPv6 one in brackets."""
+    return f"{_in_url(host)}:{port}"
+
+
 def address(text: str, what: str, *, port_needed: bool = True) -> tuple[str, int | None]:
     """HOST:PORT, [::1]:PORT or, where a port need not be, HOST; `what` names it in the error."""
     if text.startswith("["):

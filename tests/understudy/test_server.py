@@ -211,6 +211,16 @@ def test_a_topic_may_begin_with_a_dash() -> None:
         assert [topic.name for topic in kafka.topics.list()] == ["-t"]
 
 
+def test_an_ipv6_address_is_in_brackets() -> None:
+    """In the ready file, after a reset and for one who connects: Go and librdkafka take no other spelling."""
+    with understudy.start(host="::1", control_host="::1", controller_port=0) as kafka:
+        first = kafka.bootstrap_servers
+        assert first.startswith("[::1]:")
+        kafka.reset(disconnect=True)
+        assert kafka.bootstrap_servers.startswith("[::1]:")
+        assert understudy.connect(kafka.control_url).bootstrap_servers == kafka.bootstrap_servers != first
+
+
 def test_a_taken_port_is_one_sentence_that_names_port_and_option(cluster: Cluster) -> None:
     """Exit code 1."""
     port = cluster.bootstrap_servers.partition(",")[0].rpartition(":")[2]

@@ -23,7 +23,7 @@ from understudy.aio.waiting import Pending, in_thread, pending
 from understudy.judging import Conformance, judge
 from understudy.launcher import ServerProcess, command_line
 from understudy.options import StartOptions, check
-from understudy.transport import Address, AsyncTransport
+from understudy.transport import Address, AsyncTransport, place
 
 
 class AsyncCluster(AsyncBridge):
@@ -142,7 +142,7 @@ async def _start(options: dict[str, Any]) -> AsyncCluster:
 async def _connect(address: Address) -> AsyncCluster:
     cluster = AsyncCluster(address, ())
     info = await cluster.info()
-    cluster.servers += [f"{broker.host}:{broker.port}" for broker in info.brokers]
+    cluster.servers += [place(broker.host, broker.port) for broker in info.brokers]
     return cluster
 
 

@@ -24,7 +24,7 @@ from understudy.client.waiting import Pending, in_thread, pending
 from understudy.judging import Conformance, judge
 from understudy.launcher import ServerProcess, command_line
 from understudy.options import StartOptions, check
-from understudy.transport import Address, Transport
+from understudy.transport import Address, Transport, place
 
 
 class Cluster(Bridge):
@@ -143,7 +143,7 @@ def _start(options: dict[str, Any]) -> Cluster:
 def _connect(address: Address) -> Cluster:
     cluster = Cluster(address, ())
     info = cluster.info()
-    cluster.servers += [f"{broker.host}:{broker.port}" for broker in info.brokers]
+    cluster.servers += [place(broker.host, broker.port) for broker in info.brokers]
     return cluster
 
 

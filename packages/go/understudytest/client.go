@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -130,7 +132,7 @@ func Connect(control, token string) (*Client, error) {
 		return nil, err
 	}
 	for _, each := range cluster.Brokers {
-		client.brokers = append(client.brokers, fmt.Sprintf("%s:%d", each.Host, each.Port))
+		client.brokers = append(client.brokers, net.JoinHostPort(each.Host, strconv.Itoa(each.Port)))
 	}
 	return client, nil
 }

@@ -43,7 +43,7 @@ class Cluster {
   static async connect(control, token) {
     const cluster = new Cluster(control.replace(/\/+$/, ''), token);
     const { brokers } = await cluster.ask('GET', '/v1/cluster');
-    cluster.brokers = brokers.map(({ host, port }) => `${host}:${port}`);
+    cluster.brokers = brokers.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`));
     return cluster;
   }
 

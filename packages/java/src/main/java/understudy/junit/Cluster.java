@@ -58,7 +58,8 @@ public final class Cluster implements AutoCloseable {
         var found = new ArrayList<String>();
         for (var each : cluster.ask("GET", "/v1/cluster", null).getAsJsonArray("brokers")) {
             var broker = each.getAsJsonObject();
-            found.add(broker.get("host").getAsString() + ":" + broker.get("port").getAsInt());
+            String host = broker.get("host").getAsString();
+            found.add((host.contains(":") ? "[" + host + "]" : host) + ":" + broker.get("port").getAsInt());
         }
         cluster.brokers = found;
         return cluster;
