@@ -24,7 +24,7 @@ class Verdict(Enum):
 ABOUT: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "The situation arose, and no witness contradicts the rule.",
     Verdict.FAIL: "A rule of level MUST was broken, each time that the scenario was played; or a call did not return.",
-    Verdict.NON_STRICT: "A rule of level SHOULD or MAY was broken.",
+    Verdict.NON_STRICT: "A rule of level SHOULD or MAY was broken, each time; or one of level MUST, but not each time.",
     Verdict.NOT_SUPPORTED: "The library has no such feature.",
     Verdict.NOT_EXERCISED: "The situation did not arise: the library never sent the request that was to fail.",
     Verdict.FLAKY: "The scenario failed at first and passed when it was repeated.",
