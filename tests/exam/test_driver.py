@@ -42,6 +42,16 @@ def test_a_missing_answer_is_named_with_the_time(monkeypatch: pytest.MonkeyPatch
             driver.call("poll", consumer="c", timeout_ms=200)
 
 
+def test_a_driver_that_does_not_read_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that is larger than a pipe cannot be written to its end: the exam hung."""
+    monkeypatch.setattr(module, "UNTIMED_S", 0.125)
+    with (
+        Driver([sys.executable, "-c", "import signal; signal.pause()"]) as driver,
+        pytest.raises(DriverHang, match=r"^send was not read within 0\.125 s$"),
+    ):
+        driver.call("send", records="x" * 1_000_000)
+
+
 class SlowLog(list[str]):
     """Takes the first line when the stream is closed, or a little later if it is not."""
 

@@ -19,6 +19,8 @@ PATIENCE_S: Final = 20.0
 """How long a command may take beyond its own `timeout_ms`."""
 UNTIMED_S: Final = 40.0
 """How long one without a `timeout_ms` may take: a library may try to connect for 30 s before it reports a failure."""
+PIPE_CHARACTERS: Final = 1_000
+"""Of a command, that each system's pipes take at once, in any encoding."""
 LAST_LINES: Final = 20
 ENDED_S: Final = 1.0
 """How long to read on when the driver has ended. What it has started outside of its process group keeps a pipe open."""
@@ -137,16 +139,12 @@ class Driver:
             CallError: the library reported an error.
             NotSupported: the library cannot do it.
             DriverProblem: the driver has ended, or wrote something else than an answer.
-            DriverHang: no answer came within PATIENCE_S beyond the command's timeout, or UNTIMED_S if it has none.
+            DriverHang: the command was not read, or no answer came, within PATIENCE_S beyond its timeout, or
+                UNTIMED_S if it has none.
         """
         self._number += 1
         line = json.dumps({"id": self._number, "command": command, **fields}, ensure_ascii=False)
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(line + "\n")
-            self.process.stdin.flush()
-        except (OSError, ValueError) as error:
-            raise DriverProblem(f"the driver ended before {command}{self._end_of_log()}") from error
+        self._send(command, line, patience_s(fields))
         answer = self._answer(command, patience_s(fields))
         if "unsupported" in answer:
             raise NotSupported(str(answer["unsupported"]))
@@ -159,6 +157,28 @@ class Driver:
         if problem is not None:
             raise DriverProblem(f"the answer to {command} is wrong: {problem}")
         return result
+
+    def _send(self, command: str, line: str, limit_s: float) -> None:
+        """Write a command. One larger than a pipe waits for the driver to read it, which is ended if it does not."""
+        assert self.process.stdin is not None
+        hung = threading.Event()
+
+        def give_up() -> None:
+            hung.set()
+            kill_group(self.process)
+
+        late = threading.Timer(limit_s, give_up)
+        if len(line) > PIPE_CHARACTERS:
+            late.start()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except (OSError, ValueError) as error:
+            if hung.is_set():
+                raise DriverHang(f"{command} was not read within {limit_s:g} s") from error
+            raise DriverProblem(f"the driver ended before {command}{self._end_of_log()}") from error
+        finally:
+            late.cancel()
 
     def _answer(self, command: str, limit_s: float) -> Mapping[str, Any]:
         try:
