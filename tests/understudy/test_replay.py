@@ -57,7 +57,7 @@ def produce(base: int, code: str = "NONE", *, count: int = 1, sequence: int = -1
 
 def numbered(lines: list[Line]) -> list[Line]:
     """In the order of their arrival."""
-    return [{"id": number, **each} for number, each in enumerate(lines, 1)]
+    return [{"id": number, **each, "ts_us": each["ts_us"] + number * 1000} for number, each in enumerate(lines, 1)]
 
 
 class Converted:
@@ -137,6 +137,16 @@ def test_who_hung_up_matters(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     gone, left, last = (cut("Heartbeat", {"group_id": "g"}, reason) for reason in reasons)
     lines = [gone, left, heartbeat(), last]
     assert Converted(tmp_path, capsys, lines).faults == [{"api": "Heartbeat", "disconnect": "close"}]
+
+
+def test_what_waited_when_the_recording_ended_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A long poll, and a join, although heartbeats were answered after they had begun."""
+    asked = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": [], "max_wait_ms": 500,
+             "topics": [{"topic": "t", "partitions": [{"partition": 0, "fetch_offset": 3}]}]}  # fmt: skip
+    ended, long = "closed: the broker stopped", {"duration_us": 400_000}
+    fetch, join = cut("Fetch", asked, ended), cut("JoinGroup", {"group_id": "g"}, ended)
+    lines = [metadata(t=[1]), {**fetch, **long}, {**join, **long}, heartbeat(), heartbeat()]
+    assert Converted(tmp_path, capsys, lines).faults == []
 
 
 def test_members_who_are_played_back_rebalance_by_themselves(

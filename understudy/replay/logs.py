@@ -27,6 +27,7 @@ class Failure:
     count: int = 0
     sequence: Sequence | None = None
     was_applied: bool = False
+    ended_us: int = 0
 
 
 class Batch(NamedTuple):

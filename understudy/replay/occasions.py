@@ -13,10 +13,12 @@ from understudy.replay.items import Item, asks_for_all, error_of, errors_of, ite
 from understudy.replay.journal import Line
 from understudy.replay.verdict import (
     BY_ITSELF,
+    ENDED,
     NEVER_PLAYED,
     REBALANCES,
     Verdict,
     cut_of,
+    ended_us,
     is_gone,
     late_of,
     throttle_of,
@@ -41,6 +43,7 @@ class Run:
     first: int
     verdict: Verdict
     count: int = 1
+    ended_us: int = 0
 
 
 class Fault(NamedTuple):
@@ -53,20 +56,20 @@ class Fault(NamedTuple):
 
 @dataclass
 class Occasions:
-    """Reads the requests of a run. ``together``: groups with several members that are played back."""
+    """Reads the requests of a run. ``last_us``: when the last request of each client arrived."""
 
     late_ms: int
     runs: dict[Key, list[Run]] = field(default_factory=dict)
     by_itself: Counter[tuple[str, str]] = field(default_factory=Counter)
     unplayed: Counter[str] = field(default_factory=Counter)
     members: dict[str, set[str]] = field(default_factory=dict)
-    last: dict[str | None, int] = field(default_factory=dict)
+    last_us: dict[str | None, int] = field(default_factory=dict)
     _for_all: Counter[tuple[str, str | None]] = field(default_factory=Counter)
 
     def see(self, line: Line) -> None:
         """Count a request."""
         api, client = line["api"], line["client_id"]
-        self.last[client] = line["id"]
+        self.last_us[client] = max(self.last_us.get(client, 0), line["ts_us"])
         request, response = line["request"] or {}, line["response"] or {}
         if response.get("member_id") and request.get("group_id"):
             self.members.setdefault(request["group_id"], set()).add(response["member_id"])
@@ -79,7 +82,7 @@ class Occasions:
         whole = Verdict(None, cut_of(line), late_of(line, self.late_ms), throttle_of(line))
         if api in BY_OFFSET:
             code = errors[0][1] if errors else None
-            self._count(Key(api, client, ()), line["id"], Verdict(code, None, 0, whole.throttle_ms))
+            self._count(Key(api, client, ()), line, Verdict(code, None, 0, whole.throttle_ms))
             return
         items = items_of(line) or [()]
         if asks_for_all(line):
@@ -92,7 +95,7 @@ class Occasions:
                 self.by_itself[api, str(code)] += 1
                 code = None
             late_ms, throttle_ms = (0, 0) if place else (whole.late_ms, whole.throttle_ms)
-            self._count(Key(api, client, item), line["id"], Verdict(code, whole.cut, late_ms, throttle_ms))
+            self._count(Key(api, client, item), line, Verdict(code, whole.cut, late_ms, throttle_ms))
 
     def _all(self, api: str, client: str | None, errors: list[tuple[dict[str, Any], str]]) -> list[Item]:
         """A request for all topics matches any topic that a fault names, also one that is only named later."""
@@ -110,12 +113,12 @@ class Occasions:
             runs = self.runs[key] = [Run(0, _GOOD, before)] if before and key.item else []
         return runs
 
-    def _count(self, key: Key, number: int, verdict: Verdict) -> None:
+    def _count(self, key: Key, line: Line, verdict: Verdict) -> None:
         runs = self._runs(key)
-        if runs and _alike(runs[-1].verdict, verdict):
+        if runs and _alike(runs[-1].verdict, verdict) and verdict.cut != ENDED:
             runs[-1].count += 1
         else:
-            runs.append(Run(number, verdict))
+            runs.append(Run(line["id"], verdict, ended_us=ended_us(line)))
 
     @property
     def coordinated(self) -> set[str]:
@@ -138,6 +141,10 @@ class Occasions:
             yield from _stopped(match, played, rank=1)
             yield from _stopped(match, [run for run in played if run.verdict.cut is None], rank=2)
 
+    def came_back(self, client_id: str | None, ended_us: int) -> bool:
+        """Whether a client sent anything after that: if not, the recording ended, rather than a broker."""
+        return self.last_us[client_id] > ended_us
+
     def _as_played(self, key: Key, run: Run) -> Run:
         """Without what the other members of a group bring about, who are played back as well."""
         verdict = run.verdict
@@ -145,7 +152,7 @@ class Occasions:
         if verdict.code in REBALANCES and len(members) > 1:
             self.by_itself[key.api, str(verdict.code)] += run.count
             verdict = verdict._replace(code=None)
-        if verdict.cut == "ended" and run.first + run.count > self.last[key.client_id]:
+        if verdict.cut == ENDED and not self.came_back(key.client_id, run.ended_us):
             verdict = verdict._replace(cut=None)
         return Run(run.first, verdict, run.count)
 

@@ -136,7 +136,7 @@ class Replay:
 
     def _is_played(self, failure: Failure) -> bool:
         """Not what was cut by the end of the recording."""
-        return failure.verdict.cut != ENDED or failure.number < self.occasions.last[failure.client_id]
+        return failure.verdict.cut != ENDED or self.occasions.came_back(failure.client_id, failure.ended_us)
 
     # --- what is reported --------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 from understudy.replay.items import errors_of
 from understudy.replay.journal import Line
 from understudy.replay.logs import Failure, Log, sequence_of
-from understudy.replay.verdict import BY_ITSELF, Verdict, cut_of, is_gone, late_of
+from understudy.replay.verdict import BY_ITSELF, Verdict, cut_of, ended_us, is_gone, late_of
 
 _EARLIEST, _LATEST = -2, -1
 _TOPIC_SETTING = 1
@@ -144,7 +144,9 @@ class Start:
             verdict = Verdict(code, cut, late_ms if not number else 0)
             if (code is not None or cut is not None or verdict.late_ms) and code not in BY_ITSELF:
                 offset = base if base >= 0 else None
-                log.failed(Failure(line["id"], "Produce", line["client_id"], verdict, offset, count, sequence))
+                failure = Failure(line["id"], "Produce", line["client_id"], verdict, offset, count, sequence)
+                failure.ended_us = ended_us(line)
+                log.failed(failure)
 
     def _fetch(self, line: Line, request: Any, response: Any) -> None:
         offsets = self._fetched(line, request, response)
@@ -169,7 +171,8 @@ class Start:
             self._fetch_failed(line, place, verdict, offsets[place])
 
     def _fetch_failed(self, line: Line, place: tuple[str, int], verdict: Verdict, offset: int) -> None:
-        self.log(*place).failures.append(Failure(line["id"], "Fetch", line["client_id"], verdict, offset))
+        failure = Failure(line["id"], "Fetch", line["client_id"], verdict, offset, ended_us=ended_us(line))
+        self.log(*place).failures.append(failure)
 
     def _fetched(self, line: Line, request: Any, response: Any) -> dict[tuple[str, int], int]:
         """The offsets that a fetch begins at, those of its session too (KIP-227)."""

@@ -57,6 +57,11 @@ def cut_of(line: Line) -> str | None:
     return ENDED if reason == _AT_THE_END else CLOSE
 
 
+def ended_us(line: Line) -> int:
+    """When a request was answered, or given up."""
+    return int(line["ts_us"]) + max(int(line["duration_us"]), 0)
+
+
 def is_gone(line: Line) -> bool:
     """Whether its client went away before the answer: nothing is known of it."""
     return line["response"] is None and line["outcome"].removeprefix("closed: ").startswith(_BY_THE_CLIENT)
