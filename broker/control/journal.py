@@ -3,6 +3,7 @@
 import heapq
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol
 from uuid import UUID
@@ -33,6 +34,8 @@ _A_TIME_FROM = 10**11
 """Numbers from here on are times (1973 in milliseconds), smaller ones are ids."""
 _GLANCES, _GLANCED_BYTES = 64, 1024 * 1024
 """So many entries, or bytes, are looked at before others may run; decoded is one."""
+_MOST_IDS = 16
+"""So many ids of a topic are looked for: each reset makes another one."""
 _RUN = 1000
 """So many found entries are put in order at once."""
 Look = Callable[[Raw], bool]
@@ -67,9 +70,8 @@ class Query:
     def __init__(self, asked: Asked, query: JournalQuery) -> None:
         """Raises Problem 422 for names that do not exist."""
         topic = query.get("topic")
-        known = None if topic is None else asked.source.image.topics.get(topic)
-        topic_id: UUID | None = None if known is None else known.id
-        self._wanted = Wanted(topic, None, query.get("group"), query.get("transactional_id"), topic_id)
+        self._topic_ids = [] if topic is None else _ids_of(asked, topic)
+        self._wanted = Wanted(topic, None, query.get("group"), query.get("transactional_id"))
         self._notes_errors = asked.source.journal.notes_errors
         self._error = error_code(query["error"], "error") if "error" in query else None
         self._any_error = query.get("errors", False)
@@ -135,8 +137,7 @@ class Query:
             if name is not None:
                 yield _mentioning(written(name))
         if self._wanted.topic is not None:
-            topic_id = self._wanted.topic_id
-            yield _mentioning((*written(self._wanted.topic), *(() if topic_id is None else (topic_id.bytes,))))
+            yield _mentioning((*written(self._wanted.topic), *(each.bytes for each in self._topic_ids)))
 
     def sift(self, raws: Sequence[Raw]) -> list[Raw]:
         """Those that may be asked for; without decoding them."""
@@ -155,10 +156,18 @@ class Query:
             return False
         if not self._wanted.kinds:
             return True
+        wanted = [replace(self._wanted, topic_id=each) for each in self._topic_ids] or [self._wanted]
         return found.header is not None and any(
-            message is not None and mentions(level(found.header.api_key), message, self._wanted)
+            message is not None and any(mentions(level(found.header.api_key), message, each) for each in wanted)
             for level, message in ((request_level, found.request), (response_level, found.response))
         )
+
+
+def _ids_of(asked: Asked, topic: str) -> list[UUID]:
+    """The ids that a topic has, and had lately: requests of before it was deleted may have nothing else (KIP-516)."""
+    known = asked.source.image.topics.get(topic)
+    ids = [each for each, name in asked.source.journal.topic_names.items() if name == topic][-_MOST_IDS:]
+    return ids if known is None or known.id in ids else [*ids, known.id]
 
 
 def _front(raw: Raw) -> bytes | bytearray:

@@ -326,6 +326,21 @@ def total(data: bytes) -> int:
     return folded
 
 
+def test_requests_by_the_id_of_a_topic_that_was_deleted_are_found_by_its_name(plane: ControlPlane) -> None:
+    """Which the list shows, too; also once there is another topic of that name."""
+    wire = plane.server.wire()
+    topic_id = wire.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(T)])).topics[0].topic_id
+    data = [TopicProduceData("", [PartitionProduceData(0, batch(b"v"))], topic_id)]
+    wire.call(ApiKey.PRODUCE, 13, ProduceRequest(None, -1, 1000, data))
+    for again in (False, True):
+        if again:
+            plane.http("POST", "/v1/topics", {"name": T})
+        else:
+            plane.http("DELETE", f"/v1/topics/{T}")
+        (entry,) = plane.http("GET", f"/v1/journal?api=Produce&topic={T}")["entries"]
+        assert entry["topics"] == [T]
+
+
 def test_a_capture_of_a_far_future(plane: ControlPlane) -> None:
     """Its format ends with 2106, and begins again there."""
     plane.http("POST", "/v1/clock/advance", {"ms": 10**13})
