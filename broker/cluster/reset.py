@@ -34,7 +34,9 @@ async def reset(cluster: Cluster, keep: frozenset[str] = frozenset(), *, disconn
     """
     await cluster.rebuilding.over()
     check_resettable(cluster, empties=not _IN_LOGS & keep)
-    if "faults" not in keep:
+    if "faults" in keep:
+        cluster.faults.break_off()
+    else:
         cluster.faults.clear(reset=True)
     cluster.beside.reset(keep)
     cluster.journal.era += 1
@@ -158,6 +160,7 @@ async def restore(cluster: Cluster, snapshot: Snapshot) -> None:
 
 def _put_back(cluster: Cluster, snapshot: Snapshot) -> None:
     cluster.snapshots.bring(snapshot)
+    cluster.faults.break_off()
     cluster.journal.era += 1
     waiting = cluster.forget()
     cluster.lifecycle.retain_only(snapshot.files)

@@ -38,6 +38,7 @@ class Fault:
     _taken: int = 0
     _ended: bool = False
     _reset: bool = False
+    _breaks: int = 0
     _paused: set[Waiter] = field(default_factory=set)
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
 
@@ -72,8 +73,9 @@ class Fault:
         """Wait for so long on the cluster's clock; removing the fault lets all waiting requests go on at once.
 
         Raises:
-            Disconnect: the cluster was reset: requests of before get no answer.
+            Disconnect: the cluster was reset or restored: requests of before get no answer.
         """
+        breaks = self._breaks
         if not self._ended:  # it may have been removed while the request was served
             waiter = Waiter()
             self._paused.add(waiter)
@@ -81,8 +83,8 @@ class Fault:
                 await waiter.wait(clock, clock.now_ms() + ms)
             finally:
                 self._paused.discard(waiter)
-        if self._reset:
-            raise Disconnect("the cluster was reset", on_purpose=True)
+        if self._reset or self._breaks != breaks:
+            raise Disconnect("the cluster was reset or restored", on_purpose=True)
 
     async def wait_hits(self, hits: int, timeout_s: float) -> None:
         """Return when there are so many hits, or it has taken too long by the machine's own clock."""
@@ -92,6 +94,12 @@ class Fault:
         self._waiting.append((hits, future))
         await asyncio.wait((future,), timeout=timeout_s)
         self._waiting.remove((hits, future))
+
+    def break_off(self) -> None:
+        """Hang up on all waiting requests, and stay: a reset keeps the fault, or the cluster is restored."""
+        self._breaks += 1
+        for waiter in self._paused:
+            waiter.wake()
 
     def end(self, *, reset: bool = False) -> None:
         """Let all waiting requests go on: the fault is removed, or gone by a reset."""
@@ -130,6 +138,11 @@ class Script:
         for fault in self.faults.values():
             fault.end(reset=reset)
         self.faults.clear()
+
+    def break_off(self) -> None:
+        """Keep all, but hang up on the requests that wait."""
+        for fault in self.faults.values():
+            fault.break_off()
 
     def meet(self, request: Message, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
         """Middleware."""
