@@ -5,7 +5,7 @@ voids it. Older clients have added the partition themselves and are only verifie
 (transactions D.5, C.4 O10).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 
@@ -24,6 +24,7 @@ from broker.settings import BrokerSettings
 from protocol import features
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TopicPartition
+from protocol.records.batch import NO_SEQUENCE
 from storage.append_errors import RecordsRejectedError
 
 _NOT_ADDED = "Partition was not added to the transaction"
@@ -48,16 +49,39 @@ class Mode(Enum):
 async def verify(
     transactional_id: str, entries: Sequence[Admitted | Produced], ctx: RequestContext
 ) -> list[Admitted | Produced]:
-    """Give each transactional entry its guard, or the error that keeps it from the log (transactions D.5)."""
+    """Give each transactional entry its guard, or the error that keeps it from the log (transactions D.5).
+
+    Where the last transaction is still completing, an add is repeated for a moment, guards included, so that a client
+    that goes straight on does not notice.
+    """
     mode = Mode.ADD if features.produce_adds_partitions(ctx.version) else Mode.VERIFY
     if mode is Mode.VERIFY and not verifies(ctx.release, ctx.node.settings):
         return list(entries)
-    verified = [_guarded(each, mode, ctx) for each in entries]
-    asked = [each for each in verified if isinstance(each, Admitted) and each.guard is not None]
-    if not asked:
-        return verified
-    producer = ProducerIdAndEpoch(asked[0].batch.producer_id, asked[0].batch.producer_epoch)
-    codes = await _answers(transactional_id, producer, [(each.topic, each.index) for each in asked], mode, ctx)
+    deadline_ms: int | None = None
+    while True:
+        verified = [_guarded(each, mode, ctx) for each in entries]
+        asked = [each for each in verified if isinstance(each, Admitted) and each.guard is not None]
+        if not asked:
+            return verified
+        if deadline_ms is None:
+            deadline_ms = ctx.now_ms + _patience_ms(ctx.node.settings)
+        codes = await _answers(transactional_id, asked, mode, ctx)
+        completing = mode is Mode.ADD and ErrorCode.CONCURRENT_TRANSACTIONS in codes.values()
+        if not completing or ctx.now_ms >= deadline_ms:
+            return _judged(verified, codes, mode, ctx)
+        backoff_ms = ctx.node.settings.int("add.partitions.to.txn.retry.backoff.ms")
+        await Waiter().wait(ctx.cluster.clock, ctx.now_ms + backoff_ms)
+
+
+def _patience_ms(settings: BrokerSettings) -> int:
+    """For how long an add is repeated."""
+    return min(settings.int("add.partitions.to.txn.retry.backoff.max.ms"), settings.int("request.timeout.ms"))
+
+
+def _judged(
+    verified: list[Admitted | Produced], codes: Mapping[TopicPartition, ErrorCode], mode: Mode, ctx: RequestContext
+) -> list[Admitted | Produced]:
+    """The entries once their coordinator has answered."""
     knows_abortable = features.produce_knows_abortable(ctx.version)
     for at, each in enumerate(verified):
         if isinstance(each, Admitted) and each.guard is not None:
@@ -132,12 +156,12 @@ async def verify_offsets(
     try:
         partition = _offsets_partition(index, ctx)
         guard = partition.led_by(ctx.node.id).producers.start_verification(
-            *producer, 0, supports_epoch_bump=mode is Mode.ADD, now_ms=ctx.now_ms
+            *producer, NO_SEQUENCE, supports_epoch_bump=mode is Mode.ADD, now_ms=ctx.now_ms
         )
         if guard is None:
             return None
         place = (GROUP_TOPIC, index)
-        code = (await _answers(transactional_id, producer, [place], mode, ctx, patient=False))[place]
+        code = (await _ask(transactional_id, producer, [place], mode, ctx))[place]
     except KafkaError as error:
         code = error.code
     if code is not ErrorCode.NONE:
@@ -177,31 +201,15 @@ def _for_committer(code: ErrorCode, version: int) -> ErrorCode:
 
 
 async def _answers(
-    transactional_id: str,
-    producer: ProducerIdAndEpoch,
-    places: list[TopicPartition],
-    mode: Mode,
-    ctx: RequestContext,
-    *,
-    patient: bool = True,
-) -> dict[TopicPartition, ErrorCode]:
-    """The coordinator's answer per partition.
-
-    Where the last transaction is still completing, an add is repeated for a moment, so that a client that goes straight
-    on does not notice; ``patient`` is false for offsets, whose client asks again itself.
-    """
-    settings = ctx.node.settings
-    backoff_ms = settings.int("add.partitions.to.txn.retry.backoff.ms")
-    longest_ms = settings.int("add.partitions.to.txn.retry.backoff.max.ms")
-    deadline_ms = ctx.now_ms + min(longest_ms, settings.int("request.timeout.ms"))
-    while True:
-        try:
-            return await _ask(transactional_id, producer, places, mode, ctx)
-        except KafkaError as error:
-            again = mode is Mode.ADD and patient and error.code is ErrorCode.CONCURRENT_TRANSACTIONS
-            if not again or ctx.now_ms >= deadline_ms:
-                return dict.fromkeys(places, error.code)
-        await Waiter().wait(ctx.cluster.clock, ctx.now_ms + backoff_ms)
+    transactional_id: str, asked: Sequence[Admitted], mode: Mode, ctx: RequestContext
+) -> Mapping[TopicPartition, ErrorCode]:
+    """The coordinator's answer per partition; all of them are of one producer."""
+    producer = ProducerIdAndEpoch(asked[0].batch.producer_id, asked[0].batch.producer_epoch)
+    places = [(each.topic, each.index) for each in asked]
+    try:
+        return await _ask(transactional_id, producer, places, mode, ctx)
+    except KafkaError as error:
+        return dict.fromkeys(places, error.code)
 
 
 async def _ask(

@@ -22,6 +22,8 @@ from storage.producers.verification import VerificationGuard, Verifications
 
 _MAX_SEQUENCE: Final = 2**31 - 1
 _MAX_EPOCH: Final = 2**15 - 1
+_UNKNOWN_VERSION: Final = -1
+"""The version of a transaction that was not named (TransactionVersion.TV_UNKNOWN): no marker may have it."""
 
 
 class BatchRange(NamedTuple):
@@ -73,7 +75,6 @@ class Accept:
 
     batch: RecordBatch
     marker: Marker | None = None
-    transaction_version: int = 0
     producer_epoch_before: int = NO_PRODUCER_EPOCH
     rule: Rule = NO_RULE
 
@@ -184,13 +185,13 @@ class ProducerStates:
         if not batch.is_transactional and entry is not None and entry.transaction_first_offset is not None:
             outside = "a transaction of it is open, the batch is outside"
             raise _refusal(ErrorCode.INVALID_TXN_STATE, batch, outside, row.S10)
-        return Accept(batch, None, 0, NO_PRODUCER_EPOCH if entry is None else entry.producer_epoch, rule)
+        return Accept(batch, None, NO_PRODUCER_EPOCH if entry is None else entry.producer_epoch, rule)
 
     def apply(self, decision: Accept) -> CompletedTransaction | None:
         """Add an accepted and written batch to the state; return the transaction that it ended, if any."""
         batch = decision.batch
         if decision.marker is not None:
-            self.verifications.ended(batch.producer_id, batch.producer_epoch, decision.transaction_version)
+            self.verifications.ended(batch.producer_id, batch.producer_epoch)
             return self._apply_marker(batch, decision.marker)
         if not batch.is_control:
             self._apply_data(batch)
@@ -205,7 +206,7 @@ class ProducerStates:
     def _check_marker(self, batch: RecordBatch, transaction_version: int) -> Accept:
         marker = parse_marker(batch)
         if marker is None:
-            return Accept(batch, None, transaction_version)
+            return Accept(batch)
         # An unknown producer has no epoch yet; a marker's epoch may be below even that.
         entry = self._producers.get(batch.producer_id) or ProducerEntry(batch.producer_id)
         epoch = batch.producer_epoch
@@ -217,6 +218,8 @@ class ProducerStates:
         if behind:
             rule = row.M2 if epoch == entry.producer_epoch else row.M1
             raise _refusal(ErrorCode.INVALID_PRODUCER_EPOCH, batch, f"its epoch here is {entry.producer_epoch}", rule)
+        if transaction_version == _UNKNOWN_VERSION:
+            raise _refusal(ErrorCode.UNKNOWN_SERVER_ERROR, batch, "its transaction version is -1", row.M0)
         if marker.coordinator_epoch < entry.coordinator_epoch:  # transactions D.6 M3
             raise _refusal(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
@@ -224,7 +227,7 @@ class ProducerStates:
                 f"coordinator epoch {marker.coordinator_epoch}, seen {entry.coordinator_epoch}",
                 row.M3,
             )
-        return Accept(batch, marker, transaction_version)
+        return Accept(batch, marker)
 
     def _check_transaction(self, batch: RecordBatch, guard: object) -> None:
         """Check that the producer of a batch that begins a transaction was verified (transactions D.4 S2, S3)."""

@@ -65,14 +65,14 @@ class Verifications:
         """End the verification of a producer whose transactional batch was appended."""
         self._entries.pop(producer_id, None)
 
-    def ended(self, producer_id: int, marker_epoch: int, transaction_version: int) -> None:
+    def ended(self, producer_id: int, marker_epoch: int) -> None:
         """Invalidate outstanding guards after a marker was appended.
 
-        Except when the marker of a TV2 transaction has the entry's own epoch: the entry belongs to the next one
-        (transactions D.5.4).
+        Except when each transaction of the verified producer has an epoch of its own, and it is the marker's: the entry
+        belongs to the next transaction; the version that the marker names is not asked (transactions D.5.4).
         """
         entry = self._entries.get(producer_id)
-        if entry is not None and not (transaction_version >= 2 and entry.producer_epoch == marker_epoch):
+        if entry is not None and not (entry.supports_epoch_bump and entry.producer_epoch == marker_epoch):
             del self._entries[producer_id]
 
     @property

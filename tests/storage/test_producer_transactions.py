@@ -62,6 +62,18 @@ def test_a_tv2_marker_leaves_the_guard_of_the_next_transaction() -> None:
     assert older.refusal(epoch=1, sequence=0, transactional=True, guard=guard).code == ErrorCode.INVALID_TXN_STATE
 
 
+def test_the_version_of_a_marker_does_not_decide_about_the_guard() -> None:
+    """The verified producer does: one of a newer client has an epoch for each transaction (transactions D.5.4)."""
+    partition = Partition()
+    guard = partition.guard(epoch=1, tv2=True)
+    partition.mark(epoch=1, version=0)
+    partition.produce(epoch=1, sequence=0, transactional=True, guard=guard)
+    older = Partition()
+    guard = older.guard(epoch=1)
+    older.mark(epoch=1, version=2)
+    assert older.refusal(epoch=1, sequence=0, transactional=True, guard=guard).code == ErrorCode.INVALID_TXN_STATE
+
+
 def test_verification_can_be_switched_off() -> None:
     """transaction.partition.verification.enable=false (transactions VER-12)."""
     assert Partition(verification=False).produce(sequence=7, transactional=True) == 0
@@ -218,6 +230,16 @@ def test_tv2_markers_are_one_epoch_ahead() -> None:
     exhausted = Partition(verification=False)
     exhausted.produce(epoch=32_767, sequence=0, transactional=True)
     assert exhausted.mark(epoch=32_767, version=2) is not None
+
+
+def test_a_marker_has_a_version() -> None:
+    """UNKNOWN_SERVER_ERROR for -1, TV_UNKNOWN, unless the epoch is behind anyway (transactions D.6 M0, M1)."""
+    partition = Partition(verification=False)
+    partition.produce(epoch=2, sequence=0, transactional=True)
+    assert partition.mark_refusal(epoch=1, version=-1).code == ErrorCode.INVALID_PRODUCER_EPOCH
+    for epoch in (2, 3):
+        assert partition.mark_refusal(epoch=epoch, version=-1).code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert partition.states.has_open_transaction(1, 2)
 
 
 def test_an_old_coordinator_is_fenced() -> None:

@@ -179,6 +179,37 @@ async def test_VER_05_a_newer_client_waits_a_moment_at_the_broker(stage: Stage) 
     assert partitions(stage) == {("foo", 0)}
 
 
+async def test_the_guard_is_taken_again_with_each_question(stage: Stage) -> None:
+    """A marker may have taken the first one away meanwhile (ReplicaManager.maybeRetryOnConcurrentTransactions)."""
+    stage.markers.holds.hold("tx", Step.PREPARE)
+    await ended(stage, 5)
+    waiting = asyncio.ensure_future(verified(stage, 12, entry(stage, epoch=1)))
+    await asyncio.sleep(0)
+    verifications = stage.partitions["foo", 0].log.producers.verifications
+    assert len(verifications) == 1
+    verifications.ended(1000, 0)
+    assert len(verifications) == 0
+    stage.markers.holds.release("tx")
+    for _ in range(3):
+        await asyncio.sleep(0)
+    stage.clock.advance(20)
+    (one,) = await waiting
+    assert verifications.is_current(1000, guard_of(one))
+
+
+async def test_a_partition_whose_transaction_was_opened_meanwhile_is_not_asked_about_again(stage: Stage) -> None:
+    """By another request of the producer, while the broker waited."""
+    stage.markers.holds.hold("tx", Step.PREPARE)
+    await ended(stage, 5)
+    waiting = asyncio.ensure_future(verified(stage, 12, entry(stage, epoch=1)))
+    await asyncio.sleep(0)
+    known = ProducerEntry(1000, 1, transaction_first_offset=0)
+    stage.partitions["foo", 0].log.producers._producers[1000] = known
+    stage.clock.advance(20)
+    (one,) = await waiting
+    assert guard_of(one) is None
+
+
 async def test_VER_12_verification_can_be_switched_off_but_not_the_adding() -> None:
     """transaction.partition.verification.enable=false."""
     stage = Stage(transaction_partition_verification_enable="false")

@@ -119,7 +119,7 @@ async def test_VER_10_a_newer_transaction_begins_with_0(c: Client) -> None:
     assert await c.sent(producer=producer, sequence=0, name="tx") == 0
 
 
-async def unanswered(c: Client) -> tuple[tuple[int, int], asyncio.Task[PartitionProduceResponse]]:
+async def unanswered(c: Client, version: int = 11) -> tuple[tuple[int, int], asyncio.Task[PartitionProduceResponse]]:
     """A producer, and its batch at a leader whose question to the coordinator is not answered: broker 2 hangs."""
     name = await c.apart(coordinator=2, leader=1)
     producer = await c.new(name)
@@ -127,7 +127,7 @@ async def unanswered(c: Client) -> tuple[tuple[int, int], asyncio.Task[Partition
     other = Client(c.stage)
     await other.sent()
     c.stage.pause(2)
-    late = asyncio.create_task(other.produce(FOO, producer=producer, sequence=0, name=name, v=11))
+    late = asyncio.create_task(other.produce(FOO, producer=producer, sequence=0, name=name, v=version))
     await c.stage.pass_time(1_000)
     await c.read()  # what is asked later is answered later: the leader has the other's request by now
     return producer, late
@@ -143,6 +143,16 @@ async def test_VER_11_a_marker_overtakes_the_append(c: Client, overtaken: bool) 
     assert not late.done()
     await c.stage.resume(2)
     assert code(await late) == (48 if overtaken else 0)
+
+
+@on_cluster(**APART)
+async def test_a_marker_of_the_batchs_own_epoch_leaves_a_newer_client_its_guard(c: Client) -> None:
+    """It is taken for one of the transaction before, though it names no version (transactions D.5.4)."""
+    producer, late = await unanswered(c, 12)
+    assert await c.mark(producer, commit=False, broker=1) == 0
+    assert not late.done()
+    await c.stage.resume(2)
+    assert code(await late) == 0
 
 
 @on_cluster(brokers=2, settings={"broker.session.timeout.ms": 60_000, "request.timeout.ms": 2_000})
