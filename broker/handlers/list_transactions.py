@@ -20,6 +20,9 @@ from protocol.scala import few_order
 
 async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListTransactionsResponse:
     """Clients ask every broker and put the answers together (transactions C.7)."""
+    runtimes = [runtime for _, runtime in sorted(ctx.node.transaction_shards.items())]
+    for runtime in runtimes:
+        runtime.check_active()  # before the pattern is looked at
     known = frozenset(BY_TEXT[text] for text in request.state_filters if text in BY_TEXT)
     wanted = TransactionFilter(
         known if request.state_filters else None,
@@ -27,9 +30,6 @@ async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListT
         request.duration_filter,
         compile_pattern(request.transactional_id_pattern),
     )
-    runtimes = [runtime for _, runtime in sorted(ctx.node.transaction_shards.items())]
-    for runtime in runtimes:
-        runtime.check_active()
     found = [record for runtime in runtimes for record in wanted.of(runtime.machine, ctx.now_ms)]
     return ListTransactionsResponse(
         unknown_state_filters=few_order((text for text in request.state_filters if text not in BY_TEXT), string_hash),

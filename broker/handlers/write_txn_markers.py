@@ -8,6 +8,7 @@ from functools import partial
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
+from broker.node import GROUP_TOPIC
 from broker.transactions.markers import Marker, write_marker
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -21,7 +22,6 @@ from protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from protocol.scala import tabled_by_topic
 
 
@@ -57,17 +57,12 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
             if not _is_here(place, ctx):
                 note(number, asked.producer_id, place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 continue
-            if not _can_be_written(asked):
+            if not marker.has_producer and place[0] != GROUP_TOPIC:  # there the partition alone fails
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             write_marker(ctx.cluster, ctx.node, place, marker, partial(note, number, asked.producer_id, place))
     if outstanding:
         await answered.wait()
     return WriteTxnMarkersResponse(_results(codes))
-
-
-def _can_be_written(marker: WritableTxnMarker) -> bool:
-    """Whether a marker has a producer id and epoch: without them Kafka fails the whole request."""
-    return marker.producer_id != NO_PRODUCER_ID and marker.producer_epoch != NO_PRODUCER_EPOCH
 
 
 def _is_here(place: TopicPartition, ctx: RequestContext) -> bool:
@@ -77,7 +72,15 @@ def _is_here(place: TopicPartition, ctx: RequestContext) -> bool:
 
 
 def _places(marker: WritableTxnMarker) -> list[TopicPartition]:
-    return [(topic.name, index) for topic in marker.topics for index in topic.partition_indexes]
+    """The partitions that a marker is written to. Of the offsets topic, one that is named twice gets two markers."""
+    places: list[TopicPartition] = []
+    seen: set[TopicPartition] = set()
+    for topic in marker.topics:
+        for place in ((topic.name, index) for index in topic.partition_indexes):
+            if place not in seen or topic.name == GROUP_TOPIC:
+                places.append(place)
+            seen.add(place)
+    return places
 
 
 def _results(codes: dict[int, dict[TopicPartition, ErrorCode]]) -> list[WritableTxnMarkerResult]:

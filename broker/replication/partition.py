@@ -159,15 +159,16 @@ class ReplicatedPartition:
 
     def append_marker(
         self, broker_id: int, producer_id: int, producer_epoch: int, committed: bool, coordinator_epoch: int,
-        transaction_version: int, now_ms: int,
+        transaction_version: int, now_ms: int, *, all_in_sync: bool = True,
     ) -> AppendInfo:  # fmt: skip
-        """Append a transaction marker at the leader.
+        """Append a transaction marker at the leader. ``all_in_sync`` is acks=-1.
 
         Raises:
-            KafkaError: not led here; INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED (transactions D.6).
+            KafkaError: not led here; NOT_ENOUGH_REPLICAS; INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED,
+                UNKNOWN_SERVER_ERROR for version -1 (transactions D.6).
         """
         log = self.led_by(broker_id)
-        if self.short_of_replicas:
+        if all_in_sync and self.short_of_replicas:
             raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
         batch = build_marker(producer_id, producer_epoch, committed, coordinator_epoch, now_ms)
         info = log.append_as_leader(

@@ -23,6 +23,7 @@ from broker.replication.partition import ReplicatedPartition
 from broker.transactions.marker_notes import MarkerNote, MarkerNotes, What
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TopicPartition
+from protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 if TYPE_CHECKING:
     from broker.timers import Timer
@@ -39,6 +40,11 @@ class Marker(NamedTuple):
     coordinator_epoch: int
     transaction_version: int
 
+    @property
+    def has_producer(self) -> bool:
+        """Whether it names a producer id and an epoch: without them Kafka cannot make a marker."""
+        return self.producer_id != NO_PRODUCER_ID and self.producer_epoch != NO_PRODUCER_EPOCH
+
 
 # --- one partition ---------------------------------------------------------------------------------------------------
 
@@ -52,7 +58,10 @@ def write_marker(cluster: ClusterView, node: Node, place: TopicPartition, marker
     try:
         partition = node.partition(*place)
         shard = _group_shard(node, place)
-        info = partition.append_marker(node.id, *marker, cluster.clock.now_ms())
+        if not marker.has_producer:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        # A group coordinator writes with acks=1, as it writes offsets, and waits for the replicas itself.
+        info = partition.append_marker(node.id, *marker, cluster.clock.now_ms(), all_in_sync=shard is None)
         if shard is not None:
             end_offset = info.last_offset + 1
             shard.marker_written(marker.producer_id, marker.producer_epoch, marker.committed, end_offset)

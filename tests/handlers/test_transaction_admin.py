@@ -1,6 +1,7 @@
 """WriteTxnMarkers, DescribeTransactions and ListTransactions at the handler: transactions C.5 to C.7."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -132,6 +133,53 @@ async def test_the_group_coordinator_is_notified_of_a_marker_on_its_log() -> Non
     assert shard.heard == [(7, 2, True, 1)], "with the offset behind the marker"
 
 
+def offsets_shard(stage: Stage) -> None:
+    """A group coordinator for the only partition of the offsets topic."""
+    stage.topic("__consumer_offsets")
+    stage.nodes[1].group_shards[0] = SimpleNamespace(state=State.ACTIVE, marker_written=lambda *_: None)
+
+
+async def test_the_offsets_topic_asks_for_no_replicas_in_sync() -> None:
+    """Its coordinator writes with acks=1 and waits; a marker on another topic is refused (transactions C.5.3)."""
+    stage = Stage()
+    stage.topic("foo")
+    offsets_shard(stage)
+    for partition in stage.partitions.values():
+        partition.short = partition.behind = True
+    assert await marked(stage, marker(7, "foo", 0)) == {7: {("foo", 0): 19}}
+    waiting = asyncio.ensure_future(marked(stage, marker(7, "__consumer_offsets", 0)))
+    await asyncio.sleep(0)
+    assert len(stage.partitions["__consumer_offsets", 0].markers) == 1
+    stage.clock.advance(30_000)
+    assert await waiting == {7: {("__consumer_offsets", 0): 7}}
+
+
+@pytest.mark.parametrize("producer", [(7, -1), (-1, 2)])
+async def test_a_marker_without_a_producer_fails_alone_on_the_offsets_topic(producer: tuple[int, int]) -> None:
+    """There the coordinator makes it; elsewhere the request fails as a whole (transactions C.5.7)."""
+    stage = Stage()
+    stage.topic("foo")
+    offsets_shard(stage)
+    offsets, foo = WritableTxnMarkerTopic("__consumer_offsets", [0]), WritableTxnMarkerTopic("foo", [0])
+    sound = marker(8, "foo", 0)
+    answer = await marked(stage, WritableTxnMarker(*producer, True, [offsets], 5, 2), sound)
+    assert answer == {producer[0]: {("__consumer_offsets", 0): -1}, 8: {("foo", 0): 0}}
+    answer = await marked(stage, WritableTxnMarker(*producer, True, [offsets, foo], 5, 2), sound)
+    assert answer == {producer[0]: {("__consumer_offsets", 0): -1, ("foo", 0): -1}, 8: {("foo", 0): -1}}
+    assert len(stage.partitions["foo", 0].markers) == 1
+    assert stage.partitions["__consumer_offsets", 0].markers == []
+
+
+async def test_a_partition_that_a_marker_names_twice() -> None:
+    """One marker, where Kafka never answers; two on the offsets topic, where it does (transactions C.5.6)."""
+    stage = Stage()
+    stage.topic("foo")
+    offsets_shard(stage)
+    for topic, count in (("foo", 1), ("__consumer_offsets", 2)):
+        assert await marked(stage, marker(7, topic, 0, 0)) == {7: {(topic, 0): 0}}
+        assert len(stage.partitions[topic, 0].markers) == count
+
+
 async def described(stage: Stage, *names: str, **more: Any) -> list[tuple[object, ...]]:
     """The description of each id."""
     answer = await stage.ask(describe_transactions.API, DescribeTransactionsRequest(names), 0, **more)
@@ -199,7 +247,9 @@ async def test_ids_that_may_not_be_seen_are_not_listed() -> None:
     assert await listed(stage, denied=[(AclOperation.DESCRIBE, "tx")]) == (0, [], {})
     assert await listed(stage, broker_id=2) == (0, [], {})
     stage.coordinate(3, 2, load=False)
-    assert await listed(stage, broker_id=2) == (int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), [], {})
+    for pattern in (None, "("):  # it is looked at before the pattern
+        loading = await listed(stage, broker_id=2, transactional_id_pattern=pattern)
+        assert loading == (int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), [], {})
 
 
 @pytest.mark.parametrize(

@@ -58,12 +58,12 @@ class FakeLog:
 
 
 class FakePartition:
-    """A partition that remembers its markers; ``behind`` keeps them from being replicated."""
+    """A partition that remembers its markers; ``behind`` keeps them from being replicated, ``short`` of replicas."""
 
     def __init__(self, leader: int) -> None:
         self.leader, self.markers = leader, [object()] * 0
         self.refuse: ErrorCode | None = None
-        self.behind = False
+        self.behind = self.short = False
         self.log = FakeLog()
         self._watchers: list[Callable[[], None]] = []
 
@@ -73,9 +73,11 @@ class FakePartition:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return self.log
 
-    def append_marker(self, broker_id: int, *marker: Any) -> Any:
+    def append_marker(self, broker_id: int, *marker: Any, all_in_sync: bool = True) -> Any:
         """Producer id, epoch, committed, coordinator epoch, transaction version, time."""
         self.led_by(broker_id)
+        if all_in_sync and self.short:
+            raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
         if self.refuse is not None:
             raise KafkaError(self.refuse)
         self.markers.append(marker[:5])

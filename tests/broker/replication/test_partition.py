@@ -193,12 +193,13 @@ def test_acks_one_does_not_ask_who_is_in_sync() -> None:
 
 
 def test_markers_need_enough_replicas_too() -> None:
-    """They are written with acks=-1."""
+    """They are written with acks=-1, but for those of a group coordinator."""
     bench = Bench(min_isr=2)
     bench.change(isr=(1,))
     with pytest.raises(KafkaError) as caught:
         bench.partition.append_marker(1, 5, 0, True, 0, 2, NOW_MS)
     assert caught.value.code is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert bench.partition.append_marker(1, 5, 0, True, 0, 2, NOW_MS, all_in_sync=False).last_offset == 0
 
 
 def test_batches_carry_the_leaders_epoch() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from broker.node import partition_for
 from protocol.apis import ApiKey
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -13,7 +14,9 @@ from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMa
 from protocol.records.records import read_records
 from tests.scenarios.on_kafka import TARGET, ours_alone
 from tests.scenarios.transactions.client import APART, Client, on_cluster
-from tests.scenarios.transactions.partitions import BAR, FOO, LOG, logged_in
+from tests.scenarios.transactions.groups import G, committed
+from tests.scenarios.transactions.harness import SETTINGS
+from tests.scenarios.transactions.partitions import BAR, FOO, LOG, OFFSETS, logged_in
 
 TOPIC = 2
 
@@ -67,6 +70,47 @@ async def test_MRK_06_07_the_stricter_rule(c: Client) -> None:
     assert await c.stable() == 0
     assert [await c.mark((producer_id, epoch + 1), v=2, version=2) for _ in range(2)] == [0, 0]
     assert await c.markers() == [(producer_id, epoch + 1, "COMMIT")] * 2
+
+
+@on_cluster()
+async def test_a_marker_of_no_known_version_is_refused(c: Client) -> None:
+    """UNKNOWN_SERVER_ERROR for -1; 0 is what requests before v2 mean (transactions D.6 M0)."""
+    producer = await opened(c)
+    assert await c.mark(producer, v=2, version=-1) == -1
+    assert await c.stable() == 0
+    assert await c.mark(producer, v=2, version=0) == 0
+    assert await c.stable() == 3
+
+
+async def marked(c: Client, *markers: WritableTxnMarker) -> dict[int, dict[str, list[int]]]:
+    """WriteTxnMarkers: producer id -> topic -> codes."""
+    answer = await c.ask(1, ApiKey.WRITE_TXN_MARKERS, 2, WriteTxnMarkersRequest(markers))
+    return {
+        result.producer_id: {topic.name: [int(p.error_code) for p in topic.partitions] for topic in result.topics}
+        for result in answer.markers
+    }
+
+
+@pytest.mark.parametrize("version", [0, -1])
+@on_cluster()
+async def test_markers_on_the_offsets_topic_are_its_coordinators(c: Client, version: int) -> None:
+    """One without an epoch fails there alone, elsewhere with the whole request; one that is doubled is written twice.
+
+    See transactions C.5.6, C.5.7.
+    """
+    await committed(c, 3)
+    index = partition_for(G, int(SETTINGS["offsets.topic.num.partitions"]))
+    offsets, foo = WritableTxnMarkerTopic(OFFSETS, [index]), WritableTxnMarkerTopic(FOO, [0])
+    sound = WritableTxnMarker(8, 0, True, [foo], 0)
+    assert await marked(c, WritableTxnMarker(7, -1, True, [offsets], 0), sound) == {7: {OFFSETS: [-1]}, 8: {FOO: [0]}}
+    assert await marked(c, WritableTxnMarker(7, -1, True, [foo, offsets], 0), sound) == {
+        7: {FOO: [-1], OFFSETS: [-1]},
+        8: {FOO: [-1]},
+    }
+    assert await c.markers() == [(8, 0, "COMMIT")]
+    doubled = WritableTxnMarker(9, 0, False, [WritableTxnMarkerTopic(OFFSETS, [index, index])], 0, version)
+    assert await marked(c, doubled) == {9: {OFFSETS: [min(version, 0)]}}
+    assert await c.markers(OFFSETS, partition=index) == ([] if version else [(9, 0, "ABORT")] * 2)
 
 
 @on_cluster(brokers=2)
