@@ -21,7 +21,8 @@ What does not fit:
   :meth:`TransactionMachine._written` keeps a new id's producer id (transactions A.3), and
   :meth:`TransactionMachine._fence` raises the epoch before ``transaction.version`` 2 (transactions A.5). Both are lost
   with the machine.
-* Soft state: outstanding markers, the epoch before the last bump, failed fences, the armed scans.
+* A record that ``transaction.version`` 0 cannot hold leaves its id in transition, as in Kafka (transactions B.3).
+* Soft state: outstanding markers, the epoch before the last bump, failed fences, ids that are stuck, the armed scans.
 
 After Kafka's ``TransactionCoordinator`` and ``TransactionStateManager`` (transactions A to C).
 """
@@ -31,7 +32,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from broker.coordination.outcome import Outcome, Reply, SetTimer, TransactionalAppend, TransactionOutcome
+from broker.coordination.outcome import Outcome, Reply, RunLater, SetTimer, TransactionalAppend, TransactionOutcome
 from broker.coordination.reasons import STEERING, Reason, Refusal
 from broker.coordination.transaction.add_partitions import ADDED, BEGUN, check_may_add, not_added
 from broker.coordination.transaction.completion import Completions, markers_of, producer_of
@@ -53,7 +54,7 @@ from broker.coordination.transaction.refusals import (
     concurrent,
     not_appended,
 )
-from broker.coordination.transaction.scans import Scans, Settings, timed_out
+from broker.coordination.transaction.scans import Scans, Settings, in_one_batch, timed_out
 from broker.coordination.transaction.states import COMPLETED_BY
 from broker.coordination.transaction.transitions import TV0, TV2, Transitions
 from protocol.errors import ErrorCode, KafkaError
@@ -85,7 +86,7 @@ class TransactionMachine:
         self.transactions: dict[str, TransactionRecord] = {}
         self._steps = Transitions(transaction_version, next_producer_id)
         self._failed_fences: set[str] = set()
-        self._scans = Scans(settings, self.transactions, self.scan_timeouts, self.scan_expired)
+        self._scans = Scans(settings, self.transactions, self._steps.stuck, self.scan_timeouts, self.scan_expired)
         self._completions = Completions(self.transactions, self._steps, self._scans)
         self.completions = self._completions.under_way
         """Ids whose markers are being written: Kafka's pending Complete state."""
@@ -102,6 +103,7 @@ class TransactionMachine:
         before = self.transactions.get(name)
         self.completions.pop(name, None)
         self._failed_fences.discard(name)
+        self._steps.stuck.discard(name)
         if isinstance(record, TransactionTombstone):
             self.transactions.pop(name, None)
             return before
@@ -282,11 +284,13 @@ class TransactionMachine:
         return self._fence(stored, now_ms, to, _ABORTED_BY_STEERING, (Reply(to, None),))
 
     def scan_expired(self, now_ms: int) -> TransactionOutcome:
-        """Forget ids unused for ``transactional.id.expiration.ms``, in one batch of tombstones (transactions B.8)."""
-        expired = self._scans.expired(now_ms) - self.unreplicated.keys()
+        """Forget ids unused for ``transactional.id.expiration.ms``, in batches of tombstones (transactions B.8)."""
+        expired = sorted(self._scans.expired(now_ms) - self.unreplicated.keys())
+        batch = in_one_batch(expired)
+        rest = (RunLater(self.scan_expired),) if len(batch) < len(expired) else ()
         return Outcome(
-            tuple(TransactionTombstone(name) for name in sorted(expired)),
-            self._scans.after_expired(now_ms, expired),
+            tuple(TransactionTombstone(name) for name in batch),
+            (*rest, *self._scans.after_expired(now_ms, set(expired))),
             on_append_error=self._scans.rearming(lambda _error, _now_ms: Outcome()),
             reason=_EXPIRED,
         )
@@ -315,7 +319,7 @@ class TransactionMachine:
         return stored
 
     def _in_transition(self, name: str) -> bool:
-        return name in self.completions or name in self.unreplicated
+        return name in self.completions or name in self.unreplicated or name in self._steps.stuck
 
     def _check_no_transition(self, name: str, rule: str) -> None:
         if self._in_transition(name):

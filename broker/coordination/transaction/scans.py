@@ -5,7 +5,7 @@ fifty coordinators for nothing, and slow down a test that pushes time by a week.
 those instants at which something is due; what a client can see is the same.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -18,6 +18,9 @@ NEVER_TIMES_OUT_MS = 2**31 - 1
 """The timeout of a transaction with two-phase commit (KIP-939)."""
 _TIMEOUT_INTERVAL = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 _EXPIRY_INTERVAL = "transaction.remove.expired.transaction.cleanup.interval.ms"
+_TOMBSTONE_BYTES = 32  # beside the name
+_MOST_BYTES_OF_A_CHARACTER = 4
+_MOST_TOMBSTONE_BYTES = 512 * 1024  # of a batch: half of what max.message.bytes lets through by default
 
 
 class Settings(Protocol):
@@ -31,6 +34,16 @@ class Settings(Protocol):
 def may_time_out(record: TransactionRecord) -> bool:
     """Whether the coordinator will abort this transaction once its timeout has passed."""
     return record.state is TransactionState.ONGOING and record.timeout_ms != NEVER_TIMES_OUT_MS
+
+
+def in_one_batch(names: Sequence[str]) -> Sequence[str]:
+    """As many of them as fit with their tombstones into one batch of the log, at least one."""
+    size = 0
+    for number, name in enumerate(names):
+        size += _TOMBSTONE_BYTES + _MOST_BYTES_OF_A_CHARACTER * len(name)
+        if number and size > _MOST_TOMBSTONE_BYTES:
+            return names[:number]
+    return names
 
 
 def timed_out(record: TransactionRecord, now_ms: int) -> bool:
@@ -79,10 +92,11 @@ class Scans:
         self,
         settings: Settings,
         transactions: Mapping[str, TransactionRecord],
+        stuck: Collection[str],
         scan_timeouts: Callable[[int], TransactionOutcome],
         scan_expired: Callable[[int], TransactionOutcome],
     ) -> None:
-        self._settings, self._transactions = settings, transactions
+        self._settings, self._transactions, self._stuck = settings, transactions, stuck
         self._timeouts = Scan("timeouts", lambda: settings.int(_TIMEOUT_INTERVAL), scan_timeouts)
         self._expiries = Scan("expiries", lambda: settings.int(_EXPIRY_INTERVAL), scan_expired)
 
@@ -110,7 +124,7 @@ class Scans:
 
     def late(self, now_ms: int) -> list[str]:
         """The scan for timeouts runs: the ids whose transaction is open for longer than its timeout."""
-        return [name for name, record in self._transactions.items() if timed_out(record, now_ms)]
+        return [name for name, record in self._movable() if timed_out(record, now_ms)]
 
     def after_timeouts(self, now_ms: int) -> tuple[SetTimer, ...]:
         """The scan for timeouts has run: arm the next one."""
@@ -122,7 +136,7 @@ class Scans:
         return self._timeouts.watch(record.start_ms + record.timeout_ms, now_ms) if may_time_out(record) else ()
 
     def _arm_timeouts(self, now_ms: int) -> tuple[SetTimer, ...]:
-        deadlines = (r.start_ms + r.timeout_ms for r in self._transactions.values() if may_time_out(r))
+        deadlines = (r.start_ms + r.timeout_ms for _, r in self._movable() if may_time_out(r))
         return self._timeouts.watch_all(deadlines, now_ms)
 
     # --- expiry ------------------------------------------------------------------------------------------------------
@@ -146,7 +160,11 @@ class Scans:
         return self._expiries.watch_all((self._expires_after(record) for record in left), now_ms)
 
     def _idle(self) -> Iterator[tuple[str, TransactionRecord]]:
-        return ((name, record) for name, record in self._transactions.items() if record.state in IDLE)
+        return ((name, record) for name, record in self._movable() if record.state in IDLE)
+
+    def _movable(self) -> Iterator[tuple[str, TransactionRecord]]:
+        """All ids but those that stay in transition: Kafka's scans pass them over."""
+        return ((name, record) for name, record in self._transactions.items() if name not in self._stuck)
 
     def _expires_after(self, record: TransactionRecord) -> int:
         # "Not later than", where the timeout is "earlier than": one millisecond less.

@@ -33,6 +33,8 @@ class Transitions:
 
     def __init__(self, transaction_version: Callable[[], int], next_producer_id: Callable[[], int]) -> None:
         self._transaction_version, self._next_producer_id = transaction_version, next_producer_id
+        self.stuck: set[str] = set()
+        """Ids whose next record ``transaction.version`` 0 cannot hold: they stay in transition (transactions B.3)."""
 
     def unknown(self, transactional_id: str, timeout_ms: int, now_ms: int) -> TransactionRecord:
         """The initial record of an unknown id: a producer id, no epoch; never written (transactions A.1 A12)."""
@@ -124,7 +126,8 @@ class Transitions:
             old,
             state,
             now_ms,
-            epoch=min(old.producer_epoch + 1, MAX_EPOCH),
+            # At the last epoch an abort goes on without another one; for a commit Kafka takes one that is none.
+            epoch=old.producer_epoch + 1 if state is _S.PREPARE_COMMIT else min(old.producer_epoch + 1, MAX_EPOCH),
             last_epoch=old.producer_epoch,
             next_producer_id=self._next_producer_id() if is_exhausted(old.producer_epoch) else NO_PRODUCER_ID,
             partitions=partitions,
@@ -147,6 +150,14 @@ class Transitions:
         next_producer_id: int = NO_PRODUCER_ID,
         timeout_ms: int | None = None,
     ) -> TransactionRecord:
+        epoch = old.producer_epoch if epoch is None else epoch
+        if not 0 <= epoch <= MAX_EPOCH:
+            raise Refusal(
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                "transactions B.3",
+                "TransactionMetadata.prepareTransitionTo",
+                f"{epoch} is no epoch",
+            )
         if old.state not in VALID_PREVIOUS[state]:
             raise Refusal(
                 ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -156,7 +167,8 @@ class Transitions:
             )
         value_version = min(self._transaction_version(), 1)
         if client and not value_version:
-            # Kafka fails to write fields that version 0 of the record does not have.
+            # Kafka fails to write fields that version 0 of the record does not have, and leaves the transition pending.
+            self.stuck.add(old.transactional_id)
             raise Refusal(
                 ErrorCode.UNSUPPORTED_VERSION,
                 "transactions F.2",
@@ -166,7 +178,7 @@ class Transitions:
         return TransactionRecord(
             old.transactional_id,
             old.producer_id if producer_id is None else producer_id,
-            old.producer_epoch if epoch is None else epoch,
+            epoch,
             old.timeout_ms if timeout_ms is None else timeout_ms,
             state,
             partitions,

@@ -117,3 +117,38 @@ def test_tombstones_that_were_refused_are_tried_by_the_next_scan() -> None:
     bench.refuse_append = None
     bench.advance(3_600_000)
     assert bench.machine.transactions == {}
+
+
+@pytest.mark.parametrize("client", [0, 2])
+def test_a_record_that_version_0_cannot_hold_leaves_its_id_in_transition(client: int) -> None:
+    """UNSUPPORTED_VERSION, then CONCURRENT_TRANSACTIONS for all that writes, until a load (transactions B.3)."""
+    bench = Bench()
+    bench.init()
+    bench.add((1000, 0), FOO, client=2)
+    bench.end((1000, 0))
+    bench.write_markers()
+    bench.version = 0
+    assert bench.code(bench.init) == 35
+    for operation in (
+        bench.init,
+        lambda: bench.init(expected=(1000, 1)),
+        lambda: bench.add((1000, 1), FOO, client=client),
+        lambda: bench.end((1000, 1), client=client),
+    ):
+        assert bench.code(operation) == 51
+    bench.version = 2
+    assert bench.code(bench.init) == 51
+    loaded = Bench(bench.log)
+    assert loaded.init() == (1000, 2)
+
+
+def test_the_scans_pass_over_an_id_that_stays_in_transition() -> None:
+    """Its transaction does not time out, and it does not expire (transactions B.7, B.8)."""
+    bench = Bench()
+    bench.init()
+    bench.add((1000, 0), FOO, client=2)
+    bench.version = 0
+    assert bench.code(lambda: bench.end((1000, 0))) == 35
+    bench.version = 2
+    bench.advance(8 * 86_400_000)
+    assert bench.state() == ("Ongoing", 1000, 0)

@@ -80,3 +80,16 @@ def test_IPI_21_a_retry_does_not_survive_the_coordinator() -> None:
     again = Bench(bench.log)
     assert again.code(lambda: again.init(expected=(1000, 0))) == 90
     assert again.init(expected=(1000, 1)) == (1000, 2)
+
+
+def test_the_last_epoch_of_all_can_be_aborted_and_not_committed() -> None:
+    """UNKNOWN_SERVER_ERROR: no epoch follows 32767, which a fence may leave behind (transactions B.3)."""
+    bench = Bench()
+    bench.plant(S.ONGOING, 32767)
+    assert bench.code(lambda: bench.end((1000, 32767))) == -1
+    assert bench.state() == ("Ongoing", 1000, 32767)
+    rotated = bench.end((1000, 32767), False)
+    assert (rotated.producer_id != 1000, rotated.producer_epoch) == (True, 0)
+    assert bench.state() == ("PrepareAbort", 1000, 32767)
+    bench.write_markers()
+    assert bench.state() == ("CompleteAbort", *rotated)

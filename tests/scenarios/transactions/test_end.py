@@ -4,6 +4,7 @@ import pytest
 
 from protocol.apis import ApiKey
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.scenarios.transactions.client import APART, QUICK_EXPIRY, Client, Given, on_cluster
 from tests.scenarios.transactions.partitions import BAR, COMMITTED, FOO, code
 
@@ -232,6 +233,36 @@ async def test_E2_15_begun_the_old_way_and_ended_the_new_way(c: Client) -> None:
     producer_id, _ = await older(c)
     assert await c.finish((producer_id, 0)) == (producer_id, 1)
     assert await c.markers() == [(producer_id, 1, "COMMIT")]
+
+
+@on_cluster()
+async def test_no_commit_follows_the_last_epoch(c: Client) -> None:
+    """-1 where the id is at 32767, which a fence leaves behind; an abort goes through (transactions B.3)."""
+    producer_id, _ = await c.at_epoch(32767)
+    await c.sent(values=[b"a"], producer=(producer_id, 32767), sequence=0, name="tx")
+    assert await c.end((producer_id, 32767)) == (-1, *NO_PRODUCER)
+    assert await c.state() == ("Ongoing", producer_id, 32767)
+    code, fresh, epoch = await c.end((producer_id, 32767), False)
+    assert (code, fresh != producer_id, epoch) == (0, True, 0)
+    await c.settle()
+    assert await c.state() == ("CompleteAbort", fresh, 0)
+
+
+@on_cluster()
+async def test_a_record_that_cannot_be_written_leaves_its_id_in_transition(c: Client) -> None:
+    """With transaction.version 0: 35 once, then 51, also when it is 2 again, until the next load (transactions B.3)."""
+    producer = await newer(c)
+    producer = await c.finish(producer)
+    for level, codes in ((0, [35, 51]), (2, [51])):
+        update = FeatureUpdateKey("transaction.version", level, upgrade_type=1 if level else 2)
+        assert not (await c.ask(1, ApiKey.UPDATE_FEATURES, 2, UpdateFeaturesRequest(5_000, [update]))).error_code
+        await c.settle()
+        assert [(await c.init())[0] for _ in codes] == codes
+        assert (await c.end(producer, False, v=4))[0] == 51
+        assert await c.state() == ("CompleteCommit", *producer)
+    await c.stage.restart()
+    c.hang_up()
+    assert await c.new() == (producer[0], producer[1] + 1)
 
 
 # --- timeouts and expiry ---------------------------------------------------------------------------------------------
