@@ -39,6 +39,11 @@ class LeaderEpochs:
         """The newest epoch; -1 without entries."""
         return self._entries[-1].epoch if self._entries else NO_EPOCH
 
+    @property
+    def newest(self) -> EpochEntry | None:
+        """The newest entry."""
+        return self._entries[-1] if self._entries else None
+
     def assign(self, epoch: int, start_offset: int) -> None:
         """Add an epoch that starts at `start_offset`; conflicting entries are dropped. The same epoch is a no-op."""
         entries = self._entries

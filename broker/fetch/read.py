@@ -20,6 +20,8 @@ from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, LeaderId
 from storage.log.partition_log import PartitionLog
 
 READ_COMMITTED = 1
+_FUTURE_REPLICA = -3
+"""The replica id of a log that is being moved to another directory (FetchRequest.FUTURE_LOCAL_REPLICA_ID)."""
 NO_EPOCH = -1
 """Any negative current leader epoch means none (FetchRequest.optionalEpoch)."""
 _NONE = ErrorCode.NONE
@@ -37,8 +39,19 @@ class Limits:
 
     @property
     def follower(self) -> bool:
-        """Whether a broker asks: it reads up to the log's end."""
+        """Whether a broker asks."""
         return self.replica_id >= 0
+
+    @property
+    def consumer(self) -> bool:
+        """Whether a consumer asks, by any id that is no replica's (FetchRequest.isConsumer)."""
+        return self.replica_id < 0 and self.replica_id != _FUTURE_REPLICA
+
+    def bound(self, log: PartitionLog) -> int:
+        """The offset up to which a log is read: to its end, unless a consumer asks (FetchIsolation.of)."""
+        if not self.consumer:
+            return log.log_end_offset
+        return log.last_stable_offset if self.isolation == READ_COMMITTED else log.high_watermark
 
 
 @dataclass(slots=True)
@@ -142,8 +155,8 @@ class Reader:
         if topic_id is not None and topic_id is not partition.topic_id and topic_id != partition.topic_id:
             raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
         log = self._log(interest, partition)
-        bounds, stable_offset, follower = log.bounds, log.last_stable_offset, limits.follower
-        if follower:
+        bounds, stable_offset, consumer = log.bounds, log.last_stable_offset, limits.consumer
+        if not consumer:
             bound = bounds.log_end_offset
         elif limits.isolation == READ_COMMITTED:
             bound = stable_offset
@@ -151,7 +164,7 @@ class Reader:
             bound = bounds.high_watermark
         data = PartitionData(asked.partition, _NONE, bounds.high_watermark, stable_offset, None, b"")
         data.log_start_offset = bounds.log_start_offset
-        if limits.rack_id and not follower and partition.state.leader == self._ctx.node.id:
+        if limits.rack_id and not limits.follower and partition.state.leader == self._ctx.node.id:
             data.preferred_read_replica = preferred_replica(
                 self._ctx, limits.rack_id, partition, log, asked.fetch_offset
             )
@@ -170,7 +183,7 @@ class Reader:
         cut = (
             max_bytes > 0 and has_data and not piece.size
         )  # FetchDataInfo.firstEntryIncomplete: null instead of a list
-        if limits.isolation == READ_COMMITTED and not follower and not cut:
+        if limits.isolation == READ_COMMITTED and consumer and not cut:
             aborted = log.reader.aborted_within(piece, asked.fetch_offset, bound)
             data.aborted_transactions = [AbortedTransaction(*each) for each in aborted] if aborted else []
         return data
@@ -179,13 +192,17 @@ class Reader:
         node, epoch = self._ctx.node.id, max(interest.asked.current_leader_epoch, NO_EPOCH)
         partition.check_epoch(node, epoch)
         replica_id = self._limits.replica_id
-        if self._limits.follower and (replica_id == node or replica_id not in partition.state.replicas):
+        elsewhere = replica_id < 0 and partition.state.leader != node
+        if elsewhere and (replica_id == _FUTURE_REPLICA or features.fetch_may_ask_any_replica(self._ctx.version)):
+            return partition.hosted_by(node)
+        log = partition.led_by(node)
+        if replica_id < 0:
+            return log
+        if replica_id == node or replica_id not in partition.state.replicas:
             # Partition.followerReplicaOrThrow
             unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER if epoch == NO_EPOCH else ErrorCode.UNKNOWN_LEADER_EPOCH
             raise KafkaError(unknown)
-        if partition.state.leader != node and features.fetch_may_ask_any_replica(self._ctx.version):
-            return partition.hosted_by(node)
-        return partition.led_by(node)
+        return log
 
     def _diverges(self, epoch: int, offset: int, log: PartitionLog, data: PartitionData) -> bool:
         """Whether the fetcher's history is not ours (core E.6)."""
@@ -229,9 +246,7 @@ class Reader:
                 return True
             if self._ctx.cluster.partitions.get((each.interest.topic, asked.partition)) is not each.partition:
                 return True
-            bound = log.last_stable_offset if self._limits.isolation == READ_COMMITTED else log.high_watermark
-            if self._limits.follower:
-                bound = log.log_end_offset
+            bound = self._limits.bound(log)
             if asked.fetch_offset > log.log_end_offset or asked.fetch_offset < log.log_start_offset:
                 return True
             if asked.fetch_offset < bound:

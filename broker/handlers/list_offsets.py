@@ -11,6 +11,7 @@ from broker.api import Api
 from broker.clock import in_slices
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.fetch.read import READ_COMMITTED
+from broker.replication.partition import ReplicatedPartition
 from broker.requests.message_format import check_time
 from protocol import features
 from protocol.apis import ApiKey
@@ -32,6 +33,10 @@ MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 _CONSUMER = -1
 _ANY_REPLICA = -2  # a debugging consumer (core E.8.3)
+
+Found = tuple[int, int, int]
+"""Offset, timestamp and leader epoch."""
+_NOTHING: Found = (-1, -1, -1)
 
 
 async def handle(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
@@ -88,14 +93,34 @@ async def _answer(
         return ListOffsetsPartitionResponse(
             asked.partition_index, old_style_offsets=_starts(log, asked, request.replica_id, ctx.now_ms)
         )
-    if request.replica_id >= 0:
+    consumer = request.replica_id == _CONSUMER
+    if not consumer:
         bound = log.log_end_offset
     else:
         bound = log.last_stable_offset if request.isolation_level == READ_COMMITTED else log.high_watermark
-    offset, timestamp_ms, epoch = await _find(log, asked.timestamp, bound)
+    behind = consumer and _is_behind(partition, log)
+    if asked.timestamp == LATEST:
+        found: Found | None = None if behind else (bound, -1, partition.state.leader_epoch)
+    else:
+        found = await _find(log, asked.timestamp, bound)
+    if found is None and behind:
+        known = features.list_offsets_knows_not_available(ctx.version)
+        raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE)
+    offset, timestamp_ms, epoch = found or _NOTHING
     return ListOffsetsPartitionResponse(
         asked.partition_index, timestamp=timestamp_ms, offset=offset, leader_epoch=epoch
     )
+
+
+def _is_behind(partition: ReplicatedPartition, log: PartitionLog) -> bool:
+    """Whether a new leader's high watermark is still below the offset at which its epoch began (KIP-207).
+
+    Consumers may have seen more from the leader before it.
+    """
+    newest = log.epochs.newest
+    if newest is None or newest.epoch != partition.state.leader_epoch:
+        return False
+    return newest.start_offset > log.high_watermark
 
 
 def _starts(log: PartitionLog, asked: ListOffsetsPartition, replica_id: int, now_ms: int) -> list[int]:
@@ -115,10 +140,8 @@ def _starts(log: PartitionLog, asked: ListOffsetsPartition, replica_id: int, now
     return seen if len(seen) == len(offsets) else [log.high_watermark, *seen]
 
 
-async def _find(log: PartitionLog, timestamp: int, bound: int) -> tuple[int, int, int]:
-    """Offset, timestamp and leader epoch; -1 each where there is none."""
-    if timestamp == LATEST:
-        return bound, -1, log.epochs.latest
+async def _find(log: PartitionLog, timestamp: int, bound: int) -> Found | None:
+    """Offset, timestamp and leader epoch; ``None`` where there is nothing below the bound."""
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return log.log_start_offset, -1, log.epochs.earliest(log.log_start_offset)
     if timestamp == MAX_TIMESTAMP:
@@ -126,8 +149,8 @@ async def _find(log: PartitionLog, timestamp: int, bound: int) -> tuple[int, int
     elif timestamp >= 0:
         found = await in_slices(log.reader.search_timestamp(timestamp, bound))
     else:
-        return -1, -1, -1  # tiered storage: nothing is there
-    return (-1, -1, -1) if found is None else (found.offset, found.timestamp_ms, found.leader_epoch)
+        return _NOTHING  # tiered storage: nothing is there
+    return None if found is None else (found.offset, found.timestamp_ms, found.leader_epoch)
 
 
 def refuse(request: ListOffsetsRequest, error: KafkaError, version: int) -> ListOffsetsResponse:  # noqa: ARG001

@@ -228,21 +228,25 @@ class LogReader:
         return in_one_go(self.search_max_timestamp(bound))
 
     def search_timestamp(self, timestamp_ms: int, bound: int) -> TimestampSearch:
-        """The first record in log order at or after a time, if it lies below `bound` (core E.8.5). In steps."""
+        """The first record in log order at or after a time, if it lies below `bound` (core E.8.5). In steps.
+
+        The first segment that is recent enough decides, also where its records lie below the log's start by now.
+        """
         start = self._bounds.log_start_offset
-        for segment in self._segments:
-            if segment.largest_timestamp_ms >= timestamp_ms:
-                self._context.use(segment)
-                for batch in segment.batches_from_time(timestamp_ms, start):
-                    record = yield from _first_record(batch, timestamp_ms, start)
-                    if record is not None:
-                        return record if record.offset < bound else None
+        recent = (segment for segment in self._segments if segment.largest_time_ms >= timestamp_ms)
+        if (segment := next(recent, None)) is None:
+            return None
+        self._context.use(segment)
+        for batch in segment.batches_from_time(timestamp_ms, start):
+            record = yield from _first_record(batch, timestamp_ms, start)
+            if record is not None:
+                return record if record.offset < bound else None
         return None
 
     def search_max_timestamp(self, bound: int) -> TimestampSearch:
         """The first record with the largest timestamp of the log, if it lies below `bound` (core E.8.8). In steps."""
         latest = max(self._segments, key=lambda segment: segment.largest_timestamp_ms, default=None)
-        if latest is None or latest.largest_timestamp_ms < 0:
+        if latest is None or not latest.size:
             return None
         batch = latest.batch_at(latest.position_of(latest.largest_offset))
         record = yield from _first_record(batch, latest.largest_timestamp_ms, 0)

@@ -79,11 +79,11 @@ def test_times_are_found_all_over_a_log(tree: Tree) -> None:
 
 
 def test_records_without_timestamps_are_never_found(tree: Tree) -> None:
-    """-1 is no time."""
+    """-1 is no time, though it is the largest one of a log that has no other."""
     log = tree.log()
     append(log, timed_batch(-1))
     assert log.reader.offset_for_timestamp(0, 1) is None
-    assert log.reader.max_timestamp_offset(1) is None
+    assert log.reader.max_timestamp_offset(1) == (0, -1, 0)
 
 
 def test_times_below_the_log_start_are_not_found(tree: Tree) -> None:

@@ -137,12 +137,13 @@ class Disk:
 
     def bounds(self, name: str) -> tuple[int, int]:
         """The earliest offset and the high watermark."""
-        wire, found = self.wire(), []
-        for at in (EARLIEST, LATEST):
-            asked = ListOffsetsTopic(name, [ListOffsetsPartition(0, at)])
-            answer = wire.call(ApiKey.LIST_OFFSETS, 8, ListOffsetsRequest(-1, [asked], 0))
-            found.append(answer.topics[0].partitions[0].offset)
-        return found[0], found[1]
+        return self.offset_at(name, EARLIEST), self.offset_at(name, LATEST)
+
+    def offset_at(self, name: str, time_ms: int) -> int:
+        """The offset that ListOffsets finds, -1 if none."""
+        asked = ListOffsetsTopic(name, [ListOffsetsPartition(0, time_ms)])
+        answer = self.wire().call(ApiKey.LIST_OFFSETS, 8, ListOffsetsRequest(-1, [asked], 0))
+        return int(answer.topics[0].partitions[0].offset)
 
     def fetched(self, name: str, offset: int) -> PartitionData:
         """A fetch."""

@@ -1,5 +1,7 @@
 """Replicas leave the in-sync set with their broker and come back with it; a move ends when its replicas are filled."""
 
+import pytest
+
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.alter_partition_reassignments import (
@@ -8,9 +10,10 @@ from protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataResponsePartition
 from tests.conftest import BrokerWith
-from tests.scenarios.core.asking import fetch, metadata, produced, records_deleted, records_of
+from tests.scenarios.core.asking import fetch, fetch_all, interest, metadata, produced, records_deleted, records_of
 from tests.scenarios.core.batches import batch, sized
 from tests.serving import until
 from tests.wire import Wire
@@ -90,3 +93,49 @@ def test_a_log_that_begins_inside_a_batch_is_copied(broker_with: BrokerWith) -> 
     assert (found.log_start_offset, found.high_watermark) == (2, 3)
     assert [record.value for record in records_of(found)] == [b"a", b"b", b"c"]
     assert produced(new, "t", batch(b"d")) == 3
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [(4, ErrorCode.LEADER_NOT_AVAILABLE), (5, ErrorCode.OFFSET_NOT_AVAILABLE)]
+)
+def test_a_new_leader_whose_epoch_is_not_replicated_knows_no_end(
+    broker_with: BrokerWith, version: int, code: ErrorCode
+) -> None:
+    """Consumers may know of more; replicas and the start are answered (KIP-207, transactions D.12)."""
+    brokers = broker_with(brokers=3)
+    wire = brokers.wire(1)
+    assigned(wire, "t", 1, 2, 3)
+    produced(wire, "t", batch(b"a"))
+    brokers.control("POST", "/v1/topics/t/partitions/0/isr", {"replicas": [1, 2, 3], "held": [3]})
+    produced(wire, "t", batch(b"b"), acks=1)
+    brokers.control("POST", "/v1/brokers/1/stop")
+    leader = brokers.wire(2)
+
+    def listed(timestamp: int, replica_id: int = -1) -> tuple[ErrorCode, int]:
+        asked = ListOffsetsTopic("t", [ListOffsetsPartition(0, timestamp)])
+        ((topic),) = leader.call(ApiKey.LIST_OFFSETS, version, ListOffsetsRequest(replica_id, [asked])).topics
+        return topic.partitions[0].error_code, topic.partitions[0].offset
+
+    assert until(lambda: listed(-2) == (ErrorCode.NONE, 0) or None, "the next one leads")
+    assert listed(-1) == (code, -1)
+    assert listed(2**62) == (code, -1)
+    assert listed(-1, replica_id=1) == (ErrorCode.NONE, 2)
+    brokers.control("POST", "/v1/topics/t/partitions/0/isr", {"replicas": [2, 3], "held": []})
+    assert listed(-1) == (ErrorCode.NONE, 2)
+
+
+@pytest.mark.parametrize("epoch", [-1, 0])
+def test_a_replica_reads_at_the_leader_alone(broker_with: BrokerWith, epoch: int) -> None:
+    """Elsewhere it is not asked who the replica is (FetchParams.fetchOnlyLeader)."""
+    brokers = broker_with(brokers=2)
+    assigned(brokers.wire(1), "t", 2, 1)
+
+    def code(broker: int, replica_id: int) -> ErrorCode:
+        wire = brokers.wire(broker)
+        response = fetch_all(wire, {"t": [interest(current_leader_epoch=epoch)]}, replica_id=replica_id)
+        return ErrorCode(response.responses[0].partitions[0].error_code)
+
+    codes = [code(broker, replica_id) for broker in (1, 2) for replica_id in (1, 5)]
+    elsewhere = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    stranger = ErrorCode.UNKNOWN_LEADER_EPOCH if epoch == 0 else elsewhere
+    assert codes == [elsewhere, elsewhere, ErrorCode.NONE, stranger]

@@ -168,6 +168,18 @@ def test_LOG_14_the_last_batch_of_a_remembered_producer_stays_empty(disk: Disk) 
     assert [offset for offset, *_ in disk.contents(topic)] == [2, 3]
 
 
+def test_an_emptied_segment_hides_those_behind_it_from_a_search_by_time(disk: Disk) -> None:
+    """It is as recent as its file, so the search ends there (core E.8.5)."""
+    topic = compacted(disk, "hidden")
+    disk.put(topic, A, (b"k1", b"c"), (b"k9", b""), at_ms=1_000)
+    assert disk.offset_at(topic, 1_000) == 0
+    disk.come_round()
+    assert [offset for offset, *_ in disk.contents(topic)] == [1, 2]
+    assert disk.segments(topic)[:2] == [0, 1]
+    assert disk.offset_at(topic, 1_000) == -1
+    assert disk.offset_at(topic, 0) == -1
+
+
 # --- recovery --------------------------------------------------------------------------------------------------------
 
 

@@ -81,6 +81,28 @@ def test_LST_05_without_tiers_nothing_is_tiered(broker: Server, version: int, as
     assert (answer.error_code, answer.offset, answer.timestamp, answer.leader_epoch) == (ErrorCode.NONE, -1, -1, -1)
 
 
+def test_the_first_segment_that_is_recent_enough_decides(broker: Server) -> None:
+    """Also where its records are deleted: nothing is found until retention removes the segment (core E.8.5)."""
+    wire = broker.wire()
+    created(wire, "foo", retention_ms="-1", segment_ms="1000")
+    for time_ms in (10, 10_000):
+        produced(wire, "foo", batch(b"a", times_ms=[time_ms]))
+    assert [listed(wire, time_ms)[0].offset for time_ms in (5, 11)] == [0, 1]
+    assert records_deleted(wire, "foo", 1).error_code is ErrorCode.NONE
+    assert [listed(wire, time_ms)[0].offset for time_ms in (5, 11)] == [-1, 1]
+
+
+def test_records_without_a_time_have_the_largest_one_if_there_is_no_other(broker: Server) -> None:
+    """-1, at the first of them (core E.8.8)."""
+    wire = broker.wire()
+    created(wire, "foo")
+    produced(wire, "foo", batch(b"a", b"b", times_ms=[-1, -1]))
+    (answer,) = listed(wire, LARGEST_TIME)
+    assert (answer.error_code, (answer.offset, answer.timestamp)) == (ErrorCode.NONE, (0, -1))
+    (answer,) = listed(wire, 0)
+    assert (answer.offset, answer.timestamp) == (-1, -1)
+
+
 # --- leader epochs ---------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from protocol.apis import ApiKey
 from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tests.scenarios.transactions.client import Client, on_cluster
 from tests.scenarios.transactions.partitions import COMMITTED, FOO
 
@@ -189,3 +190,24 @@ async def test_CMP_01_compaction_takes_what_was_aborted(c: Client) -> None:
     assert {(kept[0], 1, "COMMIT"), (gone[0], 1, "ABORT")} <= set(found.markers)
     stable = await c.read("keyed", COMMITTED)
     assert stable.consumed == found.values
+
+
+@pytest.mark.parametrize("replica_id", [-2, -3, -4])
+@on_cluster()
+async def test_who_is_isolated(c: Client, replica_id: int) -> None:
+    """Offsets are hidden from replica id -1 alone, records from all below 0 but -3, a log that is being moved.
+
+    See core E.8.4, FetchRequest.isConsumer.
+    """
+    await opened(c)
+    asked = ListOffsetsRequest(replica_id, [ListOffsetsTopic(FOO, [ListOffsetsPartition(0, -1)])], COMMITTED)
+    listed = await c.ask(c.leader(FOO), ApiKey.LIST_OFFSETS, 7, asked)
+    assert listed.topics[0].partitions[0].offset == 3
+    request = FetchRequest(replica_id, 0, 0, 1 << 24, COMMITTED, [FetchTopic(FOO, [FetchPartition(0, 0, 1 << 24)])])
+    (found,) = (await c.ask(c.leader(FOO), ApiKey.FETCH, 12, request)).responses[0].partitions
+    hidden = replica_id != -3
+    assert (not found.records, found.last_stable_offset, found.aborted_transactions) == (
+        hidden,
+        0,
+        () if hidden else None,
+    )
