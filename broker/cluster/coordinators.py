@@ -1,7 +1,8 @@
 """How a coordinator of each kind is made for a partition that a broker has come to lead."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from broker.cluster.base import ClusterBase
@@ -13,6 +14,7 @@ from broker.coordination.runtime import Runtime
 from broker.coordination.share.machine import PruneLog, ShareMachine
 from broker.coordination.transaction.machine import TransactionMachine
 from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC, Node
+from broker.releases import Behaviour
 from broker.replication.coordinator_log import CoordinatorLog
 from broker.replication.partition import ReplicatedPartition
 from broker.requests.share_state import initialize_state
@@ -41,13 +43,13 @@ def group_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPar
     return Runtime(
         machine,
         group_codec,
-        CoordinatorLog(partition, node.id),
+        CoordinatorLog(partition, node.id, all_in_sync=lambda: not cluster.behaves(Behaviour.WRITES_OF_GROUPS_WAIT)),
         cluster.clock,
         perform,
         partition=partition.index,
         epoch=partition.state.leader_epoch,
         observer=cluster.group_timelines,
-        write_timeout_ms=lambda: node.settings.int("offsets.commit.timeout.ms"),
+        write_timeout_ms=lambda _records: node.settings.int("offsets.commit.timeout.ms"),
     )
 
 
@@ -67,8 +69,15 @@ def transaction_coordinator(cluster: ClusterBase, node: Node, partition: Replica
         partition=partition.index,
         epoch=partition.state.leader_epoch,
         observer=cluster.transaction_timelines,
-        write_timeout_ms=lambda: node.settings.int("request.timeout.ms"),
+        write_timeout_ms=_longest_wait_ms,
         answers_in_order=False,
+    )
+
+
+def _longest_wait_ms(records: Sequence[Any]) -> int:
+    """For how long the answer to a transition waits for replicas: the transaction's timeout (transactions B.2.2)."""
+    return max(
+        (each.timeout_ms for each in records if isinstance(each, transaction_codec.TransactionRecord)), default=0
     )
 
 
@@ -85,12 +94,12 @@ def share_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPar
     return Runtime(
         ShareMachine(node.settings, partition_count, cluster.behaves),
         share_codec,
-        CoordinatorLog(partition, node.id),
+        CoordinatorLog(partition, node.id, all_in_sync=lambda: False),
         cluster.clock,
         prune,
         partition=partition.index,
         epoch=partition.state.leader_epoch,
-        write_timeout_ms=lambda: node.settings.int("share.coordinator.write.timeout.ms"),
+        write_timeout_ms=lambda _records: node.settings.int("share.coordinator.write.timeout.ms"),
     )
 
 

@@ -44,15 +44,15 @@ class DeferredEffects:
     """What the appends of one log wait with, in the order of the log.
 
     ``perform`` performs one effect; ``replicated`` hears which records all replicas in sync have now. Replies wait for
-    ``timeout_ms`` at most: then they are COORDINATOR_NOT_AVAILABLE, which clients retry, and the other effects go on
-    waiting.
+    ``timeout_ms`` of the records at most: then they are COORDINATOR_NOT_AVAILABLE, which clients retry, and the other
+    effects go on waiting.
     """
 
     def __init__(
         self,
         log: ReplicatedLog,
         clock: Clock,
-        timeout_ms: Callable[[], int],
+        timeout_ms: Callable[[Sequence[Any]], int],
         perform: Callable[[Any], None],
         replicated: Callable[[Sequence[Any]], None],
     ) -> None:
@@ -81,7 +81,7 @@ class DeferredEffects:
 
     def _limit(self, append: _Append) -> None:
         if append.timer is None and any(isinstance(effect, Reply) for effect in append.effects):
-            at_ms = self._clock.now_ms() + self._timeout_ms()
+            at_ms = self._clock.now_ms() + self._timeout_ms(append.records)
             append.timer = self._clock.call_at(at_ms, partial(self._time_out, append))
 
     def _time_out(self, append: _Append) -> None:

@@ -121,10 +121,10 @@ class Runtime(Generic[M, X]):
         partition: int = 0,
         epoch: int = 0,
         observer: Observer[M] | None = None,
-        write_timeout_ms: Callable[[], int] = lambda: _WRITE_TIMEOUT_MS,
+        write_timeout_ms: Callable[[Sequence[Any]], int] = lambda _records: _WRITE_TIMEOUT_MS,
         answers_in_order: bool = True,
     ) -> None:
-        """``write_timeout_ms`` is how long a reply waits for replicas at most.
+        """``write_timeout_ms`` is how long the reply of an operation with these records waits for replicas at most.
 
         ``answers_in_order``: whether a reply without records waits for the records before it as well, as those of
         Kafka's ``CoordinatorRuntime`` do.
@@ -182,6 +182,17 @@ class Runtime(Generic[M, X]):
             if self._observer is not None:
                 self._observer.on_refused(self.machine, error, cause)
             raise
+        return token
+
+    def replication(self) -> "Token[None] | None":
+        """A future of all that is written so far being replicated, ``None`` where it is.
+
+        It fails as the reply of an operation would: COORDINATOR_NOT_AVAILABLE after a while, or NOT_COORDINATOR.
+        """
+        if not self._deferred:
+            return None
+        token: Token[None] = asyncio.get_running_loop().create_future()
+        self._deferred.add_to_last([Reply(token, None)])
         return token
 
     def submit(self, operation: Callable[[int], Outcome[X]]) -> bool:

@@ -4,11 +4,12 @@ Versions 1-10; stable offsets on demand from v7 (KIP-447), many groups from v8 (
 (KIP-848). Not done: nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.group.offsets.commit import no_offset
+from broker.releases import Behaviour
 from broker.requests.groups import coordinator, require_group
 from broker.requests.response_budget import Allowance
 from protocol import features
@@ -27,22 +28,33 @@ from protocol.messages.offset_fetch import (
 async def handle(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetchResponse:
     """Committed offsets, each group with its own error (groups B.2)."""
     groups, allowance = [], Allowance()
-    for wanted in request.groups:
+    waits = request.require_stable and ctx.release.has(Behaviour.WRITES_OF_GROUPS_WAIT)
+    unreplicated: list[tuple[int, Awaitable[None]]] = []
+    for at, wanted in enumerate(request.groups):
         try:
-            groups.append(_fetch(wanted, request.require_stable, ctx))
+            groups.append(_fetch(wanted, request.require_stable, ctx, written=waits))
+            if waits and (replicated := ctx.node.groups_for(wanted.group_id).replication()) is not None:
+                unreplicated.append((at, replicated))
         except KafkaError as error:
             groups.append(_refused(wanted, error.code, ctx.version))
         allowance.take(sum(len(topic.partitions) for topic in groups[-1].topics))
+    for at, replication in unreplicated:
+        try:
+            await replication
+        except KafkaError:  # clients are to look for the coordinator (groups 0.6.5)
+            groups[at] = _refused(request.groups[at], ErrorCode.NOT_COORDINATOR, ctx.version)
     return OffsetFetchResponse(groups=groups)
 
 
-def _fetch(wanted: OffsetFetchRequestGroup, require_stable: bool, ctx: RequestContext) -> OffsetFetchResponseGroup:
+def _fetch(
+    wanted: OffsetFetchRequestGroup, require_stable: bool, ctx: RequestContext, *, written: bool
+) -> OffsetFetchResponseGroup:
     require_group(AclOperation.DESCRIBE, wanted.group_id, ctx, named=False)
     failed: list[OffsetFetchResponseTopics] = []
     if wanted.topics is not None:
         passed, failed = _sift(wanted.topics, ctx)
         wanted = wanted.changed(topics=passed)
-    found = coordinator(wanted.group_id, ctx).fetch_offsets(wanted, require_stable=require_stable)
+    found = coordinator(wanted.group_id, ctx).fetch_offsets(wanted, require_stable=require_stable, written=written)
     if wanted.topics is None:
         found.topics = _visible(found.topics, ctx)
     elif failed:

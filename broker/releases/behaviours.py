@@ -143,6 +143,13 @@ class Behaviour(Enum):
             "v9) or ILLEGAL_GENERATION (TxnOffsetCommit); before, with ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID."
         ),
     )
+    WRITES_OF_GROUPS_WAIT = (
+        "4.0",
+        (
+            "What a coordinator of groups writes while fewer replicas than min.insync.replicas are in sync waits for "
+            "them; before, it is refused with COORDINATOR_NOT_AVAILABLE at once."
+        ),
+    )
     GROUPS_DESCRIBED_BY_PARTITION = (
         "4.0",
         ("DescribeGroups answers in the order of the partitions of the coordinators; before, in that of the request."),

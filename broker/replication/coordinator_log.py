@@ -38,12 +38,20 @@ class CoordinatorLog:
     """The log of a machine that ``broker_id`` leads: a :class:`~broker.coordination.runtime.MachineLog`.
 
     ``base_sequence`` is that of batches without a producer: 0 where Kafka's CoordinatorRuntime writes them (groups,
-    share state), -1 in ``__transaction_state``, which its TransactionStateManager writes.
+    share state), -1 in ``__transaction_state``, which its TransactionStateManager writes. ``all_in_sync``: whether
+    batches without a producer ask for min.insync.replicas, as those of the latter do (acks=-1).
     """
 
-    def __init__(self, partition: ReplicatedPartition, broker_id: int, *, base_sequence: int = 0) -> None:
+    def __init__(
+        self,
+        partition: ReplicatedPartition,
+        broker_id: int,
+        *,
+        base_sequence: int = 0,
+        all_in_sync: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._partition, self._broker_id = partition, broker_id
-        self._base_sequence = base_sequence
+        self._base_sequence, self._all_in_sync = base_sequence, all_in_sync
 
     _between: Callable[[], None] | None = None
     """Called after each record of a batch that is made."""
@@ -70,7 +78,7 @@ class CoordinatorLog:
             now_ms,
             origin=AppendOrigin.COORDINATOR,
             guard=None if transaction is None else transaction.guard,
-            all_in_sync=transaction is None,  # transactions C.4 O13: min.insync.replicas is not asked for offsets
+            all_in_sync=transaction is None and self._all_in_sync(),  # transactions C.4 O13
         )
         return info.base_offset
 

@@ -1,5 +1,6 @@
 """OffsetFetch at the handler: groups B.2, by version."""
 
+import asyncio
 from typing import Any
 from uuid import UUID
 
@@ -147,3 +148,26 @@ async def test_an_absent_group_and_the_empty_name_have_no_offsets() -> None:
     empty, absent = (await stage.ask(API, request, 9)).groups
     assert (empty.error_code, found(empty)) == (ErrorCode.NONE, [("foo", {0: -1})])
     assert (absent.error_code, found(absent)) == (ErrorCode.NONE, [])
+
+
+async def test_stable_offsets_wait_for_what_is_written() -> None:
+    """Until it is replicated, NOT_COORDINATOR after a while; others are answered as the replicas have them (B.2)."""
+    stage = await with_offsets("g")
+    log = stage.log_of("g")
+    log.replicated_to = len(log.records)
+    topics = [OffsetCommitRequestTopic("foo", [OffsetCommitRequestPartition(0, 6)])]
+    commit = asyncio.ensure_future(stage.ask(offset_commit.API, OffsetCommitRequest("g", topics=topics), 9))
+    await asyncio.sleep(0)
+    request = OffsetFetchRequest(groups=[wanted(("foo", [0]), group_id=each) for each in ("g", "h")])
+    (group, _) = (await stage.ask(API, request, 9)).groups
+    assert found(group) == [("foo", {0: 5})]
+    request.require_stable = True
+    asked = asyncio.ensure_future(stage.ask(API, request, 9))
+    await asyncio.sleep(0)
+    assert not (commit.done() or asked.done())
+    stage.clock.advance(5_000)
+    assert [int(group.error_code) for group in (await asked).groups] == [16, 0]
+    stable = asyncio.ensure_future(stage.ask(API, request, 9))
+    await asyncio.sleep(0)
+    log.replicate(log.replicated_to + 1)
+    assert found((await stable).groups[0]) == [("foo", {0: 6})]

@@ -67,6 +67,7 @@ SHOWN_BY: Final[Mapping[Behaviour, Question]] = {
 SHOWN_ELSEWHERE: Final[Mapping[Behaviour, str]] = {
     Behaviour.BROKER_CONFIGS_AUTHORIZED_FIRST: "tests/broker/settings/test_alter.py",
     Behaviour.ACL_HOSTS_CHECKED: "tests/scenarios/core/test_old_acls.py",
+    Behaviour.WRITES_OF_GROUPS_WAIT: "tests/scenarios/groups/test_commits.py",
     Behaviour.GROUPS_DESCRIBED_BY_PARTITION: "tests/handlers/test_describe_groups.py",
     Behaviour.SHARE_FETCH_OF_UNKNOWN_TOPICS: "tests/scenarios/groups/test_share_fetch.py",
     Behaviour.REPLACEMENTS_INHERIT_TARGETS: "tests/coordination/group/test_consumer_members.py",

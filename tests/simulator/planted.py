@@ -155,7 +155,7 @@ PLANTED = [
     ),
     mistake("who did not join stays a member", Rebalances.complete, "group.remove(member.member_id)", "pass"),
     mistake("a rebalance never ends", Rebalances.complete, "if group.state is State.EMPTY:", "if True:"),
-    mistake("pending offsets are shown as old ones", Commits._fetch_topic, "if require_stable and", "if False and"),
+    mistake("pending offsets are shown as old ones", Commits.fetch, "if require_stable else", "if False else"),
     mistake("offsets are off by one", Commits._store, "partition.committed_offset,", "partition.committed_offset - 1,"),
     mistake(
         "an offset is kept only the first time",

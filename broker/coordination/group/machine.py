@@ -175,9 +175,11 @@ class GroupMachine:
         )
         return replace(builder.outcome(), transactional=transaction)
 
-    def fetch_offsets(self, wanted: OffsetFetchRequestGroup, *, require_stable: bool) -> OffsetFetchResponseGroup:
-        """OffsetFetch (groups B.2) of one group."""
-        return self._commits.fetch(wanted, require_stable=require_stable)
+    def fetch_offsets(
+        self, wanted: OffsetFetchRequestGroup, *, require_stable: bool, written: bool = False
+    ) -> OffsetFetchResponseGroup:
+        """OffsetFetch (groups B.2) of one group. ``written``: with what is not replicated; the answer waits for it."""
+        return self._commits.fetch(wanted, require_stable=require_stable, written=written)
 
     def delete_offsets(self, request: OffsetDeleteRequest, now_ms: int, reply_to: Hashable) -> GroupOutcome:
         """OffsetDelete (transactions E.4) for partitions that exist: answers an OffsetDeleteResponse."""

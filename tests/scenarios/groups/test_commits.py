@@ -6,7 +6,9 @@ from uuid import UUID
 import pytest
 
 from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -18,9 +20,11 @@ from protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from tests.conftest import BrokerWith
 from tests.coordination.group.subscriptions import subscription
 from tests.scenarios.core.asking import created
 from tests.scenarios.groups.members import (
+    SETTINGS,
     G,
     Member,
     assembled,
@@ -30,7 +34,7 @@ from tests.scenarios.groups.members import (
     rebalanced,
     see_members,
 )
-from tests.serving import Server
+from tests.serving import Server, until
 from tests.wire import Wire
 
 NO_TOPIC = UUID("5f0c7bb6-6a3c-4d0e-9a54-7c1f00c0ffee")
@@ -136,3 +140,54 @@ def test_members_that_have_not_synced_commit_nothing(server: Server) -> None:
     assembled(server, member)
     who: dict[str, Any] = {"generation_id_or_member_epoch": member.generation, "member_id": member.member_id}
     assert [committed(member.wire, one(), v=version, **who) for version in (2, 5, 9)] == [[27]] * 3
+
+
+def coordinated_by_the_first(server: Server) -> tuple[str, Wire]:
+    """A group that broker 1 coordinates, and a connection to it."""
+    coordinated(server)
+    wire = server.wire(1)
+    found = wire.call(ApiKey.FIND_COORDINATOR, 4, FindCoordinatorRequest(coordinator_keys=[f"g{n}" for n in range(50)]))
+    return next(each.key for each in found.coordinators if each.node_id == 1), wire
+
+
+def test_offsets_are_written_while_too_few_replicas_are_in_sync(broker_with: BrokerWith) -> None:
+    """The commit fails once it has waited, and counts when they are back; stable offsets wait too (groups 0.6.3)."""
+    settings = {"min.insync.replicas": 2, "offsets.topic.replication.factor": 2, "offsets.commit.timeout.ms": 1_000}
+    server = broker_with(brokers=2, settings={**SETTINGS, **settings})
+    group_id, wire = coordinated_by_the_first(server)
+    created(wire, "foo")
+    until(lambda: commit(wire, "foo", 5, group_id=group_id) is ErrorCode.NONE or None, "the first commit")
+    server.control("POST", "/v1/brokers/2/stop")
+    second = OffsetCommitRequest(group_id, topics=[OffsetCommitRequestTopic("foo", [one(6)])])
+    wire.send(ApiKey.OFFSET_COMMIT, 9, second)
+    server.advance(1_500)
+    assert wire.answer().topics[0].partitions[0].error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    asked = [OffsetFetchRequestGroup(group_id, topics=None)]
+    (group,) = wire.call(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=asked)).groups
+    assert (group.error_code, group.topics[0].partitions[0].committed_offset) == (ErrorCode.NONE, 5)
+    wire.send(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=asked, require_stable=True))
+    server.advance(1_500)
+    (group,) = wire.answer().groups
+    assert (group.error_code, group.topics) == (ErrorCode.NOT_COORDINATOR, ())
+    server.control("POST", "/v1/brokers/2/start")
+
+    def stable() -> bool | None:
+        (group,) = wire.call(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=asked, require_stable=True)).groups
+        return (bool(group.topics) and group.topics[0].partitions[0].committed_offset == 6) or None
+
+    until(stable, "the second commit")
+
+
+def test_before_4_0_offsets_are_refused_while_too_few_replicas_are_in_sync(broker_with: BrokerWith) -> None:
+    """At once, and stable offsets are answered."""
+    settings = {"min.insync.replicas": 2, "offsets.topic.replication.factor": 2}
+    server = broker_with(brokers=2, settings={**SETTINGS, **settings}, as_version="3.9")
+    group_id, wire = coordinated_by_the_first(server)
+    created(wire, "foo")
+    until(lambda: commit(wire, "foo", 5, group_id=group_id) is ErrorCode.NONE or None, "the first commit")
+    server.control("POST", "/v1/brokers/2/stop")
+    assert commit(wire, "foo", 6, group_id=group_id) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert offset_of(wire, "foo", group_id) == 5
+    server.control("POST", "/v1/brokers/2/start")
+    until(lambda: commit(wire, "foo", 7, group_id=group_id) is ErrorCode.NONE or None, "the third commit")
+    assert offset_of(wire, "foo", group_id) == 7

@@ -1,6 +1,7 @@
 """OffsetCommit, TxnOffsetCommit, OffsetFetch and OffsetDelete (groups B.1, B.2; transactions C.4, E.1, E.2, E.4)."""
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from uuid import UUID
 
 from broker.coordination.group.classic.group import ClassicGroup
@@ -199,8 +200,12 @@ class Commits:
 
     # --- fetching ----------------------------------------------------------------------------------------------------
 
-    def fetch(self, wanted: OffsetFetchRequestGroup, *, require_stable: bool) -> OffsetFetchResponseGroup:
+    def fetch(
+        self, wanted: OffsetFetchRequestGroup, *, require_stable: bool, written: bool = False
+    ) -> OffsetFetchResponseGroup:
         """Named topics carry name and, from v10 on, id; ``topics=None`` asks for all (groups B.2).
+
+        ``written``: with what is not replicated yet. The answer has to wait for it.
 
         Raises:
             KafkaError: the group refuses that member.
@@ -209,31 +214,17 @@ class Commits:
         known = group is not None and group.type is not GroupType.SHARE
         if group is not None and known:
             group.check_fetch(wanted.member_id, wanted.member_epoch)
-        stored = self.unreplicated.topics(wanted.group_id) if known else {}
+        offsets = self._offsets if written else self.unreplicated
+        stored = offsets.topics(wanted.group_id) if known else {}
         if wanted.topics is None:
             topics = [OffsetFetchRequestTopics(name, list(partitions), None) for name, partitions in stored.items()]
         else:
             topics = list(wanted.topics)
-        answers = [self._fetch_topic(wanted.group_id, topic, stored, require_stable) for topic in topics]
-        return OffsetFetchResponseGroup(wanted.group_id, answers)
-
-    def _fetch_topic(
-        self, group_id: str, topic: OffsetFetchRequestTopics, stored: dict[str, Partitions], require_stable: bool
-    ) -> OffsetFetchResponseTopics:
-        offsets = stored.get(topic.name, {})
         answers = []
-        for partition in topic.partition_indexes:
-            offset = offsets.get(partition)
-            if require_stable and self.unreplicated.is_pending(group_id, topic.name, partition):
-                answers.append(no_offset(partition, ErrorCode.UNSTABLE_OFFSET_COMMIT))
-            elif offset is None or _of_another_topic(offset, topic.topic_id):
-                answers.append(no_offset(partition))
-            else:
-                commit = offset.commit
-                answers.append(
-                    OffsetFetchResponsePartitions(partition, commit.offset, commit.leader_epoch, commit.metadata)
-                )
-        return OffsetFetchResponseTopics(topic.name, answers, topic.topic_id)
+        for topic in topics:
+            pending = partial(offsets.is_pending, wanted.group_id, topic.name) if require_stable else _never
+            answers.append(_answer(topic, stored.get(topic.name, {}), pending))
+        return OffsetFetchResponseGroup(wanted.group_id, answers)
 
     # --- deleting ----------------------------------------------------------------------------------------------------
 
@@ -281,6 +272,28 @@ class Commits:
 def no_offset(partition: int, code: ErrorCode = ErrorCode.NONE) -> OffsetFetchResponsePartitions:
     """The answer for a partition without an offset."""
     return OffsetFetchResponsePartitions(partition, -1, -1, "", code)
+
+
+def _answer(
+    topic: OffsetFetchRequestTopics, stored: Partitions, is_pending: Callable[[int], bool]
+) -> OffsetFetchResponseTopics:
+    answers = []
+    for partition in topic.partition_indexes:
+        offset = stored.get(partition)
+        if is_pending(partition):
+            answers.append(no_offset(partition, ErrorCode.UNSTABLE_OFFSET_COMMIT))
+        elif offset is None or _of_another_topic(offset, topic.topic_id):
+            answers.append(no_offset(partition))
+        else:
+            commit = offset.commit
+            answers.append(
+                OffsetFetchResponsePartitions(partition, commit.offset, commit.leader_epoch, commit.metadata)
+            )
+    return OffsetFetchResponseTopics(topic.name, answers, topic.topic_id)
+
+
+def _never(_partition: int) -> bool:
+    return False
 
 
 def _of_another_topic(offset: CommittedOffset, topic_id: UUID | None) -> bool:
