@@ -139,7 +139,7 @@ TIMERS = {
     "cluster/maintenance.py Maintenance.flush_at": (
         "broker/cluster/test_maintenance.py::test_what_waits_for_flush_ms_is_synced_in_time"
     ),
-    "transactions/verification.py _answers": (
+    "transactions/verification.py verify": (
         "broker/transactions/test_verification.py::test_VER_05_a_newer_client_waits_a_moment_at_the_broker"
     ),
 }
