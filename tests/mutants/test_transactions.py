@@ -117,7 +117,7 @@ MUTANTS = [
     Mutant(
         "EndTxn v5 keeps the epoch",
         Transitions._bumped,
-        "epoch=min(old.producer_epoch + 1, MAX_EPOCH)",
+        "epoch=min(old.producer_epoch + 1, most)",
         "epoch=old.producer_epoch",
         test_end.test_E2_01_to_05_an_epoch_serves_one_transaction,
     ),

@@ -122,12 +122,13 @@ class Transitions:
         partitions: frozenset[TopicPartition] | None,
         start_ms: int,
     ) -> TransactionRecord:
+        # At the last epoch an abort goes on without another one; for a commit Kafka takes one that is none.
+        most = MAX_EPOCH + 1 if state is _S.PREPARE_COMMIT else MAX_EPOCH
         return self._record(
             old,
             state,
             now_ms,
-            # At the last epoch an abort goes on without another one; for a commit Kafka takes one that is none.
-            epoch=old.producer_epoch + 1 if state is _S.PREPARE_COMMIT else min(old.producer_epoch + 1, MAX_EPOCH),
+            epoch=min(old.producer_epoch + 1, most),
             last_epoch=old.producer_epoch,
             next_producer_id=self._next_producer_id() if is_exhausted(old.producer_epoch) else NO_PRODUCER_ID,
             partitions=partitions,
