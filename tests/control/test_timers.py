@@ -33,10 +33,10 @@ TIMERS = {
     "network/connections.py IdleTimeouts._arm": (
         "broker/network/test_server.py::test_idle_connections_are_closed_by_the_clock"
     ),
-    f"{_GROUPS}/consumer/timers.py MemberTimers.arm_expiry": (
+    f"{_GROUPS}/consumer/timers.py MemberTimers._arm_expiry": (
         "scenarios/groups/test_consumers.py::test_KIP848_18_silence"
     ),
-    f"{_GROUPS}/consumer/timers.py MemberTimers.update_rebalance": (
+    f"{_GROUPS}/consumer/timers.py MemberTimers.limit_revocation": (
         "scenarios/groups/test_consumers.py::test_KIP848_15_who_gives_nothing_up_is_out"
     ),
     f"{_GROUPS}/outcome_builder.py OutcomeBuilder.timer": (
