@@ -121,6 +121,7 @@ BAD = {
     '{"scenario": 2, "steps": []}': 'needs "scenario": 1, not 2',
     "7": 'needs an object with "steps"',
     '{"scenario": 1, "steps": {}}': "needs a list of steps",
+    '{"scenario": 1, "steps": [%s]}' % ("9" * 5000): "a number of thousands of digits",
     '{"scenario": 1, "steps": [\n{"verb": "clock thaw"},\n\n{"verb": 7}]}': 'line 4, step 2: needs a "verb"',
     '{"scenario": 1, "steps": [\n{"verb": "clock advanse", "arguments": {"ms": 1}}]}': (
         "line 2, step 1 (clock advanse): there is no verb 'clock advanse'; did you mean clock advance?; no step"

@@ -51,6 +51,8 @@ def parse(path: str, text: str) -> Scenario:
         raise ScenarioError(f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
     except RecursionError:
         raise ScenarioError(f"{path}: nested too deeply to be a scenario") from None
+    except ValueError:
+        raise ScenarioError(f"{path}: has a number of thousands of digits") from None
     if isinstance(document, list):
         text = f'{{"scenario": {VERSION}, "steps": {text}}}'
         document = {"scenario": VERSION, "steps": document}
