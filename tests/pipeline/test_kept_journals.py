@@ -22,6 +22,7 @@ class Item:
 
     def __init__(self, folder: Path) -> None:
         self.config, self.folder = self, folder
+        self.invocation_params = pytest.Config.InvocationParams(args=(), plugins=None, dir=Path.cwd())
 
     def getoption(self, name: str) -> str:
         """The value of `--kafka-journal`."""

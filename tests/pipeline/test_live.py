@@ -331,7 +331,7 @@ def test_the_command_follows_a_cluster(server: Server, capsys: pytest.CaptureFix
         (["localhost:1", "--follow", "0"], "no broker answers"),
         (["--follow", "localhost:1", "--id", "key", "--input", "a", "--output", "b"], "need a data directory"),
         ([".", "--topic", "x"], "need HOST:PORT"),
-        ([".", "--count-by", "0"], "a number from 1 on"),
+        ([".", "--count-by", "0"], "a number from 1 to"),
         ([".", "--follow", "soon"], "give a number of seconds"),
     ],
 )
