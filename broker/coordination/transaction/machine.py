@@ -32,7 +32,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from broker.coordination.outcome import Outcome, Reply, RunLater, SetTimer, TransactionalAppend, TransactionOutcome
+from broker.coordination.outcome import Outcome, Reply, SetTimer, TransactionalAppend, TransactionOutcome
 from broker.coordination.reasons import STEERING, Reason, Refusal
 from broker.coordination.transaction.add_partitions import ADDED, BEGUN, check_may_add, not_added
 from broker.coordination.transaction.completion import Completions, markers_of, producer_of
@@ -54,7 +54,7 @@ from broker.coordination.transaction.refusals import (
     concurrent,
     not_appended,
 )
-from broker.coordination.transaction.scans import Scans, Settings, in_one_batch, timed_out
+from broker.coordination.transaction.scans import Scans, Settings, timed_out
 from broker.coordination.transaction.states import COMPLETED_BY
 from broker.coordination.transaction.transitions import TV0, TV2, Transitions
 from protocol.errors import ErrorCode, KafkaError
@@ -285,12 +285,11 @@ class TransactionMachine:
 
     def scan_expired(self, now_ms: int) -> TransactionOutcome:
         """Forget ids unused for ``transactional.id.expiration.ms``, in batches of tombstones (transactions B.8)."""
-        expired = sorted(self._scans.expired(now_ms) - self.unreplicated.keys())
-        batch = in_one_batch(expired)
-        rest = (RunLater(self.scan_expired),) if len(batch) < len(expired) else ()
+        expired = self._scans.expired(now_ms) - self.unreplicated.keys()
         return Outcome(
-            tuple(TransactionTombstone(name) for name in batch),
-            (*rest, *self._scans.after_expired(now_ms, set(expired))),
+            tuple(TransactionTombstone(name) for name in sorted(expired)),
+            self._scans.after_expired(now_ms, expired),
+            divisible=True,
             on_append_error=self._scans.rearming(lambda _error, _now_ms: Outcome()),
             reason=_EXPIRED,
         )

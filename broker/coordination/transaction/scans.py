@@ -5,7 +5,7 @@ fifty coordinators for nothing, and slow down a test that pushes time by a week.
 those instants at which something is due; what a client can see is the same.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -18,9 +18,6 @@ NEVER_TIMES_OUT_MS = 2**31 - 1
 """The timeout of a transaction with two-phase commit (KIP-939)."""
 _TIMEOUT_INTERVAL = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 _EXPIRY_INTERVAL = "transaction.remove.expired.transaction.cleanup.interval.ms"
-_TOMBSTONE_BYTES = 32  # beside the name
-_MOST_BYTES_OF_A_CHARACTER = 4
-_MOST_TOMBSTONE_BYTES = 512 * 1024  # of a batch: half of what max.message.bytes lets through by default
 
 
 class Settings(Protocol):
@@ -34,16 +31,6 @@ class Settings(Protocol):
 def may_time_out(record: TransactionRecord) -> bool:
     """Whether the coordinator will abort this transaction once its timeout has passed."""
     return record.state is TransactionState.ONGOING and record.timeout_ms != NEVER_TIMES_OUT_MS
-
-
-def in_one_batch(names: Sequence[str]) -> Sequence[str]:
-    """As many of them as fit with their tombstones into one batch of the log, at least one."""
-    size = 0
-    for number, name in enumerate(names):
-        size += _TOMBSTONE_BYTES + _MOST_BYTES_OF_A_CHARACTER * len(name)
-        if number and size > _MOST_TOMBSTONE_BYTES:
-            return names[:number]
-    return names
 
 
 def timed_out(record: TransactionRecord, now_ms: int) -> bool:

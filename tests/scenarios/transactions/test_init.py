@@ -206,6 +206,15 @@ async def test_IPI_23_an_expired_id_is_given_a_new_producer_id(c: Client) -> Non
     assert fresh != producer_id
 
 
+@on_cluster(settings={**QUICK_EXPIRY, "message.max.bytes": 2_000, "transaction.state.log.num.partitions": 1})
+async def test_more_ids_expire_at_once_than_one_batch_takes(c: Client) -> None:
+    """Their tombstones are several batches where `message.max.bytes` is small (transactions B.8)."""
+    names = [f"{number}".rjust(400, "x") for number in range(10)]
+    before = {(await c.new(name))[0] for name in names}
+    await c.stage.pass_time(6_000)
+    assert before.isdisjoint({(await c.new(name))[0] for name in names})
+
+
 @on_cluster(settings={"unstable.api.versions.enable": "true"})
 async def test_IPI_24_version_6_is_served_where_it_is_asked_for(c: Client) -> None:
     """Two-phase commit is off, prepared transactions are not kept, and the new fields are -1."""
