@@ -104,15 +104,10 @@ def timeline_order(keys: Iterable[str]) -> list[str]:
 
 def timeline_table_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
     """Return distinct keys in the iteration order of a ``TimelineHashMap`` that they were put into in this order."""
-    slots: list[list[K]] = [[], []]
-    for count, key in enumerate(keys, start=1):
-        if count * 3 > len(slots) * 4:
-            known = [each for slot in slots for each in slot]
-            slots = [[] for _ in range(2 * len(slots))]
-            for each in known:
-                slots[_slot(hash_of(each), len(slots))].append(each)
-        slots[_slot(hash_of(key), len(slots))].append(key)
-    return [key for slot in slots for key in reversed(slot)]
+    table: TimelineTable[K, None] = TimelineTable(hash_of)
+    for key in keys:
+        table[key] = None
+    return list(table)
 
 
 def _slot(h: int, capacity: int) -> int:
@@ -239,20 +234,21 @@ class HashMap(Generic[V]):
         return self._order
 
 
-class TimelineMap(Generic[V]):
-    """A table from strings that iterates as Kafka's ``TimelineHashMap`` does.
+class TimelineTable(Generic[K, V]):
+    """A table from any keys that iterates as Kafka's ``TimelineHashMap`` does; ``hash_of`` gives a key's hash.
 
     A new key goes to its slot's end, and a slot is iterated from its end. Before each ``put``, also of a key that it
     has, the table doubles if one more entry would be too many; it never shrinks.
     """
 
-    __slots__ = ("_entries", "_slots")
+    __slots__ = ("_entries", "_hash_of", "_slots")
 
-    def __init__(self) -> None:
-        self._entries: dict[str, V] = {}
-        self._slots: list[list[str]] = [[], []]
+    def __init__(self, hash_of: Callable[[K], int]) -> None:
+        self._hash_of = hash_of
+        self._entries: dict[K, V] = {}
+        self._slots: list[list[K]] = [[], []]
 
-    def __setitem__(self, key: str, value: V) -> None:
+    def __setitem__(self, key: K, value: V) -> None:
         if (len(self._entries) + 1) * 3 > len(self._slots) * 4:
             keys = [key for slot in self._slots for key in slot]
             self._slots = [[] for _ in range(2 * len(self._slots))]
@@ -262,23 +258,23 @@ class TimelineMap(Generic[V]):
             self._slot_of(key).append(key)
         self._entries[key] = value
 
-    def __getitem__(self, key: str) -> V:
+    def __getitem__(self, key: K) -> V:
         return self._entries[key]
 
-    def __contains__(self, key: str) -> bool:
+    def __contains__(self, key: K) -> bool:
         return key in self._entries
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[K]:
         return (key for slot in self._slots for key in reversed(slot))
 
-    def get(self, key: str) -> V | None:
+    def get(self, key: K) -> V | None:
         """The value of a key, if there is one."""
         return self._entries.get(key)
 
-    def compute(self, key: str, change: Callable[[V | None], V | None]) -> None:
+    def compute(self, key: K, change: Callable[[V | None], V | None]) -> None:
         """Set what ``change`` makes of a key's value (``None``: it has none); ``None`` removes the key."""
         value = change(self._entries.get(key))
         if value is None:
@@ -286,7 +282,7 @@ class TimelineMap(Generic[V]):
         else:
             self[key] = value
 
-    def pop(self, key: str) -> V | None:
+    def pop(self, key: K) -> V | None:
         """Remove a key; return its value, if there was one."""
         if key in self._entries:
             self._slot_of(key).remove(key)
@@ -296,8 +292,17 @@ class TimelineMap(Generic[V]):
         """The values in iteration order."""
         return [self._entries[key] for key in self]
 
-    def _slot_of(self, key: str) -> list[str]:
-        return self._slots[_slot(string_hash(key), len(self._slots))]
+    def _slot_of(self, key: K) -> list[K]:
+        return self._slots[_slot(self._hash_of(key), len(self._slots))]
+
+
+class TimelineMap(TimelineTable[str, V]):
+    """A table from strings that iterates as Kafka's ``TimelineHashMap`` does."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(string_hash)
 
 
 class HashTable(Generic[K, V]):
