@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from storage.checkpoints import META_PROPERTIES, decode_properties
+from storage.checkpoints import META_PROPERTIES, decode_properties, node_id_of
 from storage.ownership import REPLACING, RESTORED
 
 MOST_ID = 2**31 - 1
@@ -85,5 +85,5 @@ def _owner(data_dir: Path) -> int | None:
         properties = decode_properties((found / META_PROPERTIES).read_bytes())
     except (OSError, ValueError):
         return None
-    owner = properties.get("node.id", properties.get("broker.id", ""))
+    owner = node_id_of(properties) or ""
     return int(owner) if owner.isascii() and owner.isdigit() else None

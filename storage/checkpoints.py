@@ -117,6 +117,11 @@ def decode_properties(contents: bytes) -> dict[str, str]:
     return pairs
 
 
+def node_id_of(properties: Mapping[str, str]) -> str | None:
+    """The id of the node that a `meta.properties` names; `broker.id` before KRaft. None: it names none."""
+    return properties.get("node.id", properties.get("broker.id"))
+
+
 def encode_clean_shutdown(broker_epoch: int) -> bytes:
     """Encode `.kafka_cleanshutdown`: everything was flushed by the broker of this epoch."""
     return json.dumps({"version": _VERSION, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()

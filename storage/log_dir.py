@@ -23,7 +23,9 @@ from storage.checkpoints import (
     encode_clean_shutdown,
     encode_offsets,
     encode_properties,
+    node_id_of,
 )
+from storage.files import sync_file
 from storage.log import retention
 from storage.log.config import DEFAULT_LOG_CONFIG, LogConfig
 from storage.log.context import SYNC_NEVER, LogContext
@@ -146,8 +148,8 @@ class LogDir:
                 self.directory_id = uuid_from_text(properties["directory.id"])
             except ValueError:
                 raise WrongDirectoryError(f"{META_PROPERTIES} has a malformed directory id") from None
-        owner = properties.get("node.id", properties.get("broker.id", str(self.node_id)))
-        if owner != str(self.node_id):
+        owner = node_id_of(properties)
+        if owner not in (None, str(self.node_id)):
             raise WrongDirectoryError(f"the data directory belongs to node {owner}, not to node {self.node_id}")
         if cluster_id and cluster_id != self.cluster_id:
             raise WrongDirectoryError(f"the data directory belongs to cluster {self.cluster_id}, not to {cluster_id}")
@@ -193,8 +195,7 @@ class LogDir:
         except OldRecordsError as error:
             raise WrongDirectoryError(str(error)) from None
         except OSError as error:
-            # Without a descriptor, too: a log that is not loaded would be created again, over its files.
-            self.context.storage_error(error, halfway=True)
+            self.context.storage_error(error, fatal=True)
             return None
         self.logs[key] = log
         return log
@@ -373,6 +374,4 @@ class LogDir:
         files = self.context.files
         for name in (RECOVERY_POINT, LOG_START, HIGH_WATERMARK):
             if self.context.sync != SYNC_NEVER and files.exists(name):
-                file = files.open(name, create=False)
-                file.sync()
-                file.close()
+                sync_file(files, name)

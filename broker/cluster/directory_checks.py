@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from storage.checkpoints import META_PROPERTIES, decode_properties
+from storage.checkpoints import META_PROPERTIES, decode_properties, node_id_of
 from storage.files import Files
 from storage.log.recovery import OldRecordsError, check_format
 from storage.log.segment import LOG_SUFFIX
@@ -25,8 +25,8 @@ def check_owners(roots: Mapping[int, Path]) -> None:
     }
     cluster_id = next((properties["cluster.id"] for properties in found.values() if "cluster.id" in properties), "")
     for broker_id, properties in found.items():
-        owner = properties.get("node.id", properties.get("broker.id", str(broker_id)))
-        if owner != str(broker_id):
+        owner = node_id_of(properties)
+        if owner not in (None, str(broker_id)):
             raise WrongDirectoryError(f"the data directory belongs to node {owner}, not to node {broker_id}")
         if properties.get("cluster.id", cluster_id) != cluster_id:
             other = properties["cluster.id"]

@@ -10,7 +10,7 @@ from typing import Protocol
 from storage.files.disk import DirectoryLockedError, DiskFiles
 from storage.files.memory import Buffer, MemoryFiles
 
-__all__ = ["Buffer", "DirectoryLockedError", "DiskFiles", "File", "Files", "MemoryFiles"]
+__all__ = ["Buffer", "DirectoryLockedError", "DiskFiles", "File", "Files", "MemoryFiles", "sync_file"]
 
 
 class File(Protocol):
@@ -112,3 +112,10 @@ class Files(Protocol):
 
     def close(self) -> None:
         """Release descriptors and the lock."""
+
+
+def sync_file(files: Files, path: str) -> None:
+    """Make what a file that exists holds durable."""
+    file = files.open(path, create=False)
+    file.sync()
+    file.close()

@@ -89,13 +89,14 @@ class LogContext:
         """Whether small files are synced when they are replaced: only if every append is synced too."""
         return self.sync == SYNC_EVERY
 
-    def storage_error(self, error: OSError, *, halfway: bool = False) -> KafkaError:
+    def storage_error(self, error: OSError, *, fatal: bool = False) -> KafkaError:
         """Mark the directory offline, and return the error to raise (core E.2: 56).
 
-        Running out of file descriptors is not a disk failure: only the current request fails. That does not apply
-        `halfway`, when a log has a batch and its index has not: the next batch would get the same offsets.
+        Running out of file descriptors is not a disk failure: only the current request fails. Unless that is `fatal`:
+        a log has a batch and its index has not, so that the next batch would get the same offsets; or a log is not
+        loaded, and would be created again over its files.
         """
-        if none_left(error) and not halfway:
+        if none_left(error) and not fatal:
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"No file descriptor is left: {error}")
         if self.offline is None:
             self.offline = error

@@ -247,7 +247,7 @@ class PartitionLog:
             if decision is not None:
                 index_aborted(segment, self.producers.apply(decision))
         except OSError as error:
-            raise context.storage_error(error, halfway=position >= 0) from error
+            raise context.storage_error(error, fatal=position >= 0) from error
         segments.tail = (batch.base_offset, position)
         end_offset = batch.base_offset + batch.last_offset_delta + 1
         bounds.extend(end_offset)

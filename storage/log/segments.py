@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from protocol.records.batch import RecordBatch
 from storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
+from storage.files import sync_file
 from storage.log.config import LogConfig
 from storage.log.context import LogContext
 from storage.log.segment import DELETED_SUFFIX, LOG_SUFFIX, MAX_RELATIVE_OFFSET, SEGMENT_SUFFIXES, Segment
@@ -122,10 +123,8 @@ class Segments:
         for path in self.names():
             if files.is_directory(path):
                 files.sync_directory(path)
-                continue
-            file = files.open(path, create=False)
-            file.sync()
-            file.close()
+            else:
+                sync_file(files, path)
         self.names_are_new = False
 
     def draw_jitter(self, segment: Segment, config: LogConfig) -> None:
