@@ -72,6 +72,7 @@ class Query:
         topic = query.get("topic")
         self._topic_ids = [] if topic is None else _ids_of(asked, topic)
         self._wanted = Wanted(topic, None, query.get("group"), query.get("transactional_id"))
+        self._by_id = [replace(self._wanted, topic_id=each) for each in self._topic_ids] or [self._wanted]
         self._notes_errors = asked.source.journal.notes_errors
         self._error = error_code(query["error"], "error") if "error" in query else None
         self._any_error = query.get("errors", False)
@@ -156,9 +157,8 @@ class Query:
             return False
         if not self._wanted.kinds:
             return True
-        wanted = [replace(self._wanted, topic_id=each) for each in self._topic_ids] or [self._wanted]
         return found.header is not None and any(
-            message is not None and any(mentions(level(found.header.api_key), message, each) for each in wanted)
+            message is not None and any(mentions(level(found.header.api_key), message, each) for each in self._by_id)
             for level, message in ((request_level, found.request), (response_level, found.response))
         )
 

@@ -35,16 +35,15 @@ async def refusals_since(asked: Asked, since_ms: int) -> AsyncIterator[tuple[Sub
 
 
 def _subjects(asked: Asked) -> Iterator[tuple[Subject, Why, dict[str, str]]]:
-    records = [
-        record
-        for _, runtime in transaction_coordinators(asked.cluster)
-        for record in runtime.machine.transactions.values()
-    ]
     # Those with the latest events; the coordinators know neither what they refused to begin nor what they have lost.
     for name in asked.cluster.transaction_timelines.ids()[-_MOST_SUBJECTS:]:
         subject = Subject("transactions", name, f"transactional id {name}")
         yield subject, why_transaction, {"transactional_id": name}
-    transactional = {record.producer_id for record in records}
+    transactional = {
+        record.producer_id
+        for _, runtime in transaction_coordinators(asked.cluster)
+        for record in runtime.machine.transactions.values()
+    }
     timelines = asked.cluster.producer_timelines
     for producer_id in timelines.ids()[-_MOST_SUBJECTS:]:
         history = timelines.of(producer_id)

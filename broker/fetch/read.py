@@ -17,6 +17,7 @@ from broker.requests.topology import may_on_cluster
 from protocol import features
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData
+from storage.log.bounds import LogBounds
 from storage.log.partition_log import PartitionLog
 
 READ_COMMITTED = 1
@@ -47,11 +48,11 @@ class Limits:
         """Whether a consumer asks, by any id that is no replica's (FetchRequest.isConsumer)."""
         return self.replica_id < 0 and self.replica_id != _FUTURE_REPLICA
 
-    def bound(self, log: PartitionLog) -> int:
+    def bound(self, bounds: LogBounds, stable_offset: int) -> int:
         """The offset up to which a log is read: to its end, unless a consumer asks (FetchIsolation.of)."""
         if not self.consumer:
-            return log.log_end_offset
-        return log.last_stable_offset if self.isolation == READ_COMMITTED else log.high_watermark
+            return bounds.log_end_offset
+        return stable_offset if self.isolation == READ_COMMITTED else bounds.high_watermark
 
 
 @dataclass(slots=True)
@@ -155,13 +156,8 @@ class Reader:
         if topic_id is not None and topic_id is not partition.topic_id and topic_id != partition.topic_id:
             raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
         log = self._log(interest, partition)
-        bounds, stable_offset, consumer = log.bounds, log.last_stable_offset, limits.consumer
-        if not consumer:
-            bound = bounds.log_end_offset
-        elif limits.isolation == READ_COMMITTED:
-            bound = stable_offset
-        else:
-            bound = bounds.high_watermark
+        bounds, stable_offset = log.bounds, log.last_stable_offset
+        bound = limits.bound(bounds, stable_offset)
         data = PartitionData(asked.partition, _NONE, bounds.high_watermark, stable_offset, None, b"")
         data.log_start_offset = bounds.log_start_offset
         if limits.rack_id and not limits.follower and partition.state.leader == self._ctx.node.id:
@@ -183,7 +179,7 @@ class Reader:
         cut = (
             max_bytes > 0 and has_data and not piece.size
         )  # FetchDataInfo.firstEntryIncomplete: null instead of a list
-        if limits.isolation == READ_COMMITTED and consumer and not cut:
+        if limits.isolation == READ_COMMITTED and limits.consumer and not cut:
             aborted = log.reader.aborted_within(piece, asked.fetch_offset, bound)
             data.aborted_transactions = [AbortedTransaction(*each) for each in aborted] if aborted else []
         return data
@@ -246,7 +242,7 @@ class Reader:
                 return True
             if self._ctx.cluster.partitions.get((each.interest.topic, asked.partition)) is not each.partition:
                 return True
-            bound = self._limits.bound(log)
+            bound = self._limits.bound(log.bounds, log.last_stable_offset)
             if asked.fetch_offset > log.log_end_offset or asked.fetch_offset < log.log_start_offset:
                 return True
             if asked.fetch_offset < bound:

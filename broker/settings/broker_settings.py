@@ -219,17 +219,10 @@ class BrokerSettings:
         return found or ()
 
 
-def _of_listener(values: Mapping[str, Any], listener: str, name: str, mechanism: str | None) -> Value:
+def _of_listener(values: Mapping[str, Value], listener: str, name: str, mechanism: str | None) -> Value:
     prefix = f"listener.name.{listener.lower()}."
-    found: Value
-    if mechanism is not None:
-        full = f"{prefix}{mechanism.lower()}.{name}"
-        if full in values:
-            found = values[full]
-            return found
-    full = prefix + name
-    found = values[full if full in values else name]
-    return found
+    own = [prefix + name] if mechanism is None else [f"{prefix}{mechanism.lower()}.{name}", prefix + name]
+    return values[next((each for each in own if each in values), name)]
 
 
 def _parsed(texts: Mapping[str, str], removed: Mapping[str, Row]) -> dict[str, Value]:

@@ -72,10 +72,10 @@ def _repartition_counts(subtopologies: Sequence[Subtopology], counts: PartitionC
         for info in each.repartition_source_topics
         if info.partitions != 0
     }
-    largest: dict[int, int] = {}
+    known = ((index, _largest_input(each, found, counts)) for index, each in enumerate(subtopologies))
+    largest = {index: count for index, count in known if count is not None}
     readers: dict[str, list[int]] = {}
     for index, each in enumerate(subtopologies):
-        largest.update(_known_inputs(index, each, found, counts))
         for info in each.repartition_source_topics:
             readers.setdefault(info.name, []).append(index)
     due = [(1, index) for index in largest]  # (Kafka's round, subtopology)
@@ -102,12 +102,10 @@ def _repartition_counts(subtopologies: Sequence[Subtopology], counts: PartitionC
     return found
 
 
-def _known_inputs(index: int, each: Subtopology, found: Mapping[str, int], counts: PartitionCounts) -> dict[int, int]:
-    """The largest of the counts of a subtopology's inputs that are known, by its index."""
+def _largest_input(each: Subtopology, found: Mapping[str, int], counts: PartitionCounts) -> int | None:
     known = [found.get(info.name) for info in each.repartition_source_topics]
     known += [counts.find(topic) for topic in each.source_topics]
-    largest = max((count for count in known if count is not None), default=None)
-    return {} if largest is None else {index: largest}
+    return max((count for count in known if count is not None), default=None)
 
 
 def copartition_groups(topology: Topology) -> list[frozenset[str]]:
