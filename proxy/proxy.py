@@ -191,7 +191,7 @@ class Proxy:
         self.upstreams.append(upstream)
         for each in self.upstreams:
             each.server.connections.most = max(self.shares.connections // len(self.upstreams), 1)
-        with suppress(OSError, ValueError, OverflowError):
+        with suppress(OSError):
             await upstream.resolve()
         await server.accept()
         return upstream

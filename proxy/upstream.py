@@ -50,7 +50,11 @@ class KnownTopics:
 
 
 async def _addresses_of(host: str, port: int) -> frozenset[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    """Raises OSError, also where no host can have that name, or there is no such port."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (ValueError, OverflowError) as error:
+        raise OSError(str(error)) from error
     return frozenset(str(address[0]) for *_, address in found)
 
 
@@ -68,7 +72,7 @@ class Upstream:
         self._resolved: frozenset[str] = frozenset()
 
     async def resolve(self) -> None:
-        """Look up its addresses, to recognise it under another name. Raises OSError, ValueError, OverflowError."""
+        """Look up its addresses, so that it is recognised under another name. Raises OSError."""
         self._resolved = await _addresses_of(self.host, self.port)
 
     async def is_at(self, host: str, port: int) -> bool:
@@ -77,7 +81,7 @@ class Upstream:
             return False
         if host == self.host:
             return True
-        with suppress(OSError, ValueError, OverflowError):
+        with suppress(OSError):
             return bool(self._resolved & await _addresses_of(host, port))
         return False
 

@@ -158,10 +158,7 @@ class Store:
     def __init__(self, path: str) -> None:
         """Name the folder; it need not be there. Raises FileNotFoundError for an unknown URI."""
         self.path = path.rstrip("/")
-        if "://" in path:
-            self.files, self.root = file_system(self.path)
-        else:
-            self.files, self.root = fs.LocalFileSystem(), fs.LocalFileSystem().normalize_path(self.path)
+        self.files, self.root = file_system(self.path)
 
     @property
     def absolute(self) -> str:
