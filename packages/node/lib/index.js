@@ -2,6 +2,7 @@
 // A cluster in a process of its own, and its control plane over HTTP.
 
 const http = require('node:http');
+const https = require('node:https');
 const { Server } = require('./server');
 
 /** What the control plane refused: `status` of HTTP, `field` where one field is wrong. */
@@ -24,7 +25,8 @@ function query(values) {
 /** Status, type and text of an answer. Not by `fetch`, which tests replace, and environments such as jsdom do not have. */
 function answerOf(url, options, body) {
   return new Promise((resolve, reject) => {
-    const request = http.request(url, { ...options, agent: false }, (answer) => {
+    const { request: ask } = url.startsWith('https:') ? https : http;
+    const request = ask(url, { ...options, agent: false }, (answer) => {
       const pieces = [];
       answer.on('data', (piece) => pieces.push(piece));
       answer.on('error', reject);
