@@ -275,9 +275,8 @@ def keep_journal(item: pytest.Item, cluster: "Cluster", number: int) -> None:
     folder = item.config.getoption("--kafka-journal")
     if not folder:
         return
-    stem = (
-        item.config.invocation_params.dir / folder / f"{file_name(item.nodeid)}-{number}"
-    )  # the test may be elsewhere
+    # Of the session, as the test may have changed to another one.
+    stem = item.config.invocation_params.dir / folder / f"{file_name(item.nodeid)}-{number}"
     stem.parent.mkdir(parents=True, exist_ok=True)
     try:
         entries = [asdict(entry) for entry in cluster.journal.find()]
