@@ -1,11 +1,6 @@
 """Settings of a client metrics subscription (KIP-714, core C.3)."""
 
-import re
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Protocol
-
-import re2
 
 from broker.settings.definition_order import as_hashed
 from broker.settings.model import Value
@@ -13,6 +8,7 @@ from broker.settings.tables import CLIENT_METRICS
 from broker.settings.values import BLANKS, parse
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import split
+from protocol.regular_expressions import InvalidPattern, Pattern, compiled
 
 MATCH_NAMES = frozenset(
     {
@@ -27,31 +23,6 @@ MATCH_NAMES = frozenset(
 IN_ORDER = ("metrics", "interval.ms", "match")
 """As Kafka defines them, which decides which one of several bad values is named."""
 NAME_AND_REGEX = 2
-NAMED_GROUP = re.compile(r"(?<!\\)\(\?<(?=[A-Za-z])")
-"""As Java writes it."""
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
-
-
-class Pattern(Protocol):
-    """A pattern that was read."""
-
-    def fullmatch(self, text: str) -> object | None:
-        """Return something if all of the text matches."""
-        ...
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> Pattern:
-    """Read a pattern of Java's, but for what only an engine that goes back can do (GAPS.md).
-
-    Any client's id is matched, and one that a backtracking engine cannot decide would stop the process.
-
-    Raises:
-        re2.error: it is no pattern, or one with lookarounds or references back.
-    """
-    found: Pattern = re2.compile(NAMED_GROUP.sub("(?P<", pattern), _OPTIONS)
-    return found
 
 
 def effective(stored: Mapping[str, str]) -> dict[str, Value]:
@@ -72,9 +43,9 @@ def patterns(match: tuple[str, ...]) -> dict[str, Pattern]:
         illegal = KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {entry}")
         if len(parts) != NAME_AND_REGEX or (name := parts[0].strip(BLANKS)) not in MATCH_NAMES:
             raise illegal
-        try:
-            found[name] = _compiled(parts[1].strip(BLANKS))
-        except re2.error:
+        try:  # any client's id is matched: one that a backtracking engine cannot decide would stop the process
+            found[name] = compiled(parts[1].strip(BLANKS))
+        except InvalidPattern:
             raise illegal from None
     return found
 

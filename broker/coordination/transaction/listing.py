@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from broker.coordination.reasons import Refusal
-from broker.coordination.regular_expressions import InvalidPattern, Pattern, compiled
 from broker.coordination.transaction.machine import TransactionMachine
 from protocol.errors import ErrorCode
 from protocol.java import concurrent_order
 from protocol.log_records.transaction import TopicPartition, TransactionRecord, TransactionState
+from protocol.regular_expressions import InvalidPattern, Pattern, compiled
 
 
 def describe(machine: TransactionMachine, name: str) -> tuple[TransactionRecord, frozenset[TopicPartition]]:

@@ -13,9 +13,10 @@ from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.consumer.member import Member
 from broker.coordination.group.modern.topics import metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
-from broker.coordination.regular_expressions import matcher
+from protocol.errors import ErrorCode, KafkaError
 from protocol.java import string_hash, table_capacity, table_order
 from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord, GroupEpoch, RegularExpression
+from protocol.regular_expressions import InvalidPattern, compiled
 
 BATCH_MS = 10_000
 """New topics, and new expressions, are looked at no more often than that."""
@@ -115,3 +116,19 @@ def _last_refresh_ms(group: ConsumerGroup) -> int:
 def _is_recent(last_ms: int, now_ms: int) -> bool:
     """Whether the last refresh is too recent for another one."""
     return last_ms != NEVER_MS and now_ms <= last_ms + BATCH_MS
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """A predicate: whether all of a topic's name matches.
+
+    Raises:
+        KafkaError: INVALID_REGULAR_EXPRESSION.
+    """
+    try:
+        found = compiled(pattern)
+    except InvalidPattern as error:
+        raise KafkaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error}.",
+        ) from error
+    return lambda text: found.fullmatch(text) is not None

@@ -1,18 +1,14 @@
-"""Regular expressions of clients, in RE2's syntax as Kafka reads them (re2j): matching takes linear time."""
+"""Regular expressions of clients and administrators, in RE2's syntax as re2j reads it: matching takes linear time."""
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol
 
 import re2
 
-from protocol.errors import ErrorCode, KafkaError
-
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
 _OPTIONS.never_capture = True
-
 
 _REASONS = {
     "missing )": "missing closing )",
@@ -61,19 +57,3 @@ def compiled(pattern: str) -> Pattern:
     if len(set(names)) < len(names):
         raise InvalidPattern("duplicate capture group name")
     return found
-
-
-def matcher(pattern: str) -> Callable[[str], bool]:
-    """A predicate: whether all of a topic's name matches.
-
-    Raises:
-        KafkaError: INVALID_REGULAR_EXPRESSION.
-    """
-    try:
-        found = compiled(pattern)
-    except InvalidPattern as error:
-        raise KafkaError(
-            ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error}.",
-        ) from error
-    return lambda text: found.fullmatch(text) is not None
