@@ -3,9 +3,9 @@
 from broker import light_imports  # noqa: F401 -- before all that it keeps out
 from broker.cluster.cluster import Cluster
 from broker.cluster.warm_up import warm_up
-from broker.network.endpoints import host_and_port
 from broker.options import ServeOptions
 from broker.runner import Announcement, run
+from understudy.control_api.spelling import host_and_port
 
 
 def serve(options: ServeOptions) -> int:

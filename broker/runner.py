@@ -22,12 +22,13 @@ from broker.event_loop import backend_options, on_signals
 from broker.journal.feed import CannotWrite, Feed, Source
 from broker.logs import configure_logging
 from broker.network import file_limits
-from broker.network.endpoints import PortTaken, host_and_port
+from broker.network.endpoints import PortTaken
 from broker.ready_file import NotAReadyFile, ReadyFile
 from broker.settings import BrokerSettings
 from protocol.errors import KafkaError
 from storage.files import DirectoryLockedError
 from storage.log_dir import WrongDirectoryError
+from understudy.control_api.spelling import host_and_port
 
 if TYPE_CHECKING:
     from broker.control.watched import Watched  # its imports are the control plane's, which may be off

@@ -7,7 +7,6 @@ from broker.control.explain.transaction import timeline_of, unused
 from broker.control.groups import no_group
 from broker.control.request import Asked
 from broker.control.verbs import Function
-from broker.network.endpoints import host_and_port
 from broker.specification import cite
 from protocol.log_records.transaction import TransactionState
 from understudy.control_api.answers import groups as of_groups
@@ -15,6 +14,7 @@ from understudy.control_api.answers import transactions as of_transactions
 from understudy.control_api.answers.cluster import Broker, ClockState, ClusterInfo, Listener, Snapshots, Versions
 from understudy.control_api.cluster import Reset, ResetDone
 from understudy.control_api.encoding import copied
+from understudy.control_api.spelling import host_and_port
 
 if TYPE_CHECKING:
     from proxy.proxy import Proxy

@@ -59,3 +59,14 @@ def refuse(program: str, sentence: str, code: int = 2) -> NoReturn:
     """Print the sentence on stderr and exit with the code."""
     print(f"{program}: {sentence}", file=sys.stderr)
     sys.exit(code)
+
+
+def whole_number(text: str) -> int:
+    """Parse a number of at least 1 for argparse."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if not 1 <= number < 1 << 62:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of at least 1")
+    return number

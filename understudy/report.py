@@ -4,20 +4,10 @@ import argparse
 from collections.abc import Sequence
 
 from understudy import spark_command
+from understudy.argparser import whole_number
 
 PROGRAM = "understudy report"
 FORMATS = ("table", "json", "html")
-
-
-def whole_number(text: str) -> int:
-    """Parse a number of at least 1 for argparse."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if not 1 <= number < 1 << 62:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of at least 1")
-    return number
 
 
 def limit(text: str) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from understudy.control_api.spelling import host_and_port
 from understudy.control_api.verb import Verb
 from understudy.control_api.verbs import BY_NAME
 from understudy.errors import ControlError, Unreachable
@@ -87,7 +88,7 @@ class Address:
         if not token.isascii() or not token.isprintable():
             raise Unreachable("the token has a character that cannot be sent; use letters and digits")
         try:
-            return f"{self.host}:{self.port}"
+            return host_and_port(self.host, self.port)
         except ValueError as error:
             such = "such as http://127.0.0.1:9099"
             raise Unreachable(f"{self.url} is no URL of a control plane, {such}: {error}") from None
@@ -98,11 +99,6 @@ class Address:
             return Unreachable(f"no answer from {self.url} within {patience_s:g} s; the server may still be at it")
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return Unreachable(f"no control plane answers at {self.url}: {reason}")
-
-
-def place(host: str, port: int) -> str:
-    """An address as clients take it in bootstrap.servers: an IPv6 one in brackets."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class Transport:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from understudy.control_api.spelling import host_and_port
+
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 CONTROLLER = "CONTROLLER"
@@ -46,7 +48,7 @@ class OpenListener(NamedTuple):
     @property
     def as_listener(self) -> str:
         """As an entry of Kafka's `listeners`."""
-        return f"{self.name}://{_in_url(self.bound_host)}:{self.bound_port}"
+        return f"{self.name}://{host_and_port(self.bound_host, self.bound_port)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class Endpoint:
 
     def as_advertised(self, bound: int) -> str:
         """As an entry of Kafka's `advertised.listeners`, given the port that the listener was bound to."""
-        return f"{self.name}://{_in_url(self.host_for_clients)}:{self.port_for_clients(bound)}"
+        return f"{self.name}://{host_and_port(self.host_for_clients, self.port_for_clients(bound))}"
 
     def opened(self, bound: int) -> "OpenListener":
         """The listener as users see it, given the port that it was bound to."""
@@ -102,15 +104,6 @@ class Endpoint:
             if value is not None and value > 65535:
                 raise EndpointError(f"listener {self.name} of broker {index + 1} would need port {value}")
         return replace(self, port=port, advertised_port=advertised)
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def host_and_port(host: str, port: int) -> str:
-    """An address as clients take it in bootstrap.servers: an IPv6 one in brackets."""
-    return f"{_in_url(host)}:{port}"
 
 
 def address(text: str, what: str, *, port_needed: bool = True) -> tuple[str, int | None]:

@@ -109,3 +109,8 @@ def test_the_blocking_client_is_made_from_the_asynchronous_one() -> None:
     tool = Path(__file__).parents[2] / "tools" / "generate_client.py"
     done = subprocess.run([sys.executable, tool, "--check"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "written: nothing")
+
+
+def test_a_control_plane_on_ipv6_is_named_in_brackets() -> None:
+    """In the request's Host header, as RFC 9110 has it."""
+    assert Address("http://[::1]:9099").call("health", {}).headers["Host"] == "[::1]:9099"

@@ -20,10 +20,11 @@ from understudy.aio.scenario import AsyncScenario
 from understudy.aio.steering import AsyncFaults, AsyncJournal, AsyncSnapshots
 from understudy.aio.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, QuotasVerbs, RetentionVerbs
 from understudy.aio.waiting import Pending, in_thread, pending
+from understudy.control_api.spelling import host_and_port
 from understudy.judging import Conformance, judge
 from understudy.launcher import ServerProcess, command_line
 from understudy.options import StartOptions, check
-from understudy.transport import Address, AsyncTransport, place
+from understudy.transport import Address, AsyncTransport
 
 
 class AsyncCluster(AsyncBridge):
@@ -142,7 +143,7 @@ async def _start(options: dict[str, Any]) -> AsyncCluster:
 async def _connect(address: Address) -> AsyncCluster:
     cluster = AsyncCluster(address, ())
     info = await cluster.info()
-    cluster.servers += [place(broker.host, broker.port) for broker in info.brokers]
+    cluster.servers += [host_and_port(broker.host, broker.port) for broker in info.brokers]
     return cluster
 
 

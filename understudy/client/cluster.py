@@ -21,10 +21,11 @@ from understudy.client.scenario import Scenario
 from understudy.client.steering import Faults, Journal, Snapshots
 from understudy.client.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, QuotasVerbs, RetentionVerbs
 from understudy.client.waiting import Pending, in_thread, pending
+from understudy.control_api.spelling import host_and_port
 from understudy.judging import Conformance, judge
 from understudy.launcher import ServerProcess, command_line
 from understudy.options import StartOptions, check
-from understudy.transport import Address, Transport, place
+from understudy.transport import Address, Transport
 
 
 class Cluster(Bridge):
@@ -143,7 +144,7 @@ def _start(options: dict[str, Any]) -> Cluster:
 def _connect(address: Address) -> Cluster:
     cluster = Cluster(address, ())
     info = cluster.info()
-    cluster.servers += [place(broker.host, broker.port) for broker in info.brokers]
+    cluster.servers += [host_and_port(broker.host, broker.port) for broker in info.brokers]
     return cluster
 
 

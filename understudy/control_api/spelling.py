@@ -1,4 +1,4 @@
-"""Names in texts: the nearest known one to a misspelt one, and names without what a terminal obeys."""
+"""Names and addresses in texts: the nearest known name to a misspelt one, names without what a terminal obeys."""
 
 from collections.abc import Iterable
 
@@ -38,3 +38,8 @@ def suggestion(misspelt: str, names: Iterable[str]) -> str:
 def plain(text: str) -> str:
     r"""Names come from clients, and may hold what a terminal obeys; such characters are shown as \x1b and the like."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
+
+
+def host_and_port(host: str, port: int) -> str:
+    """An address as URLs and bootstrap.servers have it: an IPv6 one in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

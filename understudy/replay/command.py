@@ -1,12 +1,11 @@
 """`understudy scenario from-journal JOURNAL`: writes the scenario of a recorded run."""
 
-import re
 import sys
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 
 from understudy import output_files
-from understudy.argparser import Parser, refuse
+from understudy.argparser import Parser, refuse, whole_number
 from understudy.replay import journal
 from understudy.replay.scenario import Replay, Selection, text_of
 
@@ -45,22 +44,16 @@ def _from_journal(made: Parser) -> None:
     made.add_argument("--run", metavar="RUN", help="the run, by the name in its files (default: the last one)")
     made.add_argument("--era", metavar="N", type=int, help="the part behind the N-th reset (default: the last one)")
     made.add_argument(
-        "--late-ms", metavar="N", type=_positive_number, default=1000,
+        "--late-ms", metavar="N", type=whole_number, default=1000,
         help="play back answers that took so much longer than they had to (default 1000)",
     )  # fmt: skip
     made.add_argument(
         "--records",
         metavar="N",
-        type=_positive_number,
+        type=whole_number,
         default=1000,
         help="records of each partition, at most (default 1000)",
     )
-
-
-def _positive_number(text: str) -> int:
-    if not re.fullmatch(r"\d{1,15}", text, re.ASCII) or int(text) < 1:
-        raise ArgumentTypeError(f"needs a number of at least 1, not {text!r}")
-    return int(text)
 
 
 def _write(given: Namespace) -> int:
