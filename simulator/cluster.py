@@ -15,7 +15,6 @@ from broker.cluster.snapshots import CannotKeep, Snapshot
 from broker.cluster.startup import new_node
 from broker.coordination.coordinators import TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
-from broker.coordination.transaction.completion import CANNOT_BE_COMPLETED
 from broker.network.endpoints import Endpoint
 from broker.node import Node
 from broker.options import ServeOptions, TopicOption
@@ -68,14 +67,12 @@ class Servers:
 
     @property
     def stuck_coordinators(self) -> list[int]:
-        """Brokers with a transaction that they could not complete, since transaction.version had been lowered.
+        """Brokers with a transactional id that cannot leave its transition: transaction.version had been lowered.
 
         As in Kafka, they try again only when they load their transactions again.
         """
-        timelines = self.cluster.transaction_timelines
-        latest = {name: [each for each in timelines.of(name).events if not each.error][-1:] for name in timelines.ids()}
-        stuck = [name for name, events in latest.items() for each in events if each.event == CANNOT_BE_COMPLETED]
-        return sorted({place[0] for place in map(self.coordinated_at, stuck) if place is not None})
+        nodes = (node for node in self.cluster.nodes.values() if node.up)
+        return sorted(each.id for each in nodes if any(own.machine.stuck for own in each.transaction_shards.values()))
 
     @property
     def ports(self) -> dict[int, int]:

@@ -86,7 +86,9 @@ class TransactionMachine:
         self.transactions: dict[str, TransactionRecord] = {}
         self._steps = Transitions(transaction_version, next_producer_id)
         self._failed_fences: set[str] = set()
-        self._scans = Scans(settings, self.transactions, self._steps.stuck, self.scan_timeouts, self.scan_expired)
+        self.stuck = self._steps.stuck
+        """Ids that stay in transition until they are loaded again (transactions B.3)."""
+        self._scans = Scans(settings, self.transactions, self.stuck, self.scan_timeouts, self.scan_expired)
         self._completions = Completions(self.transactions, self._steps, self._scans)
         self.completions = self._completions.under_way
         """Ids whose markers are being written: Kafka's pending Complete state."""
@@ -103,7 +105,7 @@ class TransactionMachine:
         before = self.transactions.get(name)
         self.completions.pop(name, None)
         self._failed_fences.discard(name)
-        self._steps.stuck.discard(name)
+        self.stuck.discard(name)
         if isinstance(record, TransactionTombstone):
             self.transactions.pop(name, None)
             return before
@@ -318,7 +320,7 @@ class TransactionMachine:
         return stored
 
     def _in_transition(self, name: str) -> bool:
-        return name in self.completions or name in self.unreplicated or name in self._steps.stuck
+        return name in self.completions or name in self.unreplicated or name in self.stuck
 
     def _check_no_transition(self, name: str, rule: str) -> None:
         if self._in_transition(name):
