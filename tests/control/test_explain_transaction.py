@@ -168,6 +168,25 @@ def test_the_timeline_explains_a_transaction_that_cannot_be_completed(plane: Con
     assert "committed" in [each.event for each in transaction.show().timeline]
 
 
+def test_an_id_that_stays_in_transition_is_explained(plane: ControlPlane, raw: RawProducer) -> None:
+    """transaction.version was lowered while its transaction was open: no record of it can be written."""
+    raw.add(0)
+    assert raw.wire.call(ApiKey.END_TXN, 5, EndTxnRequest("x", raw.id, raw.epoch, False)).error_code is E.NONE
+    until(lambda: plane.kafka.transactions["x"].show().state == "CompleteAbort", "the markers")
+    change_transaction_version(raw, 0, upgrade_type=3)
+    assert raw.init() is E.UNSUPPORTED_VERSION
+    assert raw.init() is E.CONCURRENT_TRANSACTIONS
+    reported = why(plane)
+    assert reported.startswith("stuck: at ")
+    assert "raise transaction.version again, then move or restart the coordinator" in reported
+
+    change_transaction_version(raw, 2, upgrade_type=1)
+    plane.kafka.brokers[1].stop()
+    plane.kafka.brokers[1].start()
+    again = RawProducer(plane)
+    until(lambda: again.init() is E.NONE, "the coordinator")
+
+
 def test_nothing_was_refused_yet(plane: ControlPlane, raw: RawProducer) -> None:
     """The answer reports it; an id that no client has used gets 404."""
     assert raw.add(0) is E.NONE

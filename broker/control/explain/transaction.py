@@ -19,6 +19,7 @@ from broker.control.verbs import answers
 from broker.coordination.runtime import State
 from broker.coordination.transaction.completion import CANNOT_BE_COMPLETED
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.coordination.transaction.transitions import UNWRITABLE
 from broker.specification import cite
 from broker.timelines.transaction_events import Event, History, mover_past
 from protocol.errors import ErrorCode
@@ -159,6 +160,9 @@ class Refused:
         if decided is not None and decided.event == CANNOT_BE_COMPLETED:
             why = f"{decided.detail}{citation(decided.rule, decided.source)}"
             return f"stuck: at {local_time(decided.at_ms)} the coordinator could not note that it is complete: {why}."
+        if (stuck := self._stuck()) is not None:
+            why = f"{stuck.detail}{citation(stuck.rule, stuck.source)}"
+            return f"stuck: at {local_time(stuck.at_ms)} {actor(stuck)}, which was refused: {why}."
         since = "" if decided is None else f"at {local_time(decided.at_ms)} {actor(decided)} ({decided.event}), and "
         own = self._asked.source.own
         held = None if own is None else own.markers.holds.held(self._name)
@@ -167,6 +171,15 @@ class Refused:
             return f"busy: {since}the open transaction had to be aborted first{rule}; a retry succeeds."
         holding = "" if held is None else f"; the control plane holds it at {held[0].value!r}"
         return f"busy: {since}the markers of that transaction were not all written{holding}."
+
+    def _stuck(self) -> Event | None:
+        """The request whose record could not be written, if it left the id in transition."""
+        for event in reversed(self._before):
+            if event.error == ErrorCode.UNSUPPORTED_VERSION.name and event.rule == UNWRITABLE:
+                return event
+            if event in self._moves:
+                break
+        return None
 
     def wrong_state(self) -> str:
         """INVALID_TXN_STATE."""

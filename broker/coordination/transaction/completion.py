@@ -40,8 +40,7 @@ def _stuck(record: TransactionRecord, refusal: Refusal) -> TransactionOutcome:
     Kafka's error ends in its NetworkClient, which logs it ("Uncaught error in request completion"). It happens where
     transaction.version was taken below 2 while the markers of a transaction of that version were written.
     """
-    sentence = f"{refusal.sentence}: raise transaction.version again, then move or restart the coordinator"
-    reason = Reason(CANNOT_BE_COMPLETED, refusal.rule, refusal.source, sentence)
+    reason = Reason(CANNOT_BE_COMPLETED, refusal.rule, refusal.source, refusal.sentence)
     state, epoch = record.state.text, record.producer_epoch
     change = StateChange(record.transactional_id, reason, state, state, epoch, epoch)
     return Outcome(changes=(change,), refusal=refusal)

@@ -21,6 +21,8 @@ from protocol.log_records.transaction import (
 
 _S = TransactionState
 
+UNWRITABLE = "transactions F.2"
+"""The rule that refuses a record with fields that ``transaction.version`` 0 does not have."""
 TV0, TV2 = 0, 2
 """Transaction protocol of a client: without and with an epoch bump per transaction (KIP-890). 1 is as 0 on the wire."""
 
@@ -172,9 +174,10 @@ class Transitions:
             self.stuck.add(old.transactional_id)
             raise Refusal(
                 ErrorCode.UNSUPPORTED_VERSION,
-                "transactions F.2",
+                UNWRITABLE,
                 KIP_890,
-                "transaction.version 0 has no KIP-890 transactions",
+                "transaction.version 0 has no KIP-890 transactions, and the id stays in transition: "
+                "raise transaction.version again, then move or restart the coordinator",
             )
         return TransactionRecord(
             old.transactional_id,
