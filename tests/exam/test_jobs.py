@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Self, cast
 
@@ -86,6 +87,21 @@ def test_two_scenarios_are_played_at_a_time() -> None:
     assert [each.scenario for each in result.results] == chosen
     assert sorted(each.scenario.id for each in reported) == [each.id for each in chosen]
     assert (len(clusters), opened.count, opened.open, result.jobs) == (2, 2, [], 2)
+
+
+def test_slow_scenarios_begin_first() -> None:
+    """The others are played beside them; the results are in the order of the scenarios all the same."""
+    begun, opened, first = list[str](), Opened(), threading.Barrier(2)
+
+    def play(exercise: Exercise) -> None:  # noqa: ARG001 - as each scenario has it
+        begun.append("slow")
+        first.wait(PATIENCE_S)
+
+    chosen = scenarios(5, lambda _exercise: begun.append("quick"))
+    chosen[2:4] = [replace(each, play=play, slow=True) for each in chosen[2:4]]
+    result = Runner(Silent, opened=opened).run(chosen, jobs=2)
+    assert begun == ["slow", "slow", "quick", "quick", "quick"]
+    assert [each.scenario for each in result.results] == chosen
 
 
 def test_one_job_plays_in_order() -> None:

@@ -31,7 +31,7 @@ APIS: dict[str, set[str]] = {
     "members": {"ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "ShareFetch", "ShareAcknowledge"},
 }
 """Of these wrong answers are tried; all APIs when benchmarked (docs/audit.md)."""
-_SAMPLE = 40
+_SAMPLE = 15
 TRAFFIC: dict[str, Callable[[str], None]] = {
     "clients": answer_traffic.make, "administrator": administrator_traffic.make, "members": member_traffic.make,
 }  # fmt: skip

@@ -20,7 +20,7 @@ from understudy.version import __version__
 
 PLAYS: Final = 3
 """How often a failing scenario is played before it counts as failed."""
-JOBS: Final = 4
+JOBS: Final = 6
 """How many scenarios are played at a time. Most of their time is the library's waiting."""
 BROKEN: Final = frozenset({Verdict.FAIL, Verdict.NON_STRICT})
 EVIDENCE: Final = 14
@@ -78,11 +78,12 @@ class Runner:
     ) -> ExamResult:
         """Play the scenarios, `jobs` of them at a time; `report` is called with each result, by one job at a time.
 
-        The results are in the order of the scenarios. A job that fails, or Ctrl-C, ends the others and their drivers.
+        The results are in the order of the scenarios; with several jobs, the slow ones are played first. A job that
+        fails, or Ctrl-C, ends the others and their drivers.
         """
         library = self.introduce()
         capabilities = frozenset(library.capabilities)
-        waiting = iter(chosen)
+        waiting = iter(chosen if jobs == 1 else sorted(chosen, key=lambda each: not each.slow))
         results: dict[str, Result] = {}
         versions: set[str] = set()
         lock = threading.Lock()

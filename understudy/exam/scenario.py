@@ -22,6 +22,8 @@ class Scenario:
         steers: what it asks of the cluster beside faults, of STEERING; where that is missing, it is *not exercised*.
         correct: what a correct client does.
         loss: what the user of a library that fails would have lost.
+        slow: whether some library waits for a minute or more in it. Where several scenarios are played at a time, the
+            slow ones begin first, so that the others are played beside them.
     """
 
     id: str
@@ -33,6 +35,7 @@ class Scenario:
     correct: str
     loss: str
     play: Play
+    slow: bool = False
 
     @property
     def area(self) -> str:
@@ -58,6 +61,7 @@ def scenario(
     loss: str,
     steers: str = "",
     level: Level = Level.MUST,
+    slow: bool = False,
 ) -> Callable[[Play], Play]:
     """Register a function as a scenario. `needs` and `steers` are separated by spaces."""
 
@@ -65,7 +69,7 @@ def scenario(
         assert name not in SCENARIOS, f"two scenarios are called {name}"
         asked = frozenset(needs.split()), frozenset(steers.split())
         assert asked[1] <= STEERING, f"{name} steers what no cluster has"
-        SCENARIOS[name] = Scenario(name, title, level, rule, *asked, correct, loss, play)
+        SCENARIOS[name] = Scenario(name, title, level, rule, *asked, correct, loss, play, slow)
         return play
 
     return register

@@ -140,6 +140,7 @@ def answer_lost(exercise: Exercise) -> None:
     level=Level.SHOULD,
     correct="Closes the connection after request.timeout.ms and repeats the request within default.api.timeout.ms.",
     loss="An application that waits for ever.",
+    slow=True,
 )
 def silent_broker(exercise: Exercise) -> None:
     """Once."""

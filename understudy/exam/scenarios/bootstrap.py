@@ -29,6 +29,7 @@ SUBSCRIBED_S = 5.0
     level=Level.SHOULD,
     correct="Asks the addresses of bootstrap.servers again.",
     loss=LOST,
+    slow=True,
 )
 def rebootstrap_producer(exercise: Exercise) -> None:
     """As if all brokers had been replaced; the next Metadata is right. Eight producers, one after the other.
@@ -50,6 +51,7 @@ def rebootstrap_producer(exercise: Exercise) -> None:
     level=Level.SHOULD,
     correct="Asks the addresses of bootstrap.servers again.",
     loss="A consumer that stops.",
+    slow=True,
 )
 def rebootstrap_consumer(exercise: Exercise) -> None:
     """The next Metadata is right. Four consumers, one after the other, each with luck of its own.

@@ -34,6 +34,7 @@ def check_written(exercise: Exercise, level: Level = Level.MUST, **options: Any)
     steers="versions",
     correct="Repeats ApiVersions in a version that the broker supports, or with version 0, and goes on.",
     loss=LOST,
+    slow=True,
 )
 def unsupported_api_versions(exercise: Exercise) -> None:
     """A broker that is older than the client; the answer has the form of version 0.

@@ -81,6 +81,7 @@ for _api, _codes in {
             needs=NEEDS,
             correct="Looks up the coordinator, waits or joins again, as the code asks for.",
             loss=STOPPED,
+            slow=_slug == "offsetfetch-not-coordinator",
         )(_refused)
 
 
@@ -195,6 +196,7 @@ def commit_answer_lost(exercise: Exercise) -> None:
     needs=COMMITS,
     correct="Reports that the commit failed; the partitions may belong to another member.",
     loss=LOST,
+    slow=True,
 )
 def evicted_member_commits(exercise: Exercise) -> None:
     """Each of its commits is refused."""

@@ -78,6 +78,7 @@ def produce_without_partitions(exercise: Exercise) -> None:
     level=Level.SHOULD,
     correct="Asks again after retry.backoff.ms, at the brokers that it knows.",
     loss=LOST,
+    slow=True,
 )
 def metadata_without_brokers(exercise: Exercise) -> None:
     """Twice, to each of six producers that have met one broker alone; the second that gives up decides.

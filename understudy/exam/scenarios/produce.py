@@ -191,6 +191,7 @@ def message_too_large(exercise: Exercise) -> None:
     needs="producer",
     correct="Reports a timeout for the record when delivery.timeout.ms has passed.",
     loss="An application that waits for ever, or believes that the record is written.",
+    slow=True,
 )
 def delivery_timeout(exercise: Exercise) -> None:
     """Within 3 s, and 5 s of grace."""
