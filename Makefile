@@ -61,9 +61,9 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 	$(BIN)/python tools/generate_codecs.py --check
 	$(BIN)/python -m pytest -q tests/test_house.py
 
-# Half of the time is waiting, so two processes share the cores; a file stays in one of them, with what it has started.
+# Half of the time is waiting, so there are more processes than cores; a file stays in one of them, with what it starts.
 interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "interop and not nightly" $(STUCK) --durations=25 tests/clients tests $(PYTEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "interop and not nightly" $(STUCK) --durations=40 tests/clients tests $(PYTEST)
 
 THROUGH_PROXY = $(BIN)/python -m pytest -n 2 --dist loadfile -m "interop and not nightly" $(STUCK) --durations=25 tests/clients
 through-proxy: $(DEV) ## the same clients with `understudy proxy` between; TARGET=proxy-kafka: with a real Kafka behind it

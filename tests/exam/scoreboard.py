@@ -19,6 +19,7 @@ from tests.clients.targets import ROOT
 from tests.exam.findings import NOTES
 from tests.exam.libraries import LIBRARIES
 from understudy.exam import scenarios as _all  # noqa: F401 - registers them
+from understudy.exam.runner import JOBS
 from understudy.exam.scenario import SCENARIOS
 
 RECORDED: Final = Path(__file__).with_name("recorded.json")
@@ -35,9 +36,9 @@ Verdicts of [`understudy exam`](exam.md), which plays scripted scenarios against
 delayed and replaced. A *fail* is a broken rule of level MUST; *non-strict* is one of level SHOULD: mostly, a library
 gave up and reported that, where a better one tries again. *Not exercised*: the library never sent the request that was
 to fail. What a driver does not offer is *not supported*. Each failure was repeated three times; a scenario that
-differed between two runs counts as *varied*. *Time* is that of the last whole exam, in minutes and seconds, with four
-scenarios at a time. The runs were made on one machine of two cores that did other work, with
-load averages from 3 to 50: what depends on time may be better elsewhere."""
+differed between two runs counts as *varied*. *Time* is that of the last whole exam, in minutes and seconds, with six
+scenarios at a time, or as many as stand behind it. The runs were made on one machine of two cores, some of them beside
+other work with load averages up to 50: what depends on time may be better elsewhere."""
 
 
 def recorded(file: Path = RECORDED) -> dict[str, Run]:
@@ -145,12 +146,19 @@ def totals(found: Mapping[str, Run]) -> Iterator[str]:
     yield f"|---|---|{'--:|' * (len(VERDICTS) + 2)}"
     for run in found.values():
         cells = " | ".join(str(counted(run, verdict) or "") for verdict in VERDICTS)
-        time = f"{run['seconds'] // 60}:{run['seconds'] % 60:02}" if "seconds" in run else ""
-        yield f"| {run['library']} | {run['version']} | {runs_of(run)} | {cells} | {time} |"
+        yield f"| {run['library']} | {run['version']} | {runs_of(run)} | {cells} | {shown_time(run)} |"
     missing = {name: sum(each not in run["results"] for each in SCENARIOS) for name, run in found.items()}
     if any(missing.values()):
         yield ""
         yield f"There are {len(SCENARIOS)} scenarios; {max(missing.values())} of them are newer than these runs."
+
+
+def shown_time(run: Run) -> str:
+    """Minutes and seconds of a whole exam; empty if none was timed. The jobs stand behind it if they are unusual."""
+    if "seconds" not in run:
+        return ""
+    time = f"{run['seconds'] // 60}:{run['seconds'] % 60:02}"
+    return time if run["jobs"] == JOBS else f"{time} ({run['jobs']})"
 
 
 def runs_of(run: Run) -> str:

@@ -23,6 +23,7 @@ from tests.exam.scoreboard import (
     runs_of,
     totals,
 )
+from understudy.exam.runner import JOBS
 from understudy.exam.scenario import SCENARIOS
 from understudy.exam.verdicts import Verdict
 
@@ -127,6 +128,8 @@ def test_the_time_is_that_of_a_whole_exam() -> None:
     assert kept([{**FAILED, "seconds": 3.0, "jobs": 4}], earlier)["seconds"] == 222
     assert "seconds" not in kept([run_of("2", plain="fail")], earlier)
     (line,) = [line for line in totals({"lib": earlier}) if line.startswith("| lib |")]
+    assert line.endswith(" | 3:42 (4) |")
+    (line,) = [line for line in totals({"lib": {**earlier, "jobs": JOBS}}) if line.startswith("| lib |")]
     assert line.endswith(" | 3:42 |")
 
 
