@@ -37,7 +37,7 @@ delayed and replaced. A *fail* is a broken rule of level MUST; *non-strict* is o
 gave up and reported that, where a better one tries again. *Not exercised*: the library never sent the request that was
 to fail. What a driver does not offer is *not supported*. Each failure was repeated three times; a scenario that
 differed between two runs counts as *varied*. *Time* is that of the last whole exam, in minutes and seconds, with six
-scenarios at a time, or as many as stand behind it. The runs were made on one machine of two cores, some of them beside
+scenarios at a time, or the number in brackets. The runs were made on one machine of two cores, some of them beside
 other work with load averages up to 50: what depends on time may be better elsewhere."""
 
 
@@ -154,7 +154,7 @@ def totals(found: Mapping[str, Run]) -> Iterator[str]:
 
 
 def shown_time(run: Run) -> str:
-    """Minutes and seconds of a whole exam; empty if none was timed. The jobs stand behind it if they are unusual."""
+    """Minutes and seconds of a whole exam; empty if none was timed. The number of jobs follows if it is not the usual one."""
     if "seconds" not in run:
         return ""
     time = f"{run['seconds'] // 60}:{run['seconds'] % 60:02}"
