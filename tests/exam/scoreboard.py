@@ -154,7 +154,7 @@ def totals(found: Mapping[str, Run]) -> Iterator[str]:
 
 
 def shown_time(run: Run) -> str:
-    """Minutes and seconds of a whole exam; empty if none was timed. The number of jobs follows if it is not the usual one."""
+    """Minutes and seconds of a whole exam, with the number of jobs if it is not the usual one; empty: never timed."""
     if "seconds" not in run:
         return ""
     time = f"{run['seconds'] // 60}:{run['seconds'] % 60:02}"
