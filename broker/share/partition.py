@@ -226,12 +226,14 @@ class SharePartition:
             self.run(self._write_dead(each))
 
     async def _write_dead(self, dead: DeadRecords) -> None:
-        """Write records to the dead-letter queue; they are archived then, whether that succeeded or not (KIP-1191)."""
+        """Write records to the dead-letter queue; they are archived then, whether that succeeded or not (KIP-1191).
+
+        Also if the partition was closed meanwhile: what stays ARCHIVING is written once more when it is loaded.
+        """
         await self._dead_letters.write(self.key, self.partition, dead)
-        if self.active:
-            await self._persist([archive_dead(self.inflight, dead)])
-            self.inflight.move_start()
-            self.wake()
+        await self._persist([archive_dead(self.inflight, dead)])
+        self.inflight.move_start()
+        self.wake()
 
     # --- waiting -----------------------------------------------------------------------------------------------------
 

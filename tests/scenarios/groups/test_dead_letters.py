@@ -116,6 +116,24 @@ def test_the_last_delivery_is_written_to_the_queue(server: Server) -> None:
     until(lambda: start_and_done(member.wire, member.topic_id)[1] == 10, "all are done with")
 
 
+def test_the_end_of_the_last_connection_gives_a_record_up_once(server: Server) -> None:
+    """It is archived, so that who comes next does not write it to the queue again."""
+    member = subscribed(server, share_delivery_count_limit="2")
+    assert member.ack(1, 9, ACCEPT) is ErrorCode.NONE
+    assert member.ack(0, 0, RELEASE) is ErrorCode.NONE
+    assert until(lambda: member.acquired(max_wait_ms=100), "the record again") == [(0, 0, 2)]
+    wire = server.wire()
+    member.wire.close()
+    dead(wire, 1)
+    until(lambda: start_and_done(wire, member.topic_id)[1] == 10, "all are done with")
+    following = Sharer(server.wire(), member.topic_id, "m2")
+    produced(wire, "foo", batch(b"10"))
+    assert following.first() == [(10, 10, 1)]
+    assert following.ack(10, 10, REJECT) is ErrorCode.NONE
+    headers = [dict(each.headers) for each in dead(wire, 2)]
+    assert [each["__dlq.errors.offset"] for each in headers] == [b"0", b"10"]
+
+
 def test_keys_and_values_are_copied_if_the_group_asks_for_it(server: Server) -> None:
     """Without the headers of the original."""
     member = subscribed(server, errors_deadletterqueue_copy_record_enable="true")
