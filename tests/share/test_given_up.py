@@ -62,6 +62,18 @@ def test_a_rejection_that_is_not_written_is_taken_back() -> None:
     assert [state.state for _, _, state in bench.partition.runs()] == [RecordState.ACQUIRED]
 
 
+def test_a_failed_write_of_a_record_whose_lock_has_ended_archives_it() -> None:
+    """Without the queue, as in Kafka: no one would go on with an ARCHIVING record."""
+    bench = Bench([Span(0, 0)], dead_letters=True, max_delivery_count=1)
+    bench.fetch()
+    change = acknowledge(bench.partition, "m1", [Acknowledgement(0, 0, [RELEASE])], 0)
+    roll_back(bench.partition, change, LOCK_MS)
+    assert [state.state for _, _, state in bench.partition.runs()] == [RecordState.ARCHIVED]
+    assert bench.bounds == (0, 0, 1)
+    assert bench.partition.move_start()
+    assert bench.bounds == (1, 1, 0)
+
+
 def test_a_new_leader_goes_on_with_archiving_records() -> None:
     """The cause follows from the delivery count, as in Kafka."""
     stored = [StateBatch(0, 1, 3, 1), StateBatch(2, 2, 3, 5), StateBatch(3, 3, 4, 1)]

@@ -248,8 +248,11 @@ def roll_back(inflight: InFlight, change: Change, now_ms: int) -> None:
         state.roll_back(now_ms)
         if state.state is RecordState.AVAILABLE:
             inflight.note_available()
-        if RecordState(batch.delivery_state).terminal and not state.state.terminal:
+        written = RecordState(batch.delivery_state)
+        if written.terminal and not state.state.terminal:
             inflight.delivery_complete_count -= inflight.counted(batch.first_offset, batch.last_offset)
+        elif written is RecordState.ARCHIVING and state.state is RecordState.ARCHIVED:  # its lock has ended meanwhile
+            inflight.delivery_complete_count += inflight.counted(batch.first_offset, batch.last_offset)
 
 
 def archive_dead(inflight: InFlight, dead: DeadRecords) -> StateBatch:

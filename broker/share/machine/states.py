@@ -128,14 +128,17 @@ class InFlightState:
         self._before, self.lock_until_ms = None, None
 
     def roll_back(self, now_ms: int) -> None:
-        """The change is not written: as before, or as after the end of the lock, if that has passed meanwhile."""
+        """The change is not written: as before, or without a member if the lock has ended meanwhile.
+
+        Such a record is ARCHIVED at the delivery limit, also where the group has a dead-letter queue.
+        """
         before, self._before = self._before, None
         if self._archived or before is None:
             self.lock_until_ms = None
             return
         if self.lock_until_ms is not None and self.lock_until_ms <= now_ms:
             limit_reached = self.delivery_count >= before.limit.deliveries
-            self.state = before.limit.then if limit_reached else RecordState.AVAILABLE
+            self.state = RecordState.ARCHIVED if limit_reached else RecordState.AVAILABLE
             self.member, self.lock_until_ms = NO_MEMBER, None
         else:
             self.state, self.member, self.last = before.state, before.member, before.last
