@@ -240,6 +240,19 @@ def test_SHR_29_batches_are_split_where_record_batches_begin() -> None:
     assert bench.fetch(batch_size=10) == [(each, each + 9, 1) for each in range(0, 100, 10)]
 
 
+def test_a_batch_size_of_0_splits_at_each_record_batch() -> None:
+    """The member gets an empty range as well, as in Kafka; it is not in flight."""
+    bench = Bench([Span(0, 9), Span(10, 19), Span(20, 29)])
+    assert bench.fetch(batch_size=0) == [(0, -1, 1), (0, 9, 1), (10, 19, 1), (20, 29, 1)]
+    bench.ack(0, 29, ACCEPT)
+    assert bench.bounds == (30, 30, 0)
+    bench.spans.append(Span(30, 39))
+    assert bench.fetch(batch_size=0) == [(30, 29, 1), (30, 39, 1)]
+    assert bench.ack(30, 39, ACCEPT) == [(30, 39, 2, 1)]
+    assert bench.bounds == (40, 40, 0)
+    assert bench.partition.next_lock_end_ms is None
+
+
 def test_SHR_30_aborted_transactions_are_left_out() -> None:
     """Aborted transactions are left out."""
     bench = Bench([Span(0, 1), Span(2, 4), Span(5, 5)])

@@ -68,7 +68,7 @@ class Queue(RuleBasedStateMachine):
             self.spans.append(Span(len(self.records), len(self.records) + size - 1))
             self.records += [Record() for _ in range(size)]
 
-    @rule(member=MEMBERS, most=st.integers(1, 12), size=st.integers(1, 6), limit=st.booleans(), read=st.integers(1, 4))
+    @rule(member=MEMBERS, most=st.integers(1, 12), size=st.integers(0, 6), limit=st.booleans(), read=st.integers(1, 4))
     def fetch(self, member: str, most: int, size: int, limit: bool, read: int) -> None:
         """Acquire what some record batches have."""
         if not self.partition.can_acquire():

@@ -91,17 +91,20 @@ class _Acquisition:
     def _in_batches(self, first: int, last: int) -> list[Acquired]:
         """Put a range in flight: one batch, or several of ``batch_size`` that begin where record batches do."""
         runs = []
-        if not self.demand.record_limit and last - first + 1 > self.demand.batch_size:
+        batch_size = max(self.demand.batch_size, 0)
+        if not self.demand.record_limit and last - first + 1 > batch_size:
             for span in self.spans:
                 if span.first > last:
                     break
-                if span.first - first >= self.demand.batch_size:
+                if span.first - first >= batch_size:
                     runs.append(Acquired(first, span.first - 1, 1))
                     first = span.first
         runs.append(Acquired(first, last, 1))
         if self.demand.record_limit and last - first + 1 > self.left:
             return [self._take_part(first, last)]
         for run in runs:
+            if run.last < run.first:  # with a batch size of 0; the member gets it, and the next run takes its place
+                continue
             state = InFlightState(RecordState.ACQUIRED, 1, self.demand.member, self.lock_until_ms, self.now_ms)
             batch = InFlightBatch(run.first, run.last, state)
             self.inflight.add(batch)
