@@ -63,3 +63,15 @@ async def test_a_partition_that_was_closed_while_it_loaded_stays_closed(failed: 
     assert bench.share.inflight.batches == []
     assert bench.watchers == []
     assert len(bench.tasks) == 1
+
+
+async def test_a_stored_state_that_there_is_none_of_fails_the_load() -> None:
+    """Those that wait get an error, and the next fetch tries again."""
+    bench = Bench()
+    bench.share.begin_loading()
+    await turns(2)
+    bench.answer.set_result(ReadResult(ErrorCode.NONE, None, 1, 5, (StateBatch(5, 6, 7, 1),)))
+    await turns(5)
+    assert bench.share.failure is not None
+    assert bench.share.failure.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert bench.dropped == [bench.share]

@@ -16,6 +16,9 @@ from protocol.errors import ErrorCode, KafkaError
 
 THROTTLED_FROM = 2
 """The fewest deliveries after which records are delivered in small portions."""
+_STATES = frozenset(map(int, RecordState))
+_FEW_LOCKS = 64
+"""As long as there are no more, those that have ended stay noted until their time."""
 
 
 class ShareSettings(NamedTuple):
@@ -81,12 +84,13 @@ class InFlight:
         """Begin with the state that the share coordinator has (groups D.8).
 
         Raises:
-            KafkaError: UNKNOWN_SERVER_ERROR: a batch begins below the start, or ends before it begins.
+            KafkaError: UNKNOWN_SERVER_ERROR: a batch begins below the start, ends before it begins, or has a state
+                that there is none of.
         """
         self.start_offset = self.end_offset = start_offset
         gap, expected = -1, start_offset
         for batch in stored:
-            if batch.first_offset < start_offset or batch.last_offset < batch.first_offset:
+            if not start_offset <= batch.first_offset <= batch.last_offset or batch.delivery_state not in _STATES:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the stored state of the share partition is invalid")
             if gap < 0 and batch.first_offset > expected:
                 gap = expected
