@@ -22,17 +22,21 @@ def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatc
     waiting = _clipped(batches, start_offset)
     if len(waiting) < 2:
         return tuple(_batch(each) for each in waiting)
-    waiting = list(set(waiting))
+    known = set(waiting)
+    waiting = list(known)
     heapq.heapify(waiting)
     settled = []
     while waiting:
         first = heapq.heappop(waiting)
+        known.remove(first)
         if not waiting or not _touches(first, waiting[0]):
             settled.append(first)
             continue
         second = heapq.heappop(waiting)
+        known.remove(second)
         for piece in _merged(first, second):
-            if piece not in waiting:
+            if piece not in known:
+                known.add(piece)
                 heapq.heappush(waiting, piece)
     return tuple(_batch(each) for each in settled)
 

@@ -217,6 +217,30 @@ def test_batches_are_merged_as_kafka_merges_them(given: str, expected: str) -> N
     assert combine(map(_batch, given.split()), -1) == tuple(map(_batch, expected.split()))
 
 
+class Counted(int):
+    """A number that counts how often one is compared with another."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        """As of any number."""
+        Counted.compared += 1
+        return int.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        """As of any number."""
+        return int.__hash__(self)
+
+
+def test_merging_many_batches_compares_each_with_few_others() -> None:
+    """Each overlaps the next: the pieces of two are not searched for in all others."""
+    size = 1000
+    batches = [StateBatch(Counted(2 * n), 2 * n + 2, 2 * (n % 2), 1) for n in range(size)]
+    Counted.compared = 0
+    assert combine(batches, -1)
+    assert Counted.compared < 100 * size
+
+
 def test_merged_batches_cover_each_offset_once() -> None:
     """With the highest count and state that any batch has for it."""
     for seed in range(300):
