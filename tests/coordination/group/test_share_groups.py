@@ -249,6 +249,22 @@ def test_a_deleted_topic_leaves_the_lists(context: Context, cluster: Cluster) ->
     assert foo not in member.owned
 
 
+def test_a_deleted_topic_leaves_the_assignment_before_the_next_target(context: Context, cluster: Cluster) -> None:
+    """With the heartbeat that raises the group's epoch, though the assignment interval lasts (groups D.1 S7)."""
+    member = ShareConsumer(context, topics=("foo", "bar"))
+    member.join()
+    initialize(context)
+    context.advance(INTERVAL_MS)
+    epoch = member.beat().member_epoch
+    foo, bar = cluster.by_name["foo"].id, cluster.by_name["bar"].id
+    assert member.owned.keys() == {foo, bar}
+    cluster.delete("foo")
+    context.perform(context.machine.topic_deleted("foo", foo, context.now_ms))
+    assert member.beat().member_epoch == epoch
+    assert member.owned.keys() == {bar}
+    assert (group(context).epoch, group(context).assignment_epoch) == (epoch + 1, epoch)
+
+
 def test_a_group_is_as_it_was_after_each_prefix_of_its_log(context: Context) -> None:
     """Members, targets, epochs and lists; the sessions begin again."""
     first, second = ShareConsumer(context, "m1"), ShareConsumer(context, "m2", ("foo", "bar"))

@@ -93,7 +93,7 @@ class Heartbeats:
             builder.record(step.after.metadata_record(group.group_id))
         epoch = self._epoch(builder, step)
         target_epoch, target = self._target(builder, step, epoch)
-        member = self._reconciled(step, target_epoch, target)
+        member = self._reconciled(step, target_epoch, target, bumped=epoch > group.epoch)
         if (member.epoch, member.previous_epoch, member.assigned) != (
             known.epoch,
             known.previous_epoch,
@@ -166,10 +166,13 @@ class Heartbeats:
         homogeneous = len({member.subscribed for member in members}) <= 1
         return assign_simply(subscribers, assignable, homogeneous=homogeneous)
 
-    def _reconciled(self, step: _Step, epoch: int, target: Partitions) -> ShareMember:
-        """Give the member its target at once: nothing has to be revoked first."""
+    def _reconciled(self, step: _Step, epoch: int, target: Partitions, *, bumped: bool) -> ShareMember:
+        """Give the member its target at once: nothing has to be revoked first.
+
+        Where the group's epoch was raised and the target is not due yet, what the member has no topic for goes at once.
+        """
         member = step.after
-        if member.epoch == epoch and not step.subscription_changed:
+        if member.epoch == epoch and not bumped:
             return member
         topics = self._context.topics
         subscribed = {topic.id for name in member.subscribed if (topic := topics.named(name)) is not None}
