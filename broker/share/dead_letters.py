@@ -141,9 +141,12 @@ class DeadLetters:
         now_ms = self._cluster.clock.now_ms()
         most_bytes = int(str(self._topic_setting(destination.topic, "max.message.bytes")))
         copies = self._copies(key.group_id, source, dead, most_bytes)
+        copy = next(copies, None)
         group, size = list[Record](), BATCH_HEADER_SIZE
         for offset in range(dead.first, dead.last + 1):
-            record_key, value = copies.get(offset, (None, None))
+            while copy is not None and copy.offset < offset:
+                copy = next(copies, None)
+            record_key, value = (copy.key, copy.value) if copy is not None and copy.offset == offset else (None, None)
             record = Record(len(group), now_ms, record_key, value, _headers(key, source.topic, offset, dead))
             encoded = bytearray()
             write_record(encoded, record, 0, now_ms)
@@ -157,23 +160,26 @@ class DeadLetters:
 
     def _copies(
         self, group_id: str, source: ReplicatedPartition, dead: DeadRecords, most_bytes: int
-    ) -> dict[int, tuple[bytes | None, bytes | None]]:
-        """Keys and values by offset where the group has them copied; records above ``most_bytes`` are left out."""
+    ) -> Iterator[Record]:
+        """The records of the range where the group has them copied, read as they are asked for.
+
+        Records above ``most_bytes``, and what the log has no more, are left out.
+        """
         stored = self._cluster.image.config(ConfigResourceType.GROUP, group_id)
-        copies: dict[int, tuple[bytes | None, bytes | None]] = {}
         if not groups.effective(stored, self._settings)["errors.deadletterqueue.copy.record.enable"]:
-            return copies
-        log = source.led_by(self._broker_id)
+            return
         offset = dead.first
-        while log.log_start_offset <= offset <= dead.last:
+        while offset <= dead.last:
+            log = source.led_by(self._broker_id)  # others run between two reads
+            if offset < log.log_start_offset:
+                return
             found = log.reader.read(offset, _COPIED_BYTES, bound=log.high_watermark, min_one=True)
             read = list(batches(memoryview(b"".join(found.buffers))))
             if not read:
-                break
+                return
             for batch in read:
-                copies.update(_keys_and_values(batch, dead, most_bytes))
+                yield from _copied(batch, dead, most_bytes)
                 offset = batch.last_offset + 1
-        return copies
 
     async def _append(self, destination: ReplicatedPartition, batch: bytearray) -> None:
         """Append at the queue's leader, with acks=all.
@@ -226,12 +232,10 @@ def _headers(key: SharePartitionKey, topic: str, offset: int, dead: DeadRecords)
     return tuple((f"__dlq.errors.{name}", str(value).encode()) for name, value in values.items())
 
 
-def _keys_and_values(
-    batch: RecordBatch, dead: DeadRecords, most_bytes: int
-) -> Iterator[tuple[int, tuple[bytes | None, bytes | None]]]:
+def _copied(batch: RecordBatch, dead: DeadRecords, most_bytes: int) -> Iterator[Record]:
     try:
         for record in read_records(batch, most_bytes):
             if dead.first <= record.offset <= dead.last:
-                yield record.offset, (record.key, record.value)
+                yield record
     except RecordsError:
         return  # larger than the queue takes: written without key and value

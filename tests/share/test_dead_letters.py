@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -23,7 +25,9 @@ from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.scenarios.transactions.harness import Stage, running
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.scenarios.transactions.harness import AsyncWire, Stage, running
+from tests.storage.logs import records_batch
 
 QUEUE, GROUP = "dlq.orders", "queue"
 GROUP_RESOURCE = 32
@@ -44,13 +48,17 @@ async def queue_of(brokers: int, *, factor: int) -> AsyncIterator[tuple[Stage, R
         topic = CreatableTopic(QUEUE, -1, -1, [CreatableReplicaAssignment(0, replicas)], configs)
         created = await wire.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([topic], 10_000))
         assert created.topics[0].error_code is ErrorCode.NONE, created.topics[0].error_message
-        names = [AlterableConfig("errors.deadletterqueue.topic.name", 0, QUEUE)]
-        request = IncrementalAlterConfigsRequest([AlterConfigsResource(GROUP_RESOURCE, GROUP, names)])
-        answer = await wire.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
-        assert answer.responses[0].error_code is ErrorCode.NONE
+        await configure(wire, "errors.deadletterqueue.topic.name", QUEUE)
         partition = stage.cluster.partitions[QUEUE, 0]
         assert partition.state.leader == brokers
         yield stage, partition
+
+
+async def configure(wire: AsyncWire, name: str, value: str) -> None:
+    """One setting of the group."""
+    resource = AlterConfigsResource(GROUP_RESOURCE, GROUP, [AlterableConfig(name, 0, value)])
+    answer = await wire.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([resource]))
+    assert answer.responses[0].error_code is ErrorCode.NONE
 
 
 async def write(stage: Stage) -> "asyncio.Task[None]":
@@ -125,3 +133,29 @@ async def test_a_queue_without_a_leader_is_asked_for_again_after_a_pause(comes_b
         assert not writing.done()
         await stage.pass_time(sum(PAUSES_MS) * 2 // 5 + 1)
         assert writing.done()
+
+
+async def test_copies_are_read_while_earlier_ones_are_written() -> None:
+    """The records of a range are not all held at once: here a batch of the queue has one of them."""
+    async with queue_of(1, factor=1) as (stage, queue):
+        wire = await stage.connect()
+        await configure(wire, "errors.deadletterqueue.copy.record.enable", "true")
+        batch = records_batch(bytes(600_000))
+        for _ in range(4):
+            sent = [TopicProduceData("foo", [PartitionProduceData(0, bytearray(batch))])]
+            await wire.call(ApiKey.PRODUCE, 9, ProduceRequest(None, 1, 1000, sent))
+        source = stage.cluster.partitions["foo", 0]
+        log, written_at_reads = source.led_by(1), list[int]()
+
+        def read(*args: Any, **fields: Any) -> Any:
+            written_at_reads.append(written(queue))
+            return log.reader.read(*args, **fields)
+
+        bounds = {"log_start_offset": log.log_start_offset, "high_watermark": log.high_watermark}
+        leader = SimpleNamespace(**bounds, reader=SimpleNamespace(read=read))
+        observed = cast("Any", SimpleNamespace(topic="foo", name=source.name, led_by=lambda _: leader))
+        node = stage.cluster.nodes[1]
+        key = SharePartitionKey(GROUP, source.topic_id, 0)
+        await DeadLetters(stage.cluster, 1, node.settings).write(key, observed, DeadRecords(0, 3, 1, REJECTED))
+        assert written(queue) == 4
+        assert written_at_reads == [0, 0, 1, 2]
