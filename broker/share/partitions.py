@@ -10,7 +10,7 @@ from broker.coordination.share.persister import SharePartitionKey
 from broker.settings import BrokerSettings
 from broker.share.partition import SharePartition
 from broker.share.sessions import SessionKey, ShareSession, ShareSessions
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import KafkaError
 
 
 class SharePartitions:
@@ -50,15 +50,10 @@ class SharePartitions:
         return found
 
     def end_session(self, key: SessionKey) -> None:
-        """Close a session and release what its member holds (groups D.7).
-
-        Raises:
-            KafkaError: SHARE_SESSION_NOT_FOUND.
-        """
+        """Close a session, unless it has ended meanwhile, and release what its member holds (groups D.7)."""
         session = self.sessions.remove(key)
-        if session is None:
-            raise KafkaError(ErrorCode.SHARE_SESSION_NOT_FOUND)
-        self._release_all(session)
+        if session is not None:
+            self._release_all(session)
 
     def close(self) -> None:
         """The broker loses what is in its memory."""

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from broker.coordination.share.persister import SharePartitionKey
 from broker.requests.share_state import ATTEMPTS, BACKOFF_MS, delete_partitions, initialize_partitions
 from protocol.apis import ApiKey
@@ -26,6 +28,7 @@ from protocol.messages.share_acknowledge import (
     AcknowledgeTopic,
     ShareAcknowledgeRequest,
 )
+from protocol.messages.share_fetch import AcknowledgementBatch as FetchAcknowledgementBatch
 from protocol.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from tests.broker.cluster.test_lifecycle import asked
 from tests.scenarios.transactions.harness import AsyncWire, Stage, running
@@ -63,6 +66,29 @@ class Group:
         """Create the state of both, beginning at 0."""
         results = await initialize_partitions(self.persister, self.group_id, 1, {self.topic_id: {0: 0, 1: 0}})
         assert not any(each.failed for each in results[self.topic_id].values())
+
+    async def hold(self) -> int:
+        """Member m acquires a record of each partition; the next epoch of its session."""
+        sent = [PartitionProduceData(index, records_batch(b"v")) for index in (0, 1)]
+        await self.wire.call(ApiKey.PRODUCE, 9, ProduceRequest(None, 1, 1000, [TopicProduceData("t", sent)]))
+        topics = [FetchTopic(self.topic_id, [FetchPartition(index) for index in (0, 1)])]
+        limits: dict[str, Any] = {"min_bytes": 1, "max_bytes": 1 << 20, "max_records": 500, "batch_size": 500}
+        acquired: set[int] = set()
+        epoch = 0
+        while acquired != {0, 1}:  # both are loading at first
+            request = ShareFetchRequest(self.group_id, "m", epoch, topics=topics if epoch == 0 else (), **limits)
+            fetched = await self.wire.call(ApiKey.SHARE_FETCH, 2, request)
+            assert fetched.error_code is ErrorCode.NONE
+            parts = [each for topic in fetched.responses for each in topic.partitions]
+            acquired |= {each.partition_index for each in parts if each.acquired_records}
+            epoch += 1
+        return epoch
+
+    def accepting(self, epoch: int) -> ShareAcknowledgeRequest:
+        """What member m has acquired is accepted."""
+        batches = [AcknowledgementBatch(0, 0, [ACCEPT])]
+        acks = [AcknowledgeTopic(self.topic_id, [AcknowledgePartition(index, batches) for index in (0, 1)])]
+        return ShareAcknowledgeRequest(self.group_id, "m", epoch, topics=acks)
 
     async def begin(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         """Let work begin while broker 2 hangs."""
@@ -134,30 +160,36 @@ async def test_acknowledgements_are_written_at_the_same_time() -> None:
     """The answer waits for all of them, and lists the partitions as they were asked."""
     async with grouped() as group:
         await group.create()
-        wire, sent = group.wire, [PartitionProduceData(index, records_batch(b"v")) for index in (0, 1)]
-        await wire.call(ApiKey.PRODUCE, 9, ProduceRequest(None, 1, 1000, [TopicProduceData("t", sent)]))
-        topics = [FetchTopic(group.topic_id, [FetchPartition(index) for index in (0, 1)])]
-        limits: dict[str, Any] = {"min_bytes": 1, "max_bytes": 1 << 20, "max_records": 500, "batch_size": 500}
-        acquired: set[int] = set()
-        epoch = 0
-        while acquired != {0, 1}:  # both are loading at first
-            request = ShareFetchRequest(group.group_id, "m", epoch, topics=topics if epoch == 0 else (), **limits)
-            fetched = await wire.call(ApiKey.SHARE_FETCH, 2, request)
-            assert fetched.error_code is ErrorCode.NONE
-            parts = [each for topic in fetched.responses for each in topic.partitions]
-            acquired |= {each.partition_index for each in parts if each.acquired_records}
-            epoch += 1
+        asked = group.accepting(await group.hold())
         assert await group.done(1) == 0
-        batches = [AcknowledgementBatch(0, 0, [ACCEPT])]
-        acks = [AcknowledgeTopic(group.topic_id, [AcknowledgePartition(index, batches) for index in (0, 1)])]
-        asked = ShareAcknowledgeRequest(group.group_id, "m", epoch, topics=acks)
-        answering = await group.begin(wire.call(ApiKey.SHARE_ACKNOWLEDGE, 2, asked))
+        answering = await group.begin(group.wire.call(ApiKey.SHARE_ACKNOWLEDGE, 2, asked))
         assert await group.done(1) == 1
         (topic,) = (await group.end(answering)).responses
         assert [(each.partition_index, each.error_code) for each in topic.partitions] == [
             (0, ErrorCode.NONE),
             (1, ErrorCode.NONE),
         ]
+        assert await group.done(0) == 1
+
+
+@pytest.mark.parametrize("with_fetch", [False, True])
+async def test_a_session_may_end_before_its_last_acknowledgements_are_written(with_fetch: bool) -> None:
+    """By another request of the member: the first one succeeds all the same."""
+    async with grouped() as group:
+        await group.create()
+        await group.hold()
+        key = ApiKey.SHARE_ACKNOWLEDGE
+        asked: Any = group.accepting(-1)
+        if with_fetch:
+            batches = [FetchAcknowledgementBatch(0, 0, [ACCEPT])]
+            acks = [FetchTopic(group.topic_id, [FetchPartition(index, batches) for index in (0, 1)])]
+            key, asked = ApiKey.SHARE_FETCH, ShareFetchRequest(group.group_id, "m", -1, topics=acks)
+        answering = await group.begin(group.wire.call(key, 2, asked))
+        other = await group.stage.connect()
+        closed = await other.call(ApiKey.SHARE_FETCH, 2, ShareFetchRequest(group.group_id, "m", -1))
+        assert closed.error_code is ErrorCode.NONE
+        answer = await group.end(answering)
+        assert (answer.error_code, len(answer.responses)) == (ErrorCode.NONE, 1)
         assert await group.done(0) == 1
 
 
