@@ -129,21 +129,21 @@ def _answer(ctx: RequestContext, fetch_round: Round, answers: Sequence[Answer]) 
             UNKNOWN_SERVER_ERROR: a topic id without a topic, as in Kafka 4.3 (groups D.5 SF3).
     """
     leaders = {_name_leader(ctx, interest, data) for interest, data in answers if data.error_code in _MOVED}
+    endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders - {-1})]
     quotas = ctx.node.quotas
     if quotas is not None:
         sized = ShareFetchResponse(responses=_by_topic(answers))
         size = 4 + sum(map(len, encode_response_body(ApiKey.SHARE_FETCH, ctx.version, sized)))
         if throttle_ms := charge_fetch(quotas, ctx, size):
             code = ErrorCode.INVALID_SHARE_SESSION_EPOCH if fetch_round.overtaken else ErrorCode.NONE
-            return ShareFetchResponse(throttle_ms, code)
+            return ShareFetchResponse(throttle_ms, code, node_endpoints=endpoints)
     if fetch_round.overtaken:
-        return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+        return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH, node_endpoints=endpoints)
     listed = fetch_round.news(answers)
     if not ctx.release.has(Behaviour.SHARE_FETCH_OF_UNKNOWN_TOPICS) and any(
         interest.key.topic_id not in ctx.cluster.image.topics_by_id for interest, _ in listed
     ):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders - {-1})]
     return ShareFetchResponse(responses=_by_topic(listed), node_endpoints=endpoints)
 
 

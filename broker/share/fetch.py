@@ -64,6 +64,8 @@ class ShareFetch:
                 self._errors.append((interest, failed(interest, error.code)))
         if self._found:
             await self._wait(limits)
+        if self._ctx.connection.lost:  # what it acquired would be locked, and delivered to no member
+            return []
         return [*self._read(limits), *self._errors]
 
     def _share_partition(self, interest: Interest) -> SharePartition:
