@@ -192,34 +192,58 @@ class ShareFetch:
             return Piece([], 0), []
         found = log.reader.read(offset, max_bytes, bound=bound, min_one=min_one)
         piece = Piece(found.buffers, found.size)
-        spans = [Span(batch.base_offset, batch.last_offset) for batch in piece.batches]
+        spans = piece.spans(inflight.end_offset, demand.max_records)
         acquired = acquire(inflight, demand, offset, spans, self._ctx.now_ms)
         if acquired and self._committed:
             aborted = log.reader.aborted_within(found, offset, bound)
             if aborted:
-                acquired = leave_out(inflight, acquired, aborted_spans(piece.batches, aborted))
+                acquired = leave_out(inflight, acquired, aborted_spans(piece.batches(), aborted))
         share.follow_locks()
         return piece, acquired
 
 
 class Piece:
-    """Whole record batches that were read from a log."""
+    """Whole record batches that were read from a log; their headers are read as far as something depends on them."""
 
     def __init__(self, buffers: list[memoryview], size: int) -> None:
         self._bytes = buffers[0] if len(buffers) == 1 else memoryview(b"".join(buffers))
         self.size = size
-        self.batches: list[RecordBatch] = list(batches(self._bytes))
+        self._known: list[RecordBatch] = []
+        self._further = batches(self._bytes)
+
+    def spans(self, end_offset: int, most: int) -> list[Span]:
+        """The offsets of each batch, as far as ``most`` offsets after those in flight may be in it, and one more."""
+        self._read_beyond(-1)
+        if self._known:
+            self._read_beyond(max(end_offset, self._known[0].base_offset) + most)
+        return [Span(batch.base_offset, batch.last_offset) for batch in self._known]
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """All of them."""
+        yield from self._known
+        for batch in self._further:
+            self._known.append(batch)
+            yield batch
 
     def overlapping(self, first: int, last: int) -> RecordData:
         """The bytes of the batches from the one that contains ``first`` to the one that contains ``last``."""
-        if len(self.batches) == 1:
+        self._read_beyond(last)
+        if len(self._known) == 1:
             return [self._bytes]
-        found = self.batches[0]
-        for batch in self.batches[1:]:
+        found = self._known[0]
+        for batch in self._known[1:]:
             if batch.base_offset <= first:
                 found = batch
         end = found.end
-        for batch in self.batches:
+        for batch in self._known:
             if found.base_offset < batch.base_offset <= last:
                 end = batch.end
         return [self._bytes[found.position : end]]
+
+    def _read_beyond(self, offset: int) -> None:
+        """Read headers up to the first batch that begins after an offset."""
+        while not self._known or self._known[-1].base_offset <= offset:
+            batch = next(self._further, None)
+            if batch is None:
+                return
+            self._known.append(batch)

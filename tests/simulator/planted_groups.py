@@ -40,8 +40,8 @@ PLANTED_GROUPS = [
     ),
     mistake(
         "a rejected record is released",
-        acknowledge._apply,
-        "settings.limit.then if rejected",
+        acknowledge._Verdicts._begin,
+        "limit.then if rejected",
         "_STATES[AcknowledgeType.RELEASE] if rejected",
     ),
     mistake(

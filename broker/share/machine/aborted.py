@@ -1,30 +1,29 @@
 """The record batches of aborted transactions, which read_committed share groups leave out (groups D.7)."""
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 
 from broker.share.machine.acquire import Span
 from protocol.records.batch import RecordBatch
 from protocol.records.control import parse_marker
 
 
-def aborted_spans(batches: Iterable[RecordBatch], aborted: Sequence[tuple[int, int]]) -> list[Span]:
-    """The offsets of the batches to archive.
+def aborted_spans(batches: Iterable[RecordBatch], aborted: Sequence[tuple[int, int]]) -> Iterator[Span]:
+    """The offsets of the batches to archive, in order, found as they are asked for.
 
     Args:
         batches: in order of offsets.
         aborted: producer id and first offset of each aborted transaction with data among them.
     """
-    pending = sorted(aborted, key=lambda each: each[1])
+    pending = deque(sorted(aborted, key=lambda each: each[1]))
     open_ids: set[int] = set()
-    spans = []
     for batch in batches:
         if batch.producer_id < 0:
             continue
         while pending and pending[0][1] <= batch.last_offset:
-            open_ids.add(pending.pop(0)[0])
+            open_ids.add(pending.popleft()[0])
         marker = parse_marker(batch)
         if marker is not None and not marker.committed:
             open_ids.discard(batch.producer_id)
         elif not batch.is_control and batch.is_transactional and batch.producer_id in open_ids:
-            spans.append(Span(batch.base_offset, batch.last_offset))
-    return spans
+            yield Span(batch.base_offset, batch.last_offset)

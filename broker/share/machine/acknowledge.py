@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from broker.coordination.share.persister import StateBatch
-from broker.share.machine.inflight import InFlight
+from broker.share.machine.inflight import InFlight, ShareSettings
 from broker.share.machine.states import DeliveryLimit, InFlightBatch, InFlightState, RecordState
 from protocol.errors import ErrorCode, KafkaError
 
@@ -90,17 +90,17 @@ def acknowledge(inflight: InFlight, member: str, asked: Sequence[Acknowledgement
             INVALID_REQUEST: offsets after what is in flight; UNKNOWN_SERVER_ERROR: the start offset is one of the
             offsets, and nothing is in flight there.
     """
-    change = Change()
+    verdicts = _Verdicts(inflight, inflight.settings, member, now_ms)
     try:
         for each in asked:
             if each.last >= inflight.start_offset:
                 for batch in _touched(inflight, each):
                     if batch.last >= inflight.start_offset:
-                        _acknowledge_batch(inflight, member, each, batch, change, now_ms)
+                        verdicts.on_batch(each, batch)
     except KafkaError:
-        roll_back(inflight, change, now_ms)
+        roll_back(inflight, verdicts.change, now_ms)
         raise
-    return change
+    return verdicts.change
 
 
 def _invalid_state(message: str) -> KafkaError:
@@ -123,22 +123,47 @@ def _touched(inflight: InFlight, asked: Acknowledgement) -> list[InFlightBatch]:
     return batches
 
 
-def _acknowledge_batch(
-    inflight: InFlight, member: str, asked: Acknowledgement, batch: InFlightBatch, change: Change, now_ms: int
-) -> None:
-    state = batch.whole
-    if state is not None:
-        _check_owner(state, member)
-        starts_within = batch.first < inflight.start_offset <= batch.last
-        if batch.is_within(asked.first, asked.last) and len(asked.types) == 1 and not starts_within:
-            _apply(inflight, asked.types[0], batch, batch.first, batch.last, state, change, now_ms)
+@dataclass(slots=True)
+class _Verdicts:
+    """The acknowledgements of one member, begun one after another with the settings of that moment."""
+
+    inflight: InFlight
+    settings: ShareSettings
+    member: str
+    now_ms: int
+    change: Change = field(default_factory=Change)
+
+    def on_batch(self, asked: Acknowledgement, batch: InFlightBatch) -> None:
+        """Begin what is asked for of one batch, as a whole or offset by offset."""
+        inflight, state = self.inflight, batch.whole
+        if state is not None:
+            _check_owner(state, self.member)
+            starts_within = batch.first < inflight.start_offset <= batch.last
+            if batch.is_within(asked.first, asked.last) and len(asked.types) == 1 and not starts_within:
+                self._begin(asked.types[0], batch, batch.first, batch.last, state)
+                return
+        first = max(asked.first, inflight.start_offset)
+        for offset, each in inflight.split(batch).items():
+            if first <= offset <= asked.last:
+                _check_owner_of_offset(each, self.member)
+                kind = asked.types[offset - asked.first if len(asked.types) > 1 else 0]
+                self._begin(kind, batch, offset, offset, each)
+
+    def _begin(self, kind: int, batch: InFlightBatch, first: int, last: int, state: InFlightState) -> None:
+        inflight, limit = self.inflight, self.settings.limit
+        if kind == AcknowledgeType.RENEW:
+            if not self.settings.renew_enabled:
+                raise _invalid_state("Renewing acquisition locks is not enabled for the group.")
+            state.lock_until_ms = self.now_ms + self.settings.lock_ms
+            inflight.lock(batch, state, first)
             return
-    first = max(asked.first, inflight.start_offset)
-    for offset, each in inflight.split(batch).items():
-        if first <= offset <= asked.last:
-            _check_owner_of_offset(each, member)
-            kind = asked.types[offset - asked.first if len(asked.types) > 1 else 0]
-            _apply(inflight, kind, batch, offset, offset, each, change, now_ms)
+        member, rejected = state.member, kind == AcknowledgeType.REJECT
+        if not state.begin_change(limit.then if rejected else _STATES[AcknowledgeType(kind)], limit):
+            raise _invalid_state("Unable to acknowledge records for the batch")
+        state.note_end(member, self.now_ms, _WHY[AcknowledgeType(kind)])
+        self.change.add(first, last, state, REJECTED if rejected else LIMIT_REACHED)
+        if state.state.terminal:
+            inflight.delivery_complete_count += inflight.counted(first, last)
 
 
 def _check_owner(state: InFlightState, member: str) -> None:
@@ -161,27 +186,6 @@ def _check_owner_of_offset(state: InFlightState, member: str) -> None:
 
 def _changing() -> KafkaError:
     return _invalid_state("The record state is invalid. The acknowledgement of delivery could not be completed.")
-
-
-def _apply(
-    inflight: InFlight, kind: int, batch: InFlightBatch, first: int, last: int, state: InFlightState,
-    change: Change, now_ms: int,
-) -> None:  # fmt: skip
-    settings = inflight.settings
-    if kind == AcknowledgeType.RENEW:
-        if not settings.renew_enabled:
-            raise _invalid_state("Renewing acquisition locks is not enabled for the group.")
-        state.lock_until_ms = now_ms + settings.lock_ms
-        inflight.lock(batch, state, first)
-        return
-    member, rejected = state.member, kind == AcknowledgeType.REJECT
-    becomes = settings.limit.then if rejected else _STATES[AcknowledgeType(kind)]
-    if not state.begin_change(becomes, settings.limit):
-        raise _invalid_state("Unable to acknowledge records for the batch")
-    state.note_end(member, now_ms, _WHY[AcknowledgeType(kind)])
-    change.add(first, last, state, REJECTED if rejected else LIMIT_REACHED)
-    if state.state.terminal:
-        inflight.delivery_complete_count += inflight.counted(first, last)
 
 
 def release(inflight: InFlight, member: str, now_ms: int) -> Change:

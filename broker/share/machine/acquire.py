@@ -1,10 +1,11 @@
 """Acquiring records of a share partition for a member (groups D.7, Kafka's ``SharePartition.acquire``)."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from broker.share.machine.inflight import InFlight
+from broker.share.machine.inflight import InFlight, ShareSettings
 from broker.share.machine.states import InFlightBatch, InFlightState, RecordState
 
 
@@ -42,6 +43,7 @@ class _Acquisition:
     """One call of :func:`acquire`: what was fetched, and what is acquired so far."""
 
     inflight: InFlight
+    settings: ShareSettings
     demand: Demand
     spans: Sequence[Span]
     now_ms: int
@@ -55,7 +57,7 @@ class _Acquisition:
 
     @property
     def lock_until_ms(self) -> int:
-        return self.now_ms + self.inflight.settings.lock_ms
+        return self.now_ms + self.settings.lock_ms
 
     # --- new records -------------------------------------------------------------------------------------------------
 
@@ -151,11 +153,10 @@ class _Acquisition:
             for offset, _, state in batch.runs()
             if state.acquirable and (batch.whole is not None or first <= offset <= last)
         )
-        return max(counts, default=0) >= self.inflight.settings.throttled_from
+        return max(counts, default=0) >= self.settings.throttled_from
 
     def _take_offsets(self, batch: InFlightBatch, first: int, last: int) -> int:
-        settings = self.inflight.settings
-        most_deliveries, throttled_from = settings.max_delivery_count, settings.throttled_from
+        most_deliveries, throttled_from = self.settings.max_delivery_count, self.settings.throttled_from
         runs: list[Acquired] = []
         taken, portion = 0, -1
         offsets = self.inflight.split(batch)
@@ -194,8 +195,8 @@ def acquire(
     """Acquire from the record batches that were read at ``fetch_offset``; what is acquired, by offset."""
     if demand.max_records <= 0 or not spans or spans[-1].last < inflight.start_offset:
         return []
-    last = spans[-1].last
-    most = min(demand.max_records, inflight.settings.max_record_locks - inflight.count)
+    last, settings = spans[-1].last, inflight.settings
+    most = min(demand.max_records, settings.max_record_locks - inflight.count)
     if most <= 0:  # at the limit: only what is in flight
         most = min(demand.max_records, inflight.end_offset - fetch_offset + 1)
         last = min(last, inflight.end_offset)
@@ -209,7 +210,7 @@ def acquire(
     elif inflight.batches[place].last >= base:
         base = inflight.batches[place].first
     known = inflight.between(min(first, base), last)
-    run = _Acquisition(inflight, demand, spans, now_ms, most, [])
+    run = _Acquisition(inflight, settings, demand, spans, now_ms, most, [])
     if not known:
         run.take_new(base, last)
         return run.acquired
@@ -253,21 +254,21 @@ def _archive_compacted(inflight: InFlight, fetch_offset: int, base: int) -> None
         inflight.note_available()
 
 
-def leave_out(inflight: InFlight, acquired: Sequence[Acquired], aborted: Sequence[Span]) -> list[Acquired]:
+def leave_out(inflight: InFlight, acquired: Sequence[Acquired], aborted: Iterable[Span]) -> list[Acquired]:
     """Archive the acquired records of aborted transactions; what is left of the acquired ones (read_committed)."""
-    left = list(acquired)
+    kept, left = list[Acquired](), deque(acquired)
     for span in aborted:
         place = max(inflight.floor(span.first), 0)
         touched = inflight.batches[place : inflight.floor(span.last) + 1]
         inflight.delivery_complete_count += inflight.archive(span.first, span.last, RecordState.ACQUIRED, touched)
-        remaining = []
-        for run in left:
-            if run.last < span.first or run.first > span.last:
-                remaining.append(run)
-                continue
+        while left and left[0].last < span.first:
+            kept.append(left.popleft())
+        while left and left[0].first <= span.last:
+            run = left.popleft()
             if run.first < span.first:
-                remaining.append(Acquired(run.first, span.first - 1, run.delivery_count))
+                kept.append(Acquired(run.first, span.first - 1, run.delivery_count))
             if run.last > span.last:
-                remaining.append(Acquired(span.last + 1, run.last, run.delivery_count))
-        left = remaining
-    return left
+                left.appendleft(Acquired(span.last + 1, run.last, run.delivery_count))
+        if span.first > inflight.end_offset:
+            break  # the next ones would find nothing in flight either
+    return [*kept, *left]

@@ -72,6 +72,7 @@ class InFlight:
         self._may_be_available = False
         self._locks: list[tuple[int, int, InFlightBatch, int]] = []
         self._lock_order = count()
+        self._most_locks = _FEW_LOCKS
 
     @property
     def settings(self) -> ShareSettings:
@@ -184,6 +185,14 @@ class InFlight:
         """Note when the lock of a batch, or of its offset, ends."""
         assert state.lock_until_ms is not None
         heapq.heappush(self._locks, (state.lock_until_ms, next(self._lock_order), batch, offset))
+        if len(self._locks) > self._most_locks:
+            self._forget_ended_locks()
+
+    def _forget_ended_locks(self) -> None:
+        """Leave out locks that were renewed or have ended early, once they may be half of all."""
+        live = [lock for lock in sorted(self._locks, reverse=True) if self._holder(*lock) is not None]
+        self._locks = sorted({(lock[0], lock[2:]): lock for lock in live}.values())  # which is a heap
+        self._most_locks = max(_FEW_LOCKS, 2 * len(self._locks))
 
     def split(self, batch: InFlightBatch) -> dict[int, InFlightState]:
         """Keep the states of a batch by offset; its lock becomes one of each offset."""
