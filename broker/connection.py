@@ -46,7 +46,7 @@ class Connection:
     refused: bool = False
     """Whether the broker closes it for what it sent."""
     hang_up: Callable[[], None] | None = None
-    """Closes it from our side; ``None`` outside a server."""
+    """Closes it from our side, behind what is written; ``None`` outside a server."""
     at_end: Callable[[], None] | None = None
     """Called once, when everything that came on it is served and nothing more will be."""
     _watchers: dict[Callable[[], None], None] | None = None

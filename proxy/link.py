@@ -5,6 +5,7 @@ import ssl
 from typing import cast
 
 from broker.answers import Disconnect
+from broker.network.closing import close_behind
 from protocol.connection import BadFrameSize, FrameReader
 
 _MOST_BYTES = 2**31 - 1
@@ -127,6 +128,6 @@ class Link(asyncio.BufferedProtocol):
             self._transport.writelines((size, frame))
 
     def close(self) -> None:
-        """Close it; what is written already still goes out."""
+        """Close it; what is written already still goes out, as long as the broker reads on."""
         self.lost = True
-        self._transport.close()
+        close_behind(self._transport)

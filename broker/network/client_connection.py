@@ -20,6 +20,7 @@ from broker.answers import Disconnect, NeverAnswer, Sending
 from broker.clock import Slices, Waiter, turns
 from broker.connection import Connection
 from broker.network.begun import Begun, begin
+from broker.network.closing import close_behind, close_with_reset
 from broker.network.connections import Held
 from broker.network.listening import Listening
 from broker.network.principals import MappingError
@@ -102,7 +103,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         local = transport.get_extra_info("sockname") or ("", 0)
         host = str(peer[0])
         connection_id = f"{local[0]}:{local[1]}-{host}:{peer[1]}-{server.next_id()}"
-        self.info = Connection(connection_id, self._listener, host, int(peer[1]), hang_up=self.hang_up)
+        self.info = Connection(
+            connection_id, self._listener, host, int(peer[1]), hang_up=lambda: self.hang_up(waits=True)
+        )
         if self._after is not None:
             self._connections.succeed(self._after, self)
             self._after = None
@@ -221,22 +224,19 @@ class ClientConnection(asyncio.BufferedProtocol):
         self.resume_reading()
         self._server.tasks.start_soon(self._serve)
 
-    def hang_up(self, *, reset: bool = False) -> None:
-        """Close; what is already written still goes out, unless it is a reset or the peer does not read."""
-        if self._delayed and not reset:
+    def hang_up(self, *, reset: bool = False, waits: bool = False) -> None:
+        """Close. What is written still goes out, unless it is a reset or, without ``waits``, the peer does not read."""
+        if not reset:
             self._flush()
         self._closed = True
         self._connections.leave(self)
         self._release()
         if reset:
-            raw = self.transport.get_extra_info("socket")
-            if raw is not None:
-                with suppress(OSError):  # the peer was faster
-                    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        if reset or self._writable is not None:
-            self.transport.abort()
+            close_with_reset(self.transport)
+        elif waits or self._writable is None:
+            close_behind(self.transport)
         else:
-            self.transport.close()
+            self.transport.abort()
 
     def refuse(self, reason: str, frame: bytearray | None = None, *, reset: bool = False) -> None:
         """Hang up, with one line in the log: the peer, the request and the reason."""
@@ -383,7 +383,7 @@ class ClientConnection(asyncio.BufferedProtocol):
                 return
             self._write([piece])
         if sending.closes:
-            self.hang_up()
+            self.hang_up(waits=True)
 
     def _write(self, parts: Parts) -> None:
         if self._closed or self._lost:

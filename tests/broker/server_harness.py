@@ -11,6 +11,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
+from broker.answers import Sending
 from broker.clock import ManualClock
 from broker.connection import Connection
 from broker.network.endpoints import Endpoint
@@ -22,7 +23,7 @@ try:
 except ImportError:
     uvloop = None  # type: ignore[assignment]
 
-Answer = Callable[[bytes, Connection], Awaitable[bytes | None]]
+Answer = Callable[[bytes, Connection], Awaitable[bytes | Sending | None]]
 HERE = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0)
 
 
@@ -52,11 +53,11 @@ class FakeDispatcher:
         self._answer = answer
         self.asked: list[bytes] = []
 
-    async def answer(self, frame: bytearray, connection: Connection) -> list[bytes] | None:
-        """As a real one: the parts, the size first."""
+    async def answer(self, frame: bytearray, connection: Connection) -> list[bytes] | Sending | None:
+        """As a real one: the parts, the size first; what is sent otherwise is as it was made."""
         self.asked.append(bytes(frame))
         found = await self._answer(bytes(frame), connection)
-        return None if found is None else [struct.pack(">i", len(found)), found]
+        return [struct.pack(">i", len(found)), found] if isinstance(found, bytes) else found
 
 
 class Peer:
