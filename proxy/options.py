@@ -62,6 +62,7 @@ def parse(given: Given) -> ProxyOptions:
     try:
         upstream = _addresses(given.get("upstream", ()))
         listener = _listener(given, protocol)
+        listener.of_broker(len(upstream) - 1)  # each address has a port of its own
     except EndpointError as error:
         raise OptionError(str(error)) from error
     check_security((listener,), settings)

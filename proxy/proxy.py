@@ -17,7 +17,7 @@ from broker.control.verbs import Function
 from broker.faults.rules import Script
 from broker.journal.ring import journal_of
 from broker.network import file_limits
-from broker.network.endpoints import PortTaken
+from broker.network.endpoints import EndpointError, PortTaken
 from broker.network.server import BrokerServer
 from broker.replication.partition import ReplicatedPartition
 from broker.rng import new_seed, seeded
@@ -178,14 +178,15 @@ class Proxy:
         forwarder = Forwarder(self, upstream, self._tasks)
         server = BrokerServer(forwarder, self.settings, self.clock, self._tasks)
         server.joined = forwarder.connect
-        endpoint = self.options.listener.of_broker(len(self.upstreams))
+        index, first = len(self.upstreams), self.options.listener
         try:
+            endpoint = first.of_broker(index)
             bound = await server.listen(endpoint)
-        except PortTaken:
-            if len(self.upstreams) < len(self.options.upstream):
+        except (EndpointError, PortTaken) as error:
+            if index < len(self.options.upstream):
                 raise
-            _log.warning("the next port is taken, so this broker gets a free one", port=endpoint.port)
-            endpoint = replace(endpoint, port=0, advertised_port=None)
+            _log.warning("the next port cannot be had, so this broker gets a free one", reason=str(error))
+            endpoint = replace(first, port=0, advertised_port=None)
             bound = await server.listen(endpoint)
         upstream.server, upstream.bound = server, {endpoint.name: (endpoint, bound)}
         self.upstreams.append(upstream)

@@ -98,11 +98,26 @@ def test_a_leader_hint_leads_through_the_proxy(proxy: Server) -> None:
     assert [(each.node_id, each.port) for each in response.node_endpoints] == [(leader, ports[leader])]
 
 
+def test_brokers_beyond_the_last_port_have_a_free_one(three: Server, proxy_to: ProxyTo) -> None:
+    """The first has the highest port that there is, so none follows it."""
+    proxy = proxy_to(three.addresses[0], advertise="127.0.0.1:65535")
+    (first,) = proxy.control("GET", "/v1/cluster")["brokers"]
+    with Wire(f"127.0.0.1:{first['listeners'][0]['bound_port']}") as wire:
+        found = wire.call(ApiKey.METADATA, 9, MetadataRequest(topics=None)).brokers
+    assert [each.port for each in found if each.node_id == 1] == [65535]
+    for each in found:
+        address = f"{each.host}:{each.port}"
+        assert address not in three.addresses
+        if each.node_id != 1:
+            with Wire(address) as wire:
+                assert wire.call(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("c", "1")).api_keys
+
+
 def test_what_is_unknown_passes_as_bytes(proxy: Server) -> None:
     """An API key that is not served reaches the broker, which closes the connection."""
     wire = proxy.wire()
     wire.send_bytes(framed(header(ApiKey.API_VERSIONS, 99)))
-    assert wire.receive_frame()[:6] == struct.pack(">ih", 7, 35), "UNSUPPORTED_VERSION, as the broker answers it"
+    assert wire.receive_frame()[:6] == struct.pack(">ih", 7, 35), "UNSUPPORTED_VERSION, from the proxy itself"
     wire.send_bytes(framed(header(999, 0)))
     with pytest.raises(Closed):
         wire.receive_frame()

@@ -4,6 +4,8 @@ import socket
 
 import pytest
 
+from broker.options import OptionError
+from proxy.options import parse
 from tests.serving import Server
 from understudy.errors import StartError
 from understudy.launcher import ServerProcess, command_line
@@ -17,3 +19,10 @@ def test_a_port_that_is_taken(broker: Server, option: str) -> None:
         options = {"port": 0, "control_port": 0, option.replace("-", "_"): port}
         with pytest.raises(StartError, match=f"port {port} is taken; choose another one with --{option}, or 0 for"):
             ServerProcess(command_line(upstream=broker.addresses[0], **options), "proxy")
+
+
+@pytest.mark.parametrize("option", [{"port": ["65535"]}, {"advertise": ["proxy:65535"]}])
+def test_addresses_for_which_no_port_is_left(option: dict[str, list[str]]) -> None:
+    """Each address of --upstream has the port that follows the one before."""
+    with pytest.raises(OptionError, match="broker 2 would need port 65536"):
+        parse({"upstream": ["kafka-1:9092,kafka-2:9092"], **option})
