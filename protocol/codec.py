@@ -13,7 +13,7 @@ from typing import Any
 
 from protocol import version_adapters
 from protocol.apis import ApiKey
-from protocol.readers import MOST_ELEMENTS, SURELY_SHORT, Budget, Reader, check_length
+from protocol.readers import MOST_ANSWERED, MOST_ELEMENTS, SURELY_SHORT, Budget, Reader, check_length
 from protocol.types import Buffer
 from protocol.uvarint import Unreadable, read_uvarint
 from protocol.wire.versions import VERSIONS
@@ -219,7 +219,7 @@ def decode_response_as_sent(key: int, version: int, frame: Buffer) -> tuple[int,
     at = 4
     if is_flexible(key, version) and key != ApiKey.API_VERSIONS:
         at = _skip_tags(frame, at)
-    response, _ = response_reader(key, version)(frame, at, Budget())
+    response, _ = response_reader(key, version)(frame, at, Budget(MOST_ANSWERED))
     return correlation_id, response
 
 

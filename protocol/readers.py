@@ -28,14 +28,17 @@ MOST_ELEMENTS: Final = 1_000_000
 """Limit for all arrays and tag sections of one message together. A frame of 100 MB could hold 100 million elements,
 and Kafka would create an object for each."""
 
+MOST_ANSWERED: Final = 20_000_000
+"""The same of an answer, whose sender was chosen: Metadata has seven elements for each partition of three replicas."""
+
 
 class Budget:
     """Counts the elements that one message may still have while it is read."""
 
-    __slots__ = ("left",)
+    __slots__ = ("left", "most")
 
-    def __init__(self) -> None:
-        self.left = MOST_ELEMENTS
+    def __init__(self, most: int = MOST_ELEMENTS) -> None:
+        self.left = self.most = most
 
     def take(self, count: int, size: int) -> None:
         """Subtract ``count`` elements that take a byte each at least. Raises Unreadable if there are too many."""
@@ -43,7 +46,7 @@ class Budget:
             raise Unreadable(f"an array of {count} elements where {size} bytes are left")
         self.left -= count
         if self.left < 0:
-            raise Unreadable(f"more than {MOST_ELEMENTS} elements")
+            raise Unreadable(f"more than {self.most} elements")
 
 
 Reader = Callable[[Buffer, int, Budget], tuple[Any, int]]

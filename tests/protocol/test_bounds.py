@@ -5,8 +5,10 @@ import struct
 import pytest
 
 from protocol.apis import ApiKey
-from protocol.codec import BadFrame, decode_header, decode_request
-from protocol.readers import MOST_ELEMENTS
+from protocol.codec import BadFrame, decode_header, decode_request, decode_response, encode_response
+from protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
+from protocol.readers import MOST_ANSWERED, MOST_ELEMENTS
+from protocol.uvarint import Unreadable
 from protocol.writers import Parts, Unwritable, Writer, write_compact_string, write_string
 from tests.wire import header
 
@@ -36,6 +38,22 @@ def test_as_many_as_the_bound_are_read() -> None:
     """A million topics: read here, and refused by the handler."""
     frame = header(ApiKey.METADATA, 1) + struct.pack(">i", MOST_ELEMENTS) + b"\0\1a" * MOST_ELEMENTS
     assert len(decode_request(frame, decode_header(frame)).topics) == MOST_ELEMENTS
+
+
+def test_an_answer_may_have_more() -> None:
+    """Metadata of a cluster with 150,000 partitions has; its sender was chosen."""
+    partition = MetadataResponsePartition(replica_nodes=range(MOST_ELEMENTS + 1))
+    response = MetadataResponse(topics=[MetadataResponseTopic(name="t", partitions=[partition])])
+    frame = b"".join(encode_response(ApiKey.METADATA, 9, 1, response))[4:]
+    _, found = decode_response(ApiKey.METADATA, 9, frame)
+    assert len(found.topics[0].partitions[0].replica_nodes) == MOST_ELEMENTS + 1
+
+
+def test_an_answer_has_a_bound_too() -> None:
+    """Nothing is made of what is beyond it."""
+    many = MOST_ANSWERED + 1
+    with pytest.raises(Unreadable, match="more than 20000000 elements"):
+        decode_response(ApiKey.METADATA, 1, struct.pack(">ii", 1, many) + bytes(many))
 
 
 @pytest.mark.parametrize("key", [ApiKey.METADATA, ApiKey.PRODUCE])
