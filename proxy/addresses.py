@@ -28,13 +28,14 @@ _HINTS_FROM: Mapping[int, int] = {
     ApiKey.SHARE_ACKNOWLEDGE: 0,
 }
 """API -> the first version whose answers may name the leader's endpoint (KIP-951)."""
-_ADDRESSED = frozenset({ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER})
-_READ = frozenset({*_ADDRESSED, *_HINTS_FROM, ApiKey.API_VERSIONS})
+ADDRESSED = frozenset({ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER})
+"""The APIs whose answers always have addresses."""
+_READ = frozenset({*ADDRESSED, *_HINTS_FROM, ApiKey.API_VERSIONS})
 
 
 def has_addresses(key: int, version: int) -> bool:
     """Whether answers have to be read before a client may have them."""
-    return key in _ADDRESSED or key == ApiKey.API_VERSIONS or version >= _HINTS_FROM.get(key, 1 << 15)
+    return key in ADDRESSED or key == ApiKey.API_VERSIONS or version >= _HINTS_FROM.get(key, 1 << 15)
 
 
 async def rewritten(response: Message, place: Place) -> Message:

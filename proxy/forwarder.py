@@ -2,11 +2,10 @@
 
 A frame passes as the bytes that it is. It is read only where something has to look into it: a fault that may meet its
 API, a view (journal, timelines), or an address in its answer. What cannot be read, such as an API or a version that
-is unknown here, passes all the same.
+is unknown here, passes all the same, unless it would lead clients past the proxy.
 """
 
 import asyncio
-import struct
 from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import replace
@@ -33,24 +32,19 @@ from protocol.codec import (
     encode_request,
     encode_response,
     encode_response_as_sent,
-    is_flexible,
-    known_versions,
 )
 from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchResponse
 from protocol.messages.produce import ProduceRequest
 from protocol.types import Message
-from protocol.uvarint import uvarint
 from protocol.writers import Parts
-from proxy.addresses import has_addresses, rewritten
+from proxy.addresses import ADDRESSED, has_addresses, rewritten
 from proxy.authentication import has_to_be_renewed
+from proxy.frames import UNREADABLE, is_known, is_request, journal_parts, refusal_of
 from proxy.link import Link
 from proxy.upstream import Upstream
 
 _BY_KEY = {int(api.key): api for api in APIS}
-_UNREADABLE = (BadFrame, IndexError, KeyError, ValueError, struct.error)
 _NO_ACKS = 0
-_SMALL_BYTES = 256
 
 
 class Passing(Exchange):
@@ -111,7 +105,7 @@ class Forwarder:
         """
         link = self._links.get(connection.id)
         if link is not None and link.tokens:
-            if not _is_request(frame):
+            if not is_request(frame):
                 return self._to_its_end(_pass_token(frame, link), connection)
             link.tokens = False
         passing = Passing(frame, connection, self._upstream.id, self._proxy.clock.now_ms())
@@ -210,9 +204,8 @@ class Forwarder:
         with suppress(BadFrame):
             passing.header = decode_header(passing.frame)
         header = passing.header
-        if header is None or not _is_known(header):
-            raw = await passing.link.ask(passing.frame)
-            return _as_parts(passing, raw)
+        if header is None or not is_known(header):
+            return await self._pass_unknown(passing)
         if self._proxy.reads(header.api_key) or _has_records(passing):
             try:
                 passing.request = decode_request(passing.frame, header)
@@ -221,6 +214,17 @@ class Forwarder:
         if passing.request is not None and self._proxy.reads(header.api_key):
             return await self._handle(passing, header, passing.request)
         return await self._pass(passing, header)
+
+    async def _pass_unknown(self, passing: Passing) -> Answer:
+        """Pass what is unknown here as the bytes that it is.
+
+        Raises:
+            Disconnect: the answer would have brokers' own addresses in it, which lead clients past the proxy.
+        """
+        if passing.header is not None and passing.header.api_key in ADDRESSED:
+            raise Disconnect("this version is unknown to the proxy, and its answer has addresses in it")
+        passing.parts = refusal_of(passing.frame)
+        return passing.parts or _as_parts(passing, await passing.link.ask(passing.frame))
 
     async def _pass(self, passing: Passing, header: RequestHeader) -> Answer:
         """Pass a request as the bytes that it is, and its answer with the proxy's addresses."""
@@ -282,7 +286,7 @@ class Forwarder:
             self._upstream.sessions.note(passing.header, passing.frame, answer)
         raw = await self._rewritten(passing.header, answer)
         passing.raw, passing.answered = raw, None
-        with suppress(*_UNREADABLE):
+        with suppress(*UNREADABLE):
             passing.answered = decode_response(key, version, raw)[1]
         self._note(request, passing)
         return passing.answered
@@ -299,13 +303,19 @@ class Forwarder:
             passing.link.tokens = accepted
 
     async def _rewritten(self, header: RequestHeader, raw: bytearray) -> bytearray | bytes:
-        """An answer with the addresses of the proxy's listeners; one that cannot be read stays as it is."""
+        """An answer with the addresses of the proxy's listeners; one that cannot be read stays as it is.
+
+        Raises:
+            Disconnect: that one would have brokers' own addresses in it, which lead clients past the proxy.
+        """
         key, version = header.api_key, header.api_version
         if not has_addresses(key, version):
             return raw
         try:
             number, response = decode_response_as_sent(key, version, raw)
-        except _UNREADABLE:
+        except UNREADABLE as error:
+            if key in ADDRESSED:
+                raise Disconnect(f"the broker's answer has addresses in it, and cannot be read: {error}") from error
             return raw
         self._proxy.learn(response)
         changed = await rewritten(response, self._proxy.place)
@@ -315,19 +325,6 @@ class Forwarder:
 
 
 # --- frames ----------------------------------------------------------------------------------------------------------
-
-
-def _is_known(header: RequestHeader) -> bool:
-    low, high = known_versions(header.api_key) or (0, -1)
-    return header.api_key in _BY_KEY and low <= header.api_version <= high
-
-
-def _is_request(frame: bytearray) -> bool:
-    """Whether a frame begins as a request does; a SASL token does not."""
-    try:
-        return _is_known(decode_header(frame))
-    except BadFrame:
-        return False
 
 
 async def _pass_token(frame: bytearray, link: Link) -> Answer:
@@ -353,35 +350,6 @@ def _wants_no_answer(passing: Passing, header: RequestHeader) -> bool:
 
 
 def _as_parts(passing: Passing, raw: bytearray | bytes, response: Any = None) -> Parts:
-    """An answer as it goes out. Of a large Fetch the records are parts of their own, which the journal leaves out."""
-    size = len(raw).to_bytes(4, "big")
-    header = passing.header
-    passing.parts = [size, raw]
-    if len(raw) > WHOLE_BYTES and header is not None and header.api_key == ApiKey.FETCH and _is_known(header):
-        with suppress(*_UNREADABLE):
-            response = decode_response(header.api_key, header.api_version, raw)[1] if response is None else response
-            passing.parts = [size, *_pieces(raw, response, header.api_version)]
-    return [size, raw]
-
-
-def _pieces(raw: bytearray | bytes, response: FetchResponse, version: int) -> Parts:
-    """A Fetch answer cut as our own is written: small parts, the size of a set of records alone, the records."""
-    found: Parts = []
-    flexible = is_flexible(ApiKey.FETCH, version)
-    view, at = memoryview(raw), 0
-    for topic in response.responses:
-        for partition in topic.partitions:
-            records = cast("bytes | memoryview | None", partition.records)
-            if not records:
-                continue
-            size = len(records)
-            begin = raw.find(bytes(records[:64]), at)  # they are slices of the answer, in its order
-            prefix = len(uvarint(size + 1)) if flexible else 4
-            found += [*_small(view[at : begin - prefix]), bytes(view[begin - prefix : begin])]
-            found.append(view[begin : begin + size])
-            at = begin + size
-    return [*found, *_small(view[at:])]
-
-
-def _small(view: memoryview) -> list[bytes]:
-    return [bytes(view[at : at + _SMALL_BYTES]) for at in range(0, len(view), _SMALL_BYTES)]
+    """An answer as it goes out, and as the journal keeps it."""
+    passing.parts = journal_parts(passing.header, raw, response)
+    return [len(raw).to_bytes(4, "big"), raw]

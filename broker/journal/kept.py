@@ -20,6 +20,9 @@ _MOST_HEADS = 4096
 _SHORTEST_RECORDS = 512
 """Parts of a fetch response that are not records are smaller."""
 
+WITH_RECORDS = frozenset({ApiKey.FETCH, ApiKey.SHARE_FETCH})
+"""The APIs whose answers have records, which are left out where they are large."""
+
 Kept = bytes | bytearray | tuple[Any, ...]
 """A whole message; or pieces of it, with size and head of a set of records between each two (see :func:`expand`).
 

@@ -1,0 +1,43 @@
+"""A broker whose answers a test makes, byte for byte where it wants."""
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from protocol.codec import RequestHeader, decode_header, encode_response
+from protocol.types import Message
+
+
+class Scripted:
+    """Answers each request with what the test makes of its header; ``asked`` are the headers that came, in order."""
+
+    def __init__(self, answer: Callable[[RequestHeader], Message]) -> None:
+        self._answer = answer
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.asked: list[RequestHeader] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        """``HOST:PORT``."""
+        return f"127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        """No more."""
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=self._serve, args=(self._listener.accept()[0],), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with suppress(OSError), client, client.makefile("rb") as incoming:
+            while size := incoming.read(4):
+                header = decode_header(incoming.read(int.from_bytes(size, "big")))
+                self.asked.append(header)
+                answer = self._answer(header)
+                parts = encode_response(header.api_key, header.api_version, header.correlation_id, answer)
+                client.sendall(b"".join(parts))
