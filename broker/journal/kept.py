@@ -32,7 +32,9 @@ The head is the first batch's header, or those of all batches, one after the oth
 
 def weight_of(kept: Kept) -> int:
     """The memory that it takes, about."""
-    return sum(map(len, kept[::3])) + len(kept) * 40 if isinstance(kept, tuple) else len(kept)
+    if not isinstance(kept, tuple):
+        return len(kept)
+    return sum(map(len, kept[::3])) + sum(map(len, kept[2::3])) + len(kept) * 40
 
 
 def without_records(frame: bytearray, request: Any) -> Kept:

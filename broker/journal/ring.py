@@ -21,10 +21,9 @@ from broker.clock import stopwatch_ns
 from broker.connection import Connection
 from broker.context import Exchange
 from broker.journal.counts import Counts
-from broker.journal.kept import Kept, answer_without_records, weight_of, without_records
+from broker.journal.kept import WITH_RECORDS, Kept, answer_without_records, weight_of, without_records
 from broker.journal.redaction import APIS, is_readable, redacted_answer, redacted_request
 from broker.settings import BrokerSettings
-from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 
 WHOLE_BYTES = 2048
@@ -126,6 +125,8 @@ class Journal:
     def __init__(self, max_entries: int = 100_000, max_bytes: int = 64 * 1024 * 1024) -> None:
         self._max_entries, self._max_bytes = max_entries, max_bytes
         self._chunk_size = max(1, min(1024, max_entries // 16))
+        self._chunk_bytes = max_bytes // 16  # the newest chunk is never dropped
+        self._heavy_bytes = self._chunk_bytes // _AT_ONCE
         self._at_once = min(_AT_ONCE, self._chunk_size)
         self._ids, self._connections = count(1), count(1)
         self.under_way: dict[int, Exchange] = {}
@@ -195,7 +196,7 @@ class Journal:
         answer_bytes = 0
         if parts is not None:
             answer_bytes = int.from_bytes(parts[0][:4]) + 4
-            if answer_bytes > WHOLE_BYTES and frame[1] == ApiKey.FETCH:
+            if answer_bytes > WHOLE_BYTES and frame[1] in WITH_RECORDS:
                 answer = answer_without_records(parts)
             else:
                 answer = b"".join(parts)
@@ -204,7 +205,8 @@ class Journal:
         settled.append((exchange.id, exchange.at_ms, took_ns, exchange.broker, exchange.connection, frame, answer,
                         answer_bytes, exchange.faults, exchange.outcome, exchange.began_ns,
                         exchange.errors))  # fmt: skip
-        if len(settled) >= self._at_once:
+        heavy = self._heavy_bytes
+        if len(settled) >= self._at_once or (answer_bytes > heavy and weight_of(answer or b"") > heavy):
             self._settle()
 
     def _settle(self) -> None:
@@ -246,7 +248,7 @@ class Journal:
         answer_bytes = 0
         if parts is not None:
             answer_bytes = int.from_bytes(parts[0][:4]) + 4
-            if answer_bytes > WHOLE_BYTES and frame[1] == ApiKey.FETCH:
+            if answer_bytes > WHOLE_BYTES and frame[1] in WITH_RECORDS:
                 answer = answer_without_records(parts, every=self.recorder is not None)
             else:
                 whole = b"".join(parts)
@@ -282,7 +284,7 @@ class Journal:
         chunk.bytes += weight
         self._bytes += weight
         self._entries += count
-        if len(chunk.entries) >= self._chunk_size:
+        if len(chunk.entries) >= self._chunk_size or chunk.bytes >= self._chunk_bytes:
             chunk.close()
             self._chunks.append(Chunk())
         while (self._bytes > self._max_bytes or self._entries > self._max_entries) and len(self._chunks) > 1:

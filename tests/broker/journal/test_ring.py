@@ -14,7 +14,10 @@ from protocol.codec import decode_header, decode_request, decode_response, encod
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import AbortedTransaction, FetchableTopicResponse, FetchResponse, PartitionData
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.messages.share_fetch import AcquiredRecords, ShareFetchableTopicResponse, ShareFetchResponse
+from protocol.messages.share_fetch import PartitionData as SharePartitionData
 from tests.scenarios.core.batches import batch
 
 HEAD = 61
@@ -70,6 +73,23 @@ def test_large_entries_are_dropped_sooner() -> None:
     fill(journal, 10_000, 1500)
     assert 2_000_000 < journal.bytes <= 4_000_000
     assert journal.entries < 2500
+
+
+def test_large_answers_are_dropped_sooner() -> None:
+    """The bound in bytes holds though few of them fill it, and also for those that are not entered yet."""
+    journal = Journal(max_bytes=4_000_000)
+    frame = frame_of(ApiKey.METADATA, 9, MetadataRequest(topics=None))
+    brokers = [MetadataResponseBroker(number, "h" * 1000, 9092) for number in range(200)]
+    for number in range(100):
+        each = Exchange(bytearray(frame), Connection("c", "PLAINTEXT", "127.0.0.1", 1), 1, number)
+        each.request = MetadataRequest(topics=None)
+        each.parts = encode_response(ApiKey.METADATA, 9, 1, MetadataResponse(brokers))
+        journal.arrive(each)
+        journal.finish(each)
+        assert sum(len(settled[6]) for settled in journal._settled) < 250_000
+    assert 3_500_000 < journal.bytes <= 4_000_000
+    assert ids(journal) == list(range(101 - journal.entries, 101))
+    assert journal.dropped == 100 - journal.entries
 
 
 def test_requests_that_are_being_served_are_listed_too() -> None:
@@ -144,7 +164,7 @@ def test_a_large_produce_request_is_kept_without_its_records(version: int) -> No
     )
     frame = frame_of(ApiKey.PRODUCE, version, request)
     kept = without_records(frame, decode_request(frame, decode_header(frame)))
-    assert weight_of(kept) < 600
+    assert weight_of(kept) < 800
     whole, sizes = expand(kept, ApiKey.PRODUCE, version)
     found = decode_request(whole, decode_header(whole))
     assert sizes == [len(first), len(second), len(third)]
@@ -172,13 +192,47 @@ def test_a_large_fetch_response_is_kept_without_its_records(version: int) -> Non
         ]
     )
     kept = answer_without_records(encode_response(ApiKey.FETCH, version, 9, response))
-    assert weight_of(kept) < 700
+    assert weight_of(kept) < 800
     whole, sizes = expand(kept, ApiKey.FETCH, version)
     _, found = decode_response(ApiKey.FETCH, version, bytes(whole[4:]))
     assert sizes == [len(log), len(log)]
     (topic,) = found.responses
     assert [(p.high_watermark, bytes(p.records)) for p in topic.partitions] == [
         (5, bytes(log[:HEAD])), (6, b""), (7, bytes(log[:HEAD]))]  # fmt: skip
+
+
+@pytest.mark.parametrize("acquired", [1, 100])
+def test_a_large_share_fetch_response_is_kept_without_its_records(acquired: int) -> None:
+    """As that of a Fetch is; what was acquired of them is there."""
+    log = memoryview(batch(b"v" * 4000))
+    ranges = [AcquiredRecords(number, number, 1) for number in range(acquired)]
+    partitions = [SharePartitionData(0, records=[log[:100], log[100:]], acquired_records=ranges)]
+    partitions.append(SharePartitionData(1, records=b""))
+    each = served()
+    each.frame = bytearray(b"\0\x4e\0\2" + bytes(each.frame[4:]))
+    each.request = HeartbeatRequest("g", 1, "m")
+    response = ShareFetchResponse(responses=[ShareFetchableTopicResponse(None, partitions)])
+    each.parts = encode_response(ApiKey.SHARE_FETCH, 2, 9, response)
+    journal = Journal()
+    journal.arrive(each)
+    journal.finish(each)
+    ((raw, *_),) = [entries for entries, *_ in journal.parts() if entries]
+    assert weight_of(raw[6]) < 500 + 20 * acquired
+    whole, sizes = expand(raw[6], ApiKey.SHARE_FETCH, 2)
+    _, found = decode_response(ApiKey.SHARE_FETCH, 2, bytes(whole[4:]))
+    assert sizes == [len(log)]
+    first, second = found.responses[0].partitions
+    assert (bytes(first.records), bytes(second.records)) == (bytes(log[:HEAD]), b"")
+    assert [one.last_offset for one in first.acquired_records] == list(range(acquired))
+
+
+def test_headers_that_are_kept_have_their_weight() -> None:
+    """With files, those of all batches are kept: of many small batches they are most of the answer."""
+    log = memoryview(batch(b"v"))
+    data = PartitionData(0, high_watermark=5, records=[log] * 1000)
+    response = FetchResponse(responses=[FetchableTopicResponse("t", [data])])
+    kept = answer_without_records(encode_response(ApiKey.FETCH, 12, 9, response), every=True)
+    assert weight_of(kept) > 1000 * HEAD
 
 
 @pytest.mark.parametrize("aborted", [0, 100])
