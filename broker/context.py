@@ -81,6 +81,7 @@ class RequestNotes:
         produced: the partitions of a Produce request and what became of them, once they are known.
         encoded: the response and its encoded body, if the handler had to know the size; it counts for that response.
         id: the request's in the journal; 0: it is in none.
+        refusal: the error that the handler has refused it with, which may name its rule.
     """
 
     id = 0
@@ -92,6 +93,7 @@ class RequestNotes:
     charged: bool = False
     produced: "Sequence[Produced] | None" = None
     encoded: tuple[Message, Parts] | None = None
+    refusal: KafkaError | None = None
 
     def note_fault(self, fault_id: str, *, refuses: bool = False) -> None:
         """A fault has met the request; with ``refuses`` an error in the answer is the fault's."""

@@ -39,6 +39,7 @@ async def answer_errors(request: Message, ctx: RequestContext, handle: AnyHandle
     try:
         response = await handle(request, ctx)
     except KafkaError as error:
+        ctx.notes.refusal = error
         response = ctx.api.refuse(request, error, ctx.version)
     except Disconnect:
         raise

@@ -5,7 +5,9 @@ Versions 0-1; members make their ids and may subscribe by a regular expression s
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.group.consumer import validation
 from broker.coordination.group.consumer.heartbeat import Beat
+from broker.coordination.group.modern.target_assignment import assignor_names
 from broker.requests.groups import ask_coordinator, require_group, serves_consumer_groups
 from protocol import features
 from protocol.apis import ApiKey
@@ -14,7 +16,7 @@ from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatReq
 
 
 async def handle(request: ConsumerGroupHeartbeatRequest, ctx: RequestContext) -> ConsumerGroupHeartbeatResponse:
-    """Check feature, permissions and topics in Kafka's order, then ask the coordinator (groups C.2)."""
+    """Check feature, permissions, topics and fields in Kafka's order, then ask the coordinator (groups C.2)."""
     if not serves_consumer_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
@@ -24,12 +26,14 @@ async def handle(request: ConsumerGroupHeartbeatRequest, ctx: RequestContext) ->
 
     if not all(visible(topic) for topic in request.subscribed_topic_names or ()):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    validation.check(
+        request,
+        assignor_names(ctx.node.settings.list("group.consumer.assignors")),
+        makes_own_id=features.consumer_group_heartbeat_makes_own_id(ctx.version),
+    )
     beat = Beat(ctx.client_id, f"/{ctx.client_host}", visible)
-    makes_own_id = features.consumer_group_heartbeat_makes_own_id(ctx.version)
     response: ConsumerGroupHeartbeatResponse = await ask_coordinator(
-        request.group_id,
-        ctx,
-        lambda machine, now_ms, to: machine.consumers.heartbeat(request, beat, now_ms, to, makes_own_id=makes_own_id),
+        request.group_id, ctx, lambda machine, now_ms, to: machine.consumers.heartbeat(request, beat, now_ms, to)
     )
     return response
 

@@ -5,6 +5,7 @@ Version 1. Not done: nothing.
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.group.share import validation
 from broker.coordination.group.share.heartbeat import ShareBeat
 from broker.requests.groups import ask_coordinator, require_group
 from broker.requests.share_groups import require_member_id, require_share_groups
@@ -14,13 +15,14 @@ from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, 
 
 
 async def handle(request: ShareGroupHeartbeatRequest, ctx: RequestContext) -> ShareGroupHeartbeatResponse:
-    """Check feature, permissions, member id and topics in Kafka's order, then ask the coordinator (groups D.1)."""
+    """Check feature, permissions, ids, topics and fields in Kafka's order, then ask the coordinator (groups D.1)."""
     require_share_groups(ctx)
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
     require_member_id(request.member_id)
     for topic in request.subscribed_topic_names or ():
         if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    validation.check(request)
     beat = ShareBeat(ctx.client_id, f"/{ctx.client_host}")
     response: ShareGroupHeartbeatResponse = await ask_coordinator(
         request.group_id, ctx, lambda machine, now_ms, to: machine.shares.heartbeat(request, beat, now_ms, to)

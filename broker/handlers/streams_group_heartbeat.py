@@ -6,9 +6,11 @@ plugin for topology descriptions (KIP-1331).
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.group.streams import validation
 from broker.coordination.group.streams.step import Beat, BeatResult, no_recovery_lag
 from broker.coordination.group.streams.topology import named_topics
 from broker.coordination.metadata.image import INTERNAL_TOPICS
+from broker.releases import Behaviour
 from broker.requests.groups import ask_coordinator, require_group, serves_streams_groups
 from broker.requests.streams_topics import create_internal_topics
 from protocol import features
@@ -23,12 +25,13 @@ from protocol.topic_names import check_topic_name
 
 
 async def handle(request: StreamsGroupHeartbeatRequest, ctx: RequestContext) -> StreamsGroupHeartbeatResponse:
-    """Check feature, permissions and topics in Kafka's order, then ask the coordinator (groups E.1)."""
+    """Check feature, permissions, topics and fields in Kafka's order, then ask the coordinator (groups E.1)."""
     if not serves_streams_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
     if request.topology is not None:
         _check_topics(request.topology, ctx)
+    validation.check(request, newer=ctx.cluster.release.has(Behaviour.STATIC_STREAMS_MEMBERS))
     beat = Beat(ctx.client_id, f"/{ctx.client_host}", features.streams_group_heartbeat_has_recovery_lag(ctx.version))
     result: BeatResult = await ask_coordinator(
         request.group_id, ctx, lambda machine, now_ms, to: machine.streams.heartbeat(request, beat, now_ms, to)

@@ -107,7 +107,7 @@ class GroupTimelines:
         try:
             response = await handle(request, ctx)
         finally:
-            refusal = self._refusals.pop(id(ctx))
+            refusal = self._refusals.pop(id(ctx)) or ctx.notes.refusal
         error = first_error(response)
         if error is None and ctx.api.key is ApiKey.SHARE_FETCH:
             error = next(errors(response), None)  # an acknowledgement's is in a field that no counter counts

@@ -90,6 +90,13 @@ def test_the_timeline_has_states_and_a_refusal_its_rule(plane: ControlPlane) -> 
     assert "KIP-1071 (docs/specification/groups/e-streams-groups.md#e-3-2)" in why.why
 
 
+def test_a_request_that_is_not_valid_names_its_rule(plane: ControlPlane) -> None:
+    """Though no coordinator was asked."""
+    assert joined(plane).beat(rack_id="").error_code is E.INVALID_REQUEST
+    refused = shown(plane).timeline[-1]
+    assert (refused.event, refused.error, refused.rule) == ("refused", "INVALID_REQUEST", "groups E.1")
+
+
 def test_a_group_is_steered(plane: ControlPlane) -> None:
     """A rebalance begins an epoch; a member that is evicted is unknown afterwards."""
     member = joined(plane)

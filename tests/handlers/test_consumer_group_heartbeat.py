@@ -61,3 +61,23 @@ async def test_every_version_is_served(version: int) -> None:
     assert (answer.error_code, answer.member_epoch, answer.heartbeat_interval_ms) == (E.NONE, 2, 5000)
     (group,) = (await stage.ask(DESCRIBE, ConsumerGroupDescribeRequest(["g"]), version)).groups
     assert (group.group_state, group.members[0].member_type) == ("Stable", 1 if version else -1)
+
+
+async def test_fields_are_checked_before_a_coordinator_is_looked_for() -> None:
+    """Of one that is elsewhere or not loaded (groups C.2.5 to C.2.12); assignors may be given by their class."""
+    uniform = "org.apache.kafka.coordinator.group.assignor.UniformAssignor"
+    stage = Stage(group_consumer_assignors=uniform)
+    invalid, unknown, known = joining("foo"), joining("foo"), joining("foo")
+    invalid.rebalance_timeout_ms, unknown.server_assignor, known.server_assignor = -1, "range", "uniform"
+
+    async def codes() -> list[ErrorCode]:
+        return [(await stage.ask(API, request, 1)).error_code for request in (invalid, unknown, known)]
+
+    stage.group_shards.clear()
+    assert await codes() == [E.INVALID_REQUEST, E.UNSUPPORTED_ASSIGNOR, E.NOT_COORDINATOR]
+    for shard in range(len(stage.logs)):
+        stage.coordinate(shard, load=False)
+    assert await codes() == [E.INVALID_REQUEST, E.UNSUPPORTED_ASSIGNOR, E.COORDINATOR_LOAD_IN_PROGRESS]
+    for runtime in stage.group_shards.values():
+        runtime.load()
+    assert await codes() == [E.INVALID_REQUEST, E.UNSUPPORTED_ASSIGNOR, E.NONE]

@@ -139,3 +139,14 @@ async def test_topics_that_members_only_subscribe_to_are_no_secret(stage: Stage)
     await heartbeat(stage, 0, subscribed_topic_names=("foo", "absent"))
     (shown,) = await describe(stage, "g", denied=[(AclOperation.DESCRIBE, "absent")])
     assert (shown.error_code, len(shown.members)) == (ErrorCode.NONE, 1)
+
+
+async def test_fields_are_checked_before_a_coordinator_is_looked_for(stage: Stage) -> None:
+    """Of one that is elsewhere or not loaded (groups D.1.5 to D.1.7)."""
+    stage.group_shards.clear()
+    assert (await heartbeat(stage, -2)).error_code is ErrorCode.INVALID_REQUEST
+    assert (await heartbeat(stage, 2)).error_code is ErrorCode.NOT_COORDINATOR
+    for shard in range(len(stage.logs)):
+        stage.coordinate(shard, load=False)
+    assert (await heartbeat(stage, -2)).error_code is ErrorCode.INVALID_REQUEST
+    assert (await heartbeat(stage, 2)).error_code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -10,7 +10,7 @@ from broker.handlers.streams_group_heartbeat import API
 from broker.handlers.streams_group_topology_description_update import API as UPDATE
 from protocol.errors import ErrorCode
 from protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
-from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, Subtopology, Topology
+from protocol.messages.streams_group_heartbeat import Endpoint, StreamsGroupHeartbeatRequest, Subtopology, Topology
 from protocol.messages.streams_group_topology_description_update import StreamsGroupTopologyDescriptionUpdateRequest
 from tests.handlers.group_harness import Stage
 
@@ -148,3 +148,23 @@ async def test_the_recovery_lag_of_a_response_without_tasks(stage: Stage, versio
     await stage.ask(API, joining("foo"), version)
     left = await stage.ask(API, request, version)
     assert (left.error_code, left.acceptable_recovery_lag) == (E.NONE, lag)
+
+
+async def test_fields_are_checked_before_a_coordinator_is_looked_for(stage: Stage) -> None:
+    """Of one that is elsewhere or not loaded (groups E.1.5 to E.1.11)."""
+    valid, invalid = joining("foo"), joining("foo", rack_id="")
+    stage.group_shards.clear()
+    assert (await stage.ask(API, invalid, 0)).error_code is E.INVALID_REQUEST
+    assert (await stage.ask(API, valid, 0)).error_code is E.NOT_COORDINATOR
+    for shard in range(len(stage.logs)):
+        stage.coordinate(shard, load=False)
+    assert (await stage.ask(API, invalid, 0)).error_code is E.INVALID_REQUEST
+    assert (await stage.ask(API, valid, 0)).error_code is E.COORDINATOR_LOAD_IN_PROGRESS
+
+
+async def test_a_heartbeat_that_fails_is_answered_with_its_error(stage: Stage) -> None:
+    """Though it has begun a session: the code, and the message of the group's rule."""
+    refused = await stage.ask(API, joining("gone", user_endpoint=Endpoint("host", 1)), 0)
+    assert (refused.error_code, refused.member_epoch) == (E.UNKNOWN_SERVER_ERROR, 0)
+    stage.log_of("g").refuse = E.NOT_ENOUGH_REPLICAS
+    assert (await stage.ask(API, joining("foo"), 0)).error_code is E.COORDINATOR_NOT_AVAILABLE

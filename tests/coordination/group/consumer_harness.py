@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from broker.coordination.group.consumer import validation
 from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.consumer.heartbeat import Beat
 from broker.coordination.group.consumer.member import Member
+from broker.coordination.group.modern.target_assignment import assignor_names
+from broker.coordination.group.outcome_builder import GroupOutcome
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -94,7 +97,13 @@ class Consumer:
         request = ConsumerGroupHeartbeatRequest(G, self.member_id, given, self.instance_id, **fields)
         beat = Beat("client", "/127.0.0.1", lambda _: True)
         context = self.context
-        return context.ask(lambda to: context.machine.consumers.heartbeat(request, beat, context.now_ms, to))
+
+        def heartbeat(to: Answer) -> GroupOutcome:
+            assignors = assignor_names(context.settings.list("group.consumer.assignors"))
+            validation.check(request, assignors, makes_own_id=True)  # as the handler does
+            return context.machine.consumers.heartbeat(request, beat, context.now_ms, to)
+
+        return context.ask(heartbeat)
 
     def beat(self, epoch: int | None = None, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         """Send a heartbeat that succeeds, and take over its epoch and assignment."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from broker.coordination.group.outcome_builder import InitializeShareState
+from broker.coordination.group.outcome_builder import GroupOutcome, InitializeShareState
+from broker.coordination.group.share import validation
 from broker.coordination.group.share.group import ShareGroup
 from broker.coordination.group.share.heartbeat import ShareBeat
 from protocol.errors import ErrorCode, KafkaError
@@ -33,7 +34,12 @@ class ShareConsumer:
         request = ShareGroupHeartbeatRequest(G, self.member_id, self.epoch if epoch is None else epoch, **fields)
         beat = ShareBeat("client", "/127.0.0.1")
         context = self.context
-        return context.ask(lambda to: context.machine.shares.heartbeat(request, beat, context.now_ms, to))
+
+        def heartbeat(to: Answer) -> GroupOutcome:
+            validation.check(request)  # as the handler does
+            return context.machine.shares.heartbeat(request, beat, context.now_ms, to)
+
+        return context.ask(heartbeat)
 
     def beat(self, epoch: int | None = None, **fields: Any) -> ShareGroupHeartbeatResponse:
         """A heartbeat that succeeds; the member takes over what it gets."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker.coordination.group.modern.topics import Topics
+from broker.coordination.group.outcome_builder import GroupOutcome
+from broker.coordination.group.streams import validation
 from broker.coordination.group.streams.group import StreamsGroup
 from broker.coordination.group.streams.member import Member
 from broker.coordination.group.streams.step import Beat, BeatResult
@@ -30,6 +32,7 @@ SETTINGS = {
     "group.streams.initial.rebalance.delay.ms": 0,
     "group.streams.max.size": 2**31 - 1,
     "group.streams.num.standby.replicas": 0,
+    "group.streams.num.warmup.replicas": 2,
     "group.streams.session.timeout.ms": 45_000,
     "group.streams.task.offset.interval.ms": 60_000,
 }
@@ -92,7 +95,12 @@ class StreamsMember:
         request = StreamsGroupHeartbeatRequest(group_id, member_id, self.epoch if epoch is None else epoch, **fields)
         context = self.context
         beat = Beat("client", "/127.0.0.1", context.behaves(Behaviour.STATIC_STREAMS_MEMBERS))
-        return context.ask(lambda to: context.machine.streams.heartbeat(request, beat, context.now_ms, to))
+
+        def heartbeat(to: Answer) -> GroupOutcome:
+            validation.check(request, newer=beat.knows_recovery_lag)  # as the handler does
+            return context.machine.streams.heartbeat(request, beat, context.now_ms, to)
+
+        return context.ask(heartbeat)
 
     def beat(self, epoch: int | None = None, **fields: Any) -> StreamsGroupHeartbeatResponse:
         """A heartbeat that succeeds; the member takes over what the response has."""

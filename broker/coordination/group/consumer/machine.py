@@ -21,7 +21,6 @@ from uuid import UUID
 
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.rebalance import Rebalances
-from broker.coordination.group.consumer import validation
 from broker.coordination.group.consumer.classic_protocol import ClassicMembers
 from broker.coordination.group.consumer.context import ConsumerContext, Settings
 from broker.coordination.group.consumer.description import described
@@ -82,22 +81,13 @@ class ConsumerGroups:
         self._removal.remove(builder, group, [member])
 
     def heartbeat(
-        self,
-        request: ConsumerGroupHeartbeatRequest,
-        beat: Beat,
-        now_ms: int,
-        reply_to: Hashable,
-        *,
-        makes_own_id: bool = True,
+        self, request: ConsumerGroupHeartbeatRequest, beat: Beat, now_ms: int, reply_to: Hashable
     ) -> GroupOutcome:
-        """ConsumerGroupHeartbeat (groups C.2 to C.4): answers a ConsumerGroupHeartbeatResponse.
-
-        ``makes_own_id``: whether members of the request's version make their ids themselves (v1).
+        """ConsumerGroupHeartbeat (groups C.3, C.4) of a valid request: answers a ConsumerGroupHeartbeatResponse.
 
         Raises:
             KafkaError: refused; nothing has changed.
         """
-        validation.check(request, self._context.assignors, makes_own_id=makes_own_id)
         builder = OutcomeBuilder(now_ms)
         if request.member_epoch < JOINING:
             self._removal.leave(builder, request, reply_to)

@@ -20,7 +20,6 @@ from broker.coordination.group.kind import ClassicRequests
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.no_classic_members import NoClassicMembers
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
-from broker.coordination.group.share import validation
 from broker.coordination.group.share.context import Settings, ShareContext
 from broker.coordination.group.share.description import described
 from broker.coordination.group.share.group import ShareGroup
@@ -61,12 +60,11 @@ class ShareGroups:
     def heartbeat(
         self, request: ShareGroupHeartbeatRequest, beat: ShareBeat, now_ms: int, reply_to: Hashable
     ) -> GroupOutcome:
-        """ShareGroupHeartbeat (groups D.1): answers a ShareGroupHeartbeatResponse.
+        """ShareGroupHeartbeat (groups D.1) of a valid request: answers a ShareGroupHeartbeatResponse.
 
         Raises:
             KafkaError: refused; nothing has changed.
         """
-        validation.check(request)
         builder = OutcomeBuilder(now_ms)
         if request.member_epoch == LEAVING:
             self._sessions.leave(builder, request, reply_to)

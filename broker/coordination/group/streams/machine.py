@@ -25,7 +25,6 @@ from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.no_classic_members import NoClassicMembers
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
 from broker.coordination.group.rules import STREAMS_DESCRIBE
-from broker.coordination.group.streams import validation
 from broker.coordination.group.streams.context import StreamsContext, StreamsSettings
 from broker.coordination.group.streams.description import described
 from broker.coordination.group.streams.group import StreamsGroup
@@ -67,12 +66,11 @@ class StreamsGroups:
     def heartbeat(
         self, request: StreamsGroupHeartbeatRequest, beat: Beat, now_ms: int, reply_to: Hashable
     ) -> GroupOutcome:
-        """StreamsGroupHeartbeat (groups E.1 to E.3): answers a ``heartbeat.BeatResult``.
+        """StreamsGroupHeartbeat (groups E.2, E.3) of a valid request: answers a ``heartbeat.BeatResult``.
 
         Raises:
             KafkaError: refused; nothing has changed.
         """
-        validation.check(request, newer=self._context.newer())
         builder = OutcomeBuilder(now_ms)
         if request.member_epoch < JOINING:
             self._removal.leave(builder, request, beat, reply_to)
