@@ -114,6 +114,7 @@ class Outcome(Generic[X_co]):
     ``on_append_error`` turns a refused append into another outcome (whose records, if any, are ignored), for the
     few operations that parked replies; without it the operation's caller gets the error.
     ``divisible``: the records need not be one batch, where they are too many for one (Kafka: not atomic).
+    ``failed``: the operation has failed, although it has effects: they wait for no records that others have written.
 
     For people: ``reason`` is why the records are written, ``changes`` are state changes with reasons of their own,
     ``refusal`` is what the reply refuses although the operation had an effect.
@@ -124,6 +125,7 @@ class Outcome(Generic[X_co]):
     transactional: TransactionalAppend | None = None
     on_append_error: "Callable[[Any, int], Outcome[X_co]] | None" = field(default=None, compare=False)
     divisible: bool = field(default=False, compare=False)
+    failed: bool = field(default=False, compare=False)
     reason: Reason | None = field(default=None, compare=False)
     changes: tuple[StateChange, ...] = field(default=(), compare=False)
     refusal: Refusal | None = field(default=None, compare=False)

@@ -302,7 +302,7 @@ class Runtime(Generic[M, X]):
     def _do(self, outcome: Outcome[X], cause: object | None = None) -> None:
         replaced: Sequence[Any] = ()
         unreplicated_end: int | None = None
-        refused = False
+        refused = outcome.failed
         if outcome.records:
             now_ms = self._clock.now_ms()
             try:

@@ -103,6 +103,20 @@ async def test_a_refusal_does_not_wait() -> None:
     assert replicas.runtime.begin(instead).result() is ErrorCode.NOT_ENOUGH_REPLICAS
 
 
+async def test_an_operation_that_fails_with_effects_does_not_wait() -> None:
+    """Its answer is that of a refusal; what it has set is set."""
+    replicas = SlowReplicas()
+    replicas.begin("a")
+
+    def failing(_machine: Machine, _now_ms: int, token: Hashable) -> Outcome[str]:
+        return Outcome(effects=("x", Reply(token, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))), failed=True)
+
+    answer: asyncio.Future[object] = replicas.runtime.begin(failing)
+    with pytest.raises(KafkaError):
+        answer.result()
+    assert replicas.performed == ["x"]
+
+
 async def test_a_reply_that_waits_too_long_can_be_retried() -> None:
     """COORDINATOR_NOT_AVAILABLE, as Kafka answers REQUEST_TIMED_OUT; what else follows still waits for the replicas."""
     replicas = SlowReplicas()

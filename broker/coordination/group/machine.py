@@ -108,6 +108,7 @@ class GroupMachine:
         kind = self._kind_of(group)
         if group is not None and kind.makes_way and group.is_empty:
             kind = self._classic
+            self.streams.end_delay(builder, group.group_id)
         kind.classic_requests.join(builder, group, request, joiner, reply_to)
         return builder.outcome()
 

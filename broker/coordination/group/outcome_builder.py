@@ -37,7 +37,7 @@ Rule = Callable[["OutcomeBuilder"], None]
 class OutcomeBuilder:
     """Records and effects so far. ``now_ms`` is the time of the operation; relative times are added to it."""
 
-    __slots__ = ("_changes", "_effects", "_on_append_error", "_refusal", "divisible", "now_ms", "records")
+    __slots__ = ("_changes", "_effects", "_on_append_error", "_refusal", "divisible", "failed", "now_ms", "records")
 
     def __init__(self, now_ms: int) -> None:
         self.now_ms = now_ms
@@ -47,6 +47,8 @@ class OutcomeBuilder:
         self._refusal: Refusal | None = None
         self.divisible = False
         """Whether the records may be appended as several batches."""
+        self.failed = False
+        """Whether the operation has failed, so that its reply waits for no record of others."""
         self._on_append_error: Callable[[KafkaError, OutcomeBuilder], None] | None = None
 
     def record(self, record: GroupRecord) -> None:
@@ -99,6 +101,19 @@ class OutcomeBuilder:
         """What to do instead, should the log refuse the records."""
         self._on_append_error = rule
 
+    def keep_timers(self, tried: "OutcomeBuilder") -> bool:
+        """Set and cancel the timers of an operation that has failed; whether there are any.
+
+        Kafka's timers are set at once, and not taken back with the records.
+        """
+        kept = tried.timers()
+        self._effects += kept
+        return bool(kept)
+
+    def timers(self) -> tuple[SetTimer | CancelTimer, ...]:
+        """The timers that are set and cancelled so far."""
+        return tuple(effect for effect in self._effects if isinstance(effect, (SetTimer, CancelTimer)))
+
     def replies(self) -> tuple[Reply, ...]:
         """The answers so far."""
         return tuple(effect for effect in self._effects if isinstance(effect, Reply))
@@ -111,6 +126,7 @@ class OutcomeBuilder:
             tuple(self._effects),
             on_append_error=refused,
             divisible=self.divisible,
+            failed=self.failed,
             changes=tuple(self._changes),
             refusal=self._refusal,
         )

@@ -6,8 +6,14 @@ from typing import Any
 
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from protocol.messages.streams_group_describe import DescribedGroup, StreamsGroupDescribeRequest
 from protocol.messages.streams_group_heartbeat import (
+    Endpoint,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
     Subtopology,
@@ -24,6 +30,9 @@ STREAMS_SETTINGS: dict[str, object] = {
     "group.streams.initial.rebalance.delay.ms": 0,
 }
 """Groups are assigned at once, and may have short sessions."""
+HERE = Endpoint("host", 1)
+"""Where a member answers queries."""
+_GROUP_RESOURCE = 32
 Tasks = Mapping[str, Sequence[int]]
 
 
@@ -87,3 +96,11 @@ def described(wire: Wire, group_id: str = G) -> DescribedGroup:
     (found,) = wire.call(ApiKey.STREAMS_GROUP_DESCRIBE, 0, StreamsGroupDescribeRequest([group_id])).groups
     assert isinstance(found, DescribedGroup)
     return found
+
+
+def shorten_sessions(wire: Wire) -> None:
+    """Members of the group are gone after two seconds without a heartbeat."""
+    configs = [AlterableConfig("streams.session.timeout.ms", 0, "2000"),
+               AlterableConfig("streams.heartbeat.interval.ms", 0, "1000")]  # fmt: skip
+    request = IncrementalAlterConfigsRequest([AlterConfigsResource(_GROUP_RESOURCE, G, configs)])
+    assert wire.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request).responses[0].error_code is ErrorCode.NONE

@@ -25,7 +25,7 @@ from protocol.messages.streams_group_heartbeat import CopartitionGroup, KeyValue
 from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import created
 from tests.scenarios.groups.members import G, Member, commit, coordinated
-from tests.scenarios.groups.streams import STREAMS_SETTINGS, StreamsMember, described
+from tests.scenarios.groups.streams import HERE, STREAMS_SETTINGS, StreamsMember, described, shorten_sessions
 from tests.serving import Server, until
 from tests.wire import Wire
 
@@ -359,10 +359,7 @@ def test_STR_12_a_shutdown_of_the_application(wire: Wire) -> None:
 @pytest.mark.parametrize("silent", [False, True])
 def test_STR_13_tasks_of_a_member_that_is_gone_move(wire: Wire, streams: Server, silent: bool) -> None:
     """It leaves, or its session ends."""
-    configs = [AlterableConfig("streams.session.timeout.ms", SET, "2000"),
-               AlterableConfig("streams.heartbeat.interval.ms", SET, "1000")]  # fmt: skip
-    request = IncrementalAlterConfigsRequest([AlterConfigsResource(GROUP_RESOURCE, G, configs)])
-    assert wire.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request).responses[0].error_code is ErrorCode.NONE
+    shorten_sessions(wire)
     first, second = StreamsMember(wire, reading("in")), StreamsMember(wire, reading("in"), "m2", "p2")
     first.join()
     second.join()
@@ -370,6 +367,21 @@ def test_STR_13_tasks_of_a_member_that_is_gone_move(wire: Wire, streams: Server,
         assert first.beat(-1).member_epoch == -1
     follows(streams, second, {"0": [0, 1, 2, 3]})
     assert first.beat(2).error_code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_STR_13_a_member_that_gets_nothing_but_errors_stays(wire: Wire, streams: Server) -> None:
+    """While its source topic is gone its endpoint cannot be listed (UNKNOWN_SERVER_ERROR); its session goes on."""
+    shorten_sessions(wire)
+    member = StreamsMember(wire, reading("in"))
+    member.join(user_endpoint=HERE)
+    request = DeleteTopicsRequest(topics=[DeleteTopicState("in")], timeout_ms=5_000)
+    assert wire.call(ApiKey.DELETE_TOPICS, 6, request).responses[0].error_code is ErrorCode.NONE
+    for _ in range(3):
+        streams.advance(FOLLOWED_MS)
+        assert member.beat(endpoint_information_epoch=99).error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    created(wire, "in", 4)
+    streams.advance(FOLLOWED_MS)
+    assert member.beat(endpoint_information_epoch=99).error_code is ErrorCode.NONE
 
 
 def test_STR_15_a_task_that_does_not_exist(wire: Wire) -> None:

@@ -69,7 +69,7 @@ class Heartbeats:
         group, newer = self._group(builder, request), self._context.newer()
         if newer:
             _relabel(group, request)
-        before, replaced = member_of(self._timers, builder, group, request)
+        before, replaced = member_of(builder, group, request)
         after = updated_member(before, request, beat, newer=newer)
         if after.metadata != before.metadata:
             builder.record(after.metadata_record(group.group_id))
@@ -141,7 +141,7 @@ class Heartbeats:
         if request.task_offsets is not None or request.task_end_offsets is not None:
             known = group.task_offsets.get(step.after.member_id, NO_OFFSETS)
             group.task_offsets[step.after.member_id] = known.updated(request.task_offsets, request.task_end_offsets)
-        configs = self._context.assignment_configs(group.group_id)
+        step.configs = configs = self._context.assignment_configs(group.group_id)
         bump |= validated != group.validated_topology_epoch or configs != group.assignment_configs
         step.stays = not bump and group.state is State.STABLE and self._context.newer()
         step.refined = step.stays and group.targets.get(step.after.member_id, NO_TASKS) != step.after.assigned.undated
@@ -171,7 +171,8 @@ class Heartbeats:
         if group is None or group.is_empty or configured is None or group.epoch <= group.assignment_epoch:
             return
         if self._is_due(builder, group):
-            self._assign(builder, group, group.epoch, group.members.values(), configured, group.targets)
+            members, configs = group.members.values(), group.assignment_configs  # those of the epoch, not of today
+            self._assign(builder, group, group.epoch, members, configured, group.targets, configs)
             fits = group.topology is not None and group.topology.epoch == group.validated_topology_epoch
             after = state_of(group.epoch, group.epoch, group.members.values(), fits=fits)
             report_change(builder, group, after, group.epoch)
@@ -196,7 +197,8 @@ class Heartbeats:
         if not self._is_due(builder, group):
             step.status(Status.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured assignment interval.")
             return group.assignment_epoch, kept
-        return step.epoch, self._assign(builder, group, step.epoch, step.members(), step.configured, kept)
+        members, configured = step.members(), step.configured
+        return step.epoch, self._assign(builder, group, step.epoch, members, configured, kept, step.configs)
 
     def _assign(
         self,
@@ -206,11 +208,11 @@ class Heartbeats:
         listed: Iterable[Member],
         configured: Configured,
         before: Mapping[str, TaskSets],
+        configs: Mapping[str, str],
     ) -> dict[str, TaskSets]:
         """Compute and record the next target; without a ready topology no member has tasks."""
         members: HashMap[Member] = HashMap((each.member_id, each) for each in listed)
-        subtopologies, configs = configured.subtopologies, self._context.assignment_configs(group.group_id)
-        newer = self._context.newer()
+        subtopologies, newer = configured.subtopologies, self._context.newer()
         if configured.is_ready and subtopologies is not None:
             targets = assign_sticky(
                 Job(
@@ -225,7 +227,7 @@ class Heartbeats:
                     ],
                     {name: each.task_count for name, each in subtopologies.items()},
                     frozenset(name for name, each in subtopologies.items() if each.is_stateful),
-                    int(configs[STANDBY_REPLICAS]),
+                    int(configs.get(STANDBY_REPLICAS, "0")),
                     newer,
                 )
             )

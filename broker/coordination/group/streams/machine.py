@@ -32,7 +32,9 @@ from broker.coordination.group.streams.heartbeat import Heartbeats
 from broker.coordination.group.streams.member import Member, MemberState
 from broker.coordination.group.streams.member_removal import MemberRemoval
 from broker.coordination.group.streams.step import Beat
-from broker.coordination.group.streams.timers import MemberTimers
+from broker.coordination.group.streams.timers import MemberTimers, delay_timer
+from broker.coordination.reasons import Refusal
+from protocol.errors import KafkaError
 from protocol.log_records.streams_group import StreamsKind, StreamsRecord
 from protocol.messages.streams_group_describe import DescribedGroup
 from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
@@ -66,16 +68,32 @@ class StreamsGroups:
     def heartbeat(
         self, request: StreamsGroupHeartbeatRequest, beat: Beat, now_ms: int, reply_to: Hashable
     ) -> GroupOutcome:
-        """StreamsGroupHeartbeat (groups E.2, E.3) of a valid request: answers a ``heartbeat.BeatResult``.
+        """StreamsGroupHeartbeat (groups E.2, E.3) of a valid request: answers a ``heartbeat.BeatResult``, or an error.
+
+        The timers of a heartbeat that fails are set all the same, as Kafka's: a member that is there stays, though it
+        gets nothing but errors.
 
         Raises:
-            KafkaError: refused; nothing has changed.
+            KafkaError: refused before any timer was set; nothing has changed.
         """
         builder = OutcomeBuilder(now_ms)
         if request.member_epoch < JOINING:
             self._removal.leave(builder, request, beat, reply_to)
-        else:
+            return builder.outcome()
+        try:
             self._heartbeats.beat(builder, request, beat, reply_to)
+        except KafkaError as error:
+            instead = OutcomeBuilder(now_ms)
+            if not instead.keep_timers(builder):
+                raise
+            _fail(instead, reply_to, error)
+            return instead.outcome()
+
+        def not_appended(error: KafkaError, instead: OutcomeBuilder) -> None:
+            instead.keep_timers(builder)
+            _fail(instead, reply_to, error)
+
+        builder.if_not_appended(not_appended)
         return builder.outcome()
 
     def describe(self, group_id: str) -> DescribedGroup:
@@ -85,6 +103,11 @@ class StreamsGroups:
             KafkaError: GROUP_ID_NOT_FOUND; other kinds have describing APIs of their own.
         """
         return described(self._context.existing(group_id, STREAMS_DESCRIBE, reads=True), self._context.writes.count)
+
+    def end_delay(self, builder: OutcomeBuilder, group_id: str) -> None:
+        """A classic group takes the place of an Empty group, whose initial rebalance delay is over."""
+        if self._context.delays.pop(group_id, None) is not None:
+            builder.cancel(delay_timer(group_id))
 
     # --- steering ----------------------------------------------------------------------------------------------------
 
@@ -128,3 +151,10 @@ class StreamsGroups:
                 self._timers.arm_session(builder, group.group_id, member.member_id)
                 if member.state is MemberState.UNREVOKED_TASKS:
                     self._timers.update_rebalance(builder, group.group_id, member)
+
+
+def _fail(builder: OutcomeBuilder, reply_to: Hashable, error: KafkaError) -> None:
+    builder.failed = True
+    builder.reply(reply_to, error)
+    if isinstance(error, Refusal):
+        builder.refused(error)

@@ -10,7 +10,6 @@ from broker.coordination.group.streams.context import StreamsContext
 from broker.coordination.group.streams.group import MEMBER_LOOKUP, StreamsGroup
 from broker.coordination.group.streams.member import LEAVING_STATIC, Member, target_record, tombstones
 from broker.coordination.group.streams.tasks import NO_TASKS, Tasks
-from broker.coordination.group.streams.timers import MemberTimers
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
 from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, TaskIds
@@ -27,10 +26,7 @@ def check_size(context: StreamsContext, group: StreamsGroup, request: StreamsGro
 
 
 def member_of(
-    timers: MemberTimers,
-    builder: OutcomeBuilder,
-    group: StreamsGroup,
-    request: StreamsGroupHeartbeatRequest,
+    builder: OutcomeBuilder, group: StreamsGroup, request: StreamsGroupHeartbeatRequest
 ) -> tuple[Member, Member | None]:
     """Find or make the member, and fence an epoch that is not its own; the static member that it replaces.
 
@@ -41,7 +37,7 @@ def member_of(
     if instance_id is not None and (epoch != JOINING or instance_id in group.static_members):
         held = static_member(group, instance_id, None if epoch == JOINING else request.member_id)
         if epoch == JOINING:
-            return _replaced(timers, builder, group, held, request.member_id), held
+            return _replaced(builder, group, held, request.member_id), held
         known: Member | None = held
     else:
         known = group.members.get(request.member_id) if epoch == JOINING else group.member(request.member_id)
@@ -79,14 +75,11 @@ def static_member(group: StreamsGroup, instance_id: str, member_id: str | None, 
     return group.members[found]
 
 
-def _replaced(
-    timers: MemberTimers,
-    builder: OutcomeBuilder,
-    group: StreamsGroup,
-    held: Member,
-    member_id: str,
-) -> Member:
-    """A member takes the place of the static one that holds its instance id, once that one is away."""
+def _replaced(builder: OutcomeBuilder, group: StreamsGroup, held: Member, member_id: str) -> Member:
+    """A member takes the place of the static one that holds its instance id, once that one is away.
+
+    The timers of that one go on, as in Kafka: it is still there if the heartbeat fails, else they find nothing.
+    """
     if held.epoch != LEAVING_STATIC:
         raise Refusal(
             ErrorCode.UNRELEASED_INSTANCE_ID,
@@ -100,5 +93,4 @@ def _replaced(
     builder.record(heir.metadata_record(group.group_id))
     builder.record(target_record(group.group_id, member_id, group.targets.get(held.member_id, NO_TASKS)))
     builder.record(heir.current_record(group.group_id))
-    timers.cancel_all(builder, group.group_id, held.member_id)
     return heir

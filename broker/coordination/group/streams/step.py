@@ -53,7 +53,8 @@ class Step:
     """One member's request on its way: the member before and after, and the group's topology, epoch and statuses.
 
     ``replaced`` is the static member whose place it takes. ``stays``: the group is Stable and its target stays (4.4).
-    ``refined``: all the same, this member has other tasks than that target.
+    ``refined``: all the same, this member has other tasks than that target. ``configs`` are the settings of an
+    assignment.
     """
 
     group: StreamsGroup
@@ -66,6 +67,7 @@ class Step:
     stays: bool = False
     refined: bool = False
     validated: int = -1
+    configs: dict[str, str] = field(default_factory=dict)
     statuses: list[WireStatus] = field(default_factory=list)
 
     def members(self) -> list[Member]:
