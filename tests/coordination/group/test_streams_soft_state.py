@@ -10,6 +10,7 @@ from broker.coordination.group.streams.reconciliation import TargetState, reconc
 from broker.coordination.group.streams.states import State
 from broker.coordination.group.streams.tasks import AssignedTasks, TaskSets
 from protocol.errors import ErrorCode
+from protocol.java import TimelineMap
 from protocol.log_records.group import OffsetCommit
 from protocol.log_records.streams_group import StreamsGroupEpoch, StreamsKind, StreamsRecord, StreamsTargetEpoch
 from protocol.messages.streams_group_heartbeat import Endpoint, KeyValue, TaskOffset
@@ -119,12 +120,19 @@ def test_a_refused_join_with_a_members_instance_id_takes_over_its_tasks(context:
     assert StreamsTargetEpoch(4, before) in [each.value for each in context.records if isinstance(each, StreamsRecord)]
 
 
-def test_the_target_of_a_failed_heartbeat_is_handed_out_in_its_epoch(context: Context, cluster: Cluster) -> None:
-    """As in 4.4.0: the target of the next heartbeat is recorded, and comes with the epoch after that."""
+@pytest.mark.parametrize("warmups", [2, 0])
+def test_the_target_of_a_failed_heartbeat_is_handed_out_in_its_epoch(
+    context: Context, cluster: Cluster, warmups: int
+) -> None:
+    """As in 4.4.0: the target of the next heartbeat is recorded, and comes with the epoch after that.
+
+    Also if warm-up tasks were switched off meanwhile.
+    """
     member, other = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
     member.join()
     cluster.delete("in")
     assert StreamsMember(context, "m3").refused_join(user_endpoint=HERE) is ErrorCode.UNKNOWN_SERVER_ERROR
+    context.settings.overrides["group.streams.num.warmup.replicas"] = warmups
     cluster.create("in", 4)
     other.join()
     assert (other.epoch, other.active, group(context).targets["m2"].active) == (3, {}, {"0": frozenset({2, 3})})
@@ -143,6 +151,20 @@ def test_43_hands_out_its_targets(cluster: Cluster) -> None:
     assert StreamsMember(context, "m3").refused_join(user_endpoint=HERE) is ErrorCode.UNKNOWN_SERVER_ERROR
     cluster.create("in", 4)
     other.join()
+    member.beat(active_tasks={}, standby_tasks={}, warmup_tasks={})
+    assert (member.epoch, other.epoch, member.active) == (3, 3, {"0": [0, 1]})
+
+
+def test_a_group_without_warmup_tasks_hands_out_its_targets(cluster: Cluster) -> None:
+    """Nothing of them is kept: no member gets what heartbeats leave behind that fail or are refused."""
+    context = bench(cluster, newer=True, assignment_interval_ms=0, num_warmup_replicas=0)
+    member, other = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
+    member.join(instance_id="i")
+    cluster.delete("in")
+    assert StreamsMember(context, "m3").refused_join(user_endpoint=HERE) is ErrorCode.UNKNOWN_SERVER_ERROR
+    cluster.create("in", 4)
+    other.join()
+    assert StreamsMember(context, "m4").refused_join(instance_id="i") is ErrorCode.UNRELEASED_INSTANCE_ID
     member.beat(active_tasks={}, standby_tasks={}, warmup_tasks={})
     assert (member.epoch, other.epoch, member.active) == (3, 3, {"0": [0, 1]})
 
@@ -293,6 +315,46 @@ def test_partitions_behind_an_endpoint(newer: bool, listed: list[tuple[str, list
     (entry,) = second.result.response.partitions_by_user_endpoint or ()
     found = [(each.topic, list(each.partitions)) for each in entry.active_partitions]
     assert sorted(found) == sorted(listed)
+
+
+def test_what_is_behind_endpoints_is_listed_once(context: Context, cluster: Cluster) -> None:
+    """Again only when its member changes, or the topology is configured again."""
+    member, other = StreamsMember(context), StreamsMember(context, "m2", process_id="p2")
+    member.join(user_endpoint=HERE)
+    other.join(user_endpoint=Endpoint("there", 2))
+
+    def listed() -> Any:
+        response = other.beat(endpoint_information_epoch=99)
+        return next(each for each in response.partitions_by_user_endpoint or () if each.user_endpoint.host == "host")
+
+    first = listed()
+    assert listed() is first
+    member.confirm()
+    second = listed()
+    assert (second is not first, listed() is second) == (True, True)
+    cluster.grow("in", 5)
+    member.beat()
+    assert listed() is not second
+    member.beat(-1)
+    assert "m1" not in group(context).endpoints._kept
+
+
+def test_a_heartbeat_without_news_costs_nothing_for_other_members(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks at none of them, copies no target and sorts no topics."""
+    member = StreamsMember(context)
+    member.join()
+    member.beat()
+    kept = group(context).targets
+
+    def too_much(*_: object, **__: object) -> Any:
+        raise AssertionError("a heartbeat goes through all of something")
+
+    monkeypatch.setattr(TimelineMap, "values", too_much)
+    monkeypatch.setattr("broker.coordination.group.streams.topology.table_order", too_much)
+    member.beat()
+    assert group(context).refined.tasks is kept is group(context).targets
 
 
 def test_an_endpoint_whose_repartition_topic_is_gone(context: Context, cluster: Cluster) -> None:

@@ -1,6 +1,7 @@
 """The topic partitions behind the endpoints of a group's members (groups E.7; ``EndpointToPartitionsManager``)."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.rules import STREAMS_HEARTBEAT
@@ -21,29 +22,27 @@ class EndpointPartitions:
     """
 
     def __init__(self, configured: Configured, topics: Topics, *, newer: bool) -> None:
-        self._configured, self._topics, self._newer = configured, topics, newer
+        self.configured, self._topics, self._newer = configured, topics, newer
 
-    def of_members(self, members: Iterable[Member]) -> list[EndpointToPartitions]:
-        """One entry for each member with an endpoint: the inputs of its active tasks, and of its copies.
+    def of(self, member: Member) -> EndpointToPartitions | None:
+        """The entry of a member that has an endpoint: the inputs of its active tasks, and of its copies.
 
         Raises:
             KafkaError: UNKNOWN_SERVER_ERROR, as Kafka, which expects subtopologies and all inputs of assigned tasks.
         """
-        return [
-            EndpointToPartitions(
-                Endpoint(member.user_endpoint.host, member.user_endpoint.port),
-                list(self._partitions(member.assigned.undated.active)),
-                [
-                    *self._partitions(member.assigned.standby),
-                    *self._partitions(member.assigned.warmup if self._newer else {}),
-                ],
-            )
-            for member in members
-            if member.user_endpoint is not None
-        ]
+        if member.user_endpoint is None:
+            return None
+        return EndpointToPartitions(
+            Endpoint(member.user_endpoint.host, member.user_endpoint.port),
+            list(self._partitions(member.assigned.undated.active)),
+            [
+                *self._partitions(member.assigned.standby),
+                *self._partitions(member.assigned.warmup if self._newer else {}),
+            ],
+        )
 
     def _partitions(self, tasks: Tasks) -> Iterator[TopicPartition]:
-        subtopologies = self._configured.subtopologies
+        subtopologies = self.configured.subtopologies
         if subtopologies is None:
             raise _unexpected()
         for name, partitions in in_java_order(tasks):
@@ -62,6 +61,39 @@ class EndpointPartitions:
         if self._newer:
             return [each for each in partitions if each < known.partition_count]
         return list(partitions[: known.partition_count])
+
+
+@dataclass(slots=True)
+class Endpoints:
+    """The entries of a group's members, kept until a member changes or the topology is configured again.
+
+    After ``StreamsGroup.getOrComputeEndpointToPartitions``. A member that changes is another object.
+    """
+
+    _configured: Configured | None = None
+    _kept: dict[str, tuple[Member, EndpointToPartitions | None]] = field(default_factory=dict)
+
+    def listed(
+        self, partitions: EndpointPartitions, others: Iterable[Member], member: Member
+    ) -> list[EndpointToPartitions]:
+        """The entries of members that the group has, and behind them that of one as it becomes.
+
+        Raises:
+            KafkaError: UNKNOWN_SERVER_ERROR, as :meth:`EndpointPartitions.of`.
+        """
+        if self._configured is not partitions.configured:
+            self._configured, self._kept = partitions.configured, {}
+        found: list[EndpointToPartitions | None] = []
+        for other in others:
+            kept = self._kept.get(other.member_id)
+            if kept is None or kept[0] is not other:
+                kept = self._kept[other.member_id] = other, partitions.of(other)
+            found.append(kept[1])
+        return [each for each in (*found, partitions.of(member)) if each is not None]
+
+    def forget(self, member_id: str) -> None:
+        """The group no longer has that member."""
+        self._kept.pop(member_id, None)
 
 
 def _unexpected() -> Refusal:

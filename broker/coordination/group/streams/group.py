@@ -1,11 +1,12 @@
 """A streams group: the state of its records, and what is derived from it (groups E), after ``StreamsGroup``."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from uuid import UUID
 
 from broker.coordination.group.group import Committer, GroupType, PartitionCheck
 from broker.coordination.group.rules import COMMIT, OFFSET_FETCH, STREAMS_HEARTBEAT, Rule
 from broker.coordination.group.streams.configuration import Configuration
+from broker.coordination.group.streams.endpoints import Endpoints
 from broker.coordination.group.streams.member import Member, MemberState, target_of
 from broker.coordination.group.streams.metadata_check import MetadataCheck
 from broker.coordination.group.streams.owners import TaskOwners
@@ -42,9 +43,10 @@ class StreamsGroup:
     """
 
     __slots__ = (
-        "assignment_configs", "assignment_epoch", "assignment_timestamp_ms", "configuration", "endpoint_epoch", "epoch",
-        "group_id", "members", "metadata_check", "metadata_hash", "owners", "refined", "shutdown_member",
-        "static_members", "targets", "task_offsets", "topology", "validated_topology_epoch",
+        "_shares_targets", "_state", "assignment_configs", "assignment_epoch", "assignment_timestamp_ms",
+        "configuration", "endpoint_epoch", "endpoints", "epoch", "group_id", "members", "metadata_check",
+        "metadata_hash", "owners", "refined", "shutdown_member", "static_members", "targets", "task_offsets",
+        "topology", "validated_topology_epoch",
     )  # fmt: skip
 
     def __init__(self, group_id: str) -> None:
@@ -55,6 +57,8 @@ class StreamsGroup:
         self.members: TimelineMap[Member] = TimelineMap()
         self.static_members: dict[str, str] = {}
         self.targets: dict[str, TaskSets] = {}
+        self._shares_targets = False
+        self._state: State | None = None  # since the last record
         self.topology: Topology | None = None
         self.owners = TaskOwners()
         self.metadata_check = MetadataCheck()
@@ -63,6 +67,8 @@ class StreamsGroup:
         """Soft: the topology with the partition counts of its internal topics."""
         self.endpoint_epoch = 0
         """Soft: grows when the tasks behind an endpoint change (groups E.7)."""
+        self.endpoints = Endpoints()
+        """Soft: what is behind the members' endpoints, as listed last."""
         self.task_offsets: dict[str, TaskOffsets] = {}
         """Soft: what members report of the state that they keep, by member id."""
         self.refined = Refined()
@@ -85,8 +91,10 @@ class StreamsGroup:
     @property
     def state(self) -> State:
         """How far it is on the way to its target (groups E.6)."""
-        fits = self.topology is not None and self.topology.epoch == self.validated_topology_epoch
-        return state_of(self.epoch, self.assignment_epoch, self.members.values(), fits=fits)
+        if self._state is None:
+            fits = self.topology is not None and self.topology.epoch == self.validated_topology_epoch
+            self._state = state_of(self.epoch, self.assignment_epoch, self.members.values(), fits=fits)
+        return self._state
 
     @property
     def state_name(self) -> str:
@@ -184,11 +192,17 @@ class StreamsGroup:
             raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *rule, message)
         return found
 
+    def shared_targets(self) -> Mapping[str, TaskSets]:
+        """The targets as they are now: they are copied before they change."""
+        self._shares_targets = True
+        return self.targets
+
     # --- what is remembered ------------------------------------------------------------------------------------------
 
     def replay(self, record: StreamsRecord) -> None:
         """Apply a record of this group; a tombstone without anything to remove changes nothing."""
         name, value = record.name, record.value
+        self._state = None
         match value:
             case StreamsGroupEpoch():
                 self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
@@ -200,7 +214,7 @@ class StreamsGroup:
                 self.assignment_epoch = value.assignment_epoch
                 self.assignment_timestamp_ms = value.assignment_timestamp_ms
             case StreamsTargetMember():
-                self.targets[name] = target_of(value)
+                self._own_targets()[name] = target_of(value)
             case StreamsCurrentMember():
                 self._put((self.members.get(name) or Member(name)).is_at(value))
             case StreamsTopology():
@@ -212,6 +226,7 @@ class StreamsGroup:
         match record.kind:
             case StreamsKind.MEMBER_METADATA:
                 self.task_offsets.pop(record.name, None)
+                self.endpoints.forget(record.name)
                 member = self.members.pop(record.name)
                 if member is not None:
                     self._leave(member)
@@ -222,9 +237,14 @@ class StreamsGroup:
                 if member is not None:
                     self._put(member.is_at(StreamsCurrentMember(-1, -1, int(MemberState.STABLE))))
             case StreamsKind.TARGET_MEMBER:
-                self.targets.pop(record.name, None)
+                self._own_targets().pop(record.name, None)
             case StreamsKind.TOPOLOGY:
                 self.topology = None
+
+    def _own_targets(self) -> dict[str, TaskSets]:
+        if self._shares_targets:
+            self.targets, self._shares_targets = dict(self.targets), False
+        return self.targets
 
     def _put(self, member: Member) -> None:
         before = self.members.get(member.member_id)

@@ -78,7 +78,7 @@ class Heartbeats:
         self._configure(builder, step, request)
         self._start_delay(builder, group)
         target_epoch, targets = self._target(builder, step)
-        target = _handed_out(step, target_epoch, targets) if newer else targets
+        target = self._handed_out(step, target_epoch, targets) if newer else targets
         if not step.after.is_reconciled_to(target_epoch):
             check_listed_once(request)
             goal = TargetState(
@@ -239,6 +239,20 @@ class Heartbeats:
         builder.record(StreamsRecord.of(group.group_id, StreamsTargetEpoch(epoch, builder.now_ms)))
         return targets
 
+    def _handed_out(self, step: Step, target_epoch: int, targets: Mapping[str, TaskSets]) -> Mapping[str, TaskSets]:
+        """What members are handed out of a target (4.4): in a group that is Stable the target, else what was kept.
+
+        While warm-up tasks are switched off nothing is kept.
+        """
+        group = step.group
+        kept = None if step.stays else group.refined.of_epoch(target_epoch)
+        if kept is not None:
+            return kept
+        tasks = group.shared_targets() if step.stays else targets
+        if self._context.settings.number(group.group_id, "streams.num.warmup.replicas") > 0:
+            group.refined.keep(target_epoch, tasks)
+        return tasks
+
     # --- the response ------------------------------------------------------------------------------------------------
 
     def _result(self, step: Step, request: StreamsGroupHeartbeatRequest, beat: Beat) -> BeatResult:
@@ -268,7 +282,7 @@ class Heartbeats:
             group.endpoint_epoch += 1
         if group.endpoint_epoch != request.endpoint_information_epoch:
             endpoints = EndpointPartitions(configured, self._context.topics, newer=newer)
-            response.partitions_by_user_endpoint = endpoints.of_members(step.others_and_member())
+            response.partitions_by_user_endpoint = group.endpoints.listed(endpoints, step.others(), member)
         if group.group_id in self._context.groups:  # also one of another kind, that offsets have made
             response.endpoint_information_epoch = group.endpoint_epoch
         if configured.status is not None:
@@ -301,13 +315,6 @@ def _relabel(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None
     held = None if request.instance_id is None else group.static_members.get(request.instance_id)
     if held is not None and held != request.member_id:
         group.refined.relabel(held, request.member_id)
-
-
-def _handed_out(step: Step, target_epoch: int, targets: Mapping[str, TaskSets]) -> Mapping[str, TaskSets]:
-    """What members are handed out of a target (4.4): in a group that is Stable the target, else what was kept."""
-    if step.stays:
-        return step.group.refined.keep(target_epoch, step.group.targets)
-    return step.group.refined.of_epoch(target_epoch, targets)
 
 
 def _counts(step: Step, instance_id: str | None) -> bool:

@@ -24,11 +24,10 @@ class Refined:
             tasks[heir_id] = tasks.pop(member_id)
             self.tasks = tasks
 
-    def keep(self, epoch: int, tasks: Mapping[str, TaskSets]) -> Mapping[str, TaskSets]:
-        """Hand these tasks out in that epoch."""
-        self.epoch, self.tasks = epoch, dict(tasks)
-        return self.tasks
+    def keep(self, epoch: int, tasks: Mapping[str, TaskSets]) -> None:
+        """Hand these tasks out in that epoch; the mapping has to stay as it is."""
+        self.epoch, self.tasks = epoch, tasks
 
-    def of_epoch(self, epoch: int, target: Mapping[str, TaskSets]) -> Mapping[str, TaskSets]:
-        """What is handed out in an epoch: the tasks that were kept of it, else its target."""
-        return self.tasks if self.epoch == epoch else self.keep(epoch, target)
+    def of_epoch(self, epoch: int) -> Mapping[str, TaskSets] | None:
+        """The tasks that were kept of an epoch."""
+        return self.tasks if self.epoch == epoch else None

@@ -1,6 +1,6 @@
 """One heartbeat on its way, and what is read of its request (groups E.3.2, E.3.3, E.3.6)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from broker.coordination.group.modern.epochs import JOINING
@@ -79,15 +79,16 @@ class Step:
             return [*found, self.after]
         return [self.after if each.member_id == mine else each for each in found]
 
-    def others_and_member(self) -> list[Member]:
-        """All members, this one last."""
-        return [*(each for each in self.members() if each.member_id != self.after.member_id), self.after]
+    def others(self) -> list[Member]:
+        """All members but this one."""
+        return [each for each in self.members() if each.member_id != self.after.member_id]
 
-    def targets(self) -> dict[str, TaskSets]:
+    def targets(self) -> Mapping[str, TaskSets]:
         """The targets before this heartbeat; a static member's replacement takes over its target."""
+        if self.replaced is None or self.replaced.member_id not in self.group.targets:
+            return self.group.shared_targets()
         found = dict(self.group.targets)
-        if self.replaced is not None and self.replaced.member_id in found:
-            found[self.after.member_id] = found.pop(self.replaced.member_id)
+        found[self.after.member_id] = found.pop(self.replaced.member_id)
         return found
 
     def status(self, status: Status, detail: str) -> None:

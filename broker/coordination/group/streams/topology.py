@@ -1,6 +1,6 @@
 """The topology of a streams group as its members send it, after ``StreamsTopology``."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from protocol.java import string_hash, table_order
@@ -11,11 +11,15 @@ from protocol.messages.streams_group_heartbeat import Topology as WireTopology
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The subtopologies by id, and for each topic that tasks read the subtopology that reads it."""
+    """The subtopologies by id, and for each topic that tasks read the subtopology that reads it.
+
+    ``required_topics`` are all that the group needs, changelogs too, in the order of Kafka's hash table.
+    """
 
     epoch: int
     subtopologies: Mapping[str, Subtopology]
     readers: Mapping[str, str] = field(compare=False)
+    required_topics: Sequence[str] = field(compare=False)
 
     @classmethod
     def of(cls, value: StreamsTopology) -> "Topology":
@@ -23,17 +27,12 @@ class Topology:
         by_id = {each.subtopology_id: each for each in value.subtopologies}
         ordered = {name: by_id[name] for name in table_order(list(by_id), string_hash)}
         readers = {topic: each.subtopology_id for each in ordered.values() for topic in input_topics(each)}
-        return cls(value.epoch, ordered, readers)
-
-    @property
-    def required_topics(self) -> list[str]:
-        """All topics that the group needs, those that it reads and changelogs, in the order of Kafka's hash table."""
         named = (
             topic
-            for each in self.subtopologies.values()
+            for each in ordered.values()
             for topic in (*input_topics(each), *(info.name for info in each.state_changelog_topics))
         )
-        return table_order(list(dict.fromkeys(named)), string_hash)
+        return cls(value.epoch, ordered, readers, table_order(list(dict.fromkeys(named)), string_hash))
 
 
 def input_topics(subtopology: Subtopology) -> Iterator[str]:
