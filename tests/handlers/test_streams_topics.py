@@ -1,5 +1,6 @@
 """Internal topics that a heartbeat of a streams group creates (groups E.5)."""
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 from broker.coordination.group.streams.configuration import InternalTopic, Status
@@ -36,3 +37,12 @@ async def test_failures_are_remembered_of_a_thousand_topics() -> None:
     detail(stage, *(InternalTopic(f"a b{number}", 1, -1, {}) for number in range(1500)))
     known = stage.cluster.nodes[1].streams_topic_failures
     assert (len(known), next(iter(known))) == (1000, "a b500")
+
+
+async def test_a_creation_that_fails_without_a_message_has_kafkas_text() -> None:
+    """That of its code."""
+    stage, wanted = AdminStage(), InternalTopic("log", 1, -1, {})
+    exceeded = SimpleNamespace(mutations=SimpleNamespace(charge=lambda *_, **__: 1_000))
+    stage.cluster.nodes[stage.cluster.controller_id].quotas = cast("Any", exceeded)
+    detail(stage, wanted)
+    assert detail(stage, wanted) == "missing; Creation failed: log (The throttling quota has been exceeded.)."

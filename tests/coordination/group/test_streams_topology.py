@@ -12,7 +12,7 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.streams_group_heartbeat import Subtopology
 from protocol.messages.streams_group_heartbeat import Topology as WireTopology
 from tests.coordination.group.consumer_harness import Cluster
-from tests.coordination.group.harness import Context
+from tests.coordination.group.harness import Context, G
 from tests.coordination.group.streams_harness import StreamsMember, bench, group, info, subtopology
 
 
@@ -120,6 +120,44 @@ def test_a_fixed_repartition_topic_with_another_count(context: Context) -> None:
     assert detail.startswith(
         "Number of partitions [5] of repartition topic [fixed] doesn't match number of partitions [4]"
     )
+
+
+def test_the_first_of_several_topics_whose_count_is_not_that_of_the_source(context: Context) -> None:
+    """In the order of Kafka's hash table, from process to process."""
+    names = ["z", "y", "x", "w", "v", "u"]
+    fixed = [info(name, 5) for name in names]
+    member = joined(context, subtopology("0", ["in"], repartitions=fixed, copartitioned=[([0], range(6))]))
+    (detail,) = member.details
+    assert detail.startswith("Number of partitions [5] of repartition topic [u] doesn't match")
+
+
+def test_a_changelog_that_another_subtopology_reads_counts_at_the_end(context: Context) -> None:
+    """The other one's changelog has the count that the topic has as a repartition topic."""
+    member = joined(
+        context,
+        subtopology("0", ["in"], changelogs=[info("both")]),
+        subtopology("1", repartitions=[info("both", 3)], changelogs=[info("store")]),
+    )
+    assert wanted(member)["store"] == 3
+
+
+def test_settings_of_internal_topics_are_described_in_the_order_of_a_hash_table(
+    context: Context, cluster: Cluster
+) -> None:
+    """Once the topology is ready; before, as they were sent."""
+    cluster.create("store", 4)
+    member = joined(context, subtopology("0", ["in"], changelogs=[info("store", configs={"b": "1", "a": "2"})]))
+
+    def keys() -> list[str]:
+        topology = context.machine.streams.describe(G).topology
+        assert topology is not None
+        (changelog,) = next(iter(topology.subtopologies or ())).state_changelog_topics
+        return [each.key for each in changelog.topic_configs]
+
+    assert keys() == ["b", "a"]
+    member.beat()
+    member.beat(rack_id="r")
+    assert keys() == ["a", "b"]
 
 
 @pytest.mark.parametrize(

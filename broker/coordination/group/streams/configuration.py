@@ -166,10 +166,13 @@ def _counted_once(infos: Sequence[TopicInfo], counts: PartitionCounts) -> tuple[
 
 
 def _counted(info: TopicInfo, counts: PartitionCounts) -> TopicInfo:
+    """With its count, and its settings in the order of Kafka's hash table, which takes none twice."""
     partitions = info.partitions or counts.decided[info.name]
-    if partitions < 1 or len({config.key for config in info.topic_configs}) < len(info.topic_configs):
+    configs = {config.key: config for config in info.topic_configs}
+    if partitions < 1 or len(configs) < len(info.topic_configs):
         raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_TOPOLOGY)
-    return TopicInfo(info.name, partitions, info.replication_factor, info.topic_configs)
+    in_order = tuple(configs[key] for key in table_order(list(configs), string_hash))
+    return TopicInfo(info.name, partitions, info.replication_factor, in_order)
 
 
 def _missing(

@@ -11,7 +11,7 @@ from broker.coordination.group.rules import STREAMS_TOPOLOGY
 from broker.coordination.group.streams.topology import Topology, input_topics
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
-from protocol.java import utf16
+from protocol.java import string_hash, table_order, utf16
 from protocol.log_records.streams_group import CopartitionGroup, Subtopology
 
 
@@ -27,7 +27,7 @@ class PartitionCounts:
         InvalidPartitioningError: topics that have to have equal counts do not.
     """
 
-    def __init__(self, topology: Topology, copartitioned: Iterable[frozenset[str]], topics: Topics) -> None:
+    def __init__(self, topology: Topology, copartitioned: Iterable[Sequence[str]], topics: Topics) -> None:
         """``copartitioned``: what :func:`copartition_groups` gives."""
         self._topics = topics
         self.decided: dict[str, int] = {}
@@ -43,8 +43,10 @@ class PartitionCounts:
         common = different.pop() if len(different) == 1 else None
         for group in groups:
             self.decided.update(_enforced(group, counts_of_fixed, common, flexible, self))
+        changelogs: dict[str, int] = {}
         for each in subtopologies:
-            self.decided.update(_changelog_counts(each, self))
+            changelogs.update(_changelog_counts(each, self))
+        self.decided.update(changelogs)  # at the end: a changelog may be what another subtopology reads
 
     def find(self, topic: str) -> int | None:
         """The count of a topic that exists, else the decided one."""
@@ -108,33 +110,33 @@ def _largest_input(each: Subtopology, found: Mapping[str, int], counts: Partitio
     return max((count for count in known if count is not None), default=None)
 
 
-def copartition_groups(topology: Topology) -> list[frozenset[str]]:
-    """The names of the topics of each co-partition group.
+def copartition_groups(topology: Topology) -> list[list[str]]:
+    """The names of the topics of each co-partition group, in the order of Kafka's hash set.
 
     Raises:
         KafkaError: UNKNOWN_SERVER_ERROR, as Kafka, whose list has no topic at an index.
     """
-    found: list[frozenset[str]] = []
+    found: list[list[str]] = []
     for each in topology.subtopologies.values():
         repartitions = [info.name for info in each.repartition_source_topics]
         found += [_names(each, group, repartitions) for group in each.copartition_groups]
     return found
 
 
-def _names(subtopology: Subtopology, group: CopartitionGroup, repartitions: Sequence[str]) -> frozenset[str]:
-    named: set[str] = set()
+def _names(subtopology: Subtopology, group: CopartitionGroup, repartitions: Sequence[str]) -> list[str]:
+    named: dict[str, None] = {}
     for indexes, topics in (
         (group.source_topics, subtopology.source_topics),
         (group.repartition_source_topics, repartitions),
     ):
         if any(not 0 <= at < len(topics) for at in indexes):
             raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_TOPOLOGY)
-        named.update(topics[at] for at in indexes)
-    return frozenset(named)
+        named.update(dict.fromkeys(topics[at] for at in indexes))
+    return table_order(list(named), string_hash)
 
 
 def _enforced(
-    group: frozenset[str],
+    group: Sequence[str],
     fixed: Mapping[str, int],
     common: int | None,
     flexible: Collection[str],
@@ -142,7 +144,8 @@ def _enforced(
 ) -> dict[str, int]:
     """One count for all repartition topics of a co-partition group (groups E.4.3).
 
-    ``common`` is the count of all topics with a fixed one, if there is one.
+    ``common`` is the count of all topics with a fixed one, if there is one. Of several topics that do not fit, the
+    first in the order of Kafka's hash table is named.
     """
     if not group:
         return {}
@@ -154,7 +157,8 @@ def _enforced(
         count = _same(fixed, shown=own) if common is None else common
     else:
         count = max(own.values())
-    for topic, before in own.items():
+    for topic in table_order(list(own), string_hash):
+        before = own[topic]
         if topic in fixed and before != count:
             raise InvalidPartitioningError(
                 f"Number of partitions [{before}] of repartition topic [{topic}] doesn't match number of partitions "
