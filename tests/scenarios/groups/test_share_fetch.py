@@ -259,6 +259,23 @@ def test_SHR_29_batch_size(server: Server) -> None:
     assert until(lambda: member.acquired(batch_size=10), "records") == [(n, n + 9, 1) for n in range(0, 100, 10)]
 
 
+def test_a_batch_size_of_0(server: Server) -> None:
+    """The member gets an empty range as well; what is accepted is behind it, also when it is loaded again."""
+    queue = Queue(server, 0)
+    for _ in range(3):
+        produced(queue.wire, "foo", values(10))
+    member = queue.member()
+    ranges = until(lambda: member.acquired(batch_size=0), "records")
+    assert ranges == [(0, -1, 1), (0, 9, 1), (10, 19, 1), (20, 29, 1)]
+    assert member.ack(0, 29, ACCEPT) is ErrorCode.NONE
+    produced(queue.wire, "foo", values(10))
+    assert member.acquired(batch_size=0) == [(30, 29, 1), (30, 39, 1)]
+    assert member.ack(30, 39, ACCEPT) is ErrorCode.NONE
+    member.wire.close()
+    produced(queue.wire, "foo", values(1))
+    assert queue.member("m2").first() == [(40, 40, 1)]
+
+
 def test_SHR_31_an_unknown_topic_id(server: Server) -> None:
     """On its partition; the others are served."""
     queue = Queue(server)
