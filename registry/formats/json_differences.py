@@ -12,6 +12,7 @@ import re2
 from referencing.exceptions import Unresolvable
 
 from registry.errors import InvalidSchema
+from registry.formats.json_values import text_of
 
 _COMBINED = ("allOf", "anyOf", "oneOf")
 _IMPLIED = {
@@ -186,8 +187,9 @@ class Comparison:
         return limits(before.keywords, after.keywords, path, table)
 
     def _combined(self, before: Node, after: Node, path: str) -> list[Difference]:
-        single = len(before.parts) == 1 or len(after.parts) == 1
-        if after.kind not in {before.kind, "anyOf"} and not single:
+        alone, still_alone = len(before.parts) == 1, len(after.parts) == 1
+        allowed = after.kind in {before.kind, "anyOf"} or (alone and (after.kind == "oneOf" or still_alone))
+        if not allowed:
             return [Difference("COMBINED_TYPE_CHANGED", path)]
         if after.kind == "allOf" and len(after.parts) > len(before.parts):
             return [Difference("PRODUCT_TYPE_EXTENDED", path)]
@@ -218,6 +220,7 @@ class Comparison:
                 yield from self._added(original.inside(before.keywords), name, update.inside(new[name]), here)
                 if not is_open(before.keywords) and name in needed and not _has_default(new[name]):
                     yield Difference("REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL", here)
+        yield from self._dependencies(original, before, update, after, f"{path}/dependencies")
         yield from self._additional(original, before, update, after, f"{path}/additionalProperties")
 
     def _removed(self, old: Located, name: str, update: Located, path: str) -> list[Difference]:
@@ -242,6 +245,24 @@ class Comparison:
             return []
         found = self._aside(original.inside(covered), new, path)
         return [*found, Difference("PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)] if found else []
+
+    def _dependencies(
+        self, original: Located, before: Node, update: Located, after: Node, path: str
+    ) -> Iterator[Difference]:
+        """What a document with a property needs as well: other properties, or to fit a schema (drafts 4 to 7)."""
+        old, new = (each.keywords.get("dependencies") or {} for each in (before, after))
+        for name, now in new.items():
+            was, here = old.get(name), f"{path}/{name}"
+            if isinstance(now, list) and isinstance(was, list):
+                if not set(now) <= set(was):
+                    kind = "DEPENDENCY_ARRAY_EXTENDED" if set(now) >= set(was) else "DEPENDENCY_ARRAY_CHANGED"
+                    yield Difference(kind, here)
+            elif isinstance(now, list):
+                yield Difference("DEPENDENCY_ARRAY_ADDED", here)
+            elif isinstance(now, dict | bool) and not isinstance(was, dict | bool):
+                yield Difference("DEPENDENCY_SCHEMA_ADDED", here)
+            elif isinstance(now, dict | bool):
+                yield from self.breaks(original.inside(was), update.inside(now), here)
 
     def _additional(self, original: Located, before: Node, update: Located, after: Node, path: str) -> list[Difference]:
         old, new = before.keywords.get("additionalProperties", True), after.keywords.get("additionalProperties", True)
@@ -331,26 +352,17 @@ def _items(keywords: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
 
 
 def _enums(before: Mapping[str, Any], after: Mapping[str, Any], path: str) -> list[Difference]:
-    old, new = (_distinct(each.get("enum", [each.get("const")])) for each in (before, after))
-    if all(each in new for each in old):
+    old, new = ({text_of(one) for one in each.get("enum", [each.get("const")])} for each in (before, after))
+    if old <= new:
         return []
-    kind = "ENUM_ARRAY_NARROWED" if all(each in old for each in new) else "ENUM_ARRAY_CHANGED"
+    kind = "ENUM_ARRAY_NARROWED" if new <= old else "ENUM_ARRAY_CHANGED"
     return [Difference(kind, f"{path}/enum")]
 
 
-def _distinct(value: Any) -> Any:
-    """A value of which true and 1, false and 0 are not equal, as they are in Python and not in JSON."""
-    if isinstance(value, bool):
-        return "boolean", value
-    if isinstance(value, list):
-        return [_distinct(each) for each in value]
-    return {name: _distinct(each) for name, each in value.items()} if isinstance(value, dict) else value
-
-
-def _required(keywords: Mapping[str, Any]) -> Sequence[str]:
+def _required(keywords: Mapping[str, Any]) -> frozenset[str]:
     """The names of properties that are required; in draft 3 it is a mark of the property itself."""
     found = keywords.get("required")
-    return found if isinstance(found, list) else ()
+    return frozenset(each for each in found if isinstance(each, str)) if isinstance(found, list) else frozenset()
 
 
 def _has_default(schema: Any) -> bool:

@@ -4,11 +4,22 @@ Stored is the JSON without blanks, its names in the order in which they were sen
 """
 
 import json
+import re
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from jsonschema import FormatChecker
 from jsonschema.exceptions import SchemaError
-from jsonschema.validators import Draft7Validator, validator_for
+from jsonschema.validators import (
+    Draft3Validator,
+    Draft4Validator,
+    Draft6Validator,
+    Draft7Validator,
+    Draft201909Validator,
+    Draft202012Validator,
+    validator_for,
+)
 from referencing import Registry, Resource
 from referencing.exceptions import CannotDetermineSpecification
 from referencing.jsonschema import DRAFT7
@@ -16,10 +27,42 @@ from referencing.jsonschema import DRAFT7
 from registry.errors import InvalidSchema
 from registry.formats import ParsedSchema, Resolved
 from registry.formats.json_differences import Located, differences
+from registry.formats.json_values import unique_items
 from registry.records import compact_json
 
 _BASE = "urn:understudy:schema"
 """The name by which a schema without an id of its own is found."""
+_DRAFTS = (
+    Draft3Validator,
+    Draft4Validator,
+    Draft6Validator,
+    Draft7Validator,
+    Draft201909Validator,
+    Draft202012Validator,
+)
+_FORMATS = FormatChecker(formats=())
+"""What is asked of texts in a schema: of patterns alone, and little of them."""
+_BROKEN = ("missing )", "unbalanced parenthesis", "unterminated character set")
+"""How Python's complaint begins about a pattern that Java does not take either; most others are Java's own."""
+
+for _draft in _DRAFTS:
+    _draft.VALIDATORS["uniqueItems"] = unique_items
+
+
+@_FORMATS.checks("regex")
+def is_pattern(text: object) -> bool:
+    """Whether a pattern may be one of Java, with which Confluent's registry reads it."""
+    if not isinstance(text, str):
+        return True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python will read some of Java's sets in another way one day
+            re.compile(text)
+    except re.error as error:
+        return not error.msg.startswith(_BROKEN)
+    except OverflowError:  # a repetition beyond 32 bits
+        return False
+    return True
 
 
 class Json(ParsedSchema):
@@ -38,9 +81,9 @@ class Json(ParsedSchema):
 def parse(text: str, references: Sequence[Resolved], *, normalize: bool) -> Json:
     """Read a schema whose references are found by their names as URIs. Raises InvalidSchema."""
     document = _document(text)
-    validator = validator_for(document, default=Draft7Validator)
+    validator: Any = validator_for(document, default=Draft7Validator)
     try:
-        validator.check_schema(document)
+        validator.check_schema(document, _FORMATS)
     except SchemaError as error:
         where = "/".join(map(str, error.absolute_path))
         raise InvalidSchema(f"{error.message} at #/{where}") from error

@@ -55,8 +55,14 @@ def test_transitive_levels_look_at_all_versions(registry: Rest, level: str, allo
 
 OPEN = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 5}}}
 CLOSED = {**OPEN, "additionalProperties": False}
+EITHER = [{"type": "string"}, {"type": "integer"}]
 DRAFT_3 = {"$schema": "http://json-schema.org/draft-03/schema#"}
 MORE = {"properties": {"a": {"type": "string", "maxLength": 5}, "b": {"type": "integer"}}}
+
+
+def needs(more: object) -> dict[str, object]:
+    """An object that needs more where it has the property a."""
+    return {**OPEN, "dependencies": {"a": more}}
 
 
 @pytest.mark.parametrize(
@@ -84,6 +90,18 @@ MORE = {"properties": {"a": {"type": "string", "maxLength": 5}, "b": {"type": "i
         ({**DRAFT_3, "type": ["string", {"type": "null"}]}, {**DRAFT_3, "type": ["string"]}, False),
         ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, {"oneOf": [{"type": "integer"}, {"not": {}}]}, False),
         ({"allOf": [{"minimum": 1}]}, {"allOf": [{"minimum": 1}, {"maximum": 9}]}, False),
+        ({"oneOf": EITHER}, {"allOf": EITHER[:1]}, False),
+        ({"anyOf": EITHER}, {"oneOf": EITHER}, False),
+        ({"oneOf": EITHER[:1]}, {"allOf": EITHER[:1]}, True),
+        ({"allOf": EITHER[:1]}, {"oneOf": EITHER}, True),
+        (OPEN, needs(["b"]), False),
+        (needs(["b"]), OPEN, True),
+        (needs(["b"]), needs(["b", "c"]), False),
+        (needs(["b", "c"]), needs(["c"]), True),
+        (needs(["b"]), needs(["c"]), False),
+        (OPEN, needs({"maxProperties": 3}), False),
+        (needs({"maxProperties": 3}), needs({"maxProperties": 2}), False),
+        (needs({"maxProperties": 3}), OPEN, True),
         ({"not": {"type": "string"}}, {"not": {"type": ["string", "null"]}}, False),
         ({"type": "array", "items": {"type": "integer"}}, {"type": "array", "items": {"type": "string"}}, False),
         ({"$ref": "#/definitions/x", "definitions": {"x": {"type": "string"}}}, {"type": "string"}, True),
