@@ -18,6 +18,7 @@ _KINDS: Mapping[int, str] = {
     _F.TYPE_UINT32: _VARINT,
     _F.TYPE_UINT64: _VARINT,
     _F.TYPE_BOOL: _VARINT,
+    _F.TYPE_ENUM: _VARINT,
     _F.TYPE_SINT32: _ZIGZAG,
     _F.TYPE_SINT64: _ZIGZAG,
     _F.TYPE_STRING: _LENGTH,
@@ -27,8 +28,8 @@ _KINDS: Mapping[int, str] = {
     _F.TYPE_FIXED64: _FIXED64,
     _F.TYPE_SFIXED64: _FIXED64,
 }
-"""Types whose values are read as those of each other; float and double are alone."""
-_NAMED = {_F.TYPE_MESSAGE, _F.TYPE_GROUP, _F.TYPE_ENUM}
+"""Types whose values are read as those of each other, enums as numbers; float and double are alone."""
+_MESSAGES = {_F.TYPE_MESSAGE, _F.TYPE_GROUP}
 
 
 def differences(original: FileDescriptorProto, update: FileDescriptorProto) -> list[Difference]:
@@ -82,9 +83,9 @@ def _field(
 
 def _type(old: FieldDescriptorProto, new: FieldDescriptorProto, path: str) -> Iterator[Difference]:
     if old.type == new.type:
-        if old.type in _NAMED and old.type_name != new.type_name:
+        if old.type in _MESSAGES and old.type_name != new.type_name:
             yield "FIELD_NAMED_TYPE_CHANGED", path
-    elif old.type in _NAMED or new.type in _NAMED:
+    elif old.type in _MESSAGES or new.type in _MESSAGES:
         yield "FIELD_KIND_CHANGED", path
     elif _KINDS.get(old.type, old.type) != _KINDS.get(new.type, new.type):
         yield "FIELD_SCALAR_KIND_CHANGED", path

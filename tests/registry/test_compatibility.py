@@ -128,6 +128,8 @@ def proto(*fields: str, head: str = "message M", more: str = "") -> str:
         (proto("string a = 1"), True),
         (proto("string renamed = 1", "int32 b = 2"), True),
         (proto("bytes a = 1", "uint64 b = 2"), True),
+        (proto("string a = 1", "Color b = 2", more="enum Color { RED = 0; }"), True),
+        (proto("string a = 1", "Other b = 2", more="message Other {}"), False),
         (proto("string a = 1", "sint32 b = 2"), False),
         (proto("string a = 1", "repeated int32 b = 2"), False),
         (proto("string a = 1", "map<string, int32> b = 2"), False),
@@ -140,6 +142,14 @@ def test_changes_of_protobuf(registry: Rest, new: str, allowed: bool) -> None:
     """Numbers keep their encoding, messages and the package stay."""
     registry.register("s", proto("string a = 1", "int32 b = 2"), "PROTOBUF")
     assert fits(registry, new, "PROTOBUF") is allowed
+
+
+@pytest.mark.parametrize(("kind", "allowed"), [("int64", True), ("Shade", True), ("sint32", False), ("Other", False)])
+def test_enums_of_protobuf_are_numbers(registry: Rest, kind: str, allowed: bool) -> None:
+    """Of another name too."""
+    more = "enum Color { RED = 0; } enum Shade { DARK = 0; } message Other {}"
+    registry.register("s", proto("Color c = 1", more=more), "PROTOBUF")
+    assert fits(registry, proto(f"{kind} c = 1", more=more), "PROTOBUF") is allowed
 
 
 def test_another_format_is_another_schema(registry: Rest) -> None:
