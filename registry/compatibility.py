@@ -1,12 +1,13 @@
 """Compatibility levels: with which earlier versions a new one is compared, and in which direction."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from registry.errors import RegistryError
 from registry.formats import ParsedSchema
 
 DEFAULT = "BACKWARD"
+T = TypeVar("T")
 
 
 class Level(NamedTuple):
@@ -47,7 +48,7 @@ def level_named(text: object) -> str:
     raise RegistryError(42203, f"Invalid compatibility level. Valid values are {valid}")
 
 
-def compared(level: str, older: Sequence[Older]) -> Sequence[Older]:
+def compared(level: str, older: Sequence[T]) -> Sequence[T]:
     """The earlier versions that a level compares with, of all in ascending order."""
     rule = LEVELS[level]
     if not (rule.reads_older or rule.is_read_by_older):

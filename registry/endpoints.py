@@ -3,9 +3,18 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
-from registry.errors import RegistryError, no_compatibility, no_mode, no_schema, no_subject
+from registry.errors import INVALID_SCHEMA, RegistryError, no_compatibility, no_mode, no_schema, no_subject
 from registry.formats import TYPES
-from registry.names import ALL_CONTEXTS, DEFAULT_CONTEXT, context_of, normal, prefix_of, qualified
+from registry.names import (
+    ALL_CONTEXTS,
+    DEFAULT_CONTEXT,
+    context_of,
+    full_name,
+    normal,
+    prefix_of,
+    qualified,
+    unqualified,
+)
 from registry.records import Json
 from registry.registry import Registry
 from registry.request import Ask, schema_of
@@ -43,7 +52,7 @@ def serves(method: str, *paths: str) -> Callable[[Answer], Answer]:
 @serves("GET", "/subjects")
 async def subjects(registry: Registry, ask: Ask) -> list[str]:
     """Names of subjects: those of all contexts, unless a context or a prefix is named."""
-    prefix = _prefix(ask)
+    prefix = _prefix(ask, ALL_CONTEXTS)
     found = []
     for name in sorted(registry.state.subjects):
         every = registry.state.versions(name, deleted=True)
@@ -55,14 +64,14 @@ async def subjects(registry: Registry, ask: Ask) -> list[str]:
 
 @serves("POST", "/subjects/{subject}")
 async def lookup(registry: Registry, ask: Ask) -> Json:
-    """The version under which the subject has the schema of the body."""
-    subject = ask.subject()
+    """The version under which the subject has the schema of the body, else that of its name in another context."""
+    subject, deleted = ask.subject(), ask.flag("deleted")
     schema, _, _ = schema_of(await ask.body())
-    known = registry.state.versions(subject, deleted=ask.flag("deleted"))
-    found = await registry.lookup(subject, schema, normalize=ask.flag("normalize"), deleted=ask.flag("deleted"))
-    if found is not None:
-        return await _document(registry, found, ask)
-    raise no_schema() if known else no_subject(subject)
+    for place in registry.state.places(subject):
+        found = await registry.lookup(place, schema, normalize=ask.flag("normalize"), deleted=deleted)
+        if found is not None:
+            return await _document(registry, found, ask)
+    raise no_schema() if registry.state.versions(subject, deleted=deleted) else no_subject(subject)
 
 
 @serves("DELETE", "/subjects/{subject}")
@@ -138,8 +147,8 @@ async def newest_with_metadata(registry: Registry, ask: Ask) -> Json:
 
 @serves("GET", "/schemas")
 async def schemas(registry: Registry, ask: Ask) -> list[Json]:
-    """All versions."""
-    prefix, state = _prefix(ask), registry.state
+    """Versions of the default context, unless a context or a prefix is named."""
+    prefix, state = _prefix(ask, ""), registry.state
     names = [name for name in sorted(state.subjects) if _within(name, prefix)]
     found = [state.versions(name, deleted=ask.flag("deleted")) for name in names]
     chosen = (each[-1:] if ask.flag("latestOnly") else each for each in found)
@@ -192,9 +201,12 @@ async def compatibility(registry: Registry, ask: Ask) -> Json:
     subject = ask.subject()
     number = ask.version() if "version" in ask.request.path_params else None
     schema, _, _ = schema_of(await ask.body())
-    if not schema.text.strip():
-        raise RegistryError(42201, "Empty schema")
-    fits, why = await registry.compatible(subject, schema, number, normalize=ask.flag("normalize"))
+    try:
+        fits, why = await registry.compatible(subject, schema, number, normalize=ask.flag("normalize"))
+    except RegistryError as error:
+        if error.code != INVALID_SCHEMA or not ask.flag("verbose"):
+            raise
+        fits, why = False, [error.message]
     return {"is_compatible": fits, **({"messages": why} if ask.flag("verbose") else {})}
 
 
@@ -298,14 +310,16 @@ def _version(registry: Registry, ask: Ask, *, deleted: bool) -> Version:
 def _by_id(registry: Registry, ask: Ask) -> list[Version]:
     """The versions with the id in the path, those of the subject of the query first. Raises RegistryError 40403."""
     schema_id, state = ask.schema_id(), registry.state
-    subject = normal(qualified(ask.text("subject"), ask.context))
-    context = context_of(subject)
-    named = [context] if context != DEFAULT_CONTEXT or not ask.text("subject") else [context, *sorted(state.contexts)]
-    for each in named:
-        found = state.by_id(each, schema_id)
-        if found:
-            return sorted(found, key=lambda one: one.subject != subject)
-    raise no_schema(schema_id)
+    subject = full_name(ask.text("subject"), ask.context)
+    for place in state.places(subject) if unqualified(subject) else ():
+        found = state.by_id(context_of(place), schema_id)
+        own = [each for each in found if each.subject == place]
+        if own:
+            return [*own, *(each for each in found if each.subject != place)]
+    found = state.by_id(context_of(subject), schema_id)
+    if not found or (unqualified(subject) and context_of(subject) != DEFAULT_CONTEXT):
+        raise no_schema(schema_id)
+    return found
 
 
 async def _document(registry: Registry, found: Version, ask: Ask) -> Json:
@@ -313,24 +327,23 @@ async def _document(registry: Registry, found: Version, ask: Ask) -> Json:
     return {**shown, "schema": await registry.text(found, ask.text("format"))} if ask.text("format") else shown
 
 
-def _prefix(ask: Ask) -> str:
+def _prefix(ask: Ask, default: str) -> str:
     """What the subjects that are listed begin with."""
-    return (
-        qualified(ask.text("subjectPrefix"), ask.context)
-        if ask.context != DEFAULT_CONTEXT
-        else ask.text("subjectPrefix", ALL_CONTEXTS)
-    )
+    if ask.context != DEFAULT_CONTEXT:
+        return qualified(ask.text("subjectPrefix"), ask.context)
+    return normal(ask.text("subjectPrefix", default))
 
 
 def _within(subject: str, prefix: str) -> bool:
-    """Whether a subject begins with a prefix; `:*:` is any context."""
+    """Whether a subject begins with a prefix, in the default context unless it names one; `:*:` is any context."""
     if prefix.startswith(ALL_CONTEXTS):
         rest = prefix.removeprefix(ALL_CONTEXTS)
         return subject.startswith(rest) or subject.removeprefix(prefix_of(context_of(subject))).startswith(rest)
-    return subject.startswith(prefix)
+    within = context_of(prefix) != DEFAULT_CONTEXT or context_of(subject) == DEFAULT_CONTEXT
+    return within and subject.startswith(prefix)
 
 
 def _page(found: Sequence[T], ask: Ask) -> list[T]:
-    """The part of a list that `offset` and `limit` ask for."""
+    """The part of a list that `offset` and `limit` ask for; a limit of zero or less is none."""
     offset, limit = max(ask.number("offset", 0), 0), ask.number("limit", -1)
-    return list(found[offset:] if limit < 0 else found[offset : offset + limit])
+    return list(found[offset:] if limit <= 0 else found[offset : offset + limit])

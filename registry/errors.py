@@ -1,5 +1,7 @@
 """The registry's errors: HTTP status, error code and message as Confluent's registry has them."""
 
+INVALID_SCHEMA = 42201
+
 
 class RegistryError(Exception):
     """An answer such as ``{"error_code": 40401, "message": "..."}``; the status is the code's first three digits."""
@@ -73,7 +75,7 @@ def incompatible(subject: str, details: str) -> RegistryError:
 
 def invalid_schema(message: str) -> RegistryError:
     """The schema cannot be read, or its references are not there."""
-    return RegistryError(42201, message)
+    return RegistryError(INVALID_SCHEMA, message)
 
 
 def invalid_version(version: str) -> RegistryError:

@@ -33,3 +33,14 @@ def normal(subject: str) -> str:
 def qualified(subject: str, context: str) -> str:
     """A subject within a context, unless it names one itself."""
     return subject if subject.startswith(_MARK) else f"{prefix_of(context)}{subject}"
+
+
+def full_name(subject: str, context: str) -> str:
+    """A subject as it is kept: within a context, unless it names one itself."""
+    return normal(qualified(subject, context))
+
+
+def matches(wanted: str | None, subject: str) -> bool:
+    """Whether a subject is meant: by its name, or by the prefix of its context; None means all."""
+    context = context_of(subject)
+    return wanted is None or wanted == subject or (wanted == prefix_of(context) and context_of(wanted) == context)

@@ -2,17 +2,19 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from registry.errors import InvalidSchema, invalid_schema
 from registry.formats import ParsedSchema, Resolved, in_thread, parse
-from registry.names import context_of, qualified
+from registry.names import context_of, full_name
 from registry.records import compact_json
-from registry.state import Reference, Schema, State
+from registry.state import AVRO, Reference, Schema, State
 
 T = TypeVar("T")
 _KEPT = 1000
 _MOST_REFERENCES = 1000
+_NEWEST = -1
 
 
 class Reader:
@@ -21,15 +23,17 @@ class Reader:
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[object, ...], ParsedSchema] = OrderedDict()
 
-    async def read(self, schema: Schema, state: State, context: str, *, normalize: bool) -> ParsedSchema:
-        """Read a schema within a context. Raises RegistryError 42201."""
+    async def read(
+        self, schema: Schema, state: State, context: str, *, normalize: bool, is_new: bool = False
+    ) -> ParsedSchema:
+        """Read a schema within a context; what is new has to keep more rules. Raises RegistryError 42201."""
         try:
             references = resolved(schema, state, context)
-            key = (schema.type, schema.text, tuple(references), normalize)
+            key = (schema.type, schema.text, tuple(references), normalize, is_new and schema.type == AVRO)
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-            made = await parse(schema.type, schema.text, references, normalize=normalize)
+            made = await parse(schema.type, schema.text, references, normalize=normalize, is_new=is_new)
         except InvalidSchema as error:
             shown = compact_json(schema.fields())
             raise invalid_schema(f"Invalid schema {shown}, details: {error}") from error
@@ -47,6 +51,16 @@ class Reader:
             raise invalid_schema(f"Invalid schema {compact_json(schema.fields())}, details: {error}") from error
 
 
+def pinned(schema: Schema, state: State, context: str) -> Schema:
+    """A schema whose references to the newest version have its number, as Confluent's registry keeps them."""
+    return replace(schema, references=tuple(_pinned(each, state, context) for each in schema.references))
+
+
+def _pinned(reference: Reference, state: State, context: str) -> Reference:
+    live = state.versions(full_name(reference.subject, context)) if reference.version == _NEWEST else []
+    return replace(reference, version=live[-1].version) if live else reference
+
+
 def resolved(schema: Schema, state: State, context: str) -> list[Resolved]:
     """The schemas that one refers to, directly or not, each behind those that it needs itself.
 
@@ -58,9 +72,9 @@ def resolved(schema: Schema, state: State, context: str) -> list[Resolved]:
     waiting: list[tuple[Reference, str, bool]] = [(each, context, False) for each in reversed(schema.references)]
     while waiting:
         reference, within, done = waiting.pop()
-        subject = qualified(reference.subject, within)
-        versions = state.versions(subject, deleted=reference.version != -1)
-        same = [each for each in versions if reference.version in {-1, each.version}]
+        subject = full_name(reference.subject, within)
+        versions = state.versions(subject, deleted=reference.version != _NEWEST)
+        same = [each for each in versions if reference.version in {_NEWEST, each.version}]
         if not same:
             names = f'{{"name":"{reference.name}","subject":"{subject}","version":{reference.version}}}'
             raise InvalidSchema(

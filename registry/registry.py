@@ -6,19 +6,18 @@ remembered here: the state is the replay of the topic.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
 
 from registry import records
-from registry.compatibility import DEFAULT, Older, level_named, problems
+from registry.compatibility import DEFAULT, Older, compared, level_named, problems
 from registry.errors import (
     RegistryError,
     incompatible,
     invalid_schema,
     is_referenced,
-    no_compatibility,
-    no_mode,
     no_subject,
     no_version,
     not_permitted,
@@ -27,8 +26,9 @@ from registry.errors import (
     version_deleted,
     version_not_deleted,
 )
-from registry.names import DEFAULT_CONTEXT, context_of, prefix_of
-from registry.reading import Reader
+from registry.formats import ParsedSchema
+from registry.names import DEFAULT_CONTEXT, context_of, matches, prefix_of
+from registry.reading import Reader, pinned
 from registry.records import Json
 from registry.state import Schema, State, Version
 from registry.store import Store
@@ -54,7 +54,7 @@ class Registry:
     # --- settings in force -------------------------------------------------------------------------------------------
 
     def config(self, subject: str | None, *, scope: bool) -> Json | None:
-        """The settings of a subject; within ``scope`` else those of its context, of all subjects, or the default."""
+        """The settings of a subject; within ``scope`` else those of its context, or the default."""
         configs = self.state.configs
         if not scope:
             return configs.get(subject) or ({"compatibilityLevel": DEFAULT} if subject is None else None)
@@ -84,12 +84,19 @@ class Registry:
     async def register(
         self, subject: str, schema: Schema, *, schema_id: int | None, version: int | None, normalize: bool
     ) -> int:
-        """Register a schema under a subject; its id. A schema that the subject has already keeps what it has.
+        """Register a schema under a subject; its id. One that the subject has already keeps what it has, in any mode.
 
         Raises:
             RegistryError: 42205 by the mode, 42201 for a schema that cannot be read, 409 for one that is incompatible,
                 50001 and 50002 where it cannot be written.
         """
+        if schema.text.strip():
+            known = await self.lookup(subject, schema, normalize=normalize, deleted=False) if version is None else None
+            if known is not None and schema_id in {None, known.id}:
+                return known.id
+            self._check_registration(subject, schema_id)
+            # What is read is kept, so a long schema keeps no other writer waiting.
+            await self._read(subject, schema, normalize=normalize, is_new=schema_id is None)
         async with self._writing:
             return await self._register(subject, schema, schema_id, version, normalize=normalize)
 
@@ -104,21 +111,18 @@ class Registry:
                 raise invalid_schema("Empty schema")
             newest = live[-1].schema
             schema = replace(newest, metadata=schema.metadata, rule_set=schema.rule_set)
-        if live and mode != IMPORT:  # metadata and rules of the newest version go on, unless the request has its own
-            newest = live[-1].schema
-            schema = replace(
-                schema, metadata=schema.metadata or newest.metadata, rule_set=schema.rule_set or newest.rule_set
-            )
-        normalize = normalize or bool((self.config(subject, scope=True) or {}).get("normalize"))
-        parsed = await self._reader.read(schema, self.state, context, normalize=normalize)
-        schema = replace(schema, text=parsed.text)
+        if live and mode != IMPORT:
+            schema = _inheriting(schema, live[-1].schema)
+        schema, parsed = await self._read(subject, schema, normalize=normalize, is_new=schema_id is None)
         known = self.state.id_of(context, schema)
         if known is not None and (schema_id is None or schema_id == known):
             if version is None and any(each.id == known for each in live):
                 return known
             schema_id = known
         if mode != IMPORT:
-            await self._check_compatible(subject, schema, live)
+            found = await self._problems(subject, schema, parsed, live)
+            if found:
+                raise incompatible(subject, f"[{', '.join(found)}]")
         return await self._write(subject, schema, schema_id, version)
 
     def _check_registration(self, subject: str, schema_id: int | None) -> None:
@@ -129,24 +133,27 @@ class Registry:
         if schema_id is None and mode != READWRITE:
             raise not_permitted(f"Subject {subject} in context {context} is not in read-write mode")
 
-    async def _check_compatible(self, subject: str, schema: Schema, live: list[Version]) -> None:
-        found = await self._problems(subject, schema, live)
-        if found:
-            raise incompatible(subject, f"[{', '.join(found)}]")
+    async def _read(
+        self, subject: str, schema: Schema, *, normalize: bool, is_new: bool = False
+    ) -> tuple[Schema, ParsedSchema]:
+        """A schema as the subject would keep it, and as its format reads it. Raises RegistryError 42201."""
+        context = context_of(subject)
+        schema = pinned(schema, self.state, context)
+        normalize = normalize or bool((self.config(subject, scope=True) or {}).get("normalize"))
+        parsed = await self._reader.read(schema, self.state, context, normalize=normalize, is_new=is_new)
+        return replace(schema, text=parsed.text), parsed
 
-    async def _problems(self, subject: str, schema: Schema, live: list[Version]) -> list[str]:
+    async def _problems(self, subject: str, schema: Schema, parsed: ParsedSchema, live: list[Version]) -> list[str]:
         """Why a schema breaks the subject's level, compared with these versions."""
         settings = self.config(subject, scope=True) or {}
         level, group = str(settings["compatibilityLevel"]), settings.get("compatibilityGroup")
         if group is not None:
             live = [each for each in live if _property(each.schema, group) == _property(schema, group)]
-        context = context_of(subject)
-        parsed = await self._reader.read(schema, self.state, context, normalize=False)
         older = []
-        for each in live:
+        for each in compared(level, live):
             before = None
             if each.schema.type == schema.type:
-                before = await self._reader.read(each.schema, self.state, context, normalize=False)
+                before = await self._reader.read(each.schema, self.state, context_of(subject), normalize=False)
             older.append(Older(each.version, each.schema.type, before))
         return await self._reader.compare(schema, lambda: problems(level, schema.type, parsed, older))
 
@@ -175,24 +182,36 @@ class Registry:
 
     async def lookup(self, subject: str, schema: Schema, *, normalize: bool, deleted: bool) -> Version | None:
         """The version under which a subject has this schema, or None. Raises RegistryError 42201."""
-        context = context_of(subject)
-        normalize = normalize or bool((self.config(subject, scope=True) or {}).get("normalize"))
-        parsed = await self._reader.read(schema, self.state, context, normalize=normalize)
+        schema, parsed = await self._read(subject, schema, normalize=normalize)
         found = self.state.versions(subject, deleted=deleted)
-        wanted = replace(schema, text=parsed.text).identity
-        same = [each for each in found if each.schema.identity == wanted]
-        if not same and found:  # metadata and rules of the newest version, as a registration would have them
-            newest = found[-1].schema
-            inherited = replace(schema, text=parsed.text, metadata=newest.metadata, rule_set=newest.rule_set)
-            same = [each for each in found if each.schema.identity == inherited.identity]
-        return same[-1] if same else None
+        same = [each for each in found if each.schema.identity == schema.identity]
+        if not same and found:
+            schema = _inheriting(schema, found[-1].schema)
+            same = [each for each in found if each.schema.identity == schema.identity]
+        return same[-1] if same else await self._inlined(schema, parsed, found)
+
+    async def _inlined(self, schema: Schema, parsed: ParsedSchema, versions: list[Version]) -> Version | None:
+        """The newest version that is a schema without references once those that it refers to are in their places."""
+        for each in () if schema.references else reversed(versions):
+            other = each.schema
+            alike = (other.type, other.metadata, other.rule_set) == (schema.type, schema.metadata, schema.rule_set)
+            if other.references and alike:
+                before = await self._reader.read(other, self.state, context_of(each.subject), normalize=False)
+                if await self._reader.compare(schema, partial(parsed.same_as, before)):
+                    return each
+        return None
 
     def version(self, subject: str, number: int, *, deleted: bool = False) -> Version:
-        """A version of a subject; LATEST is the newest that is not deleted. Raises RegistryError 40401 or 40402."""
-        found = self.state.versions(subject, deleted=deleted and number != LATEST)
-        same = [each for each in found if number in {LATEST, each.version}]
-        if same:
-            return same[-1]
+        """A version of a subject, else of that name in another context; LATEST is the newest that is not deleted.
+
+        Raises:
+            RegistryError: 40401 or 40402.
+        """
+        for place in self.state.places(subject):
+            found = self.state.versions(place, deleted=deleted and number != LATEST)
+            same = [each for each in found if number in {LATEST, each.version}]
+            if same:
+                return same[-1]
         raise no_version(number) if self.state.versions(subject, deleted=deleted) else no_subject(subject)
 
     async def compatible(
@@ -204,15 +223,16 @@ class Registry:
             RegistryError: 40402 for a version that is not there, 42201 for a schema that cannot be read.
         """
         live = self.state.versions(subject)
-        parsed = await self._reader.read(schema, self.state, context_of(subject), normalize=normalize)
-        schema = replace(schema, text=parsed.text)
         if number == LATEST:
             live = live[-1:]
         elif number is not None:
             live = [each for each in live if each.version == number]
             if not live:
                 raise no_version(number)
-        found = await self._problems(subject, schema, live)
+        if not schema.text.strip():
+            raise invalid_schema("Empty schema")
+        schema, parsed = await self._read(subject, schema, normalize=normalize, is_new=True)
+        found = await self._problems(subject, schema, parsed, live)
         return not found, found
 
     async def text(self, found: Version, format: str) -> str:
@@ -227,21 +247,21 @@ class Registry:
     async def delete_subject(self, subject: str, *, permanent: bool) -> list[int]:
         """Delete a subject, softly first, then permanently; the versions. Raises RegistryError."""
         async with self._writing:
-            self._check_writable(subject)
             state = self.state
             every, live = state.versions(subject, deleted=True), state.versions(subject)
             if not every:
                 raise no_subject(subject)
             if not permanent and not live:
                 raise subject_deleted(subject)
+            self._check_writable(subject)
             doomed = every if permanent else live
             for each in doomed:
                 if state.referring(subject, each.version):
                     raise is_referenced(subject, each.version)
-            if permanent and live:
-                raise subject_not_deleted(subject)
+                if permanent and not each.deleted:
+                    raise subject_not_deleted(subject)
             if permanent:
-                rows: records.Rows = [(records.schema_key(subject, each.version), None) for each in doomed]
+                rows = _tombstones(doomed)
             else:
                 content = {"subject": subject, "version": doomed[-1].version}
                 rows = [(records.delete_subject_key(subject), records.value_of(content)), *self._settings_of(subject)]
@@ -252,13 +272,10 @@ class Registry:
         """Delete a version, softly first, then permanently; its number. Raises RegistryError."""
         async with self._writing:
             state = self.state
-            every = state.versions(subject, deleted=True)
-            if not every or (not permanent and not state.versions(subject)):
-                raise no_subject(subject)
-            pool = state.versions(subject) if number == LATEST else every
-            found = [each for each in pool if number in {LATEST, each.version}]
+            every, live = state.versions(subject, deleted=True), state.versions(subject)
+            found = [each for each in (live if number == LATEST else every) if number in {LATEST, each.version}]
             if not found:
-                raise no_version(number)
+                raise no_version(number) if every else no_subject(subject)
             each = found[-1]
             if not permanent and each.deleted:
                 raise version_deleted(subject, each.version)
@@ -267,13 +284,12 @@ class Registry:
                 raise is_referenced(subject, each.version)
             if permanent and not each.deleted:
                 raise version_not_deleted(subject, each.version)
-            key = records.schema_key(subject, each.version)
             if permanent:
-                await self._store.append([(key, None)])
+                await self._store.append(_tombstones([each]))
             else:
-                last = len(state.versions(subject)) == 1
-                rows: records.Rows = [(key, records.value_of(replace(each, deleted=True).value()))]
-                await self._store.append([*rows, *(self._settings_of(subject) if last else ())])
+                value = records.value_of(replace(each, deleted=True).value())
+                rows: records.Rows = [(records.schema_key(subject, each.version), value)]
+                await self._store.append([*rows, *(self._settings_of(subject) if len(live) == 1 else ())])
             return each.version
 
     def _settings_of(self, subject: str) -> records.Rows:
@@ -298,49 +314,67 @@ class Registry:
             await self._store.append([(records.config_key(subject), records.value_of({**about, **content}))])
 
     async def delete_config(self, subject: str | None) -> Json:
-        """Delete the settings of a subject, or of all; what they were. Raises RegistryError 40408 or 42205."""
+        """Delete the settings of a subject, or of all; what they were. Raises RegistryError 40401 or 42205."""
         async with self._writing:
-            self._check_writable(subject)
             old = self.config(subject, scope=False)
             if old is None:
-                raise no_compatibility(str(subject))
+                raise no_subject(str(subject))
+            self._check_writable(subject)
             await self._store.append([(records.config_key(subject), None)])
             return old
 
     async def set_mode(self, subject: str | None, mode: object, *, force: bool) -> str:
-        """Change the mode of a subject, or of all. Raises RegistryError 42204 or 42205."""
+        """Change the mode of a subject, or of all. Raises RegistryError 42204, 42205 or 42206."""
         if not isinstance(mode, str) or mode.upper() not in MODES:
             raise RegistryError(42204, f"Invalid mode. Valid values are {', '.join(MODES)}")
         async with self._writing:
-            mode, state = mode.upper(), self.state
-            begins = "" if subject is None else subject
+            mode = mode.upper()
+            rows: records.Rows = []
             if mode == IMPORT and not force and self.mode(subject, scope=True) != IMPORT:
-                exact = subject is not None and not subject.endswith(":")
-                names = [each for each in state.subjects if (each == begins if exact else each.startswith(begins))]
-                if any(state.versions(each) for each in names):
-                    raise not_permitted("Cannot import since found existing subjects")
+                rows = self._emptied(subject)
             about = {} if subject is None else {"subject": subject}
-            await self._store.append([(records.mode_key(subject), records.value_of({**about, "mode": mode}))])
+            value = records.value_of({**about, "mode": mode})
+            await self._store.append([*rows, (records.mode_key(subject), value)])
             return mode
 
+    def _emptied(self, subject: str | None) -> records.Rows:
+        """Tombstones of what was deleted softly, since an import begins with nothing. Raises RegistryError."""
+        state = self.state
+        every = [each for each in state.all_versions() if matches(subject, each.subject)]
+        if not all(each.deleted for each in every):
+            raise not_permitted("Cannot import since found existing subjects")
+        for each in every:
+            if state.referring(each.subject, each.version):
+                raise is_referenced(each.subject, each.version)
+        return _tombstones(every)
+
     async def delete_mode(self, subject: str | None) -> str:
-        """Delete the mode of a subject; what it was. Raises RegistryError 40409."""
+        """Delete the mode of a subject; what it was. Raises RegistryError 40401."""
         async with self._writing:
             old = self.mode(subject, scope=False)
             if old is None:
-                raise no_mode(str(subject))
+                raise no_subject(str(subject))
             await self._store.append([(records.mode_key(subject), None)])
             return old
 
 
+def _tombstones(versions: list[Version]) -> records.Rows:
+    return [(records.schema_key(each.subject, each.version), None) for each in versions]
+
+
+def _inheriting(schema: Schema, newest: Schema) -> Schema:
+    """A schema with the metadata and rules of the newest version, unless it has its own."""
+    return replace(schema, metadata=schema.metadata or newest.metadata, rule_set=schema.rule_set or newest.rule_set)
+
+
 def _scopes(subject: str | None) -> list[str | None]:
-    """Where settings in force come from, the weakest first: of all subjects, of the context, of the subject."""
+    """Where settings in force come from, the weakest first: of the context, of the subject.
+
+    Settings without a subject are those of the default context, and of no other.
+    """
     context = context_of(subject)
-    return [
-        None,
-        *([] if context == DEFAULT_CONTEXT else [prefix_of(context)]),
-        *([] if subject is None else [subject]),
-    ]
+    whole = None if context == DEFAULT_CONTEXT else prefix_of(context)
+    return [whole, *([] if subject is None else [subject])]
 
 
 def _property(schema: Schema, name: str) -> object:

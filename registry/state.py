@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from registry.names import DEFAULT_CONTEXT, context_of
+from registry.names import DEFAULT_CONTEXT, context_of, full_name, prefix_of
 from registry.records import Json, parsed
 
 AVRO = "AVRO"
@@ -82,7 +82,8 @@ class State:
     newest_ids: dict[str, int] = field(default_factory=dict)
     """Context -> the highest id that any schema of it had: ids are not given twice."""
     _ids: dict[tuple[str, int], dict[tuple[str, int], None]] = field(default_factory=dict)
-    _identities: dict[tuple[str, str], int] = field(default_factory=dict)
+    _identities: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)
+    """Context and identity of a schema -> its ids, the oldest first, with how many versions have them."""
 
     # --- questions ---------------------------------------------------------------------------------------------------
 
@@ -91,6 +92,12 @@ class State:
         found = self.subjects.get(subject, {})
         return [found[number] for number in sorted(found) if deleted or not found[number].deleted]
 
+    def places(self, subject: str) -> list[str]:
+        """Where a subject is looked for: under its name; one without a context then in all the others too."""
+        if context_of(subject) != DEFAULT_CONTEXT:
+            return [subject]
+        return [subject, *(f"{prefix_of(each)}{subject}" for each in sorted(self.contexts))]
+
     def by_id(self, context: str, schema_id: int) -> list[Version]:
         """The versions that have an id, deleted ones too, the oldest first."""
         places = self._ids.get((context, schema_id), {})
@@ -98,7 +105,7 @@ class State:
 
     def id_of(self, context: str, schema: Schema) -> int | None:
         """The id of a schema that some subject of the context has or had."""
-        return self._identities.get((context, schema.identity))
+        return next(iter(self._identities.get((context, schema.identity), ())), None)
 
     def referring(self, subject: str, version: int) -> list[Version]:
         """The versions that refer to this one and are not deleted."""
@@ -106,7 +113,10 @@ class State:
             each
             for each in self.all_versions()
             if not each.deleted
-            and any((one.subject, one.version) == (subject, version) for one in each.schema.references)
+            and any(
+                one.version == version and full_name(one.subject, context_of(each.subject)) == subject
+                for one in each.schema.references
+            )
         ]
 
     def all_versions(self) -> Iterator[Version]:
@@ -162,7 +172,8 @@ class State:
                 self.contexts.add(context)
             self.subjects.setdefault(subject, {})[number] = found
             self._ids.setdefault((context, found.id), {})[subject, number] = None
-            self._identities.setdefault((context, found.schema.identity), found.id)
+            ids = self._identities.setdefault((context, found.schema.identity), {})
+            ids[found.id] = ids.get(found.id, 0) + 1
             self.newest_ids[context] = max(self.newest_ids.get(context, 0), found.id)
         return True
 
@@ -179,9 +190,12 @@ class State:
         del places[subject, number]
         if not places:
             del self._ids[context, old.id]
-        left = [self.subjects[each][at] for each, at in places]
-        if not any(each.schema.identity == old.schema.identity for each in left):
-            self._identities.pop((context, old.schema.identity), None)
+        ids = self._identities[context, old.schema.identity]
+        ids[old.id] -= 1
+        if not ids[old.id]:
+            del ids[old.id]
+        if not ids:
+            del self._identities[context, old.schema.identity]
 
     def _subject(self, kind: str, subject: str, content: Json | None) -> bool:
         """Delete a subject: softly, up to a version; or clear what was deleted so."""

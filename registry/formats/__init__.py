@@ -30,6 +30,10 @@ class ParsedSchema(ABC):
     def incompatibilities(self, earlier: "ParsedSchema") -> list[str]:
         """Why this schema cannot read all that an earlier one of the same format has written; empty: it can."""
 
+    def same_as(self, other: "ParsedSchema") -> bool:
+        """Whether both are the same schema with all that they refer to in place."""
+        return self.text == other.text
+
     def formatted(self, name: str) -> str:
         """The text in a format of the query parameter `format`; names that mean nothing here change nothing."""
         del name
@@ -42,8 +46,8 @@ _LONG = 20_000
 _MODULES = {"AVRO": "avro_format", "JSON": "json_format", "PROTOBUF": "protobuf_format"}
 
 
-async def parse(type: str, text: str, references: Sequence[Resolved], *, normalize: bool) -> ParsedSchema:
-    """Read a schema, whose references each come behind those that they use themselves.
+async def parse(type: str, text: str, references: Sequence[Resolved], *, normalize: bool, is_new: bool) -> ParsedSchema:
+    """Read a schema, whose references each come behind those that they use themselves; a new one more strictly.
 
     Raises:
         InvalidSchema: the type is unknown, or its format does not allow the text.
@@ -55,7 +59,8 @@ async def parse(type: str, text: str, references: Sequence[Resolved], *, normali
         if type == "PROTOBUF":  # which waits for a process
             made: ParsedSchema = await module.parse(text, references, normalize=normalize)
             return made
-        found: ParsedSchema = await in_thread(text, lambda: module.parse(text, references, normalize=normalize))
+        more = {"is_new": is_new} if type == "AVRO" else {}
+        found: ParsedSchema = await in_thread(text, lambda: module.parse(text, references, normalize=normalize, **more))
         return found
     except RecursionError as error:
         raise InvalidSchema("it is nested too deeply") from error

@@ -18,9 +18,9 @@ from avro.schema import make_avsc_object
 
 from registry.errors import InvalidSchema
 from registry.formats import ParsedSchema, Resolved
+from registry.formats.avro_rules import NAMED, RECORDS, check, for_library, full_name, space_of
 from registry.records import compact_json
 
-_NAMED = {"record", "error", "enum", "fixed"}
 _ORDER = ("type", "name", "namespace", "doc", "fields", "symbols", "size", "items", "values", "default", "order")
 """Attributes come in Java's order, then the others as they were written, then the aliases; of a field, these before."""
 
@@ -35,7 +35,10 @@ class Avro(ParsedSchema):
         """As Java's `SchemaCompatibility`: reading with this one what the earlier one wrote."""
         assert isinstance(earlier, Avro)
         checker = ReaderWriterCompatibilityChecker()  # type: ignore[no-untyped-call]  # its constructor has no types
-        result = checker.get_compatibility(self.schema, earlier.schema)
+        try:
+            result = checker.get_compatibility(self.schema, earlier.schema)
+        except AvroException as error:
+            return [f"Unexpected exception during compatibility check: {error}"]
         if result.compatibility is SchemaCompatibilityType.compatible:
             return []
         kinds = ", ".join(dict.fromkeys(each.name.upper() for each in result.incompatibilities))
@@ -43,14 +46,20 @@ class Avro(ParsedSchema):
         what = "; ".join(sorted(result.messages))
         return [f"{{errorType:'{kinds}', description:'{what}', additionalInfo:'at {where}'}}"]
 
+    def same_as(self, other: ParsedSchema) -> bool:
+        """Whether both are the same with all types in place; as in Java, without texts for readers and aliases."""
+        return isinstance(other, Avro) and _bare(self.schema.to_json()) == _bare(other.schema.to_json())
 
-def parse(text: str, references: Sequence[Resolved], *, normalize: bool) -> Avro:
-    """Read a schema whose references define types. Raises InvalidSchema."""
-    names, writer = Names(), Writer(normalize=normalize)
+
+def parse(text: str, references: Sequence[Resolved], *, normalize: bool, is_new: bool) -> Avro:
+    """Read a schema whose references define types; of a new one, defaults have to fit. Raises InvalidSchema."""
+    names, writer = Names(validate_names=False), Writer(normalize=normalize)
     for each in references:
         _made(_document(each.text), names)
     document = _document(text)
-    return Avro(_made(document, names), compact_json(writer.written(document, "")))
+    made = _made(document, names)
+    check(made, defaults=is_new)
+    return Avro(made, compact_json(writer.written(document, "")))
 
 
 def _document(text: str) -> Any:
@@ -67,9 +76,20 @@ def _made(document: Any, names: Names) -> AvroSchema:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # unknown logical types are ignored, as the specification asks
-            return make_avsc_object(document, names)
+            return make_avsc_object(for_library(document, ""), names, validate_names=False)
     except (AvroException, TypeError, ValueError, AttributeError, KeyError) as error:
         raise InvalidSchema(str(error)) from error
+
+
+def _bare(document: Any) -> Any:
+    """A document of the library without `doc` and aliases."""
+    if isinstance(document, list):
+        return [_bare(each) for each in document]
+    if not isinstance(document, dict):
+        return document
+    kept = {name: value for name, value in document.items() if name not in {"doc", "aliases"}}
+    inner = {name: _bare(kept[name]) for name in ("type", "fields", "items", "values") if name in kept}
+    return {**kept, **inner}
 
 
 class Writer:
@@ -83,11 +103,11 @@ class Writer:
         if isinstance(document, list):
             return [self.written(each, space) for each in document]
         if isinstance(document, str):
-            return document if document in PRIMITIVE_TYPES else self._short(_full(document, space), space)
+            return document if document in PRIMITIVE_TYPES else self._short(full_name(document, space), space)
         kind = document["type"]
         if not isinstance(kind, str):  # {"type": {...}}: the braces mean nothing
             return self.written(kind, space)
-        if kind in _NAMED:
+        if kind in NAMED:
             return self._named(document, kind, space)
         if kind == "array":
             return self._ordered({**document, "items": self.written(document["items"], space)})
@@ -97,13 +117,13 @@ class Writer:
 
     def _named(self, document: dict[str, Any], kind: str, space: str) -> Any:
         name = document["name"]
-        own = name.rpartition(".")[0] if "." in name else document.get("namespace", space) or ""
+        own = space_of(document, space)
         simple = name.rpartition(".")[2]
         made = {**document, "name": simple}
         made.pop("namespace", None)
         if own != space:
             made["namespace"] = own
-        if kind in {"record", "error"}:
+        if kind in RECORDS:
             made["fields"] = [
                 self._ordered({**field, "type": self.written(field["type"], own)}, field=True)
                 for field in document["fields"]
@@ -124,7 +144,3 @@ class Writer:
         if field and written.get("order") == "ascending":
             del written["order"]
         return written
-
-
-def _full(name: str, space: str) -> str:
-    return name if "." in name or not space else f"{space}.{name}"

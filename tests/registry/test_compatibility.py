@@ -42,6 +42,35 @@ def test_levels_of_avro(registry: Rest, level: str, new: object, allowed: bool) 
     assert (registry.ask("POST", "/subjects/s/versions", schema_body(new))[0] == 200) is allowed
 
 
+def named(name: str, *aliases: str, **more: object) -> dict[str, object]:
+    """A record in the namespace n."""
+    return {"type": "record", "name": name, "namespace": "n", "aliases": [*aliases], "fields": [], **more}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "allowed"),
+    [
+        (named("Old"), named("New"), False),
+        (named("Old"), named("New", "Old"), True),
+        (named("Old"), named("New", "other.Old"), False),
+        (named("Old"), named("New", "n.Old", namespace="m"), True),
+        (named("Old"), named("New", "Old", namespace="m"), False),
+        (
+            named("R", fields=[{"name": "f", "type": {"type": "fixed", "name": "Old", "size": 1}}]),
+            named("R", fields=[{"name": "f", "type": {"type": "fixed", "name": "New", "aliases": ["Old"], "size": 1}}]),
+            True,
+        ),
+        ({**A, "type": "error"}, {**WITH_DEFAULT, "type": "error"}, True),
+        ({**A, "type": "error"}, {**WITHOUT_DEFAULT, "type": "error"}, False),
+        ({**A, "namespace": "com.my-app"}, {**WITH_DEFAULT, "namespace": "com.my-app"}, True),
+    ],
+)
+def test_changes_of_avro(registry: Rest, old: object, new: object, allowed: bool) -> None:
+    """An alias is in the namespace of its type, unless it names one; an error is a record."""
+    registry.register("s", old)
+    assert fits(registry, new) is allowed
+
+
 @pytest.mark.parametrize(("level", "allowed"), [("BACKWARD", True), ("BACKWARD_TRANSITIVE", False)])
 def test_transitive_levels_look_at_all_versions(registry: Rest, level: str, allowed: bool) -> None:
     """The newest version has the field, the one before has not."""
@@ -168,3 +197,16 @@ def test_schemas_that_share_parts_without_end_are_refused(registry: Rest) -> Non
     registry.register("s", schema, "JSON")
     assert registry.code("POST", "/subjects/s/versions", schema_body(other, "JSON")) == 42201
     assert registry.get("/subjects") == ["s"]
+
+
+def test_a_schema_that_cannot_be_read_is_an_answer_where_reasons_are_asked_for(registry: Rest) -> None:
+    """Otherwise it is an error; a version that is not there always is."""
+    registry.register("s", A)
+    for path in ("versions", "versions/latest", "versions/1"):
+        status, found = registry.ask("POST", f"/compatibility/subjects/s/{path}?verbose=true", {"schema": "{"})
+        assert (status, found["is_compatible"]) == (200, False)
+        assert found["messages"][0].startswith("Invalid schema")
+        assert registry.code("POST", f"/compatibility/subjects/s/{path}", {"schema": "{"}) == 42201
+    empty = {"is_compatible": False, "messages": ["Empty schema"]}
+    assert registry.ask("POST", "/compatibility/subjects/s/versions?verbose=true", {"schema": ""}) == (200, empty)
+    assert registry.code("POST", "/compatibility/subjects/s/versions/9?verbose=true", {"schema": "{"}) == 40402

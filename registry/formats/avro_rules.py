@@ -1,0 +1,185 @@
+"""What Java's library for Avro does and Python's does not: names and defaults are checked, an error is a record.
+
+The aliases of a type are in its namespace, unless they name one: Python's library expects that of the document.
+"""
+
+import json
+from typing import Any
+
+from avro.schema import (
+    ArraySchema,
+    EnumSchema,
+    ErrorUnionSchema,
+    Field,
+    MapSchema,
+    NamedSchema,
+    RecordSchema,
+    UnionSchema,
+)
+from avro.schema import Schema as AvroSchema
+
+from registry.errors import InvalidSchema
+
+NAMED = {"record", "error", "enum", "fixed"}
+RECORDS = {"record", "error"}
+_INTS, _LONGS = range(-(2**31), 2**31), range(-(2**63), 2**63)
+
+
+def full_name(name: str, space: str) -> str:
+    """The name of a type with its namespace, where it is used within one."""
+    return name if "." in name or not space else f"{space}.{name}"
+
+
+def space_of(document: dict[str, Any], space: str) -> str:
+    """The namespace of a named type that is defined within one."""
+    name, own = document.get("name"), document.get("namespace", space)
+    if isinstance(name, str) and "." in name:
+        return name.rpartition(".")[0]
+    return own if isinstance(own, str) else ""
+
+
+def for_library(document: Any, space: str) -> Any:
+    """A document as Python's library has to be given it. What is wrong in it stays so: the library refuses it."""
+    if isinstance(document, list):
+        return [for_library(each, space) for each in document]
+    kind = document.get("type") if isinstance(document, dict) else None
+    if not isinstance(kind, str):
+        return document
+    made = {**document}
+    for name in ("items", "values"):
+        if name in made:
+            made[name] = for_library(made[name], space)
+    if kind in NAMED:
+        own = space_of(document, space)
+        if isinstance(document.get("aliases"), list):
+            made["aliases"] = [full_name(each, own) if isinstance(each, str) else each for each in document["aliases"]]
+        if kind in RECORDS:
+            made["type"] = "record"
+        if isinstance(document.get("fields"), list):
+            made["fields"] = [
+                {**each, "type": for_library(each["type"], own)} if isinstance(each, dict) and "type" in each else each
+                for each in document["fields"]
+            ]
+    return made
+
+
+def check(schema: AvroSchema, *, defaults: bool) -> None:
+    """Check the names of a schema, and with ``defaults`` whether the default values of its fields fit.
+
+    Raises:
+        InvalidSchema: as Java's library refuses it.
+    """
+    waiting, entered, values = [schema], {id(schema)}, _Defaults()
+    while waiting:
+        here = waiting.pop()
+        _check_names(here)
+        if defaults and isinstance(here, RecordSchema):
+            for field in here.fields:
+                if field.has_default and not values.fits_field(field):
+                    shown = json.dumps(field.default, ensure_ascii=False)
+                    raise InvalidSchema(f"Invalid default for field {field.name}: {shown} not a {field.type}")
+        inner = _inner(here)
+        waiting += [each for each in inner if id(each) not in entered]
+        entered.update(map(id, inner))
+
+
+def _inner(schema: AvroSchema) -> list[AvroSchema]:
+    """The schemas that one is made of. Raises InvalidSchema for a type that the library has and Java has not."""
+    if isinstance(schema, ErrorUnionSchema):
+        raise InvalidSchema('"error_union" is no type of a schema')
+    if isinstance(schema, RecordSchema):
+        return [field.type for field in schema.fields]
+    if isinstance(schema, UnionSchema):
+        return list(schema.schemas)
+    if isinstance(schema, ArraySchema):
+        return [schema.items]
+    return [schema.values] if isinstance(schema, MapSchema) else []
+
+
+def _check_names(schema: AvroSchema) -> None:
+    """Names of a type, of its fields and of its symbols. Raises InvalidSchema."""
+    if isinstance(schema, NamedSchema):
+        _check_name(schema.name)
+        for alias in _aliases(schema):
+            _check_name(alias.rpartition(".")[2])
+    if isinstance(schema, EnumSchema):
+        for symbol in schema.symbols:
+            _check_name(symbol)
+    if isinstance(schema, RecordSchema):
+        for field in schema.fields:
+            _check_name(field.name)
+            _aliases(field)
+
+
+def _check_name(name: str) -> None:
+    """A name without a namespace. Raises InvalidSchema."""
+    if not name:
+        raise InvalidSchema("Empty name")
+    if not (name[0].isalpha() or name[0] == "_"):
+        raise InvalidSchema(f"Illegal initial character: {name}")
+    if not all(each.isalpha() or each.isdecimal() or each == "_" for each in name):
+        raise InvalidSchema(f"Illegal character in: {name}")
+
+
+def _aliases(here: NamedSchema | Field) -> list[str]:
+    """Raises InvalidSchema for what is no list of names."""
+    found = here.props.get("aliases", [])
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise InvalidSchema(f"aliases of {here.name} are no list of names")
+    return found
+
+
+class _Defaults:
+    """Default values against their types, each pair once: branches that share what they lead to are many."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], bool] = {}
+
+    def fits_field(self, field: Field) -> bool:
+        """Whether the default of a field is one of its type; of a union, of its first branch. Texts may be numbers."""
+        kind, value = field.type, field.default
+        if kind.type in {"float", "double"} and isinstance(value, str):
+            return _is_number(value)
+        return self._fits(kind, value)
+
+    def _fits(self, kind: AvroSchema, value: Any) -> bool:
+        if isinstance(kind, UnionSchema):
+            return bool(kind.schemas) and self._fits(kind.schemas[0], value)
+        if isinstance(kind, ArraySchema):
+            return isinstance(value, list) and all(self._fits(kind.items, each) for each in value)
+        if isinstance(kind, MapSchema):
+            return isinstance(value, dict) and all(self._fits(kind.values, each) for each in value.values())
+        if not isinstance(kind, RecordSchema):
+            return _is_simple(kind.type, value)
+        pair = id(kind), id(value)
+        if pair not in self._known:
+            self._known[pair] = isinstance(value, dict) and all(self._has(value, each) for each in kind.fields)
+        return self._known[pair]
+
+    def _has(self, value: dict[str, Any], field: Field) -> bool:
+        """Whether the default of a record has a field, of a union in any branch, or the field a default of its own."""
+        if field.name not in value:
+            return bool(field.has_default)
+        branches = field.type.schemas if isinstance(field.type, UnionSchema) else [field.type]
+        return any(self._fits(each, value[field.name]) for each in branches)
+
+
+def _is_simple(kind: str, value: Any) -> bool:
+    """Whether a value is one of a type that contains no others."""
+    if kind in {"string", "bytes", "enum", "fixed"}:
+        return isinstance(value, str)
+    if kind in {"boolean", "null"}:
+        return isinstance(value, bool) if kind == "boolean" else value is None
+    if isinstance(value, bool):
+        return False
+    if kind in {"float", "double"}:
+        return isinstance(value, int | float)
+    return isinstance(value, int) and value in (_INTS if kind == "int" else _LONGS)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
