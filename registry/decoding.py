@@ -6,7 +6,7 @@ first data that need them. A schema may have to be compiled and a registry may b
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -17,15 +17,15 @@ from pipeline.values.formats import Decode, Schema, SchemaError, decoder
 from pipeline.values.registry import Registry as RemoteRegistry
 from pipeline.values.registry import RegistryError
 from pipeline.values.wire_format import FormatError, Framed, framed
+from registry.errors import InvalidSchema
 from registry.names import DEFAULT_CONTEXT, context_of
-from registry.state import Schema as OwnSchema
-from registry.state import State
+from registry.reading import resolved
+from registry.state import State, Version
 from understudy.control_api.answers.topics import Decoded
 
 _PATIENCE_S = 5
 _MOST_DECODERS = 200
 _MOST_BYTES = 1024 * 1024
-_MOST_DEEP = 32
 _MOST_SUBJECTS = 5
 _ID, _GUID = 0, 1
 Files = Mapping[tuple[str, str | None], tuple[str, Schema]]
@@ -44,8 +44,8 @@ class Source(Protocol):
 
     url: str
 
-    def seen(self) -> "Source":
-        """Itself as of now: what a thread may read."""
+    def seen(self, ids: Collection[int]) -> "Source":
+        """Itself as of now, with the schemas of these ids: what a thread may read."""
         ...
 
     def find(self, frame: Framed) -> Found | None:
@@ -56,38 +56,39 @@ class Source(Protocol):
 class Beside:
     """The registry beside the brokers."""
 
-    def __init__(self, url: str, state: Callable[[], State]) -> None:
-        self.url, self._state = url, state
-        self._versions: dict[int, Found] = {}
+    def __init__(self, url: str, state: Callable[[], State], found: Mapping[int, Found | str] | None = None) -> None:
+        self.url, self._state, self._found = url, state, found or {}
 
-    def seen(self) -> "Beside":
-        """With all that is registered by now: the state itself changes in the brokers' loop."""
+    def seen(self, ids: Collection[int]) -> "Beside":
+        """With what is registered by now: the state itself changes in the brokers' loop."""
         state = self._state()
-        now = Beside(self.url, self._state)
-        for each in state.all_versions():
-            schema = _schema(each.schema, state, context_of(each.subject))
-            before = now._versions.get(each.id)
-            subjects = [] if before is None else [*before.subjects]
-            # Data name an id without its context: the default one comes first.
-            first = before is None or context_of(each.subject) == DEFAULT_CONTEXT
-            now._versions[each.id] = Found(schema if first or before is None else before.schema,
-                                           [*subjects, (each.subject, each.version)])  # fmt: skip
-        return now
+        # Data name an id without its context: the default one comes first.
+        contexts = [DEFAULT_CONTEXT, *sorted(state.contexts)]
+        found: dict[int, Found | str] = {}
+        for schema_id in ids:
+            versions = [each for context in contexts for each in state.by_id(context, schema_id)]
+            if versions:
+                subjects = sorted((each.subject, each.version) for each in versions)
+                found[schema_id] = _found_of(versions[0], state, subjects)
+        return Beside(self.url, self._state, found)
 
     def find(self, frame: Framed) -> Found | None:
-        """By its id: this registry gives no GUIDs."""
-        return None if frame.schema_id is None else self._versions.get(frame.schema_id)
+        """By its id: this registry gives no GUIDs. Raises RegistryError: what the schema refers to is gone."""
+        found = None if frame.schema_id is None else self._found.get(frame.schema_id)
+        if isinstance(found, str):
+            raise RegistryError(found)
+        return found
 
 
-def _schema(own: OwnSchema, state: State, context: str, depth: int = 0) -> Schema:
-    """A schema with those that it refers to."""
-    references = {}
-    for each in own.references if depth < _MOST_DEEP else ():
-        subject = each.subject if context == DEFAULT_CONTEXT else f":{context}:{each.subject}"
-        versions = {one.version: one for one in state.versions(subject, deleted=True)}
-        if (version := versions.get(each.version)) is not None:
-            references[each.name] = _schema(version.schema, state, context, depth + 1)
-    return Schema(own.type, own.text, references)
+def _found_of(version: Version, state: State, subjects: Sequence[tuple[str, int]]) -> Found | str:
+    """A schema with all that it refers to, each once and behind what it needs itself; or why that cannot be."""
+    own = version.schema
+    try:
+        needed = resolved(own, state, context_of(version.subject))
+    except InvalidSchema as error:
+        return str(error)
+    references = {each.name: Schema(own.type, each.text) for each in needed}
+    return Found(Schema(own.type, own.text, references), subjects)
 
 
 class Elsewhere:
@@ -99,8 +100,9 @@ class Elsewhere:
         self.url = self._registry.url
         self._known: dict[tuple[int | None, str | None], Found] = {}
 
-    def seen(self) -> "Elsewhere":
+    def seen(self, ids: Collection[int]) -> "Elsewhere":
         """Itself."""
+        del ids
         return self
 
     def find(self, frame: Framed) -> Found | None:
@@ -126,18 +128,25 @@ class Decoding:
 
     async def decode(self, rows: Sequence[Data]) -> list[Decoded | None]:
         """What each was written with and decodes to."""
-        source = None if self._source is None else self._source.seen()
-        found: list[Decoded | None] = await anyio.to_thread.run_sync(lambda: self._decode(rows, source))
+        frames = [_framed(row) for row in rows]
+        ids = {frame.schema_id for frame in frames if frame is not None and frame.schema_id is not None}
+        source = None if self._source is None else self._source.seen(ids)
+        found: list[Decoded | None] = await anyio.to_thread.run_sync(lambda: self._decode(rows, frames, source))
         return found
 
-    def _decode(self, rows: Iterable[Data], source: Source | None) -> list[Decoded | None]:
+    def _decode(
+        self, rows: Sequence[Data], frames: Sequence[Framed | None], source: Source | None
+    ) -> list[Decoded | None]:
         asked: dict[tuple[int | None, str | None], Found | str] = {}  # one that does not answer is asked once a page
-        return [self._row(row, source, asked) for row in rows]
+        return [self._row(row, frame, source, asked) for row, frame in zip(rows, frames, strict=True)]
 
     def _row(
-        self, row: Data, source: Source | None, asked: dict[tuple[int | None, str | None], Found | str]
+        self,
+        row: Data,
+        frame: Framed | None,
+        source: Source | None,
+        asked: dict[tuple[int | None, str | None], Found | str],
     ) -> Decoded | None:
-        frame = framed(row.data, [{"key": key, "value": value} for key, value in row.headers], row.side)
         file, schema = self._files.get((row.side, row.topic)) or self._files.get((row.side, None)) or ("", None)
         if frame is None:
             return None if schema is None else self._by(schema, row.data, Decoded(source=file), framed=False)
@@ -182,6 +191,11 @@ class Decoding:
         if len(self._decoders) > _MOST_DECODERS:
             self._decoders.popitem(last=False)
         return self._decoders[key]
+
+
+def _framed(row: Data) -> Framed | None:
+    """Which schema data name."""
+    return framed(row.data, [{"key": key, "value": value} for key, value in row.headers], row.side)
 
 
 def _found(source: Source | None, frame: Framed) -> Found | str:

@@ -149,6 +149,30 @@ def test_ctl_and_http_have_the_same(
     assert record["value_decoded"] is None
 
 
+def test_references_under_many_names_are_expanded_once(kafka: Cluster, registry: Rest) -> None:
+    """Thirty schemas that each refer to the one before under two names have a thousand million ways."""
+    registry.register("s0", {"type": "integer"}, "JSON")
+    for at in range(1, 31):
+        references = [{"name": f"{side}{at}.json", "subject": f"s{at - 1}", "version": 1} for side in "ab"]
+        either = {"anyOf": [{"$ref": each["name"]} for each in references]}
+        made = registry.register(f"s{at}", either, "JSON", references=references)
+    send(kafka, b"\0" + made.to_bytes(4, "big") + b"7")
+    found = value_of(kafka)
+    assert (found.json, found.problem, found.subjects) == ("7", None, ("s30 version 1",))
+
+
+def test_a_reference_may_name_its_context(kafka: Cluster, registry: Rest) -> None:
+    """A schema of another context than the one that refers to it."""
+    registry.register(":.other:money", {"type": "fixed", "name": "Money", "size": 2})
+    registry.register(":.team:first", '"int"')
+    reference = {"name": "Money", "subject": ":.other:money", "version": 1}
+    order = {"type": "record", "name": "Order", "fields": [{"name": "price", "type": "Money"}]}
+    assert registry.register(":.team:t-value", order, references=[reference]) == 2
+    send(kafka, b"\0\0\0\0\2ab")
+    found = value_of(kafka)
+    assert (found.json, found.problem, found.subjects) == ('{"price": "ab"}', None, (":.team:t-value version 1",))
+
+
 # --- schemas of other places -----------------------------------------------------------------------------------------
 
 
