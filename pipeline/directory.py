@@ -6,11 +6,10 @@ One listing is enough; nothing is locked and nothing is written, so a broker may
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from os import PathLike
 from typing import Final
 
-from pipeline.locations import Entry, Location, files_below, is_file, locate, read_file
+from pipeline.locations import Entry, Location, files_below, is_file, read_file
 from storage.checkpoints import HIGH_WATERMARK, LOG_START, CheckpointError, decode_offsets
 from storage.log_dir import partition_of
 
@@ -59,41 +58,8 @@ class Partition:
         return self.topic, self.partition
 
 
-def find_partitions(paths: Paths, *, topics: Sequence[str] | None = None, broker: int | None = None) -> list[Partition]:
-    """The logs below some paths, sorted by topic and partition, each once.
-
-    Where several brokers have a replica, the longest is taken, of those the first broker's.
-
-    Args:
-        paths: data directories, folders of several, partitions' directories, segment files.
-        topics: only these; names, or patterns with `*` and `?`. Internal topics are logs like any other.
-        broker: only the replicas below `broker-N`.
-
-    Raises:
-        FileNotFoundError: a path leads nowhere, or no log lies there.
-    """
-    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    found = [each for path in given for each in _below(locate(path))]
-    if not found:
-        raise FileNotFoundError(f"{', '.join(map(str, given))}: no log of a partition lies there")
-    chosen: dict[tuple[str, int], Partition] = {}
-    for each in found:
-        if topics is not None and not any(fnmatchcase(each.topic, pattern) for pattern in topics):
-            continue
-        if broker is not None and each.broker != broker:
-            continue
-        other = chosen.get(each.key)
-        if other is None or _reach(each) > _reach(other):
-            chosen[each.key] = each
-    return [chosen[key] for key in sorted(chosen)]
-
-
-def _reach(partition: Partition) -> tuple[int, int, int]:
-    last = partition.segments[-1]
-    return last.base_offset, last.size, -(partition.broker or 0)
-
-
-def _below(location: Location) -> list[Partition]:
+def logs_below(location: Location) -> list[Partition]:
+    """The logs below a place, every replica. Raises FileNotFoundError: nothing, or no segment."""
     if is_file(location):
         return _single(location)
     folders: dict[str, list[Entry]] = {}

@@ -4,36 +4,53 @@ A broker that has run for a week, or written 20 MB of metadata, has a snapshot; 
 """
 
 from collections.abc import Iterable
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
 
-from pipeline.directory import Partition, find_partitions
+from pipeline.directory import Partition
 from pipeline.locations import Location, read_file
 from pipeline.metadata_snapshots import snapshots
 from pipeline.plan import plan_records, read_records
 from pipeline.query import Query, record_schema
+from pipeline.replicas import find_partitions
 from pipeline.schemas import STATE_RECORDS
 from pipeline.state import decode_all_state, read_record
-from protocol.log_records.quorum import snapshot_values
+from protocol.log_records.quorum import is_whole, snapshot_values
 from protocol.records.errors import RecordsError
 
 TOPIC: Final = "__cluster_metadata"
 _QUERY: Final = Query(record_schema(STATE_RECORDS, "skip"), (TOPIC,), mode="skip")
 
 
-def snapshot_rows(folder: Location) -> list[dict[str, Any]]:
-    """The records of the newest readable snapshot, as rows of `state_metadata` at the last offset before its end.
+class Snapshot(NamedTuple):
+    """A snapshot of the metadata. `rows` are of `state_metadata`, at the last offset before its `end`."""
 
-    Args:
-        folder: the directory of the metadata log.
-    """
+    end: int
+    location: Location
+    rows: list[dict[str, Any]]
+
+
+def read_snapshot(end: int, location: Location) -> list[dict[str, Any]]:
+    """The rows of a snapshot. Raises OSError, RecordsError."""
+    contents = read_file(location)
+    if not is_whole(contents):
+        raise RecordsError(f"{location} is no whole snapshot")
+    place = {"topic": TOPIC, "partition": 0, "offset": end - 1, "is_tombstone": False}
+    read = [read_record(TOPIC, None, value) for value in snapshot_values(contents)]
+    return [{**place, **fields} for kind, fields in read if kind == "metadata"]
+
+
+def newest_snapshot(folder: Location) -> Snapshot | None:
+    """The newest snapshot in the directory of a metadata log that can be read."""
     for end, location in snapshots(folder):
-        place = {"topic": TOPIC, "partition": 0, "offset": end - 1, "is_tombstone": False}
-        try:
-            read = [read_record(TOPIC, None, value) for value in snapshot_values(read_file(location))]
-        except (OSError, RecordsError):
-            continue
-        return [{**place, **fields} for kind, fields in read if kind == "metadata"]
-    return []
+        with suppress(OSError, RecordsError):
+            return Snapshot(end, location, read_snapshot(end, location))
+    return None
+
+
+def snapshot_before(log: Partition) -> Snapshot | None:
+    """That snapshot, for a log that does not begin at 0: records of the log count from its end on."""
+    return None if not log.segments or log.segments[0].base_offset == 0 else newest_snapshot(log.directory)
 
 
 def metadata_logs(paths: str) -> list[Partition]:
@@ -45,12 +62,12 @@ def metadata_rows(logs: Iterable[Partition]) -> list[dict[str, Any]]:
     """All records of the metadata, in order: rows of `schemas.STATE["metadata"]`."""
     rows: list[dict[str, Any]] = []
     for log in logs:
-        older = [] if not log.segments or log.segments[0].base_offset == 0 else snapshot_rows(log.directory)
-        end = max((row["offset"] for row in older), default=-1)
-        rows += older
+        snapshot = snapshot_before(log)
+        end = 0 if snapshot is None else snapshot.end
+        rows += [] if snapshot is None else snapshot.rows
         for split in plan_records([log], _QUERY):
             for records in read_records(split, _QUERY):
                 found = decode_all_state(records).get("metadata")
                 if found is not None:
-                    rows += [row for row in found.to_pylist() if row["offset"] > end]
+                    rows += [row for row in found.to_pylist() if row["offset"] >= end]
     return rows

@@ -11,10 +11,10 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pipeline import journal, plan
-from pipeline.directory import Paths, find_partitions
-from pipeline.metadata_log import snapshot_rows
-from pipeline.metadata_snapshots import snapshot_end
+from pipeline.directory import Paths
+from pipeline.metadata_log import snapshot_before
 from pipeline.query import OPEN, Bounds, Isolation, Mode, Query, pick, record_schema
+from pipeline.replicas import find_partitions
 from pipeline.schemas import BATCHES, JOURNAL, STATE_RECORDS, STATE_TOPICS, state_schema
 from pipeline.state import decode_state
 
@@ -95,7 +95,7 @@ def read_state(
 ) -> Iterator[pa.RecordBatch]:
     """The coordinators' records of one kind, a key of `schemas.STATE`, in the order of the logs.
 
-    The records of the newest metadata snapshot precede those of a metadata log that does not begin at 0.
+    The records of the newest readable metadata snapshot precede those of a metadata log that does not begin at 0.
 
     Offsets that a transaction committed are there with the transaction's first record; `aborted` marks which never
     counted. Other arguments and errors as of `read_segments`.
@@ -106,10 +106,10 @@ def read_state(
     query = Query(record_schema(STATE_RECORDS, mode), topics, offsets, times, mode=mode, crc=crc, broker=broker)
     partitions = find_partitions(paths, topics=topics, broker=broker)
     for log in partitions if kind == "metadata" and offsets[0] is None else ():
-        if (end := snapshot_end(log)) is not None:
-            if rows := snapshot_rows(log.directory):
-                yield pa.RecordBatch.from_pylist(rows, schema=schema)
-            query = replace(query, offsets=(end, offsets[1]))
+        if (snapshot := snapshot_before(log)) is not None:
+            if snapshot.rows:
+                yield pa.RecordBatch.from_pylist(snapshot.rows, schema=schema)
+            query = replace(query, offsets=(snapshot.end, offsets[1]))
     for split in plan.plan_records(partitions, query):
         for records in plan.read_records(split, query):
             if (found := decode_state(records, kind, schema)) is not None:

@@ -12,17 +12,17 @@ import pyarrow as pa
 
 from pipeline import journal, plan
 from pipeline.bounds import Condition, both, limits
-from pipeline.directory import Partition, find_partitions
+from pipeline.directory import Partition
 from pipeline.locations import Location
-from pipeline.metadata_snapshots import snapshot_end
 from pipeline.options import Options
 from pipeline.query import Query, pick, record_schema
+from pipeline.replicas import find_partitions
 from pipeline.schemas import JOURNAL, STATE_RECORDS, ddl, state_schema
 from pipeline.splits import Split, join, pack
 from pipeline.workers import settle
 
 _SNAPSHOT: Final = "metadata snapshot"
-"""Source of a task that reads the newest snapshot of the metadata."""
+"""Source of a task that reads a snapshot of the metadata."""
 
 
 def columns(source: str, given: Mapping[str, str]) -> str:
@@ -59,9 +59,9 @@ def tasks(
     for each in partitions_of(options):
         if limit.wants(*each.key):
             has_older = source == "kafka_state" and options.kind == "metadata" and options.bounds(*each.key)[0] is None
-            if has_older and (end := snapshot_end(each)) is not None:
-                older.append(pickle.dumps((_SNAPSHOT, wanted, options.mode, each.directory)))
-                limit.offsets = both(limit.offsets, (end, None))
+            if has_older and (snapshot := _snapshot_before(each)) is not None:
+                older.append(pickle.dumps((_SNAPSHOT, wanted, options.mode, snapshot)))
+                limit.offsets = both(limit.offsets, (snapshot[0], None))
             offsets = both(options.bounds(*each.key), limit.offsets)
             splits += plan_logs(options, [each], replace(query, offsets=offsets))
     return older + log_tasks(options, wanted, query, splits)
@@ -125,10 +125,18 @@ def _read(source: str, names: list[str], how: Any, what: Any) -> Iterator[pa.Rec
         yield from read_split(split, query)
 
 
-def _read_snapshot(folder: Location, schema: pa.Schema, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    from pipeline.metadata_log import snapshot_rows  # as in `_read_state`
+def _snapshot_before(log: Partition) -> tuple[int, Location] | None:
+    """End and place of the snapshot that precedes a metadata log."""
+    from pipeline.metadata_log import snapshot_before  # as in `_read_state`
 
-    rows = snapshot_rows(folder)
+    found = snapshot_before(log)
+    return None if found is None else (found.end, found.location)
+
+
+def _read_snapshot(place: tuple[int, Location], schema: pa.Schema, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    from pipeline.metadata_log import read_snapshot  # as in `_read_state`
+
+    rows = read_snapshot(*place)
     return iter([pa.RecordBatch.from_pylist(rows, schema=pick(schema, names))] if rows else [])
 
 

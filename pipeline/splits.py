@@ -1,6 +1,7 @@
 """Byte ranges to read, and their distribution to tasks: by segments, their indexes, and the requested bounds.
 
-An index is a hint here. A place that it names is used only if there is a batch header that agrees with it.
+An index is a hint here. A place that it names is used only if there is a batch header that agrees with it
+and with the offset that is looked for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -149,11 +150,11 @@ def _bounded(segment: Segment, start_offset: int, stop_offset: int, start_ms: in
         return span
     index = _Index(segment)
     start = _header_at(segment, index.before(first))
-    if start is not None:
+    if start is not None and start[1] <= first:
         span = span._replace(start=start[0], due_offset=start[1])
     behind = index.behind(stop_offset)
     stop = None if behind is None else _header_at(segment, behind)
-    if stop is not None:
+    if stop is not None and stop[1] >= stop_offset:
         span = span._replace(stop=stop[0], limit_offset=stop[1])
     return span
 

@@ -11,12 +11,11 @@ from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
 from pipeline import journal
-from pipeline.decoding.batch_scan import Framed
 from pipeline.directory import Partition
 from pipeline.locations import read_file
 from pipeline.options import EARLIEST, LATEST, Options
 from pipeline.query import pick
-from pipeline.segment_reader import read_pieces
+from pipeline.replicas import log_end
 from pipeline.sources import journal_tasks, log_query, log_tasks, partitions_of, plan_logs
 from pipeline.splits import split_partition
 from pipeline.transactions import last_stable_offset
@@ -134,7 +133,7 @@ class LogStream:
         """After the last offset that may be read."""
         end = partition.high_watermark
         if end is None:
-            end = _log_end(partition)
+            end = log_end(partition)
         if self._options["isolation"] == "read_committed" and (stable := last_stable_offset(partition)) is not None:
             end = min(end, stable)
         return end
@@ -157,18 +156,6 @@ def _name(partition: Partition) -> str:
 
 def _begin(partition: Partition) -> int:
     return max(partition.log_start_offset, partition.segments[0].base_offset)
-
-
-def _log_end(partition: Partition) -> int:
-    """After the last whole batch, found from the last place that the index names."""
-    segment = partition.segments[-1]
-    end = segment.base_offset
-    for split in split_partition(partition, start_offset=2**62, split_bytes=None):
-        for chunk in read_pieces(split.ranges[-1], crc=False):
-            if isinstance(chunk.piece, Framed):
-                head = chunk.piece.headers[-1]
-                end = int(head["base_offset"]) + int(head["last_offset_delta"]) + 1
-    return end
 
 
 def _ahead(partition: Partition, start: int, stop: int) -> tuple[int, int]:

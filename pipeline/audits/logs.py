@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.audits.history import HISTORY, READ, History
-from pipeline.directory import Partition, find_partitions
+from pipeline.directory import Partition
 from pipeline.plan import plan_batches, read_batches
 from pipeline.query import Query
+from pipeline.replicas import find_partitions
 from pipeline.schemas import ddl
 from pipeline.splits import SPLIT_BYTES
 

@@ -1,17 +1,20 @@
 """Data directories as tables: transactions, bounds, splits, replicas, and files that change while they are read."""
 
+from itertools import accumulate
 from pathlib import Path
+from struct import pack as packed
 from typing import Any
 
 import pytest
 
-from pipeline.directory import find_partitions
 from pipeline.plan import plan_batches, plan_records, read_records
 from pipeline.query import Query, record_schema
 from pipeline.reading import read_batches
+from pipeline.replicas import find_partitions
 from pipeline.schemas import BATCHES
 from pipeline.splits import join, pack
 from protocol.records.control import build_marker
+from protocol.records.conversion import messages_of_batches
 from protocol.records.records import Record, build_batch
 from storage.append_info import AppendOrigin
 from storage.log.partition_log import PartitionLog
@@ -182,6 +185,40 @@ def test_a_wrong_index_does_no_harm(tree: Tree, tmp_path: Path) -> None:
     assert values(tmp_path, offsets=(50, 52)) == [b"50", b"51"]
 
 
+def indexed(folder: Path, count: int, *entries: tuple[int, int]) -> list[int]:
+    """Batches of a record each, and an index that maps offsets to the positions of batches; what those begin with."""
+    made = chain(*[1] * count)
+    starts = [0, *accumulate(map(len, made))]
+    path = write_segment(folder, *made)
+    path.with_suffix(".index").write_bytes(b"".join(packed(">ii", offset, starts[at]) for offset, at in entries))
+    return starts
+
+
+@pytest.mark.parametrize(
+    ("entries", "offsets"),
+    [
+        (((1, 10),), (5, 8)),
+        (((30, 5), (40, 10)), (0, 20)),
+        (((2, 10), (50, 20)), (15, 18)),
+    ],
+    ids=["the beginning is passed", "the end is before what is wanted", "a hint that is true"],
+)
+def test_an_index_that_names_another_batch_hides_no_record(
+    tmp_path: Path, entries: tuple[tuple[int, int], ...], offsets: tuple[int, int]
+) -> None:
+    """A batch begins where an entry points, but it is not one that the entry promises."""
+    indexed(tmp_path, 60, *entries)
+    assert [row["offset"] for row in read(tmp_path, "offset", offsets=offsets)] == list(range(*offsets))
+
+
+def test_a_true_entry_still_spares_bytes(tmp_path: Path) -> None:
+    """Reading begins and ends at the batches that it names."""
+    starts = indexed(tmp_path, 60, (10, 10), (20, 20), (30, 30), (40, 40))
+    query = Query(record_schema(["offset"], "fail"), offsets=(12, 18))
+    (split,) = plan_records(find_partitions(tmp_path), query)
+    assert split.size == starts[30] - starts[10]
+
+
 def test_records_before_the_logs_start_are_gone(tree: Tree, tmp_path: Path) -> None:
     """As DeleteRecords left them; the batches are still there to be looked at."""
     log = log_of(tree)
@@ -205,6 +242,19 @@ def test_of_several_replicas_the_longest_is_read(tmp_path: Path) -> None:
     ]
     assert len(read(tmp_path, "offset", broker=1)) == 2
     assert read(tmp_path / "broker-1", "offset") == [{"offset": 0}, {"offset": 1}]
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_the_longest_replica_ends_last(tmp_path: Path, is_old: bool) -> None:
+    """Its last segment may begin before that of another one: each broker rolls by itself."""
+    made = [messages_of_batches(each, 1, 0) if is_old else each for each in chain(1, 1, 1, 1)]
+    write_segment(tmp_path / "broker-1", *made[:2])
+    write_segment(tmp_path / "broker-1", made[2], base=2)
+    write_segment(tmp_path / "broker-2", *made)
+    write_segment(tmp_path / "broker-3", *made)
+    assert [row["offset"] for row in read(tmp_path, "offset")] == [0, 1, 2, 3]
+    (chosen,) = find_partitions(tmp_path)
+    assert chosen.broker == 2
 
 
 def test_logs_that_are_going_away_are_no_logs(tmp_path: Path) -> None:

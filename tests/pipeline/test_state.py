@@ -113,8 +113,24 @@ def test_a_metadata_log_that_was_cut_has_its_snapshot(tmp_path: Path) -> None:
     tasks = sources.tasks("kafka_state", {"path": str(tmp_path), "kind": "metadata"}, ["type", "offset"])
     assert [tuple(row.values()) for task in tasks for row in rows(sources.read(task))] == expected
     assert topic_settings(str(tmp_path), ["a"]) == {"a": {"cleanup.policy": "compact"}}
-    (folder / f"{9:020d}-{1:010d}.checkpoint").write_bytes(b"damaged")
-    assert [row["offset"] for row in rows(read_state(tmp_path, "metadata", columns=["offset"]))] == [9]
+
+
+def test_a_damaged_snapshot_of_the_metadata_hides_no_record(tmp_path: Path) -> None:
+    """The one before it counts, and the log from its end on; without any, all that the log has."""
+    values = [metadata.encode(metadata.TopicRecord(name, UUID(int=at)))[1] for at, name in enumerate("abcd")]
+    log = [Record(at, NOW_MS, None, values[at - 4]) for at in range(5, 8)]
+    write_segment(tmp_path, build_batch(log, partition_leader_epoch=0), name="__cluster_metadata-0", base=5)
+    folder = tmp_path / "__cluster_metadata-0"
+    (folder / f"{7:020d}-{1:010d}.checkpoint").write_bytes(b"damaged")
+
+    def found() -> list[list[int]]:
+        tasks = sources.tasks("kafka_state", {"path": str(tmp_path), "kind": "metadata"}, ["offset"])
+        by_task = [row["offset"] for task in tasks for row in rows(sources.read(task))]
+        return [[row["offset"] for row in rows(read_state(tmp_path, "metadata", columns=["offset"]))], by_task]
+
+    assert found() == [[5, 6, 7]] * 2
+    (folder / f"{5:020d}-{1:010d}.checkpoint").write_bytes(snapshot([values[0] or b""], NOW_MS, epoch=1))
+    assert found() == [[4, 5, 6, 7]] * 2
 
 
 def test_records_of_the_newer_groups_are_decoded(tmp_path: Path) -> None:

@@ -1,0 +1,63 @@
+"""The logs of partitions below some paths, each once: of several brokers' replicas the longest."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from os import PathLike
+from typing import Final
+
+from pipeline.decoding.batch_scan import Framed, Messages
+from pipeline.decoding.legacy import messages
+from pipeline.directory import Partition, Paths, logs_below
+from pipeline.locations import locate
+from pipeline.segment_reader import read_pieces
+from pipeline.splits import split_partition
+
+_OFFSET: Final = 8
+
+
+def find_partitions(paths: Paths, *, topics: Sequence[str] | None = None, broker: int | None = None) -> list[Partition]:
+    """The logs below some paths, sorted by topic and partition, each once.
+
+    Where several brokers have a replica, the longest is taken, of those the first broker's.
+
+    Args:
+        paths: data directories, folders of several, partitions' directories, segment files.
+        topics: only these; names, or patterns with `*` and `?`. Internal topics are logs like any other.
+        broker: only the replicas below `broker-N`.
+
+    Raises:
+        FileNotFoundError: a path leads nowhere, or no log lies there.
+        OSError: one of several replicas cannot be read.
+    """
+    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    found = [each for path in given for each in logs_below(locate(path))]
+    if not found:
+        raise FileNotFoundError(f"{', '.join(map(str, given))}: no log of a partition lies there")
+    replicas: dict[tuple[str, int], list[Partition]] = {}
+    for each in found:
+        if topics is not None and not any(fnmatchcase(each.topic, pattern) for pattern in topics):
+            continue
+        if broker is None or each.broker == broker:
+            replicas.setdefault(each.key, []).append(each)
+    return [_longest(replicas[key]) for key in sorted(replicas)]
+
+
+def _longest(replicas: Sequence[Partition]) -> Partition:
+    """The replica with the latest end. Segments do not show it: each broker rolls them by itself."""
+    if len(replicas) == 1:
+        return replicas[0]
+    return max(replicas, key=lambda each: (log_end(each), -(each.broker or 0)))
+
+
+def log_end(partition: Partition) -> int:
+    """After the last whole batch, found from the last place that the index names. Raises OSError."""
+    end = partition.segments[-1].base_offset
+    for split in split_partition(partition, start_offset=2**62, split_bytes=None):
+        for chunk in read_pieces(split.ranges[-1], crc=False):
+            if isinstance(chunk.piece, Framed):
+                head = chunk.piece.headers[-1]
+                end = int(head["base_offset"]) + int(head["last_offset_delta"]) + 1
+            elif isinstance(chunk.piece, Messages):
+                for at, _ in messages(chunk.data, chunk.piece):  # a wrapper has the offset of its last message
+                    end = int.from_bytes(chunk.data[at : at + _OFFSET].tobytes()) + 1
+    return end
