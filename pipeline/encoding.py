@@ -18,9 +18,13 @@ from protocol.records.records import frame_batch
 
 LOG_APPEND_TIME: Final = 1
 BATCH_BYTES: Final = 500_000
-"""Of the records of a new batch, before compression: below every default limit."""
+"""The most of a new batch with several records, before compression: below every default limit."""
 _FARTHEST: Final = 1000
 """Offsets that are missing between two records of a batch: a record's delta is 32 bits."""
+_NUMBERS_BYTES: Final = 40
+"""The most that the numbers of a record take beside its key, value and headers."""
+_HEADER_BYTES: Final = 10
+"""The most that the sizes of a header take."""
 _EMPTY: Final = pa.scalar(b"", pa.large_binary())
 
 Ints = npt.NDArray[np.int64]
@@ -101,9 +105,7 @@ def encode(records: pa.Table, how: Batching) -> Iterator[bytearray]:
     columns = {name: table.column(name).chunk(0) for name in table.column_names}
     offsets, times = _ints(columns["offset"]), _ints(columns["timestamp_ms"])
     kinds = _ints(columns["timestampType"])
-    sizes = _ints(pc.fill_null(pc.binary_length(columns["key"]), 0)) + 40
-    sizes += _ints(pc.fill_null(pc.binary_length(columns["value"]), 0))
-    starts = _as_they_were(columns) if how.producers else _new_batches(offsets, times, kinds, sizes, how.span_ms)
+    starts = _as_they_were(columns) if how.producers else _new_batches(columns, offsets, times, kinds, how.span_ms)
     stops = np.append(starts[1:], len(offsets))
     bases = np.repeat(offsets[starts], stops - starts)
     if how.producers:
@@ -161,14 +163,40 @@ def _as_they_were(columns: dict[str, pa.Array]) -> Ints:
     return np.flatnonzero(np.concatenate(([True], bases[1:] != bases[:-1])))
 
 
-def _new_batches(offsets: Ints, times: Ints, kinds: Ints, sizes: Ints, span_ms: int | None) -> Ints:
-    """Starts of batches: after a number of bytes, where the kind of time changes, where offsets are too far apart.
+def _new_batches(columns: dict[str, pa.Array], offsets: Ints, times: Ints, kinds: Ints, span_ms: int | None) -> Ints:
+    """Starts of batches: before too many bytes, where the kind of time changes, where offsets are too far apart.
 
     A batch has one log append time: another one begins another batch.
     """
-    filled = (np.cumsum(sizes) - 1) // BATCH_BYTES
-    changed = (kinds[1:] != kinds[:-1]) | (filled[1:] != filled[:-1]) | (np.diff(offsets) > _FARTHEST)
+    changed = (kinds[1:] != kinds[:-1]) | (np.diff(offsets) > _FARTHEST)
     changed |= (kinds[1:] == LOG_APPEND_TIME) & (times[1:] != times[:-1])
     if span_ms is not None:
         changed |= np.diff(times // span_ms) != 0
-    return np.flatnonzero(np.concatenate(([True], changed)))
+    starts = np.flatnonzero(np.concatenate(([True], changed)))
+    return _cut(starts, np.cumsum(_sizes(columns)))
+
+
+def _sizes(columns: dict[str, pa.Array]) -> Ints:
+    """Bytes that each record takes at most."""
+    sizes = _ints(pc.fill_null(pc.binary_length(columns["key"]), 0)) + _NUMBERS_BYTES
+    sizes += _ints(pc.fill_null(pc.binary_length(columns["value"]), 0))
+    counts = _ints(pc.fill_null(pc.list_value_length(columns["headers"]), 0))
+    flat = pc.list_flatten(columns["headers"])
+    if len(flat):
+        each = _ints(pc.binary_length(pc.struct_field(flat, "key").cast(pa.binary()))) + _HEADER_BYTES
+        each += _ints(pc.fill_null(pc.binary_length(pc.struct_field(flat, "value")), 0))
+        ends = np.concatenate(([0], np.cumsum(each)))[np.concatenate(([0], np.cumsum(counts)))]
+        sizes += np.diff(ends)
+    return sizes
+
+
+def _cut(starts: Ints, totals: Ints) -> Ints:
+    """Starts of batches, and those between where one of them would have more than `BATCH_BYTES`."""
+    found = []
+    for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(totals)], strict=True):
+        at = start
+        while at < stop:
+            found.append(at)
+            most = BATCH_BYTES + (int(totals[at - 1]) if at else 0)
+            at = max(at + 1, int(np.searchsorted(totals, most, "right")))
+    return np.array(found, np.int64)

@@ -10,6 +10,7 @@ from pipeline.audits.engine import EngineError
 from pipeline.commands.engines import engine_errors, session_for
 from pipeline.commands.progress import Progress, refuse
 from pipeline.decoding.damage import DamagedError
+from pipeline.live.asking import LiveCluster
 from pipeline.locations import reachable
 from pipeline.rendering.text import counted
 from pipeline.transfer import catalog, export
@@ -67,7 +68,7 @@ def main(arguments: Mapping[str, Any]) -> int:
             else:
                 starts = starts_of(before if arguments["append"] else None)
                 with tempfile.TemporaryDirectory(prefix="understudy-export-") as folder:
-                    with Cluster(arguments["source"], security=security) as cluster:
+                    with LiveCluster(arguments["source"], security=security) as cluster:
                         progress.show("fetching ...")
                         configs = mirror(cluster, Path(folder), choice, starts)
                     manifest = copied(arguments, folder, choice, schemas, progress, configs)

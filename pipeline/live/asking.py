@@ -42,12 +42,10 @@ class Answers:
 class LiveCluster(Cluster):
     """A cluster that is asked again and again."""
 
-    topic_ids: Mapping[str, str]
-    """Topic -> id; empty for brokers before 3.0."""
     _versions: dict[int, int] | None = None
 
     def refresh(self) -> None:
-        """As `Cluster.refresh`, with the topics' ids."""
+        """As `Cluster.refresh`, with the topics' ids; brokers before 3.0 have none."""
         if self._versions is None:
             answer = self._ask_any(ApiKey.API_VERSIONS, ApiVersionsRequest())
             self._versions = {each.api_key: each.max_version for each in answer.api_keys}
@@ -55,9 +53,6 @@ class LiveCluster(Cluster):
         version = _WITH_TOPIC_IDS if has_ids else None
         answer = self._ask_any(ApiKey.METADATA, MetadataRequest(topics=None, allow_auto_topic_creation=False), version)
         self.learn(answer)
-        self.topic_ids = {
-            each.name: str(each.topic_id) for each in answer.topics if has_ids and each.name in self.topics
-        }
 
     @property
     def lists_transactions(self) -> bool:

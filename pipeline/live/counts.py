@@ -6,8 +6,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.directory import find_partitions
 from pipeline.reading import read_segments
+from pipeline.replicas import find_partitions
 
 RECORD_COUNTS: Final = pa.schema(
     [
@@ -48,8 +48,8 @@ class Counts:
         for log in find_partitions(path):
             if log.topic.startswith("__") or (wanted is not None and log.topic not in wanted):
                 continue
-            first = log.key not in self._next
-            self._log(str(log.directory), log.key, log.log_start_offset, is_cut=first and log.log_start_offset > 0)
+            start = max(log.log_start_offset, log.segments[0].base_offset)
+            self._log(str(log.directory), log.key, start, is_cut=start > 0 and log.key not in self._next)
 
     def _log(self, path: str, key: tuple[str, int], start: int, *, is_cut: bool) -> None:
         begin = max(start, self._next.get(key, start))

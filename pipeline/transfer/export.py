@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _NAMES_SHOWN: Final = 5
 _TOPIC_RESOURCE: Final = 2
+_OF_SETTINGS: Final = ("TopicRecord", "RemoveTopicRecord", "ConfigRecord")
 
 
 def export(
@@ -51,7 +52,7 @@ def export(
         ManifestError: `out` holds an export already, and is neither to be overwritten nor continued; or it cannot be
             continued with these arguments.
         FileNotFoundError: there is no such directory.
-        ChoiceError: there is no session for a choice that needs one.
+        ChoiceError: there is no session for a choice that needs one, or two topics would become one.
     """
     choice, schemas = choice or Choice(), schemas or Schemas()
     store = Store(out)
@@ -127,7 +128,9 @@ def chosen(
         from pipeline.transfer.spark_tasks import applied, written  # noqa: PLC0415 - it brings Spark
 
         read = _session(spark).read.schema(ddl(columns)).parquet(*(f"{store.path}/{name}" for name in names))
-        records = read.sortWithinPartitions("topic", "partition", "offset")
+        # Spark gives a task files by their sizes: it could get the first and the last one of a partition, none between.
+        whole = read.repartition("topic", "partition")
+        records = whole.sortWithinPartitions("topic", "partition", "offset")
         made = written(applied(unnamed, records.select(*columns.names)), target)
     else:
         made = []
@@ -162,25 +165,37 @@ def prepare(store: Store, *, overwrite: bool, append: bool = False) -> Manifest 
 
 
 def check_source(source: str, choice: Choice) -> None:
-    """Find out, without Spark, whether a data directory has a topic that is wanted. Raises FileNotFoundError."""
+    """Find out, without Spark, whether a data directory has a topic that is wanted. Raises as `check_topics`."""
     partitions = [each for directory in Tree(source).directories() for each in Tree(directory).partitions()]
     check_topics(source, (each.topic for each in partitions), choice)
 
 
 def check_topics(source: str, topics: Iterable[str], choice: Choice) -> None:
-    """Raise FileNotFoundError unless one of the topics is wanted, with the topics that there are."""
+    """Look at the topics that there are.
+
+    Raises:
+        FileNotFoundError: none of them is wanted.
+        ChoiceError: two of them would become one.
+    """
     known = sorted(set(topics))
     if not any(map(choice.wants, known)):
         ours = [name for name in known if not name.startswith("__")]
         others = f"its topics are {', '.join(ours[:_NAMES_SHOWN])}" if ours else "it has none but internal ones"
         wanted = f"no topic {', '.join(choice.topics)}" if choice.topics else "no topic to copy"
         raise FileNotFoundError(f"{source} has {wanted}; {others}{', ...' if len(ours) > _NAMES_SHOWN else ''}")
+    check_names(filter(choice.wants, known), choice)
+
+
+def check_names(topics: Iterable[str], choice: Choice) -> None:
+    """Raise ChoiceError if two topics would become one: their records would have the same offsets."""
+    if (double := choice.twice(topics)) is not None:
+        raise ChoiceError(f"two topics would become {double}; give them different names with --topic-map")
 
 
 def described(
     spark: "SparkSession | None", source: str, choice: Choice
 ) -> tuple[dict[str, dict[int, Bounds]], dict[str, dict[str, str]], dict[str, str]]:
-    """The wanted topics with the bounds of their partitions' logs; their own settings; their ids."""
+    """The wanted topics with the bounds of their partitions' logs; their own settings; their ids. Raises ChoiceError."""
     topics: dict[str, dict[int, Bounds]] = {}
     ids: dict[str, str] = {}
     for directory in Tree(source).directories():
@@ -192,6 +207,7 @@ def described(
                 end = max(each.last_segment_base, each.high_watermark or 0)
                 known = topics.setdefault(each.topic, {}).get(each.partition, Bounds(start, end))
                 topics[each.topic][each.partition] = Bounds(min(known.log_start, start), max(known.log_end, end))
+    check_names(topics, choice)
     for topic, number, last in ends(runner(spark), {"topics": ",".join(topics) or "-", "path": source}):
         partitions = topics.get(topic, {})
         if number in partitions:
@@ -201,14 +217,19 @@ def described(
 
 
 def topic_settings(source: str, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The topics' own settings, from the metadata log and its newest snapshot."""
+    """The own settings of the topics that there are, from the metadata log and its newest snapshot."""
     wanted = set(topics)
+    names: dict[str, str] = {}
     found: dict[str, dict[str, str]] = {}
     for row in metadata_rows(metadata_logs(source)):
-        if row["type"] != "ConfigRecord":
+        if row["type"] not in _OF_SETTINGS:
             continue
         record = json.loads(row["record"])
-        if record.get("resource_type") == _TOPIC_RESOURCE and record.get("resource_name") in wanted:
+        if row["type"] == "TopicRecord":
+            names[record["topic_id"]] = record["name"]
+        elif row["type"] == "RemoveTopicRecord":  # its settings go without a record of their own
+            found.pop(names.get(record["topic_id"], ""), None)
+        elif record.get("resource_type") == _TOPIC_RESOURCE and record.get("resource_name") in wanted:
             settings = found.setdefault(record["resource_name"], {})
             if record.get("value") is None:
                 settings.pop(record["name"], None)

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _FAR_MS = 2**62
+_MOST_DELTA = 2**31 - 1
+"""A batch has its last offset as a distance of 32 bits from its first one."""
 
 Load = Callable[[list[Target]], list[dict[str, Any]]]
 """Function of a task: its share of the targets -> its answers."""
@@ -152,12 +154,12 @@ def _begin_at(log: PartitionLog, offset: int, now_ms: int) -> None:
 
 
 def _end_at(log: PartitionLog, target: Target, now_ms: int) -> None:
-    """The log ends where it ended, though its last records were not copied: an empty batch, as a cleaner leaves it."""
-    if target.log_end > log.log_end_offset:
+    """The log ends where it ended, though its last records were not copied: empty batches, as a cleaner leaves them."""
+    while target.log_end > log.log_end_offset:
         base = log.log_end_offset
         empty = frame_batch(
-            b"", 0, base_offset=base, last_offset_delta=target.log_end - 1 - base, base_timestamp_ms=-1,
-            max_timestamp_ms=-1, partition_leader_epoch=0,
+            b"", 0, base_offset=base, last_offset_delta=min(target.log_end - 1 - base, _MOST_DELTA),
+            base_timestamp_ms=-1, max_timestamp_ms=-1, partition_leader_epoch=0,
         )  # fmt: skip
         log.append_as_follower(empty, now_ms=now_ms)
 

@@ -3,11 +3,18 @@
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
+from uuid import UUID
 
 from pipeline.transfer.selection import Choice
 from pipeline.transfer.wire import EARLIEST, Cluster, batches_of
 from protocol.records.batch import batches
-from storage.checkpoints import HIGH_WATERMARK, LOG_START, encode_offsets
+from storage.checkpoints import (
+    HIGH_WATERMARK,
+    LOG_START,
+    PARTITION_METADATA,
+    encode_offsets,
+    encode_partition_metadata,
+)
 from storage.log.segment import LOG_SUFFIX, offset_name
 
 SEGMENT_BYTES = 1 << 30
@@ -19,7 +26,7 @@ def mirror(
     """Fetch the wanted topics into `folder`; answers the topics' own settings. Raises WireError.
 
     Args:
-        cluster: the source.
+        cluster: the source. Topics of which it knows the ids are copied with them.
         folder: an empty one.
         choice: which topics, and their names in the export.
         goes_on: name in the export and partition -> the first offset to fetch, where that is not the log's start.
@@ -31,6 +38,8 @@ def mirror(
         for partition in topic.leaders:
             place = folder / f"{topic.name}-{partition}"
             place.mkdir(parents=True)
+            if (topic_id := cluster.topic_ids.get(topic.name)) is not None:
+                (place / PARTITION_METADATA).write_bytes(encode_partition_metadata(UUID(topic_id)))
             starts[topic.name, partition] = start = cluster.offset(topic.name, partition, EARLIEST)
             begin = max(start, (goes_on or {}).get((choice.name_of(topic.name), partition), start))
             ends[topic.name, partition] = _copy(cluster, topic.name, partition, place, begin)

@@ -1,7 +1,8 @@
 """Selection from a log or an export: topics, offsets, times, a sample; masked columns and renamed topics."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -65,6 +66,11 @@ class Choice:
     def name_of(self, topic: str) -> str:
         """A topic's new name."""
         return self.renamed.get(topic, topic)
+
+    def twice(self, topics: Iterable[str]) -> str | None:
+        """A name that two of these topics would have."""
+        counts = Counter(self.name_of(topic) for topic in topics)
+        return next((name for name, count in counts.items() if count > 1), None)
 
     @property
     def needs_sql(self) -> bool:

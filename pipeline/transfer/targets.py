@@ -45,11 +45,9 @@ class Target:
 def targets(store: Store, manifest: Manifest, choice: Choice, *, codec: int = 0, speed: float = 0.0) -> list[Target]:
     """One for each wanted partition, empty ones too. Raises LoadError: nothing is wanted, or two become one."""
     wanted = [name for name in manifest.topics if choice.wants(name)]
-    names = [choice.name_of(name) for name in wanted]
     if not wanted:
         raise LoadError(f"{store.path} has no topic that is wanted; there are {', '.join(manifest.topics) or 'none'}")
-    if len(set(names)) < len(names):
-        double = next(name for name in names if names.count(name) > 1)
+    if (double := choice.twice(wanted)) is not None:
         raise LoadError(f"two topics would become {double}")
     paths = {each.path for each in manifest.files if each.topic in wanted}
     first_ms = parquet.first_time_ms(store, sorted(paths)) if speed > 0 else 0

@@ -52,6 +52,8 @@ class Cluster:
         self._nodes: dict[int, tuple[str, int]] = {}
         self._bootstrap = [_address(each) for each in bootstrap.split(",")]
         self.topics: dict[str, Topic] = {}
+        self.topic_ids: Mapping[str, str] = {}
+        """Topic -> id, as far as the last answer has them."""
         try:
             self.refresh()
         except BaseException:
@@ -84,6 +86,11 @@ class Cluster:
             topic.name: Topic(topic.name, {each.partition_index: each.leader_id for each in topic.partitions})
             for topic in answer.topics
             if topic.error_code is ErrorCode.NONE and topic.name
+        }
+        self.topic_ids = {
+            topic.name: str(topic.topic_id)
+            for topic in answer.topics
+            if topic.name in self.topics and topic.topic_id is not None and topic.topic_id.int
         }
 
     def create(self, topics: Mapping[str, tuple[int, Mapping[str, str]]]) -> None:

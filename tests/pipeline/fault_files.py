@@ -191,6 +191,9 @@ class Planting:
         self._touched: dict[str, list[tuple[str, int]]] = {}
         self.properties = {"version": "1", "cluster.id": "planted", "node.id": str(node_id)}
         self.properties["directory.id"] = uuid_text(UUID(int=8 + node_id))
+        self.metadata_before: list[object] = []
+        self.metadata_behind: list[object] = []
+        """Records that the metadata begin and end with."""
         self.throttled: list[str] = []
         """Client ids with a quota."""
         self.lost: list[tuple[str, int]] = []
@@ -314,7 +317,7 @@ class Planting:
     def _write_metadata(self) -> None:
         """`__cluster_metadata-0`, with topics, partitions and settings, as far as readers look at it."""
         shelf = self.shelf("__cluster_metadata")
-        records: list[object] = []
+        records = list(self.metadata_before)
         for topic, topic_id in self._removed:
             records += [metadata.TopicRecord(topic, topic_id), metadata.RemoveTopicRecord(topic_id)]
         for topic, topic_id in self._topic_ids().items():
@@ -346,6 +349,7 @@ class Planting:
         for client_id in self.throttled:
             entity = (metadata_security.QuotaEntity("client-id", client_id),)
             records.append(metadata_security.ClientQuotaRecord(entity, "consumer_byte_rate", 1.0, False))
+        records += self.metadata_behind
         values = [metadata.encode(record)[1] for record in records]
         shelf.data(len(values), keys=[None] * len(values), values=values)
 

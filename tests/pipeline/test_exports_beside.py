@@ -1,9 +1,11 @@
 """Exports and loads beside others: what another export, another process or a power cut must not take. No Spark."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pipeline.reading import read_batches
 from pipeline.transfer import load as loading
 from pipeline.transfer.manifest import NAME, ManifestError, Store
 from pipeline.transfer.staging import Staging, recover
@@ -50,3 +52,16 @@ def test_what_a_load_has_written_is_durable_before_it_is_complete(
     names = synced(monkeypatch)
     assert loading.into_directory(None, str(tmp_path / "data"), wanted, NOW_MS) == 3
     assert names.index(f"{0:020}.log") < names.index("replication-offset-checkpoint.tmp")
+
+
+def test_a_log_that_goes_on_far_behind_the_loaded_records_has_its_end(tmp_path: Path) -> None:
+    """Farther than one batch without records can reach."""
+    (wanted,) = wanted_of(tmp_path, "a")
+    end = 5 * 2**31 + 7
+    created(tmp_path / "data", [wanted])
+    assert loading.into_directory(None, str(tmp_path / "data"), [replace(wanted, log_end=end)], NOW_MS) == 3
+    found = list(read_batches(tmp_path / "data", topics=["a"], columns=["last_offset", "record_count"]))
+    batches = [row for each in found for row in each.to_pylist()]
+    assert batches[-1]["last_offset"] == end - 1
+    assert sum(row["record_count"] for row in batches) == 3
+    assert len(batches) == 7

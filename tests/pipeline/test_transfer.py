@@ -16,7 +16,7 @@ from pipeline.transfer import load as loading
 from pipeline.transfer.manifest import Bounds, ExportedFile, Manifest, ManifestError, Store
 from pipeline.transfer.mirror import mirror
 from pipeline.transfer.selection import Choice, ChoiceError, parse_offsets, parse_pairs, parse_sample, parse_time
-from pipeline.transfer.targets import LoadError, Target, counts, targets
+from pipeline.transfer.targets import LoadError, Target, counts, tables, targets
 from pipeline.transfer.wire import Cluster, is_bootstrap
 from tests.forking import Started
 from tests.pipeline import log_faults
@@ -151,6 +151,38 @@ def test_records_are_chosen_masked_and_renamed(spark: SparkSession, source: Path
     store, chosen = export.chosen(spark, Store(str(whole)), manifest, choice, str(tmp_path / "chosen"))
     assert chosen.records == len(found)
     assert {target.topic for target in targets(store, chosen, choice)} == {"sample"}
+
+
+def in_files(folder: Path, *counts: int) -> tuple[Store, Manifest]:
+    """An export of one partition in files of so many records, which do not compress."""
+    columns, chance = parquet.schema(producers=False), random.Random(5)
+    made: list[ExportedFile] = []
+    first = 0
+    for number, count in enumerate(counts):
+        rows = [dict.fromkeys(columns.names) for _ in range(count)]
+        for offset, row in enumerate(rows, first):
+            row |= {"topic": "t", "partition": 0, "offset": offset, "value": chance.randbytes(1000)}
+            row |= {"timestamp_ms": NOW_MS, "timestampType": 0}
+        made += parquet.write_files([pa.RecordBatch.from_pylist(rows, columns)], str(folder), columns, number)
+        first += count
+    bounds = Bounds(0, first, first, 0, first - 1)
+    return Store(str(folder)), Manifest("", False, "read_committed", {"t": {0: bounds}}, files=tuple(made))
+
+
+def test_records_that_are_chosen_stay_in_order(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark puts files into tasks by their sizes: here the first and the last one of four into one."""
+    store, manifest = in_files(tmp_path / "whole", 200, 5, 5, 190)
+    sizes = {"spark.sql.files.maxPartitionBytes": str(2 << 20), "spark.sql.files.openCostInBytes": str(1 << 20)}
+    choice = Choice(where="true")
+    try:
+        for name, value in sizes.items():
+            spark.conf.set(name, value)
+        found, chosen = export.chosen(spark, store, manifest, choice, str(tmp_path / "chosen"))
+    finally:
+        for name in sizes:
+            spark.conf.unset(name)
+    (target,) = targets(found, chosen, choice)
+    assert [offset for table in tables(target) for offset in table.column("offset").to_pylist()] == list(range(400))
 
 
 def test_a_load_goes_into_empty_topics_only(spark: SparkSession, source: Path, tmp_path: Path) -> None:
