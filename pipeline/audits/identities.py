@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pipeline.reading import read_segments
+from pipeline.values.texts import sound
 
 IDENTIFIED: Final = pa.schema(
     [
@@ -30,6 +31,8 @@ PROCESSORS: Final = pa.schema([pa.field("group_id", pa.string())])
 """The groups that the user named."""
 VIEWS: Final = ("inputs", "outputs", "input_commits")
 _COLUMNS: Final = ("topic", "partition", "offset", "timestamp_ms", "producer_id")
+_OF_PATTERNS: Final = frozenset("*?[")
+"""No topic has these in its name."""
 
 Extract = Callable[[Mapping[str, Any]], str | None]
 
@@ -54,10 +57,12 @@ def parse(spec: str, inputs: Sequence[str], outputs: Sequence[str], groups: Sequ
     """An identity from the command line: `key`, `header:NAME` or `json:PATH`, such as `json:order.id`.
 
     Raises:
-        IdentityError: the text is none of these, or no input or output is named.
+        IdentityError: the text is none of these, or no input or output is named, or by a pattern.
     """
     if not inputs or not outputs:
         raise IdentityError("--id needs --input TOPIC and --output TOPIC: where records come from and where they go")
+    if pattern := next((each for each in (*inputs, *outputs) if set(each) & _OF_PATTERNS), None):
+        raise IdentityError(f"{pattern} is a pattern: name each topic of --id, with an --input or --output of its own")
     if both := set(inputs) & set(outputs):
         raise IdentityError(f"the topic {min(both)} is an input and an output: --id compares two different topics")
     kind, _, rest = spec.partition(":")
@@ -110,6 +115,8 @@ def _field(raw: bytes | None, path: Sequence[str]) -> str | None:
         found: Any = json.loads(raw or b"null")
         for step in path:
             found = found[int(step)] if isinstance(found, list) else found[step]
+        if found is None:
+            return None
+        return sound(found) if isinstance(found, str) else json.dumps(found, sort_keys=True)
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         return None
-    return None if found is None else found if isinstance(found, str) else json.dumps(found, sort_keys=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.audits.engine import Engine, EngineError
 from pipeline.audits.registry import Check, NoSuchCheckError
-from pipeline.commands.engines import is_small
+from pipeline.commands.engines import engine_errors, is_small
 from pipeline.commands.output import deliver, terminal_width
 from pipeline.commands.progress import Progress, refuse
 from pipeline.decoding.damage import DamagedError
@@ -105,7 +105,8 @@ def looked_at(
     def on_spark(path: str, checks: Sequence[Check]) -> "Run":
         cache = TableCache(spark)
         try:
-            tables.register(spark, cache, path)
+            with engine_errors():
+                tables.register(spark, cache, path)
             return ask(SparkEngine(spark), path, checks)
         finally:
             cache.forget()

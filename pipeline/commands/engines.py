@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from pipeline.audits.engine import EngineError
 from pipeline.commands.progress import Progress
-from pipeline.locations import files_below, is_file, locate
+from pipeline.locations import files_below, is_file, locate, size_of
 from pipeline.rendering.text import last_line
 
 DEFAULT_MB: Final = 256
 """Above this size Spark starts. DuckDB takes some ten times of a journal's size in memory, of a log's a tenth."""
 _MB: Final = 1 << 20
-_DATA: Final = (".log", ".jsonl", ".gz", ".parquet")
+_DATA: Final = (".log", ".jsonl", ".open", ".gz", ".parquet")
 
 
 def is_small(arguments: Mapping[str, Any], paths: Sequence[str], needs: Sequence[str] = ("duckdb",)) -> bool:
@@ -28,7 +28,7 @@ def is_small(arguments: Mapping[str, Any], paths: Sequence[str], needs: Sequence
 def _size(path: str) -> int:
     location = locate(path)
     if is_file(location):
-        return 0
+        return size_of(location)
     return sum(each.size for each in files_below(location) if each.location.path.endswith(_DATA))
 
 

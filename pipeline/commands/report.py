@@ -10,6 +10,7 @@ from pipeline.audits.sidecar_files import Tree
 from pipeline.commands.engines import is_small
 from pipeline.commands.output import deliver, terminal_width
 from pipeline.commands.progress import Progress, refuse
+from pipeline.decoding.damage import DamagedError
 from pipeline.journal import find_files
 from pipeline.rendering.queries import Question
 from pipeline.rendering.text import last_line
@@ -35,7 +36,7 @@ def main(arguments: Mapping[str, Any]) -> int:
         text, summary = written(arguments, wanted, asked_of(arguments), progress)
     except (NoSuchReportError, ChoiceError, OSError) as error:
         refuse(PROGRAM, error)
-    except EngineError as error:
+    except (DamagedError, EngineError) as error:
         refuse(PROGRAM, error, 1)
     finally:
         progress.done()
@@ -77,6 +78,7 @@ def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, 
     Raises:
         FileNotFoundError: there is nothing to look at.
         EngineError: a query failed.
+        DamagedError: a line of the journal cannot be read.
     """
     from pipeline.reports import render  # noqa: PLC0415 - it brings the plots
 
@@ -101,7 +103,7 @@ def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, 
 
 
 def reported(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, progress: Progress) -> answers.Report:
-    """All answers. Raises FileNotFoundError, EngineError."""
+    """All answers. Raises FileNotFoundError, EngineError, DamagedError."""
     directory, journal = arguments["dir"], arguments["journal"]
     if is_small(arguments, [directory, journal] if journal else [directory]):
         from pipeline.reports.duck_tables import DuckReportTables  # noqa: PLC0415 - it brings DuckDB

@@ -6,6 +6,8 @@ Both engines call these functions, with bytes or null.
 import json
 from typing import Any, Final, NoReturn
 
+from pipeline.values.texts import sound
+
 MOST_PATHS: Final = 500
 """Of one value: objects that are used as maps have a path for every key."""
 MOST_DEPTH: Final = 20
@@ -84,13 +86,13 @@ def _walk(value: Any, path: str, depth: int, found: dict[str, tuple[set[str], li
         return
     if isinstance(value, dict):
         for name, part in value.items():
-            step = f".{name}" if name.isidentifier() else f"[{json.dumps(name, ensure_ascii=False)}]"
+            step = f".{name}" if name.isidentifier() else f"[{json.dumps(sound(name), ensure_ascii=False)}]"
             _walk(part, path + step, depth + 1, found)
     elif isinstance(value, list):
         for part in value:
             _walk(part, f"{path}[]", depth + 1, found)
     elif value is not None and not examples:
-        examples.append(value if isinstance(value, str) else json.dumps(value))
+        examples.append(sound(value) if isinstance(value, str) else json.dumps(value))
 
 
 def _type(value: Any) -> str:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pipeline.values.formats import Decode, Schema, SchemaError, decoder
 from pipeline.values.registry import Registry
+from pipeline.values.texts import sound
 from pipeline.values.wire_format import FormatError, Framed, framed
 
 SIDES: Final = ("key", "value")
@@ -96,9 +97,11 @@ class Values:
 
 def _tried(decode: Decode, data: bytes) -> tuple[str | None, str | None]:
     try:
-        return decode(data), None
+        return sound(decode(data)), None
     except FormatError as error:
-        return None, str(error)
+        return None, sound(str(error))
+    except RecursionError:
+        return None, "it is nested too deep"
 
 
 def with_values(batches: Iterable[pa.RecordBatch], schemas: Schemas) -> Iterator[pa.RecordBatch]:
