@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,13 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.audits import findings
 from pipeline.audits.engine import EngineError
 from pipeline.audits.follow import Followed, Row, is_at_least, measured
+from pipeline.commands.engines import engine_errors
 from pipeline.commands.progress import Progress
 from pipeline.decoding.damage import DamagedError
+from pipeline.rendering.text import formatted
 from pipeline.transfer.wire import WireError
 
 if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily, Metric
 
+    from pipeline.audits.findings import Finding
     from pipeline.audits.registry import Check
     from pipeline.audits.tables import Tables
     from pipeline.duck.tables import DuckTables
@@ -29,12 +33,16 @@ BOUNDS: Final = {
     "last_stable_offset": "Consumers of committed records get what is below.",
     "high_watermark": "Consumers get what is below.",
 }
+PROGRAM: Final = "understudy audit"
 HOST: Final = "127.0.0.1"
 """Metrics are for the same machine."""
 
 
 class Follower:
-    """The steps of one command. `pause` waits and returns whether to end; `show` gets each line of output."""
+    """The steps of one command.
+
+    `pause` waits and returns whether to end; `show` gets each line of output, `complain` why a step could not be done.
+    """
 
     def __init__(
         self,
@@ -44,8 +52,10 @@ class Follower:
         show: Callable[[str], None],
         pause: Callable[[float], bool],
         counts: "Counts | None" = None,
+        complain: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.followed = Followed()
+        self._complain, self._complaint = complain, ""
         self._counts = counts
         self._counted: set[tuple[str, int]] = set()
         self._arguments, self._wanted, self._register = arguments, wanted, register
@@ -53,7 +63,10 @@ class Follower:
         self._progress = Progress(quiet=True)
 
     def run(self) -> int:
-        """Step until the end; exit code 1: something of the severity of `--fail-on` was reported."""
+        """Step until the end.
+
+        Exit code 1: something of the severity of `--fail-on` was reported; 2: no step could be done.
+        """
         most, code = self._arguments["steps"], 0
         while True:
             for found in self._step():
@@ -64,7 +77,7 @@ class Follower:
             if code and self._arguments["until_finding"]:
                 return code
             if (most and self.followed.steps >= most) or self._pause(self._arguments["follow"]):
-                return code
+                return 2 if self.followed.failures == self.followed.steps else code
 
     def _show_counts(self) -> None:
         """Each bucket once, when it is over and its length has passed."""
@@ -79,23 +92,34 @@ class Follower:
 
     def _step(self) -> list[Row]:
         try:
-            tables = self._register(self._progress)
-        except (OSError, DamagedError, EngineError, WireError):
-            return self._failed()
+            with engine_errors():
+                found = self._asked()
+        except (OSError, DamagedError, EngineError, WireError) as error:
+            return self._failed(str(error))
+        self._complaint = ""
+        return self.followed.step(found)
+
+    def _asked(self) -> "Sequence[Finding]":
+        """The findings of a step; what it measured is kept."""
+        tables = self._register(self._progress)
         try:
             found = findings.ask_all(tables.engine, self._wanted)
             self.followed.measured = measured(tables.engine, is_cluster=bool(self._arguments.get("is_cluster")))
             self.followed.counts = [] if self._counts is None else self._counts.recent()
-        except (OSError, DamagedError, EngineError):
-            return self._failed()
         finally:
             tables.forget()
-        return self.followed.step(found)
+        return found
 
-    def _failed(self) -> list[Row]:
-        """A file that went while it was read: the next step reads on."""
+    def _failed(self, why: str) -> list[Row]:
+        """Count a step that could not be done, such as for a file that went while it was read: the next one goes on.
+
+        The reason is given once, until it is another one.
+        """
         self.followed.failures += 1
         self.followed.steps += 1
+        if why != self._complaint:
+            self._complaint = why
+            self._complain(why)
         return []
 
 
@@ -108,7 +132,7 @@ def line(row: Row, form: str, step: int) -> str:
     if form == "json":
         head = {"step": step, "check": row.check.name, "severity": row.check.severity}
         return json.dumps({**head, **row.row}, default=str)
-    fields = ", ".join(f"{name}={value}" for name, value in row.row.items() if value is not None)
+    fields = ", ".join(f"{name}={formatted(name, value)}" for name, value in row.row.items() if value is not None)
     return f"{row.check.severity.upper()} {row.check.name}: {row.check.title}: {fields}"
 
 
@@ -124,9 +148,12 @@ def follow(
     def answer(text: str) -> None:
         print(text, flush=True)  # noqa: T201 - a command's answer
 
+    def complain(text: str) -> None:
+        print(f"{PROGRAM}: {formatted('', text)}", file=sys.stderr, flush=True)  # noqa: T201
+
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
-    follower = Follower(arguments, wanted, register, answer, over.wait, counts)
+    follower = Follower(arguments, wanted, register, answer, over.wait, counts, complain)
 
     if arguments["metrics_port"] is None:
         return follower.run()

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 
+from pipeline.audits.engine import EngineError
 from pipeline.audits.findings import Finding
-from pipeline.audits.follow import Followed, measured
+from pipeline.audits.follow import Followed, Row, measured
 from pipeline.audits.registry import checks
 from pipeline.commands import follow
 from pipeline.commands.audit import main as audit
@@ -175,3 +177,46 @@ def test_a_directory_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest
         audit({**arguments, "only": [], "without": [], "quiet": True})
     assert refused.value.code == 2
     assert "none" in capsys.readouterr().err
+
+
+def test_a_step_that_cannot_be_done_is_explained_once(tmp_path: Path) -> None:
+    """Until the reason is another one, or a step between could be done; exit code 2 if none could."""
+    Planting(tmp_path).close()
+
+    def run(*reasons: Exception | None) -> tuple[int, list[str]]:
+        left, sentences = list(reasons), list[str]()
+
+        def register(_: Progress) -> DuckTables:
+            if (reason := left.pop(0)) is not None:
+                raise reason
+            tables = DuckTables(str(tmp_path))
+            tables.register()
+            return tables
+
+        options = {**OPTIONS, "steps": len(reasons)}
+        follower = follow.Follower(options, [HOLE], register, print, lambda _: False, None, sentences.append)
+        return follower.run(), sentences
+
+    away, broken = PermissionError(13, "Permission denied", "/data"), EngineError("no such column")
+    assert run(away, away, broken, away) == (2, [str(away), "no such column", str(away)])
+    assert run(away, None, away) == (0, [str(away), str(away)])
+    assert run(PySparkException("at the worker")) == (2, ["at the worker"])
+
+
+def test_the_command_explains_on_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A check of the user's own that no engine understands, in each of three steps."""
+    damaged(tmp_path / "data")
+    (tmp_path / "checks").mkdir()
+    text = "-- title: mine\n-- severity: error\n-- It asks for what is not there.\nSELECT nonsense FROM batches\n"
+    (tmp_path / "checks" / "mine.sql").write_text(text)
+    options = ["--follow", "0", "--steps", "3", "--checks", str(tmp_path / "checks"), "--only", "mine"]
+    assert main(["audit", str(tmp_path / "data"), *options]) == 2
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert sentence.startswith("understudy audit: ")
+    assert "nonsense" in sentence
+
+
+def test_texts_of_clients_do_not_reach_the_terminal_as_they_are() -> None:
+    """As in tables."""
+    shown = follow.line(Row(HOLE, {"topic": "t", "group_id": "\x1b[2J", "offset": 5}), "table", 1)
+    assert shown.endswith(r"topic=t, group_id=\x1b[2J, offset=5")
