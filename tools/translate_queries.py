@@ -26,7 +26,13 @@ def queries() -> Iterator[str]:
     """The text of every query that a command asks."""
     yield from (
         registry.view(name)
-        for name in ("partitions", *registry.LOG_VIEWS, *journal.VIEWS, *identities.VIEWS, *client_history.VIEWS)
+        for name in (
+            *registry.PARTITION_VIEWS,
+            *registry.LOG_VIEWS,
+            *journal.VIEWS,
+            *identities.VIEWS,
+            *client_history.VIEWS,
+        )
     )
     yield from (check.sql for check in registry.checks().values())
     yield from (run.by_software(check) for check in run.invariants())

@@ -1,7 +1,7 @@
 """The tables `state_*`: the records of the coordinators' logs by kind, all kinds in one pass over each log."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 
 from pipeline.audits.logs import SMALL_ROWS, Log, packed
 from pipeline.audits.sidecar_files import PartitionFiles
-from pipeline.directory import find_partitions
 from pipeline.locations import locate
-from pipeline.metadata_log import TOPIC, snapshot_rows
+from pipeline.metadata_log import TOPIC, newest_snapshot
 from pipeline.plan import plan_records, read_records
 from pipeline.query import Query, record_schema
+from pipeline.replicas import find_partitions
 from pipeline.schemas import STATE, STATE_RECORDS, STATE_TOPICS, ddl
 from pipeline.state import decode_all_state
 
@@ -29,13 +29,15 @@ _WRITTEN: Final = pa.schema([pa.field("rows", pa.int64())])
 _QUERY: Final = Query(record_schema(STATE_RECORDS, "skip"), TOPICS, mode="skip")
 
 
-def logs_of(directories: Sequence[str]) -> list[Log]:
-    """The coordinators' logs in some data directories, every replica; the metadata last.
+def logs_of(directories: Sequence[str], *, of_metadata: bool) -> list[Log]:
+    """The logs of the metadata or those of the coordinators in some data directories, every replica.
 
-    A broker that runs writes of a topic to its coordinators' logs when the topic is in the metadata already.
+    A broker that runs writes of a topic to its coordinators' logs when the topic is in the metadata already, and what a
+    coordinator has decided precedes what is in other logs because of it: so coordinators are read before those, and
+    the metadata behind.
     """
-    found = [(directory, each) for directory in directories for each in find_partitions(directory, topics=TOPICS)]
-    return sorted(found, key=lambda log: log[1].topic == TOPIC)
+    topics = [each for each in TOPICS if (each == TOPIC) == of_metadata]
+    return [(directory, each) for directory in directories for each in find_partitions(directory, topics=topics)]
 
 
 def read_state_logs(logs: Iterable[Log]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -53,28 +55,44 @@ def each_once(rows: pa.Table) -> pa.Table:
 
 
 def older_metadata(files: Iterable[PartitionFiles]) -> list[dict[str, Any]]:
-    """The rows of the newest metadata snapshot, where no directory has the metadata log from its beginning."""
+    """The rows of the newest readable metadata snapshot, where no directory has the metadata log from its beginning."""
     begins = [each for each in files if each.topic == TOPIC]
     if not begins or min(each.first_segment_base for each in begins) == 0:
         return []
-    found = (snapshot_rows(locate(each.directory).child(f"{TOPIC}-{each.partition}")) for each in begins)
-    return max(found, key=lambda rows: max((row["offset"] for row in rows), default=-1))
+    found = [newest_snapshot(locate(each.directory).child(f"{TOPIC}-{each.partition}")) for each in begins]
+    return max((each for each in found if each is not None), key=lambda each: each.end).rows if any(found) else []
 
 
-def state_tables(cache: "TableCache", directories: Sequence[str]) -> "Mapping[str, DataFrame]":
-    """The records of each kind, each once, from any replica."""
-    spark, folder = cache.spark, cache.folder
-    groups = packed(logs_of(directories))
-    if not groups:
-        return {kind: spark.createDataFrame([], ddl(schema)) for kind, schema in STATE.items()}
-    numbers = spark.range(0, len(groups), 1, len(groups))
-    if folder is None:
-        whole = cache.cached(numbers.mapInArrow(partial(_rows, groups=groups), ddl(_BY_KIND)))
+class StateTables:
+    """The records of each kind, each once, from any replica: read in two steps, on Spark."""
+
+    def __init__(self, cache: "TableCache", directories: Sequence[str]) -> None:
+        self._cache, self._directories = cache, directories
+        self._frames: list[DataFrame] = []
+
+    def read(self, *, of_metadata: bool) -> None:
+        """Read the metadata, or the coordinators' records; on a cluster, when they are asked for."""
+        groups = packed(logs_of(self._directories, of_metadata=of_metadata))
+        if not groups:
+            return
+        numbers = self._cache.spark.range(0, len(groups), 1, len(groups))
+        folder = self._cache.folder
+        if folder is None:
+            self._frames.append(self._cache.cached(numbers.mapInArrow(partial(_rows, groups=groups), ddl(_BY_KIND))))
+            return
+        for kind in STATE:
+            (folder / f"read-{kind}").mkdir(exist_ok=True)
+        work = partial(_written, groups=groups, folder=str(folder), name="metadata" if of_metadata else "coordinators")
+        numbers.mapInArrow(work, ddl(_WRITTEN)).toArrow()
+
+    def tables(self) -> "Mapping[str, DataFrame]":
+        """The tables of what was read."""
+        if (folder := self._cache.folder) is not None:
+            return {kind: _table(self._cache, kind, folder / f"read-{kind}") for kind in STATE}
+        if not self._frames:
+            return {kind: self._cache.spark.createDataFrame([], ddl(schema)) for kind, schema in STATE.items()}
+        whole = reduce(lambda one, other: one.unionByName(other), self._frames)
         return {kind: whole.where(f"{kind} IS NOT NULL").select(f"{kind}.*").distinct() for kind in STATE}
-    for kind in STATE:
-        (folder / f"read-{kind}").mkdir()
-    numbers.mapInArrow(partial(_written, groups=groups, folder=str(folder)), ddl(_WRITTEN)).toArrow()
-    return {kind: _table(cache, kind, folder / f"read-{kind}") for kind in STATE}
 
 
 def _table(cache: "TableCache", kind: str, folder: Path) -> "DataFrame":
@@ -96,7 +114,7 @@ def _rows(numbers: Iterable[pa.RecordBatch], *, groups: Sequence[Sequence[Log]])
 
 
 def _written(
-    numbers: Iterable[pa.RecordBatch], *, groups: Sequence[Sequence[Log]], folder: str
+    numbers: Iterable[pa.RecordBatch], *, groups: Sequence[Sequence[Log]], folder: str, name: str
 ) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
         for number in batch.column("id").to_pylist():
@@ -106,7 +124,7 @@ def _written(
                 for kind, rows in read_state_logs(groups[number]):
                     if kind not in files:
                         files[kind] = pq.ParquetWriter(
-                            f"{folder}/read-{kind}/{number:05d}.parquet", STATE[kind], compression="lz4"
+                            f"{folder}/read-{kind}/{name}-{number:05d}.parquet", STATE[kind], compression="lz4"
                         )
                     files[kind].write_batch(rows)
                     count += len(rows)

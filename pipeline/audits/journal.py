@@ -25,9 +25,19 @@ _SHORT, _INT = Struct(">h"), Struct(">i")
 
 
 def register(spark: "SparkSession", cache: "TableCache", path: str, names: Sequence[str] = VIEWS) -> None:
-    """Make the views of a journal, all or those named; `partitions` has to be there."""
+    """Make the table and the views of a journal, all or those named; `partitions` has to be there."""
+    read_wire(spark, cache, path)
+    make_views(spark, cache, names)
+
+
+def read_wire(spark: "SparkSession", cache: "TableCache", path: str) -> None:
+    """Make the table of a journal's lines."""
     wire = spark.read.format("wire_journal").load(path)
     cache.kept("wire", wire).createOrReplaceTempView("wire")
+
+
+def make_views(spark: "SparkSession", cache: "TableCache", names: Sequence[str] = VIEWS) -> None:
+    """Make the views of a journal, all or those named; `partitions` and `wire` have to be there."""
     spark.udf.register("owned_partitions", owned_partitions, OWNED)
     for name in names:
         frame = spark.sql(view(name))

@@ -25,9 +25,11 @@ SEVERITIES: Final = ("error", "warning", "info")
 """The worst first."""
 NEEDS: Final = ("records", "journal", "id", "counts", "live", "history", "logs")
 """Tables beyond those of the logs that a check may ask; `logs` itself, where a check of a history needs them too."""
+PARTITION_VIEWS: Final = ("topic_settings", "partitions")
+"""The views that all others need, in order."""
 LOG_VIEWS: Final = (
-    "produced", "transactions", "coordinator", "open_transactions", "committed", "decisions", "metadata_topics",
-    "metadata_partitions", "leader_epochs", "share_states", "group_states", "group_tasks",
+    "produced", "transactions", "coordinator", "metadata_topics", "metadata_partitions", "whole_topics",
+    "open_transactions", "committed", "decisions", "leader_epochs", "share_states", "group_states", "group_tasks",
 )  # fmt: skip
 """The views of the logs and of the coordinators' records, in the order in which they build on each other."""
 

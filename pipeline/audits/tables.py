@@ -15,17 +15,18 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pipeline.answers.judge import answer_tables
 from pipeline.audits import journal
 from pipeline.audits.broker_files import TABLES, BrokerFiles
-from pipeline.audits.coordinator_logs import older_metadata, state_tables
+from pipeline.audits.coordinator_logs import StateTables, older_metadata
 from pipeline.audits.history import FOUND, ORDERED
 from pipeline.audits.identities import IDENTIFIED, PROCESSORS, Identity, identified
 from pipeline.audits.identities import VIEWS as IDENTITY_VIEWS
 from pipeline.audits.indexes import index_table
 from pipeline.audits.logs import log_table
 from pipeline.audits.partition_files import COMPACTED_TOPICS, PARTITION_FILES, partition_rows
-from pipeline.audits.registry import LOG_VIEWS, view
+from pipeline.audits.registry import LOG_VIEWS, PARTITION_VIEWS, view
 from pipeline.audits.sidecar_files import PartitionFiles, Tree
 from pipeline.audits.spark_engine import SparkEngine
 from pipeline.audits.table_cache import TableCache
+from pipeline.journal import find_files
 from pipeline.schemas import STATE, ddl
 
 KEPT: Final = (
@@ -41,12 +42,12 @@ class Tables:
     """The tables of one data directory. Made by `register`; `forget` gives memory back."""
 
     def __init__(self, spark: SparkSession, path: str, journal_path: str | None = None) -> None:
-        """Raises FileNotFoundError: there is no such directory, or no partition in it."""
+        """Raises FileNotFoundError: there is no such directory, no partition in it, or no such journal."""
         self.spark = spark
         self.engine = SparkEngine(spark)
         self.path, self.journal_path = path, journal_path
         if journal_path is not None:
-            Tree(journal_path)
+            find_files(journal_path)
         self.directories = Tree(path).directories()
         self.files: list[PartitionFiles] = [each for one in self.directories for each in Tree(one).partitions()]
         if not self.files:
@@ -61,27 +62,35 @@ class Tables:
         log_views: Sequence[str] = LOG_VIEWS,
         journal_views: Sequence[str] = journal.VIEWS,
     ) -> None:
-        """Make the views of the logs and of the journal: all of them, or those named, which have to be in order."""
+        """Make the views of the logs and of the journal: all of them, or those named, which have to be in order.
+
+        Read in the order of `DuckTables`, as far as Spark does not read when it is asked.
+        """
         spark = self.spark
         spark.sql(_NOW)
+        if self.journal_path is not None:
+            journal.read_wire(spark, self._cache, self.journal_path)
+            self._answers(self.journal_path if journal_views is journal.VIEWS else None)
+        self._view("indexes", index_table(spark, self.files))
+        self._look_beside()
+        states = StateTables(self._cache, self.directories)
+        states.read(of_metadata=False)
         self._view("history", self._history())
+        states.read(of_metadata=True)
+        self._state(states)
         self._view("ordered", spark.table("history").select(*ORDERED))
         self._view("batches", spark.table("history").select(*FOUND))
         if records:
             self._view("records", self._records())
-        self._look_beside()
-        self._state()
-        self._view("partitions", self._partitions())
+        self._partitions()
         if records:
             self._view("compacted_keys", self._compacted_keys())
-        self._view("indexes", index_table(spark, self.files))
         for name in log_views:
             self._view(name, spark.sql(view(name)))
         if identity is not None:
             self._identities(identity)
         if self.journal_path is not None:
-            journal.register(spark, self._cache, self.journal_path, journal_views)
-            self._answers(self.journal_path if journal_views is journal.VIEWS else None)
+            journal.make_views(spark, self._cache, journal_views)
 
     def add(self, schemas: Mapping[str, pa.Schema], rows: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
         """Make small tables by name."""
@@ -120,17 +129,18 @@ class Tables:
         columns = "timestamp_ms,batch_base_offset,segment,position,damage"
         return self._each("kafka_segments", mode="report", values="false", columns=columns)
 
-    def _state(self) -> None:
+    def _state(self, states: StateTables) -> None:
         """The coordinators' records of each kind, each once, from any replica; metadata with those of a snapshot."""
-        for kind, found in state_tables(self._cache, self.directories).items():
+        for kind, found in states.tables().items():
             if kind == "metadata" and (snapshot := older_metadata(self.files)):
                 older = self._rows(snapshot, STATE[kind])
                 found = found.where(F.col("offset") > snapshot[0]["offset"]).unionByName(older)  # noqa: PLW2901
             found.createOrReplaceTempView(f"state_{kind}")
 
-    def _partitions(self) -> DataFrame:
+    def _partitions(self) -> None:
         self._rows(partition_rows(self.files), PARTITION_FILES).createOrReplaceTempView("partition_files")
-        return self.spark.sql(view("partitions"))
+        for name in PARTITION_VIEWS:
+            self._view(name, self.spark.sql(view(name)))
 
     def _compacted_keys(self) -> DataFrame:
         """Offset and hash of the key of every record of the compacted topics but the internal ones."""

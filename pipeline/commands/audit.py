@@ -10,7 +10,7 @@ from pipeline.audits.identities import Identity, IdentityError
 from pipeline.audits.registry import Check, CheckFileError, NoSuchCheckError
 from pipeline.audits.sidecar_files import Tree
 from pipeline.client_history import HistoryError, read
-from pipeline.commands.engines import is_small
+from pipeline.commands.engines import engine_errors, is_small
 from pipeline.commands.output import deliver, terminal_width
 from pipeline.commands.progress import Progress, refuse
 from pipeline.decoding.damage import DamagedError
@@ -114,8 +114,7 @@ def audit(arguments: Mapping[str, Any], wanted: list[Check], progress: Progress)
     tables = tables_of(arguments, progress)
     try:
         progress.show(f"reading {len(tables.files)} partitions ...")
-        tables.register(records=arguments["records"], identity=identity_of(arguments))
-        add_history(tables, arguments)
+        _register(tables, arguments)
         if (counts := counts_of(arguments)) is not None:
             counts.add(directory, arguments["input"] + arguments["output"] or None)
             tables.add(count_tables.TABLES, counts.tables())
@@ -161,18 +160,25 @@ def registered(arguments: Mapping[str, Any], progress: Progress) -> "Tables | Du
     """The tables of one step."""
     tables = tables_of(arguments, progress)
     try:
-        tables.register(records=arguments["records"], identity=identity_of(arguments))
-        add_history(tables, arguments)
+        _register(tables, arguments)
     except BaseException:
         tables.forget()
         raise
     return tables
 
 
-def add_history(tables: "Tables | DuckTables", arguments: Mapping[str, Any]) -> None:
-    """Make the tables of `--history`. Raises HistoryError."""
-    if arguments.get("history"):
-        client_history.register(tables, read(arguments["history"]))
+def _register(tables: "Tables | DuckTables", arguments: Mapping[str, Any]) -> None:
+    """Make the tables of the logs, of the journal and of `--history`, which is read first: clients go on meanwhile.
+
+    Raises:
+        HistoryError: a history cannot be read.
+        EngineError, DamagedError, OSError: something else cannot.
+    """
+    histories = read(arguments["history"]) if arguments.get("history") else None
+    with engine_errors():
+        tables.register(records=arguments["records"], identity=identity_of(arguments))
+    if histories is not None:
+        client_history.register(tables, histories)
 
 
 def counts_of(arguments: Mapping[str, Any]) -> Counts | None:

@@ -13,13 +13,13 @@ from pipeline.audits.identities import IDENTIFIED, Identity, identified
 from pipeline.audits.identities import VIEWS as IDENTITY_VIEWS
 from pipeline.audits.logs import read_history
 from pipeline.audits.partition_files import COMPACTED_TOPICS, PARTITION_FILES, partition_rows
-from pipeline.audits.registry import LOG_VIEWS, view
+from pipeline.audits.registry import LOG_VIEWS, PARTITION_VIEWS, view
 from pipeline.audits.sidecar_files import INDEXES, PartitionFiles, Tree, index_entries
 from pipeline.conformance import tables
-from pipeline.directory import find_partitions
 from pipeline.duck.engine import DuckEngine
 from pipeline.query import Mode, pick
 from pipeline.reading import read_journal, read_segments
+from pipeline.replicas import find_partitions
 from pipeline.schemas import BATCHES, EXTRA, JOURNAL, KAFKA, STATE
 
 _RECORDS: Final = ("topic", "partition", "offset", "timestamp", "timestampType", "timestamp_ms", "batch_base_offset",
@@ -45,9 +45,17 @@ class DuckTables:
             raise FileNotFoundError(f"{path} holds no partition, such as a folder orders-0: is it a data directory?")
 
     def register(self, *, records: bool = False, identity: Identity | None = None) -> None:
-        """Make the tables of the logs and of the journal, and of records by identity."""
+        """Make the tables of the logs and of the journal, and of records by identity.
+
+        What brokers and coordinators write because of a log is read before it: else, in a directory in use, it would be
+        ahead of what is read of the log.
+        """
         engine = self.engine
-        engine.table("indexes", _table(INDEXES, self._indexes()))  # before the logs, which a broker writes before them
+        if self.journal_path is not None:
+            read_wire(engine, self.journal_path)
+            for name, rows in answer_tables(self.journal_path).items():
+                engine.table(name, rows)
+        engine.table("indexes", _table(INDEXES, self._indexes()))
         self._logs()
         if records:
             self._records()
@@ -59,20 +67,20 @@ class DuckTables:
             for name in IDENTITY_VIEWS:
                 engine.view(name, view(name))
         if self.journal_path is not None:
-            register_journal(engine, self.journal_path)
-            for name, rows in answer_tables(self.journal_path).items():
-                engine.table(name, rows)
+            journal_views(engine)
 
     def _logs(self) -> None:
-        """Batches, the small files, the coordinators' records and the partitions."""
+        """The small files, the coordinators' records, batches, the metadata and the partitions, read in this order."""
         engine = self.engine
+        self._small_files()
+        decided = self._coordinators()
         engine.table("history", _table(HISTORY, self._history()))
         engine.columns("ordered", "history", ORDERED)
         engine.columns("batches", "history", FOUND)
-        self._small_files()
-        self._states()
+        self._states(decided)
         engine.table("partition_files", pa.Table.from_pylist(partition_rows(self.files), PARTITION_FILES))
-        engine.view("partitions", view("partitions"))
+        for name in PARTITION_VIEWS:
+            engine.view(name, view(name))
 
     def add(self, schemas: Mapping[str, pa.Schema], rows: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
         """Make small tables by name."""
@@ -100,9 +108,14 @@ class DuckTables:
         for name, schema in broker_files.TABLES.items():
             self.engine.table(name, pa.Table.from_pylist(getattr(found, name), schema))
 
-    def _states(self) -> None:
+    def _coordinators(self) -> list[tuple[str, pa.RecordBatch]]:
+        """Kind and rows of the coordinators' records."""
+        return list(read_state_logs(logs_of(self.directories, of_metadata=False)))
+
+    def _states(self, decided: Iterable[tuple[str, pa.RecordBatch]]) -> None:
+        """Read the metadata, and make the tables of both."""
         read: dict[str, list[pa.RecordBatch]] = {kind: [] for kind in STATE}
-        for kind, rows in read_state_logs(logs_of(self.directories)):
+        for kind, rows in (*decided, *read_state_logs(logs_of(self.directories, of_metadata=True))):
             read[kind].append(rows)
         for kind, schema in STATE.items():
             rows = each_once(_table(schema, read[kind]))
@@ -148,8 +161,18 @@ class NoLogs(DuckTables):
 
 
 def register_journal(engine: DuckEngine, path: str, names: Sequence[str] = journal.VIEWS) -> None:
-    """Make the views of a journal, all or those named; `partitions` has to be there."""
+    """Make the table and the views of a journal, all or those named; `partitions` has to be there."""
+    read_wire(engine, path)
+    journal_views(engine, names)
+
+
+def read_wire(engine: DuckEngine, path: str) -> None:
+    """Make the table of a journal's lines."""
     engine.table("wire", _table(JOURNAL, read_journal(path)))
+
+
+def journal_views(engine: DuckEngine, names: Sequence[str] = journal.VIEWS) -> None:
+    """Make the views of a journal, all or those named; `partitions` and `wire` have to be there."""
     engine.function("owned_partitions", _owned, ["VARCHAR"], "STRUCT(topic VARCHAR, partition INTEGER)[]")
     for name in names:
         engine.view(name, view(name))

@@ -76,6 +76,9 @@ def _changed(node: Any, exp: Any) -> Any:
         return exp.Anonymous(this="json_transform", expressions=[node.this, schema])
     if isinstance(node, exp.ArrayDistinct):
         return exp.Anonymous(this="distinct_in_order", expressions=[node.this])
+    if isinstance(node, exp.ArgMax | exp.ArgMin):  # their values may be null in Spark; `arg_max` takes another row then
+        name = "arg_max_null" if isinstance(node, exp.ArgMax) else "arg_min_null"
+        return exp.Anonymous(this=name, expressions=[node.this, node.expression])
     if isinstance(node, exp.ArrayUniqueAgg):
         return exp.Anonymous(this="collect_set", expressions=[node.this])
     if isinstance(node, exp.Exists) and isinstance(node.expression, exp.Lambda):

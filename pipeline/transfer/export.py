@@ -195,7 +195,7 @@ def check_names(topics: Iterable[str], choice: Choice) -> None:
 def described(
     spark: "SparkSession | None", source: str, choice: Choice
 ) -> tuple[dict[str, dict[int, Bounds]], dict[str, dict[str, str]], dict[str, str]]:
-    """The wanted topics with the bounds of their partitions' logs; their own settings; their ids. Raises ChoiceError."""
+    """The wanted topics with the bounds of their partitions' logs; their settings; their ids. Raises ChoiceError."""
     topics: dict[str, dict[int, Bounds]] = {}
     ids: dict[str, str] = {}
     for directory in Tree(source).directories():

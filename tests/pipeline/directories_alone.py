@@ -7,7 +7,7 @@ planned the statements once. So an audit takes a fraction of a second, and finds
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,13 +16,14 @@ import pyarrow as pa
 from pipeline.audits.logs import read_history
 from pipeline.audits.registry import chosen
 from pipeline.audits.sidecar_files import Tree, index_entries
-from pipeline.directory import Partition, find_partitions
+from pipeline.directory import Partition
 from pipeline.duck import tables as duck_tables
 from pipeline.duck.engine import DuckEngine
 from pipeline.duck.tables import DuckTables
 from pipeline.duck.translation import translated
 from pipeline.plan import plan_records, read_records
 from pipeline.query import Mode, Query, pick, record_schema
+from pipeline.replicas import find_partitions
 from tests.pipeline.directory_mutations import plant, restore
 from tests.pipeline.file_mutations import Fault
 
@@ -172,10 +173,18 @@ class _Tables(DuckTables):
                     found += self._once((mode, directory, folder), folder, records)
         return pa.Table.from_batches(found, schema)
 
-    def _states(self) -> None:
+    @property
+    def _has_states(self) -> bool:
+        """Whether the coordinators' records are read again."""
         is_touched = "" in self.touched or any(each.startswith(_COORDINATORS) for each in self.touched)
-        if is_touched or not self.touched:
-            super()._states()
+        return is_touched or not self.touched
+
+    def _coordinators(self) -> list[tuple[str, pa.RecordBatch]]:
+        return super()._coordinators() if self._has_states else []
+
+    def _states(self, decided: Iterable[tuple[str, pa.RecordBatch]]) -> None:
+        if self._has_states:
+            super()._states(decided)
         else:
             self.engine.as_sound("state_")
 

@@ -9,7 +9,9 @@ import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
+from protocol.log_records.metadata import ConfigRecord, RemoveTopicRecord, TopicRecord
 from protocol.log_records.transaction import TransactionState as State
 from storage.leader_epochs import EpochEntry
 from tests.pipeline.fault_files import Planting
@@ -112,6 +114,7 @@ def clean_of_false_alarms(where: Planting) -> None:
     where.recreated("recreated")
     again.data(3, producer=12, sequence=40)
     again.data(3, producer=12, sequence=43)
+    clean_of_settings(where)
     marked = where.shelf("markers-left", cleanup_policy="compact")  # all data compacted away, nothing written since
     marked.next_offset = 7
     marked.marker(22, 0, committed=True)
@@ -124,6 +127,19 @@ def clean_of_false_alarms(where: Planting) -> None:
     importlib.import_module("tests.pipeline.metadata_fault_cases").clean_metadata(where)
     where.stopped("orders", 0)
     where.stopped("orders", 1)
+
+
+def clean_of_settings(where: Planting) -> None:
+    """Topics that are not compacted any more: one was set back, the other is the namesake of one that was deleted."""
+    former = UUID(int=900)
+    where.metadata_before += [
+        TopicRecord("namesake", former),
+        ConfigRecord(2, "namesake", "cleanup.policy", "compact"),
+        RemoveTopicRecord(former),
+    ]
+    where.shelf("namesake").data(3, keys=[None] * 3)
+    where.shelf("set-back", cleanup_policy="compact").data(3, keys=[None] * 3)
+    where.metadata_behind.append(ConfigRecord(2, "set-back", "cleanup.policy", None))
 
 
 def planted(root: Path, *names: str, clean_too: bool = True) -> set[Found]:

@@ -9,19 +9,20 @@ from pipeline.audits.findings import ask_all
 from pipeline.audits.registry import chosen
 from pipeline.duck.tables import DuckTables
 from protocol.log_records import metadata
-from protocol.records.batch import batches
-from protocol.records.records import Record, build_batch
+from protocol.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, batches
+from protocol.records.records import Record, build_batch, frame_batch
 from storage.checkpoints import CLEANER, HIGH_WATERMARK
+from storage.indexes.txn_index import AbortedTransaction
 from storage.producers.snapshot import encode_snapshot
 from storage.producers.state import BatchRange, ProducerEntry
-from tests.pipeline.fault_files import T0_MS, Planting, topic_id_of
+from tests.pipeline.fault_files import STEP_MS, T0_MS, Planting, topic_id_of
 
 
-def found(root: Path) -> dict[str, list[int | None]]:
-    """The offsets that each check reports, information left out."""
+def found(root: Path, *names: str) -> dict[str, list[int | None]]:
+    """The offsets that each check reports (default: all), information left out."""
     tables = DuckTables(str(root))
     tables.register(records=True)
-    asked = [check for check in chosen(has=["records"]) if check.severity != "info"]
+    asked = [check for check in chosen(names, has=["records"]) if check.severity != "info"]
     answer = {each.check.name: [row.get("offset") for row in each.rows] for each in ask_all(tables.engine, asked)}
     tables.forget()
     return answer
@@ -112,3 +113,124 @@ def test_the_last_high_watermarks_stay_where_no_partition_is_left(
     where.checkpoints[HIGH_WATERMARK, "moved-away", 0] = 7
     where.close()
     assert set(found(tmp_path)) == set(expected)
+
+
+def emptied(offset: int) -> bytearray:
+    """A marker that the cleaner has removed from its batch, which has the last of its producer."""
+    return frame_batch(
+        b"", 0, base_offset=offset, last_offset_delta=0, base_timestamp_ms=-1, max_timestamp_ms=T0_MS,
+        attributes=TRANSACTIONAL_BIT | CONTROL_BIT, producer_id=1, producer_epoch=0, partition_leader_epoch=0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("cleaned_to", "expected"), [(8, {}), (4, {"marker-malformed": [4]})])
+def test_a_marker_may_be_removed_and_its_batch_kept(
+    tmp_path: Path, cleaned_to: int, expected: dict[str, list[int]]
+) -> None:
+    """Below the place up to which the cleaner has been; and not behind it."""
+    where = Planting(tmp_path)
+    shelf = where.shelf("latest", cleanup_policy="compact")
+    shelf.data(4)
+    shelf.raw(emptied(4))
+    shelf.data(3)
+    shelf.roll()
+    shelf.data(3)
+    where.cleaned("latest", 0, cleaned_to)
+    where.close()
+    assert found(tmp_path, "marker-malformed") == expected
+
+
+@pytest.mark.parametrize(("is_cut", "listed_first", "expected"), [(True, 0, []), (True, 4, [3]), (False, 3, [0])])
+def test_an_aborted_transaction_whose_beginning_is_gone_is_listed_rightly(
+    tmp_path: Path, is_cut: bool, listed_first: int, expected: list[int]
+) -> None:
+    """By the offset at which it began, of which the log knows no more. In a whole log each other one is wrong."""
+    where = Planting(tmp_path)
+    shelf = where.shelf("orders")
+    shelf.data(3, producer=5, transactional=True)
+    shelf.roll()
+    shelf.data(3, producer=5, transactional=True)
+    marker = shelf.marker(5, 0, committed=False, index=False)
+    shelf.segment.txn_index.append(AbortedTransaction(5, listed_first, marker, marker + 1))
+    if is_cut:
+        shelf.log_start = 3
+    where.close()
+    if is_cut:
+        for path in (tmp_path / "orders-0").glob(f"{0:020d}.*"):
+            path.unlink()
+    assert found(tmp_path, "index-transaction") == ({"index-transaction": expected} if expected else {})
+
+
+@pytest.mark.parametrize(("stable", "expected"), [(1, {}), (4, {"index-transaction": [3]})])
+def test_the_last_stable_offset_of_an_index_may_lie_before_the_log(
+    tmp_path: Path, stable: int, expected: dict[str, list[int]]
+) -> None:
+    """Another transaction was open then, whose beginning is gone; not where the log has all of it."""
+    where = Planting(tmp_path)
+    shelf = where.shelf("orders", start=3)
+    shelf.data(3, producer=5, transactional=True)
+    shelf.data(3, producer=6, transactional=True)
+    marker = shelf.marker(5, 0, committed=False, index=False)
+    shelf.segment.txn_index.append(AbortedTransaction(5, 3, marker, stable))
+    shelf.marker(6, 0, committed=True)
+    where.close()
+    assert found(tmp_path, "index-transaction") == expected
+
+
+@pytest.mark.parametrize(("begun", "expected"), [(0, {}), (4, {"producer-snapshot": [6]})])
+def test_an_open_transaction_of_a_snapshot_may_begin_before_the_log(
+    tmp_path: Path, begun: int, expected: dict[str, list[int]]
+) -> None:
+    """Its first records are gone; but it does not begin where the log has another batch of it before."""
+    where = Planting(tmp_path)
+    shelf = where.shelf("orders", start=3)
+    shelf.data(3, producer=5, transactional=True, sequence=3)
+    shelf.roll()
+    shelf.marker(5, 0, committed=True)
+    batch = BatchRange(3, 5, 3, 5, T0_MS)
+    entry = ProducerEntry(5, 0, (batch,), -1, T0_MS + STEP_MS + 2, begun)
+    where.written_last[f"orders-0/{6:020d}.snapshot"] = bytes(encode_snapshot([entry]))
+    where.close()
+    assert found(tmp_path, "producer-snapshot") == expected
+
+
+def first_batch_gone(where: Planting) -> None:
+    """Two producers of one key: the first one's first batch went, and it goes on."""
+    shelf = where.shelf("latest", cleanup_policy="compact")
+    shelf.data(1, producer=2, base_offset=1)
+    shelf.roll(2)
+    shelf.data(1, producer=1, sequence=1)
+    where.cleaned("latest", 0, 2)
+
+
+def aborted_batches_gone(where: Planting) -> None:
+    """An epoch began with a transaction that was aborted (KIP-890), and all of its records went."""
+    shelf = where.shelf("latest", cleanup_policy="compact")
+    shelf.data(3, producer=1, epoch=3)
+    shelf.roll(10)
+    shelf.data(2, producer=1, epoch=4, sequence=4, base_offset=10)
+    where.cleaned("latest", 0, 10)
+
+
+def nothing_gone(where: Planting) -> None:
+    """The same batches behind the place up to which the cleaner has been."""
+    shelf = where.shelf("latest", cleanup_policy="compact")
+    shelf.data(1)
+    shelf.roll()
+    shelf.data(3, producer=1, epoch=3)
+    shelf.data(2, producer=1, epoch=4, sequence=4)
+    where.cleaned("latest", 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("fill", "expected"),
+    [(first_batch_gone, {}), (aborted_batches_gone, {}), (nothing_gone, {"sequence-start": [4]})],
+)
+def test_what_was_cleaned_is_not_missing_at_the_beginning_of_an_epoch(
+    tmp_path: Path, fill: Callable[[Planting], None], expected: dict[str, list[int]]
+) -> None:
+    """Sequences begin at 0 where nothing can have been removed before."""
+    where = Planting(tmp_path)
+    fill(where)
+    where.close()
+    assert found(tmp_path, "sequence-start") == expected

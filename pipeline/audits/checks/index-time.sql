@@ -3,6 +3,7 @@
 -- An entry of `.timeindex` is the latest time of its segment so far, and the offset of the batch that has it. No batch has that
 -- time there, an earlier one has a later time, the entries go back, or the latest time of a segment that is closed, as all are
 -- after a clean stop, is missing: searches by time skip records, and retention may keep or drop the segment wrongly.
+-- In the last segment of a broker that runs, or was killed, entries from the first wrong one on may be left over from before a truncation.
 WITH running AS (
   SELECT directory, topic, partition, segment_base, base_offset, last_offset, max_timestamp_ms,
          max(max_timestamp_ms) OVER (PARTITION BY directory, topic, partition, segment_base ORDER BY position) AS latest_ms
@@ -16,8 +17,11 @@ LEFT JOIN running ON running.directory = indexes.directory AND running.topic = i
 LEFT ANTI JOIN (SELECT DISTINCT directory, topic, partition, segment_base FROM batches WHERE damage IS NOT NULL) damaged
   ON damaged.directory = indexes.directory AND damaged.topic = indexes.topic AND damaged.partition = indexes.partition
   AND damaged.segment_base = indexes.segment_base
-WHERE indexes.timestamp_ms < -1 OR (indexes.timestamp_ms >= 0
-  AND (base_offset IS NULL OR max_timestamp_ms <> indexes.timestamp_ms OR latest_ms > indexes.timestamp_ms OR indexes.timestamp_ms < previous_ms))
+JOIN partitions ON partitions.directory = indexes.directory AND partitions.topic = indexes.topic AND partitions.partition = indexes.partition
+LEFT JOIN (SELECT directory, max(is_clean) AS is_clean FROM brokers GROUP BY directory) stops ON stops.directory = indexes.directory
+WHERE (indexes.segment_base < last_segment_base OR coalesce(is_clean, false))
+  AND (indexes.timestamp_ms < -1 OR (indexes.timestamp_ms >= 0
+    AND (base_offset IS NULL OR max_timestamp_ms <> indexes.timestamp_ms OR latest_ms > indexes.timestamp_ms OR indexes.timestamp_ms < previous_ms)))
 UNION ALL
 SELECT segments.directory, segments.topic, segments.partition, segment_base, last_entry_ms, latest_ms, CAST(NULL AS INT), segment
 FROM (SELECT directory, topic, partition, segment_base, max(segment) AS segment, max(max_timestamp_ms) AS latest_ms,

@@ -2,11 +2,12 @@
 -- severity: warning
 -- A marker ends a transaction that has no records here. That is as it should be if the producer had added the
 -- partition (a producer may add one and write nothing; a marker may be sent twice), or where its records are gone. This one has
--- no such reason.
+-- no such reason. Looked at where all of `__transaction_state` is here, and the cleaner has not been there.
 SELECT ended.directory, ended.topic, ended.partition, marker_offset AS offset, ended.producer_id, marker_epoch AS producer_epoch,
        marker
 FROM transactions ended JOIN partitions USING (directory, topic, partition)
 WHERE marker IS NOT NULL AND first_offset IS NULL AND marker_offset >= cleaned_to AND (turn > 0 OR log_start = 0)
+  AND EXISTS (SELECT 1 FROM whole_topics WHERE whole_topics.topic = '__transaction_state' AND is_whole)
   AND NOT EXISTS (
     SELECT 1 FROM coordinator WHERE coordinator.producer_id = ended.producer_id
       AND coordinator.topic = ended.topic AND coordinator.partition = ended.partition)

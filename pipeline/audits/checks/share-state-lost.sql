@@ -14,11 +14,7 @@ wanted AS (
 ),
 there AS (SELECT * FROM share_states WHERE is_latest AND NOT is_tombstone),
 complete AS (
-  SELECT count(*) AS topics FROM (
-    SELECT metadata_partitions.topic FROM metadata_partitions
-    LEFT JOIN (SELECT DISTINCT topic, partition FROM partitions) logs ON logs.topic = metadata_partitions.topic AND logs.partition = metadata_partitions.partition
-    WHERE metadata_partitions.topic IN ('__share_group_state', '__consumer_offsets')
-    GROUP BY metadata_partitions.topic HAVING count(*) = count(logs.partition))
+  SELECT count(*) AS topics FROM whole_topics WHERE whole_topics.topic IN ('__share_group_state', '__consumer_offsets')
 )
 SELECT metadata_topics.topic, number AS partition, CAST(NULL AS BIGINT) AS offset, wanted.group_id, 'no state' AS what
 FROM wanted JOIN metadata_topics ON metadata_topics.topic_id = wanted.topic_id JOIN complete ON complete.topics = 2

@@ -2,7 +2,8 @@
 -- severity: error
 -- Its records are in the log and no marker is, and no coordinator will ever send one: it has finished the transaction, or never
 -- heard of it (KIP-664, KIP-890). Consumers that read committed are stuck at its first record until it is aborted
--- (`kafka-transactions.sh abort`). Asked of the longest replica: one that stopped earlier may be without the marker.
+-- (`kafka-transactions.sh abort`). Asked of the longest replica: one that stopped earlier may be without the marker; and where all
+-- partitions of `__transaction_state` are here: another coordinator may know of it.
 SELECT open.directory, open.topic, open.partition, first_offset AS offset, open.producer_id, epoch AS producer_epoch,
        records, newest_ms - first_ms AS age_ms, log_end - first_offset AS pinned_offsets, latest.transactional_id,
        latest.state AS coordinator_state
@@ -13,7 +14,7 @@ JOIN (SELECT topic, partition, max(log_end) AS longest FROM partitions GROUP BY 
 CROSS JOIN (SELECT max(max_timestamp_ms) AS newest_ms FROM batches WHERE max_timestamp_ms <= now_ms())
 LEFT JOIN (SELECT DISTINCT producer_id, transactional_id, state FROM coordinator WHERE is_latest) latest
   ON latest.producer_id = open.producer_id
-WHERE marker IS NULL AND first_offset IS NOT NULL AND EXISTS (SELECT 1 FROM state_transactions)
+WHERE marker IS NULL AND first_offset IS NOT NULL AND EXISTS (SELECT 1 FROM whole_topics WHERE whole_topics.topic = '__transaction_state')
   AND NOT EXISTS (
     SELECT 1 FROM coordinator
     WHERE is_latest AND state IN ('Ongoing', 'PrepareCommit', 'PrepareAbort') AND coordinator.producer_id = open.producer_id

@@ -1,5 +1,5 @@
 -- The committed offset of each group and partition, as `__consumer_offsets` has it last. What is pending in an open transaction is
--- not committed.
+-- not committed, nor what one aborted that ended after its records were read.
 SELECT group_id, committed_topic AS topic, committed_partition AS partition, committed_offset, committed_leader_epoch,
        commit_timestamp_ms, expire_timestamp_ms, topic_id
 FROM (
@@ -8,6 +8,7 @@ FROM (
   WHERE NOT coalesce(aborted, false)
     AND NOT (is_transactional AND EXISTS (
       SELECT 1 FROM transactions open WHERE open.topic = '__consumer_offsets' AND open.partition = state_offsets.partition
-        AND open.producer_id = state_offsets.producer_id AND open.marker IS NULL AND open.first_offset <= state_offsets.offset))
+        AND open.producer_id = state_offsets.producer_id AND open.first_offset <= state_offsets.offset
+        AND (open.marker IS NULL OR (open.marker = 'ABORT' AND open.marker_offset > state_offsets.offset))))
 )
 WHERE newest = 1 AND NOT is_tombstone

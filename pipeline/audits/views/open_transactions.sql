@@ -1,5 +1,5 @@
--- The transactions without a marker that their coordinator, where its log is here, has not ended, with their age in the newest
--- records of the directory. A timeout that is not known is 15 minutes, the longest that brokers allow by default.
+-- The transactions without a marker that their coordinator has not ended, as far as the coordinators' logs are here, with their age in
+-- the newest records of the directory. A timeout that is not known is 15 minutes, the longest that brokers allow by default.
 SELECT open.directory, open.topic, open.partition, first_offset AS offset, open.producer_id, epoch AS producer_epoch,
        transactional_id, state, newest_ms - if(start_ms > 0, start_ms, first_ms) AS age_ms,
        coalesce(timeout_ms, 900000) AS timeout_ms, log_end - first_offset AS pinned_offsets
@@ -9,4 +9,5 @@ CROSS JOIN (SELECT max(max_timestamp_ms) AS newest_ms FROM batches WHERE max_tim
 LEFT JOIN coordinator ON is_latest AND coordinator.producer_id = open.producer_id
   AND coordinator.topic = open.topic AND coordinator.partition = open.partition
 WHERE marker IS NULL AND first_offset IS NOT NULL
-  AND (state IN ('Ongoing', 'PrepareCommit', 'PrepareAbort') OR NOT EXISTS (SELECT 1 FROM state_transactions))
+  AND (state IN ('Ongoing', 'PrepareCommit', 'PrepareAbort')
+    OR NOT EXISTS (SELECT 1 FROM whole_topics WHERE whole_topics.topic = '__transaction_state'))

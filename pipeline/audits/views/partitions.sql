@@ -2,10 +2,8 @@
 -- cleaner may have been, the largest integer if that may be everywhere. A replica copies what the cleaner of its leader has left, so
 -- the cleaners of all replicas count: as far as their directories are there, and none has been moved or replaced.
 WITH policies AS (
-  SELECT get_json_object(record, '$.resource_name') AS topic,
-         max_by(get_json_object(record, '$.value'), offset) LIKE '%compact%' AS is_compacted,
-         max(get_json_object(record, '$.value') LIKE '%compact%') AS was_compacted
-  FROM state_metadata WHERE type = 'ConfigRecord' AND get_json_object(record, '$.name') = 'cleanup.policy'
+  SELECT topic, max_by(value, offset) LIKE '%compact%' AS is_compacted, max(value LIKE '%compact%') AS was_compacted
+  FROM topic_settings WHERE name = 'cleanup.policy'
   GROUP BY ALL
 ),
 placed AS (

@@ -1,0 +1,122 @@
+"""Audits of a directory while brokers write to it: nothing that is read is ahead of the logs. No Spark."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+
+from pipeline.audits.engine import EngineError
+from pipeline.audits.findings import ask_all
+from pipeline.audits.registry import NEEDS, chosen
+from pipeline.commands import audit
+from pipeline.duck.tables import DuckTables
+from tests.pipeline.fault_files import Planting
+from tests.pipeline.journal_lines import Wiring
+
+LOSSES = ("acknowledged-absent", "commit-beyond-end", "producer-snapshot")
+
+
+def written(folder: Path, batches: int) -> Path:
+    """A data directory and a journal: so many batches of a producer, with a segment and a snapshot of it for each."""
+    where = Planting(folder / "data")
+    wiring = Wiring(where)
+    log, wire = where.shelf("orders"), wiring.connect("app")
+    for number in range(batches):
+        if number:
+            log.roll()
+        wire.append(log, who=(500, 0), sequence=3 * number)
+        where.committed_offset("g", "orders", 0, log.next_offset)
+    where.close()
+    wiring.write(folder / "journal")
+    return folder
+
+
+def found(folder: Path) -> set[str]:
+    """What an audit calls lost."""
+    tables = DuckTables(str(folder / "data"), str(folder / "journal"))
+    tables.register()
+    answer = {each.check.name for each in ask_all(tables.engine, chosen(LOSSES, has=NEEDS))}
+    tables.forget()
+    return answer
+
+
+def test_what_is_written_while_logs_are_read_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Journal, committed offsets and snapshots are read before; a log that is behind them all has lost records."""
+    now, later = written(tmp_path / "now", 2), written(tmp_path / "later", 4)
+    read = DuckTables._history
+
+    def growing(tables: DuckTables) -> Iterator[pa.RecordBatch]:
+        yield from read(tables)
+        shutil.copytree(later, now, dirs_exist_ok=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DuckTables, "_history", growing)
+        assert found(now) == set()
+    assert found(now) == set()
+    for base in (6, 9):
+        (now / "data" / "orders-0" / f"{base:020d}.log").unlink()
+    assert found(now) == set(LOSSES)
+
+
+def test_an_offset_is_not_committed_if_its_transaction_is_aborted_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The marker came after the offset was read, and before its log was."""
+    for name, has_marker in (("now", False), ("later", True)):
+        where = Planting(tmp_path / name)
+        where.committed_offset("g", "orders", 0, 3)
+        where.committed_offset("g", "orders", 0, 7, producer=9)
+        if has_marker:
+            where.shelf("__consumer_offsets").marker(9, 0, committed=False)
+        where.close()
+    read = DuckTables._history
+
+    def growing(tables: DuckTables) -> Iterator[pa.RecordBatch]:
+        shutil.copytree(tmp_path / "later", tmp_path / "now", dirs_exist_ok=True)
+        yield from read(tables)
+
+    monkeypatch.setattr(DuckTables, "_history", growing)
+    tables = DuckTables(str(tmp_path / "now"))
+    tables.register()
+    assert tables.engine.plain("SELECT committed_offset FROM committed").to_pylist() == [{"committed_offset": 3}]
+    tables.forget()
+
+
+class Stub:
+    """Tables that only note what is asked of them."""
+
+    def __init__(self, calls: list[str], error: Exception | None = None) -> None:
+        self.calls, self.error = calls, error
+
+    def register(self, **_: Any) -> None:
+        """The logs."""
+        self.calls.append("logs")
+        if self.error is not None:
+            raise self.error
+
+    def add(self, *_: Any) -> None:
+        """Small tables."""
+
+    def add_views(self, _: Any) -> None:
+        """Views of them."""
+
+
+def test_histories_of_clients_are_read_before_the_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients go on while logs are read."""
+    calls: list[str] = []
+    monkeypatch.setattr(audit, "read", lambda _: calls.append("history"))
+    tables: Any = Stub(calls)
+    audit._register(tables, {"history": "somewhere", "records": False})
+    assert calls == ["history", "logs"]
+
+
+def test_what_spark_cannot_read_is_an_error_in_a_sentence() -> None:
+    """A file without permission, such as it comes from a worker."""
+    text = "An exception was thrown\n  at a worker\nPermissionError: [Errno 13] /data/t-0/0.log\n"
+    tables: Any = Stub([], PySparkException(text))
+    with pytest.raises(EngineError, match=r"^PermissionError: \[Errno 13\] /data/t-0/0\.log$"):
+        audit._register(tables, {"records": False})

@@ -1,0 +1,166 @@
+"""Directories that are a part of a cluster: what lies elsewhere is not missing, and what lags behind is not lost."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from pipeline.audits.findings import ask_all
+from pipeline.audits.registry import chosen
+from pipeline.duck.tables import DuckTables
+from pipeline.live.counts import Counts
+from protocol.log_records import metadata
+from protocol.log_records.transaction import TransactionState as State
+from protocol.records.records import Record, build_batch
+from storage.checkpoints import CLEAN_SHUTDOWN
+from tests.pipeline import log_faults
+from tests.pipeline.fault_files import Planting
+from tests.pipeline.logs import write_segment
+
+
+def found(root: Path, *names: str) -> dict[str, int]:
+    """How many rows these checks have."""
+    tables = DuckTables(str(root))
+    tables.register()
+    answer = {each.check.name: each.count for each in ask_all(tables.engine, chosen(names))}
+    tables.forget()
+    return answer
+
+
+OF_COORDINATORS = ("transaction-hanging", "marker-without-data", "transaction-open", "transaction-overdue")
+
+
+def transactions(root: Path) -> Planting:
+    """An open transaction and a marker that the coordinators' partition here does not know."""
+    where = Planting(root)
+    orders = where.shelf("orders")
+    orders.data(3)
+    orders.data(3, producer=35, transactional=True)
+    where.shelf("orders", 1).data(3)
+    where.shelf("orders", 1).marker(37, 0, committed=True)
+    where.transaction("other", 36, 0, State.ONGOING, [("elsewhere", 0)])
+    where.transaction("other", 36, 0, State.COMPLETE_COMMIT)
+    return where
+
+
+def whole(_: Planting) -> None:
+    """All partitions of `__transaction_state`."""
+
+
+def in_part(where: Planting) -> None:
+    """There is another partition of it."""
+    where.lost.append(("__transaction_state", 1))
+
+
+def cleaned(where: Planting) -> None:
+    """The cleaner has removed what its coordinator wrote."""
+    where.shelf("__transaction_state").roll()
+    where.cleaned("__transaction_state", 0, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (whole, {"transaction-hanging": 1, "marker-without-data": 1}),
+        (in_part, {"transaction-open": 1}),
+        (cleaned, {"transaction-hanging": 1}),
+    ],
+)
+def test_a_coordinator_may_know_what_is_not_here(
+    tmp_path: Path, change: Callable[[Planting], None], expected: dict[str, int]
+) -> None:
+    """Where not all of its topic is: an open transaction is open, and a marker proves nothing."""
+    where = transactions(tmp_path)
+    change(where)
+    where.close()
+    assert found(tmp_path, *OF_COORDINATORS) == expected
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [((0, 1), {"transaction-hanging": 1, "marker-without-data": 1}), ((0, 2), {"transaction-open": 1})],
+)
+def test_a_copy_without_metadata_is_whole_if_no_partition_is_left_out(
+    tmp_path: Path, partitions: tuple[int, ...], expected: dict[str, int]
+) -> None:
+    """As that of a running cluster."""
+    where = transactions(tmp_path)
+    for number in partitions:
+        where.shelf("__transaction_state", number)
+    where.close()
+    shutil.rmtree(tmp_path / "__cluster_metadata-0")
+    assert found(tmp_path, *OF_COORDINATORS) == expected
+
+
+@pytest.mark.parametrize(("committed", "expected"), [(5, {}), (7, {"commit-beyond-end": 1})])
+def test_a_replica_that_lags_behind_ends_before_a_committed_offset(
+    tmp_path: Path, committed: int, expected: dict[str, int]
+) -> None:
+    """Beyond the end of each replica it is a finding, and one."""
+    for node_id, count in ((1, 6), (2, 3)):
+        where = Planting(tmp_path / f"broker-{node_id}", node_id=node_id)
+        where.shelf("orders").data(count)
+        where.committed_offset("g", "orders", 0, committed)
+        where.close()
+    assert found(tmp_path, "commit-beyond-end") == expected
+
+
+@pytest.mark.parametrize(
+    ("registered", "expected"),
+    [((), {"partition-missing": 1}), ((9,), {"partition-missing": 1}), ((9, 77), {})],
+    ids=["unknown", "one", "two"],
+)
+def test_a_partition_may_lie_in_a_log_directory_that_is_not_here(
+    tmp_path: Path, registered: tuple[int, ...], expected: dict[str, int]
+) -> None:
+    """As many directories count as the broker registered last."""
+    where = Planting(tmp_path)
+    where.shelf("orders").data(3)
+    where.lost.append(("orders", 1))
+    for directories in ((9,), registered):
+        log_dirs = tuple(UUID(int=each) for each in directories)
+        where.metadata_before.append(metadata.RegisterBrokerRecord(1, broker_epoch=4, log_dirs=log_dirs))
+    where.close()
+    assert found(tmp_path, "partition-missing") == expected
+
+
+@pytest.mark.parametrize(("first", "expected"), [(0, []), (100, [{"topic": "t", "from_ms": 20_000}])])
+def test_counts_begin_behind_what_retention_has_removed(
+    tmp_path: Path, first: int, expected: list[dict[str, object]]
+) -> None:
+    """Also where no checkpoint has the log's start: a copy, or a broker that has not written it yet."""
+    records = [Record(first + at, 12_000 + at, b"k", b"v") for at in range(3)]
+    write_segment(tmp_path, build_batch(records, partition_leader_epoch=0), base=first)
+    counts = Counts(10_000)
+    counts.add(str(tmp_path))
+    assert counts.tables()["counted_from"] == expected
+    counts.add(str(tmp_path))
+    assert counts.tables()["counted_from"] == expected
+    assert [row["records"] for row in counts.tables()["record_counts"]] == [3]
+
+
+@pytest.mark.parametrize("name", ["index-offset", "index-time"])
+def test_a_broker_that_runs_may_have_entries_from_before_a_truncation(tmp_path: Path, name: str) -> None:
+    """In its last segment, where it alone knows how many count: a follower moves that number back, and no byte."""
+    assert name in log_faults.plants()
+    wanted = log_faults.planted(tmp_path, name, clean_too=False)
+    assert {each.check for each in wanted} == {name}
+    assert found(tmp_path, name) == {name: len(wanted)}
+    (tmp_path / CLEAN_SHUTDOWN).unlink()
+    assert found(tmp_path, name) == {}
+
+
+def test_a_closed_segment_has_its_own_entries_alone(tmp_path: Path) -> None:
+    """Also of a broker that runs."""
+    where = Planting(tmp_path)
+    log = where.shelf("orders")
+    for _ in range(6):
+        log.data(3)
+    log.segment.index.append(log.next_offset - 1, log.segment.size - 40)
+    log.roll()
+    log.data(3)
+    where.close()
+    (tmp_path / CLEAN_SHUTDOWN).unlink()
+    assert found(tmp_path, "index-offset") == {"index-offset": 1}
