@@ -98,6 +98,10 @@ class ServerTransport(asyncio.Transport):
         """Send to the client."""
         self.write(b"".join(list_of_data))
 
+    def get_write_buffer_size(self) -> int:
+        """Nothing: what is written is on its way."""
+        return 0
+
     def close(self) -> None:
         """Close this end, behind what was written."""
         if not self._closing:
