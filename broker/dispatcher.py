@@ -39,7 +39,8 @@ async def answer_errors(request: Message, ctx: RequestContext, handle: AnyHandle
     try:
         response = await handle(request, ctx)
     except KafkaError as error:
-        ctx.notes.refusal = error
+        # Without its traceback, whose frames hold the request and all that was made of it.
+        ctx.notes.refusal = error.with_traceback(None)
         response = ctx.api.refuse(request, error, ctx.version)
     except Disconnect:
         raise

@@ -1,6 +1,8 @@
 """From a frame to an answer: the checks in Kafka's order, and what becomes of what goes wrong (core A.2, 0.3.1)."""
 
+import gc
 import struct
+import weakref
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,7 +15,7 @@ from broker.api import AnyApi, Api
 from broker.chain import Chain
 from broker.clock import ManualClock
 from broker.connection import Connection
-from broker.context import RequestContext
+from broker.context import RequestContext, RequestNotes
 from broker.dispatcher import Dispatcher, answer_errors
 from broker.journal.ring import Journal
 from broker.releases import release
@@ -160,6 +162,28 @@ async def test_an_error_of_the_protocol_is_the_apis_own_answer() -> None:
     """With the code, in the request's version."""
     bench = Bench(raising(KafkaError(ErrorCode.FENCED_INSTANCE_ID, "another instance")))
     assert await bench.heartbeat(2) == (77, HeartbeatResponse(ErrorCode.FENCED_INSTANCE_ID, throttle_time_ms=2))
+
+
+async def test_what_a_refused_request_made_is_freed_at_once() -> None:
+    """The error that is noted holds no frame of the handler, and so no list of a million entries."""
+    made = list[weakref.ref[Bench]]()
+
+    async def refusing(_request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatResponse:
+        large = Bench(served)
+        made.append(weakref.ref(large))
+        notes.append(ctx.notes)
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, "x")
+
+    notes = list[RequestNotes]()
+    bench = Bench(refusing)
+    gc.disable()
+    try:
+        assert await bench.heartbeat() is not None
+        assert [each() for each in made] == [None]
+    finally:
+        gc.enable()
+    assert notes[0].refusal is not None
+    assert notes[0].refusal.code is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 async def test_a_fault_of_ours_is_answered_and_logged() -> None:
