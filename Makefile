@@ -62,12 +62,13 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 	$(BIN)/python -m pytest -q tests/test_house.py
 
 # Half of the time is waiting, so there are more processes than cores; a file stays in one of them, with what it starts.
-interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "interop and not nightly" $(STUCK) --durations=40 tests/clients tests $(PYTEST)
+REAL_CLIENTS = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "interop and not nightly" $(STUCK) --durations=40 tests/clients
 
-THROUGH_PROXY = $(BIN)/python -m pytest -n 2 --dist loadfile -m "interop and not nightly" $(STUCK) --durations=25 tests/clients
+interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
+	$(REAL_CLIENTS) tests $(PYTEST)
+
 through-proxy: $(DEV) ## the same clients with `understudy proxy` between; TARGET=proxy-kafka: with a real Kafka behind it
-	TARGET=$(or $(TARGET),proxy) $(THROUGH_PROXY) $(PYTEST)
+	TARGET=$(or $(TARGET),proxy) $(REAL_CLIENTS) $(PYTEST)
 
 packages: $(SERVER) ## the archives of the packages for Node, Go and Java, into dist/packages
 	$(BIN)/python tools/build_packages.py $(PACKAGES)
@@ -100,7 +101,7 @@ nightly: $(DEV) ## what takes longer than a developer waits; installs what the m
 	rm -rf $(EXAMS) && mkdir -p $(EXAMS)
 	EXAM_RUNS=$(EXAMS) $(BIN)/python -m pytest -m nightly --durations=40 $(PYTEST); status=$$?; \
 		[ -z "$$(ls $(EXAMS))" ] || $(BIN)/python -m tests.exam.scoreboard --add $(EXAMS)/*.json; \
-		[ -n "$(PYTEST)" ] || TARGET=proxy $(THROUGH_PROXY) || status=1; exit $$status
+		[ -n "$(PYTEST)" ] || TARGET=proxy $(REAL_CLIENTS) || status=1; exit $$status
 EXAMS := .cache/exam
 
 bench: $(DEV) ## the benchmarks, side by side with the peers

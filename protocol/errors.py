@@ -4,7 +4,9 @@ Names, numbers and retriability are those of Kafka's ``Errors`` (4.4). A test ho
 which ends with 133.
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Final
 
 
 class ErrorCode(IntEnum):
@@ -198,6 +200,28 @@ MALFORMED_REQUEST = (
     "an incompatible broker. See the broker logs for more details."
 )
 """Kafka's general text of INVALID_REQUEST."""
+_TEXTS: Final[Mapping[ErrorCode, str]] = {
+    ErrorCode.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the request.",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
+    ErrorCode.INVALID_GROUP_ID: "The group id is invalid.",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
+    ErrorCode.UNSUPPORTED_VERSION: "The version of API is not supported.",
+    ErrorCode.INVALID_REQUEST: MALFORMED_REQUEST,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
+    ErrorCode.FENCED_LEADER_EPOCH: "The leader epoch in the request is older than the epoch on the broker.",
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED: "The throttling quota has been exceeded.",
+    ErrorCode.FENCED_STATE_EPOCH: "The coordinator rejected the request because the state epoch did not match.",
+}
+
+
+def texts_of(*codes: ErrorCode) -> dict[ErrorCode, str]:
+    """Kafka's general texts of codes (``Errors.message``), for those that answer without a text of their own."""
+    return {code: _TEXTS[code] for code in codes}
 
 
 class KafkaError(Exception):

@@ -28,7 +28,7 @@ async def handle(request: ConsumerGroupHeartbeatRequest, ctx: RequestContext) ->
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     validation.check(
         request,
-        assignor_names(ctx.node.settings.list("group.consumer.assignors")),
+        assignor_names(ctx.node.settings),
         makes_own_id=features.consumer_group_heartbeat_makes_own_id(ctx.version),
     )
     beat = Beat(ctx.client_id, f"/{ctx.client_host}", visible)

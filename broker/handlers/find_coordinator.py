@@ -14,20 +14,20 @@ from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
 from broker.requests.topology import may_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
-from protocol.errors import MALFORMED_REQUEST, ErrorCode, KafkaError
+from protocol.errors import ErrorCode, KafkaError, texts_of
 from protocol.java import parse_integer
 from protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.types import uuid_from_text
 
 _GROUP, _TRANSACTION, _SHARE = range(3)
 
-_TEXTS = {
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
-    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
-    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
-    ErrorCode.INVALID_REQUEST: MALFORMED_REQUEST,
-}
+_TEXTS = texts_of(
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ErrorCode.INVALID_REQUEST,
+)
 
 
 async def handle(request: FindCoordinatorRequest, ctx: RequestContext) -> FindCoordinatorResponse:

@@ -21,7 +21,7 @@ from broker.coordination.share.persister import (
 )
 from broker.node import SHARE_TOPIC
 from broker.requests.topology import may_on_cluster
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import ErrorCode, KafkaError, texts_of
 from protocol.java import HashTable, integer_hash, uuid_hash
 from protocol.types import ZERO_UUID
 
@@ -43,12 +43,12 @@ _AGAIN = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 )
-_TEXTS = {
-    ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-}
-_UNEXPECTED = "The server experienced an unexpected error when processing the request."
+_TEXTS = texts_of(
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+)
+(_UNEXPECTED,) = texts_of(ErrorCode.UNKNOWN_SERVER_ERROR).values()
 _NOT_FOUND = "Error in find coordinator. Exhausted max retries to find coordinator without success."
 
 R = TypeVar("R", bound=StateResult)

@@ -16,7 +16,7 @@ from broker.requests.topology import may_on_cluster
 from broker.settings import groups as group_settings
 from broker.settings import topics as topic_settings
 from broker.settings.model import ConfigResourceType
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import ErrorCode, KafkaError, texts_of
 from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 
 _NAMED_TOPICS = 3
@@ -24,11 +24,8 @@ _HEARTBEATS = 2
 _MOST_FAILURES = 1000
 """Of ExpiringErrorCache in AutoTopicCreationManager: the oldest is forgotten first."""
 _HEARTBEAT_INTERVAL = "streams.heartbeat.interval.ms"
-_TEXTS = {
-    ErrorCode.THROTTLING_QUOTA_EXCEEDED: "The throttling quota has been exceeded.",
-    ErrorCode.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the request.",
-}
-"""Kafka's text of each code (``Errors``) with which a creation fails without a message."""
+_TEXTS = texts_of(ErrorCode.THROTTLING_QUOTA_EXCEEDED, ErrorCode.UNKNOWN_SERVER_ERROR)
+"""With these codes a creation may fail without a message."""
 
 
 def create_internal_topics(group_id: str, result: BeatResult, ctx: RequestContext) -> None:

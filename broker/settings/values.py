@@ -10,6 +10,12 @@ from protocol.errors import ErrorCode, KafkaError
 # Java's String.trim: everything up to and including the space.
 BLANKS = "".join(map(chr, range(33)))
 
+
+def is_blank(text: str) -> bool:
+    """Whether Java's String.trim leaves nothing of a text."""
+    return not text.strip(BLANKS)
+
+
 _INTEGER = re.compile(r"[+-]?\d+")
 _DOUBLE = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?", re.ASCII)
 _NAMED_DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}

@@ -59,8 +59,9 @@ def older_metadata(files: Iterable[PartitionFiles]) -> list[dict[str, Any]]:
     begins = [each for each in files if each.topic == TOPIC]
     if not begins or min(each.first_segment_base for each in begins) == 0:
         return []
-    found = [newest_snapshot(locate(each.directory).child(f"{TOPIC}-{each.partition}")) for each in begins]
-    return max((each for each in found if each is not None), key=lambda each: each.end).rows if any(found) else []
+    newest = (newest_snapshot(locate(each.directory).child(f"{TOPIC}-{each.partition}")) for each in begins)
+    found = [each for each in newest if each is not None]
+    return max(found, key=lambda each: each.end).rows if found else []
 
 
 class StateTables:

@@ -9,17 +9,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from jsonschema import FormatChecker
+from jsonschema import FormatChecker, validators
 from jsonschema.exceptions import SchemaError
-from jsonschema.validators import (
-    Draft3Validator,
-    Draft4Validator,
-    Draft6Validator,
-    Draft7Validator,
-    Draft201909Validator,
-    Draft202012Validator,
-    validator_for,
-)
 from referencing import Registry, Resource
 from referencing.exceptions import CannotDetermineSpecification
 from referencing.jsonschema import DRAFT7
@@ -33,12 +24,12 @@ from registry.records import compact_json
 _BASE = "urn:understudy:schema"
 """The name by which a schema without an id of its own is found."""
 _DRAFTS = (
-    Draft3Validator,
-    Draft4Validator,
-    Draft6Validator,
-    Draft7Validator,
-    Draft201909Validator,
-    Draft202012Validator,
+    validators.Draft3Validator,
+    validators.Draft4Validator,
+    validators.Draft6Validator,
+    validators.Draft7Validator,
+    validators.Draft201909Validator,
+    validators.Draft202012Validator,
 )
 _FORMATS = FormatChecker(formats=())
 """What is asked of texts in a schema: of patterns alone, and little of them."""
@@ -81,7 +72,7 @@ class Json(ParsedSchema):
 def parse(text: str, references: Sequence[Resolved], *, normalize: bool) -> Json:
     """Read a schema whose references are found by their names as URIs. Raises InvalidSchema."""
     document = _document(text)
-    validator: Any = validator_for(document, default=Draft7Validator)
+    validator: Any = validators.validator_for(document, default=validators.Draft7Validator)
     try:
         validator.check_schema(document, _FORMATS)
     except SchemaError as error:

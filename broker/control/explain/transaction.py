@@ -90,12 +90,17 @@ def faults(asked: Asked, ids: str) -> str:
     )
 
 
+def _is_move(event: Event) -> bool:
+    """Whether the coordinator has written the id's state."""
+    return event.error is None and bool(event.state_after)
+
+
 class Refused:
     """A refusal, and the events before it."""
 
     def __init__(self, asked: Asked, name: str, before: Sequence[Event], it: Event) -> None:
         self._asked, self._name, self._before, self._it = asked, name, before, it
-        self._moves = [event for event in before if event.error is None and event.state_after]
+        self._moves = [event for event in before if _is_move(event)]
 
     def explain(self) -> str:
         """Return the cause first, then the refused request."""
@@ -173,12 +178,12 @@ class Refused:
         return f"busy: {since}the markers of that transaction were not all written{holding}."
 
     def _stuck(self) -> Event | None:
-        """The request whose record could not be written, if it left the id in transition."""
+        """The request whose record could not be written, which left the id in transition, unless it has moved since."""
         for event in reversed(self._before):
-            if event.error == ErrorCode.UNSUPPORTED_VERSION.name and event.rule == UNWRITABLE:
+            if _is_move(event):
+                return None
+            if event.rule == UNWRITABLE:
                 return event
-            if event in self._moves:
-                break
         return None
 
     def wrong_state(self) -> str:

@@ -97,6 +97,12 @@ class OutcomeBuilder:
         """Have the runtime perform an effect of groups."""
         self._effects.append(effect)
 
+    def reply_error(self, to: Hashable, error: KafkaError) -> None:
+        """Answer with an error, of an operation that has had effects all the same."""
+        self.reply(to, error)
+        if isinstance(error, Refusal):
+            self.refused(error)
+
     def if_not_appended(self, rule: "Callable[[KafkaError, OutcomeBuilder], None]") -> None:
         """What to do instead, should the log refuse the records."""
         self._on_append_error = rule

@@ -38,7 +38,7 @@ from broker.coordination.share.state import (
     write_batches,
 )
 from broker.releases import Behaviour, newest_behaves
-from protocol.errors import ErrorCode
+from protocol.errors import ErrorCode, texts_of
 from protocol.log_records.share_state import ShareRecord, ShareSnapshot, ShareUpdate
 
 __all__ = ["PruneLog", "ShareMachine", "ShareOutcome", "StateWrite"]
@@ -48,11 +48,7 @@ _NEGATIVE_LEADER_EPOCH = "The leader epoch cannot be a negative number."
 _NEGATIVE_STATE_EPOCH = "The state epoch cannot be a negative number."
 _WRITE_UNINITIALIZED = "Write operation on uninitialized share partition not allowed."
 _READ_UNINITIALIZED = "Read operation on uninitialized share partition not allowed."
-_TEXTS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
-    ErrorCode.FENCED_LEADER_EPOCH: "The leader epoch in the request is older than the epoch on the broker.",
-    ErrorCode.FENCED_STATE_EPOCH: "The coordinator rejected the request because the state epoch did not match.",
-}
+_TEXTS = texts_of(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH)
 _FENCED_BEFORE_4_4 = "The share coordinator rejected the request because the share-group state epoch did not match."
 
 

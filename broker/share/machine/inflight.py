@@ -190,8 +190,12 @@ class InFlight:
 
     def _forget_ended_locks(self) -> None:
         """Leave out locks that were renewed or have ended early, once they may be half of all."""
-        live = [lock for lock in sorted(self._locks, reverse=True) if self._holder(*lock) is not None]
-        self._locks = sorted({(lock[0], lock[2:]): lock for lock in live}.values())  # which is a heap
+        live: dict[tuple[int, InFlightBatch, int], tuple[int, int, InFlightBatch, int]] = {}
+        for lock in sorted(self._locks):  # one that was renewed within a millisecond is there more than once
+            end_ms, _, batch, offset = lock
+            if self._holder(*lock) is not None:
+                live.setdefault((end_ms, batch, offset), lock)
+        self._locks = [*live.values()]  # in order, which is a heap
         self._most_locks = max(_FEW_LOCKS, 2 * len(self._locks))
 
     def split(self, batch: InFlightBatch) -> dict[int, InFlightState]:

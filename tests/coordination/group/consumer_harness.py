@@ -99,7 +99,7 @@ class Consumer:
         context = self.context
 
         def heartbeat(to: Answer) -> GroupOutcome:
-            assignors = assignor_names(context.settings.list("group.consumer.assignors"))
+            assignors = assignor_names(context.settings)
             validation.check(request, assignors, makes_own_id=True)  # as the handler does
             return context.machine.consumers.heartbeat(request, beat, context.now_ms, to)
 

@@ -53,7 +53,7 @@ class ConsumerContext:
     @property
     def assignors(self) -> tuple[str, ...]:
         """The names of the assignors that groups may choose from; the first is the default."""
-        return assignor_names(self.settings.list("group.consumer.assignors"))
+        return assignor_names(self.settings)
 
     def find(self, group_id: str) -> ConsumerGroup | None:
         """The consumer group of that id."""

@@ -38,7 +38,6 @@ from broker.coordination.group.modern.target_assignment import shown_assignor
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
 from broker.coordination.group.rules import DESCRIBE
-from broker.coordination.reasons import Refusal
 from broker.releases import Behaviour, newest_behaves
 from protocol.errors import KafkaError
 from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord
@@ -110,9 +109,7 @@ class ConsumerGroups:
         group.awaiting_sync.clear()
         for each in tried.replies():
             builder.reply(each.to, each.message)
-        builder.reply(reply_to, error)
-        if isinstance(error, Refusal):
-            builder.refused(error)
+        builder.reply_error(reply_to, error)
         return builder.outcome()
 
     def describe(self, group_id: str) -> DescribedGroup:

@@ -6,7 +6,7 @@ from broker.coordination.group.consumer.member import LEAVING, LEAVING_STATIC
 from broker.coordination.group.modern.epochs import JOINING
 from broker.coordination.group.rules import CONSUMER_VALIDATION
 from broker.coordination.reasons import Refusal
-from broker.settings.values import BLANKS
+from broker.settings.values import is_blank
 from protocol.errors import ErrorCode
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
@@ -17,11 +17,11 @@ def check(request: ConsumerGroupHeartbeatRequest, assignors: Sequence[str], *, m
     ``makes_own_id``: whether members of the request's version make their ids themselves.
     """
     epoch = request.member_epoch
-    _require(bool(request.member_id.strip(BLANKS)) or not (makes_own_id or epoch > JOINING or epoch == LEAVING),
+    _require(not is_blank(request.member_id) or not (makes_own_id or epoch > JOINING or epoch == LEAVING),
              "MemberId can't be empty.")  # fmt: skip
-    _require(bool(request.group_id.strip(BLANKS)), "GroupId can't be empty.")
-    _require(request.instance_id is None or bool(request.instance_id.strip(BLANKS)), "InstanceId can't be empty.")
-    _require(request.rack_id is None or bool(request.rack_id.strip(BLANKS)), "RackId can't be empty.")
+    _require(not is_blank(request.group_id), "GroupId can't be empty.")
+    _require(request.instance_id is None or not is_blank(request.instance_id), "InstanceId can't be empty.")
+    _require(request.rack_id is None or not is_blank(request.rack_id), "RackId can't be empty.")
     if epoch == JOINING:
         _require(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs must be provided in first request.")
         empty = request.topic_partitions is not None and not request.topic_partitions

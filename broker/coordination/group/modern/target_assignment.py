@@ -66,9 +66,20 @@ class Votes(Protocol):
         ...
 
 
-def assignor_names(configured: Sequence[str]) -> tuple[str, ...]:
-    """Names of assignors, some of which are given by their class (``ConsumerGroupPartitionAssignor.name``)."""
-    return tuple(_CLASSES.get(each, each) for each in configured)
+class Settings(Protocol):
+    """The broker's settings."""
+
+    def list(self, name: str) -> Sequence[str]:
+        """A setting by Kafka's own name."""
+        ...
+
+
+def assignor_names(settings: Settings) -> tuple[str, ...]:
+    """The names of the assignors that groups may choose from; the first is the default.
+
+    Some of them are given by their class (``ConsumerGroupPartitionAssignor.name``).
+    """
+    return tuple(_CLASSES.get(each, each) for each in settings.list("group.consumer.assignors"))
 
 
 def assignor_named(name: str) -> Assignor:

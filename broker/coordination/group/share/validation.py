@@ -3,7 +3,7 @@
 from broker.coordination.group.rules import SHARE_HEARTBEAT
 from broker.coordination.group.share.member import LEAVING, ShareMember
 from broker.coordination.reasons import Refusal
-from broker.settings.values import BLANKS
+from broker.settings.values import is_blank
 from protocol.errors import ErrorCode
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
@@ -15,7 +15,7 @@ def check(request: ShareGroupHeartbeatRequest) -> None:
         ("GroupId", request.group_id),
         ("RackId", request.rack_id),
     ):
-        if text is not None and not text.strip(BLANKS):
+        if text is not None and is_blank(text):
             raise _invalid(".5", f"{name} can't be empty.")
     if request.member_epoch == 0:
         if not request.subscribed_topic_names:

@@ -33,7 +33,6 @@ from broker.coordination.group.streams.member import Member, MemberState
 from broker.coordination.group.streams.member_removal import MemberRemoval
 from broker.coordination.group.streams.step import Beat
 from broker.coordination.group.streams.timers import MemberTimers, delay_timer
-from broker.coordination.reasons import Refusal
 from protocol.errors import KafkaError
 from protocol.log_records.streams_group import StreamsKind, StreamsRecord
 from protocol.messages.streams_group_describe import DescribedGroup
@@ -86,12 +85,14 @@ class StreamsGroups:
             instead = OutcomeBuilder(now_ms)
             if not instead.keep_timers(builder):
                 raise
-            _fail(instead, reply_to, error)
+            instead.failed = True
+            instead.reply_error(reply_to, error)
             return instead.outcome()
 
         def not_appended(error: KafkaError, instead: OutcomeBuilder) -> None:
             instead.keep_timers(builder)
-            _fail(instead, reply_to, error)
+            instead.failed = True
+            instead.reply_error(reply_to, error)
 
         builder.if_not_appended(not_appended)
         return builder.outcome()
@@ -151,10 +152,3 @@ class StreamsGroups:
                 self._timers.arm_session(builder, group.group_id, member.member_id)
                 if member.state is MemberState.UNREVOKED_TASKS:
                     self._timers.update_rebalance(builder, group.group_id, member)
-
-
-def _fail(builder: OutcomeBuilder, reply_to: Hashable, error: KafkaError) -> None:
-    builder.failed = True
-    builder.reply(reply_to, error)
-    if isinstance(error, Refusal):
-        builder.refused(error)

@@ -4,7 +4,7 @@ from broker.coordination.group.modern.epochs import JOINING
 from broker.coordination.group.rules import STREAMS_VALIDATION
 from broker.coordination.group.streams.member import LEAVING_STATIC
 from broker.coordination.reasons import Refusal
-from broker.settings.values import BLANKS
+from broker.settings.values import is_blank
 from protocol.errors import ErrorCode
 from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
@@ -16,10 +16,10 @@ def check(request: StreamsGroupHeartbeatRequest, *, newer: bool = False) -> None
     """
     epoch, topology = request.member_epoch, request.topology
     _check_unsupported(request, newer=newer)
-    _require(bool(request.member_id.strip(BLANKS)), "MemberId can't be empty.")
-    _require(bool(request.group_id.strip(BLANKS)), "GroupId can't be empty.")
-    _require(request.instance_id is None or bool(request.instance_id.strip(BLANKS)), "InstanceId can't be empty.")
-    _require(request.rack_id is None or bool(request.rack_id.strip(BLANKS)), "RackId can't be empty.")
+    _require(not is_blank(request.member_id), "MemberId can't be empty.")
+    _require(not is_blank(request.group_id), "GroupId can't be empty.")
+    _require(request.instance_id is None or not is_blank(request.instance_id), "InstanceId can't be empty.")
+    _require(request.rack_id is None or not is_blank(request.rack_id), "RackId can't be empty.")
     tasks = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
     if epoch == JOINING:
         _require(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs must be provided in first request.")
