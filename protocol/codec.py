@@ -143,8 +143,8 @@ def decode_header(frame: bytes | bytearray) -> RequestHeader:
     if is_flexible(key, version):
         try:
             at = _skip_tags(frame, at) if frame[at] else at + 1
-        except (Unreadable, IndexError) as error:
-            raise BadFrame(f"the header's tags: {error}") from error
+        except (Unreadable, IndexError) as cause:
+            raise BadFrame(f"the header's tags: {cause}") from cause
     return RequestHeader(key, version, correlation_id, client_id, at)
 
 

@@ -51,8 +51,8 @@ async def handle(request: ProduceRequest, ctx: RequestContext) -> ProduceRespons
             try:
                 results.append(append(each, request.acks, ctx))
                 continue
-            except LargeBatchError as error:
-                steps = error.steps
+            except LargeBatchError as large:
+                steps = large.steps
             results.append(await append_large(each, request.acks, ctx, steps))
         else:
             results.append(each)

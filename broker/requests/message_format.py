@@ -66,8 +66,8 @@ def upconvert(records: memoryview, ctx: RequestContext) -> memoryview:
         return records
     try:
         return memoryview(batch_of_messages(records))
-    except DecompressedTooLargeError as error:
-        raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from error
+    except DecompressedTooLargeError as large:
+        raise KafkaError(ErrorCode.INVALID_RECORD, str(large)) from large
     except (BatchDamagedError, UnreadableCompressionError) as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
 
@@ -95,5 +95,5 @@ def downconvert(buffers: list[memoryview], topic: str, offset: int, ctx: Request
         return [messages_of_batches(b"".join(buffers), magic, offset)]
     except UnreadableCompressionError as error:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE) from error
-    except DecompressedTooLargeError as error:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+    except DecompressedTooLargeError as large:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from large

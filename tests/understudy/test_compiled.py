@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
@@ -38,6 +39,42 @@ def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:
             name = file.relative_to(ROOT).as_posix()
             found += [] if name in compiled else inherits(name, file.read_text(encoding="utf-8"), compiled)
     assert found == []
+
+
+def test_no_handler_takes_the_variable_of_another_one() -> None:
+    """With its first exception, mypyc gives the variable a type; another kind of exception would be a TypeError there.
+
+    As that of `except (Unreadable, IndexError) as error` behind `except Unreadable as error` was.
+    """
+    again = "def read():\n try: ...\n except A as error: ...\n try: ...\n except {} as error: ..."
+    assert retyped(again.format("(A, IndexError)")) == ["read: error is A, (A, IndexError)"]
+    assert retyped(again.format("A")) == []
+    found = []
+    for file in sorted(file for pattern in listed() for file in ROOT.glob(pattern)):
+        name = file.relative_to(ROOT).as_posix()
+        found += [f"{name}: {each}" for each in retyped(file.read_text(encoding="utf-8"))]
+    assert found == []
+
+
+def retyped(source: str) -> list[str]:
+    """The functions in which handlers of different exceptions bind the same variable."""
+    found = []
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            kinds: dict[str, dict[str, None]] = {}
+            for node in within(function):
+                if isinstance(node, ast.ExceptHandler) and node.name and node.type:
+                    kinds.setdefault(node.name, {})[ast.unparse(node.type)] = None
+            found += [f"{function.name}: {name} is {', '.join(own)}" for name, own in kinds.items() if len(own) > 1]
+    return found
+
+
+def within(function: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function, without those of functions in it."""
+    for node in ast.iter_child_nodes(function):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield node
+            yield from within(node)
 
 
 def test_no_api_is_inferred() -> None:
