@@ -9,7 +9,15 @@ class Member {
   constructor(client, groupId) {
     Object.assign(this, { client, records: [] });
     this.consumer = client.kafka.consumer({
-      kafkaJS: { groupId, fromBeginning: true, autoCommit: false, heartbeatInterval: 300, sessionTimeout: 10_000 },
+      kafkaJS: {
+        groupId,
+        fromBeginning: true,
+        autoCommit: false,
+        heartbeatInterval: 300,
+        sessionTimeout: 10_000,
+        // A consumer that closes asks once more for its topic. Where that is read after DeleteTopics, it would make the topic again.
+        allowAutoTopicCreation: false,
+      },
     });
   }
 

@@ -24,7 +24,8 @@ class Member {
   constructor(client, group) {
     Object.assign(this, { client, group, records: [], mine: [] });
     this.consumer = client.kafka.consumer({
-      groupId: group, heartbeatInterval: 300, sessionTimeout: 10_000, maxWaitTimeInMs: 100, retry: { retries: 20 },
+      groupId: group, heartbeatInterval: 300, sessionTimeout: 10_000, maxWaitTimeInMs: 100, allowAutoTopicCreation: false,
+      retry: { retries: 20 },
     });
     const { GROUP_JOIN, REBALANCING } = this.consumer.events;
     this.consumer.on(GROUP_JOIN, ({ payload }) => { this.mine = payload.memberAssignment[client.topic] || []; });
