@@ -159,11 +159,12 @@ class Runtime(Generic[M, X]):
             return await self.begin(operation, cause)
         self.finish()
         answers: list[Token[T]] = []
-        self._long = LongWork(lambda: answers.append(self.begin(operation, cause)))
+        work = self._long = LongWork(lambda: answers.append(self.begin(operation, cause)))
         try:
-            await self._long.run()
+            await work.run()
         finally:
-            self._long = None
+            if self._long is work:  # else another one, which has run this to its end, is under way
+                self._long = None
         return await answers[0]
 
     def finish(self) -> None:

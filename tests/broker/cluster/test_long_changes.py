@@ -188,3 +188,21 @@ async def test_a_server_that_ends_finishes_the_restore_first(stage: Stage) -> No
     stage.cluster.rebuilding.finish()
     assert len(stage.cluster.partitions) == MANY
     await restoring
+
+
+@on_a_cluster
+async def test_a_long_change_does_not_end_the_protection_of_the_next_one(stage: Stage) -> None:
+    """The first is run to its end by the second; what comes third still finds the second, and runs that to its end."""
+    wires = [await stage.connect() for _ in range(3)]
+    first = asyncio.ensure_future(create(wires[0], "first", MANY))
+    await turns(20)
+    assert not first.done()
+    second = asyncio.ensure_future(create(wires[1], "second", MANY))
+    await turns(20)
+    assert not second.done()
+    again = CreateTopicsRequest([CreatableTopic("second", 1, 1)], 60_000)
+    answer = await wires[2].call(ApiKey.CREATE_TOPICS, 7, again)
+    assert answer.topics[0].error_code is ErrorCode.TOPIC_ALREADY_EXISTS
+    await first
+    await second
+    assert await topics(wires[0]) == {"first": MANY, "second": MANY}
