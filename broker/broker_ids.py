@@ -67,9 +67,16 @@ def found_ids(data_dir: Path, ids: Sequence[int]) -> tuple[int, ...]:
 
 
 def directories(data_dir: Path) -> set[int]:
-    """The ids of the brokers with a formatted `broker-ID` in the folder of several, or one whose reset was killed."""
-    marks = (META_PROPERTIES, REPLACING, RESTORED)
-    matches = (_DIRECTORY.fullmatch(path.parent.name) for mark in marks for path in data_dir.glob(f"broker-*/{mark}"))
+    """The ids of the brokers with a formatted `broker-ID` in the folder of several.
+
+    After a reset or a restore that was killed, those of all such folders: all were about to be replaced, and some may
+    be empty by now.
+    """
+    is_under_way = any(True for mark in (REPLACING, RESTORED) for _ in data_dir.glob(f"broker-*/{mark}"))
+    found = (
+        data_dir.glob("broker-*/") if is_under_way else (p.parent for p in data_dir.glob(f"broker-*/{META_PROPERTIES}"))
+    )
+    matches = (_DIRECTORY.fullmatch(path.name) for path in found if path.is_dir())
     return {int(match[1]) for match in matches if match}
 
 

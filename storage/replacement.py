@@ -9,7 +9,7 @@ After a kill :func:`recover` does what is left; before the first of these rename
 brokers are replaced together: all have their copies before the first one is committed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from storage.checkpoints import META_PROPERTIES
@@ -78,12 +78,15 @@ def recover(trees: Iterable[DiskFiles], *, read_only: bool) -> None:
                 "it once without --read-only, which finishes that"
             )
         return
-    for files in interrupted:
+    if begun:  # all of them before any is finished, or a second kill could leave one that passes for untouched
+        _each_locked([files for files in interrupted if files.is_directory(RESTORING)], commit)
+    _each_locked(interrupted, finish if begun else lambda files: files.remove_tree(RESTORING))
+
+
+def _each_locked(trees: Iterable[DiskFiles], step: Callable[[DiskFiles], object]) -> None:
+    for files in trees:
         files.lock()
         try:
-            if begun:
-                finish(files)
-            else:
-                files.remove_tree(RESTORING)
+            step(files)
         finally:
             files.close()

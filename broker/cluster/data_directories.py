@@ -113,7 +113,9 @@ def note_owner(cluster: ClusterBase, node: Node) -> None:
 
 
 def check_resettable(cluster: ClusterBase, *, empties: bool) -> None:
-    """See that a reset removes nothing but what Understudy made; if it empties the directories, keep others out.
+    """See that a reset removes nothing but what Understudy made, and keep others out of the directories meanwhile.
+
+    It opens those of all brokers, and empties them before if ``empties``.
 
     Raises:
         ResetRefused: it would, and `--allow-reset` was not given; or another process uses a directory.
@@ -127,9 +129,9 @@ def check_resettable(cluster: ClusterBase, *, empties: bool) -> None:
                 "with --read-only to have resets go back to it, or with --allow-reset to permit its removal"
             )
     try:
-        if empties:
-            hold_directories(nodes)
+        hold_directories(nodes if empties else [node for node in nodes if not node.up])
     except DirectoryLockedError as error:
+        release_directories(cluster)
         raise ResetRefused(f"{error}, and cannot be emptied") from None
 
 
@@ -146,7 +148,7 @@ def hold_directories(nodes: Iterable[Node]) -> None:
 
 def release_directories(cluster: ClusterBase) -> None:
     """Nothing comes of it: what is not open is free for other processes again."""
-    for node in cluster.nodes.values():
+    for node in (*cluster.nodes.values(), *cluster.removed.values()):
         if isinstance(node.files, DiskFiles) and node.logs is None and node.id != cluster.controller_id:
             node.files.unlock()
 

@@ -37,7 +37,8 @@ class Lifecycle:
     def __init__(self, cluster: ClusterBase, maintenance: Maintenance, publisher: MetadataPublisher) -> None:
         self._cluster, self._maintenance, self._publisher = cluster, maintenance, publisher
         self._fencing_timers: dict[int, Timer] = {}
-        self._starting: set[int] = set()  # brokers whose ports are being bound
+        self.starting: set[int] = set()
+        """Brokers whose ports are being bound."""
 
     def kill(self, node: Node) -> None:
         """As SIGKILL does. Raises WrongState if it is down."""
@@ -58,30 +59,26 @@ class Lifecycle:
         """Come back on the same ports.
 
         Raises:
-            WrongState: it is up, or about to be, or its directory cannot be opened.
+            WrongState: it is up, or about to be, or its directory cannot be opened, or it was removed meanwhile.
             PortTaken: a port is in use.
         """
         if node.up:
             raise WrongState(f"broker {node.id} is running")
-        if node.id in self._starting:
+        if node.id in self.starting:
             raise WrongState(f"broker {node.id} is starting")
         cluster = self._cluster
-        self._starting.add(node.id)
+        self.starting.add(node.id)
         try:
             await cluster.bind(node)
         finally:
-            self._starting.discard(node.id)
+            self.starting.discard(node.id)
         if node.up:  # a reset or a restore, meanwhile
             return
-        self._cancel_fencing(node)
-        try:
-            open_node(cluster, node.id, self._maintenance)
-        except (DirectoryLockedError, WrongDirectoryError, OSError) as error:
+        if cluster.nodes.get(node.id) is not node:
             node.server.close()
-            raise WrongState(f"broker {node.id} cannot start: {error}") from error
-        if node.id == cluster.controller_id:
-            node.open_logs.logs[METADATA_TOPIC, 0] = cluster.metadata_log
-        load_logs(cluster, node, self._publisher)
+            raise WrongState(f"broker {node.id} was removed meanwhile")
+        self._cancel_fencing(node)
+        self._open(node)
         # First of all it leads nothing any more: its log may have lost what the other replicas have.
         register(cluster, node)
         for topic, index, state in list(cluster.image.all_partitions()):
@@ -89,6 +86,20 @@ class Lifecycle:
                 self._publisher.sync_partition(topic.name, index)
         unfence(cluster, node)
         await node.server.accept()
+
+    def _open(self, node: Node) -> None:
+        """Its directory, and the logs in it. Raises WrongState: they cannot be opened."""
+        cluster = self._cluster
+        try:
+            open_node(cluster, node.id, self._maintenance)
+            if node.id == cluster.controller_id:
+                node.open_logs.logs[METADATA_TOPIC, 0] = cluster.metadata_log
+            load_logs(cluster, node, self._publisher)
+        except (DirectoryLockedError, WrongDirectoryError, OSError) as error:
+            node.server.close()
+            if node.logs is not None:
+                self._close(node, clean=False)
+            raise WrongState(f"broker {node.id} cannot start: {error}") from error
 
     async def add(self, broker_id: int | None = None, *, rack: str | None = None, port: int | None = None) -> Node:
         """One more broker; one that was removed comes back with its ports and its logs.
@@ -120,7 +131,8 @@ class Lifecycle:
         try:
             await self.start(node)
         except (OSError, WrongState):
-            self._take_out(node)
+            if cluster.nodes.get(node.id) is node:  # not where a reset has taken it out
+                self._take_out(node)
             raise
         self._publisher.reconfigure(ConfigResourceType.BROKER, "")
         return node
@@ -132,7 +144,7 @@ class Lifecycle:
         """
         if node.id == self._cluster.controller_id:
             raise WrongState(f"broker {node.id} holds the cluster's metadata and cannot be removed; stop it or kill it")
-        if node.id in self._starting:
+        if node.id in self.starting:
             raise WrongState(f"broker {node.id} is starting")
         self._cancel_fencing(node)
         if node.up:

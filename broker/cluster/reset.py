@@ -5,11 +5,12 @@ What a running cluster knows lies in its logs. So a reset opens empty directorie
 """
 
 from broker.cluster.cluster import Cluster
-from broker.cluster.data_directories import check_resettable, clear_directories
+from broker.cluster.data_directories import ResetRefused, check_resettable, clear_directories, release_directories
 from broker.cluster.emulation import versions_of
 from broker.cluster.snapshots import CannotKeep, Snapshot
 from broker.cluster.startup import create_topics, create_users
 from broker.coordination.metadata.image import Topic
+from broker.network.endpoints import PortTaken
 from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
 from broker.releases import DEFAULT
 from broker.releases import release as release_named
@@ -30,10 +31,31 @@ async def reset(cluster: Cluster, keep: frozenset[str] = frozenset(), *, disconn
 
     Raises:
         PortTaken: another process took the port of a broker that was down, or was asked to move its listeners.
-        ResetRefused: the data directory holds what Understudy did not make; nothing has changed.
+        ResetRefused: the data directory holds what Understudy did not make, or another process uses it, or a broker
+            is just starting; nothing has changed.
+        WrongState: the directory of a broker that was down cannot be opened.
     """
     await cluster.rebuilding.over()
+    if cluster.lifecycle.starting and _IN_LOGS & keep:
+        raise ResetRefused(f"broker {min(cluster.lifecycle.starting)} is starting; reset the cluster after that")
     check_resettable(cluster, empties=not _IN_LOGS & keep)
+    _clear(cluster, keep)
+    try:
+        await cluster.lifecycle.add_missing(cluster.options.broker_ids)
+        if disconnect:
+            await _disconnect(cluster, move=not _IN_LOGS & keep)
+    except PortTaken:
+        release_directories(cluster)
+        raise
+    if _IN_LOGS & keep:  # brokers that were added stay: they may hold what is kept
+        await _delete(cluster, keep)
+    else:
+        await cluster.rebuilding.run(lambda: _throw_away(cluster, keep), len(cluster.partitions))
+    await cluster.resume_serving()
+
+
+def _clear(cluster: Cluster, keep: frozenset[str]) -> None:
+    """Forget what is in no log, but for what is to be kept."""
     if "faults" in keep:
         cluster.faults.break_off()
     else:
@@ -56,14 +78,6 @@ async def reset(cluster: Cluster, keep: frozenset[str] = frozenset(), *, disconn
         node.server.end_silence()
     if cluster.controller is not None:
         cluster.controller.end_silence()
-    await cluster.lifecycle.add_missing(cluster.options.broker_ids)
-    if disconnect:
-        await _disconnect(cluster, move=not _IN_LOGS & keep)
-    if _IN_LOGS & keep:  # brokers that were added stay: they may hold what is kept
-        await _delete(cluster, keep)
-    else:
-        await cluster.rebuilding.run(lambda: _throw_away(cluster, keep), len(cluster.partitions))
-    await cluster.resume_serving()
 
 
 async def _disconnect(cluster: Cluster, *, move: bool) -> None:

@@ -1,6 +1,7 @@
 """Verbs about the cluster as a whole."""
 
 from broker.cluster.data_directories import ResetRefused
+from broker.cluster.lifecycle import WrongState
 from broker.cluster.reset import reset as reset_cluster
 from broker.control.brokers import broker_of
 from broker.control.problems import conflict
@@ -38,7 +39,7 @@ async def reset(asked: Asked, body: Reset) -> ResetDone:
     """Everything as just started: topics of the command line come back, all else is gone."""
     try:
         await reset_cluster(asked.cluster, frozenset(body.get("keep", ())), disconnect=body.get("disconnect", False))
-    except (ResetRefused, PortTaken) as error:
+    except (ResetRefused, PortTaken, WrongState) as error:
         raise conflict(str(error)) from error
     if not body.get("disconnect"):
         return {"status": "ok"}

@@ -186,9 +186,8 @@ async def start_at(asked: Asked, body: LogStart) -> answer.Partition:
         raise conflict(f"{found.name} holds the state of coordinators, which would be lost")
     try:
         found.start_at(found.state.leader, body["offset"], asked.cluster.clock.now_ms())
-        if asked.cluster.options.data_dir is not None and not asked.cluster.options.read_only:
-            # After a kill the start that was noted before would be the log's, and what lies before it would be deleted.
-            asked.cluster.maintenance.checkpoint()
+        # After a kill the start that was noted before would be the log's, and what lies before it would be deleted.
+        asked.cluster.maintenance.checkpoint()
     except KafkaError as error:
         raise conflict(f"{found.name} has no log to empty: {error.code.name}") from error
     return partition_answer(found)

@@ -48,19 +48,21 @@ def next_epoch(files: Files, last_epoch: int) -> int:
 
 
 def begin_at_snapshot(log: PartitionLog, files: Files, now_ms: int) -> bool:
-    """Let a log that ends before its newest snapshot begin there; return whether it did (Kafka: KafkaRaftLog).
+    """Let a log begin at its newest whole snapshot, if it ends before that; return whether (Kafka: KafkaRaftLog).
 
     A power cut may take the end of the log, and a damaged batch is cut off with all that follows; the snapshot has what
-    was in them. A snapshot that cannot be read changes nothing.
+    was in them.
 
     Raises:
         KafkaError: KAFKA_STORAGE_ERROR.
     """
-    newest = latest_snapshot(files)
-    if newest is None or newest.end_offset <= log.log_end_offset or not is_whole(files.read_file(newest.path)):
-        return False
-    truncation.truncate_fully_and_start_at(log, newest.end_offset, now_ms)
-    return True
+    for each in reversed(snapshots(files)):
+        if each.end_offset <= log.log_end_offset:
+            break
+        if is_whole(files.read_file(each.path)):
+            truncation.truncate_fully_and_start_at(log, each.end_offset, now_ms)
+            return True
+    return False
 
 
 def usable_snapshot(log: PartitionLog, files: Files) -> Snapshot | None:

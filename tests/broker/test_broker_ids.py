@@ -8,6 +8,7 @@ from confluent_kafka.admin import AdminClient
 
 import understudy
 from broker.broker_ids import BrokerIdError, found_ids, given_ids
+from storage.ownership import REPLACING
 from tests.control.harness import ControlPlane
 from tests.serving import Server, start
 
@@ -114,3 +115,16 @@ def test_a_server_properties_sets_the_brokers_id(tmp_path: Path) -> None:
             assert [broker.id for broker in kafka.info().brokers] == [0]
     with pytest.raises(understudy.StartError, match="belongs to node 0, not to node 4"):
         understudy.start(data_dir=tmp_path / "data", broker_id=4)
+
+
+def test_a_reset_that_was_killed_changes_no_ids(tmp_path: Path) -> None:
+    """The directory of the first broker is empty by then, and those of the others are about to be."""
+    for broker_id in (1, 2, 3):
+        (tmp_path / f"broker-{broker_id}").mkdir()
+    assert found_ids(tmp_path, (1, 2, 3, 4)) == (1, 2, 3, 4)
+    for broker_id in (2, 3):
+        (tmp_path / f"broker-{broker_id}" / REPLACING).mkdir()
+    assert found_ids(tmp_path, (1, 2, 3, 4)) == (1, 2, 3, 4)
+    (tmp_path / "broker-1" / "meta.properties").touch()
+    (tmp_path / "broker-1").rename(tmp_path / "broker-7")
+    assert found_ids(tmp_path, (1, 2, 3, 4)) == (2, 3, 7, 8)

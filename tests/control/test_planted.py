@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
@@ -167,3 +168,18 @@ def test_an_offset_needs_a_partition(plane: ControlPlane, match: dict[str, Any],
     status, problem = plane.refused("POST", "/v1/faults", body)
     assert (status, problem["field"]) == (422, "match.offset")
     assert remedy in problem["detail"]
+
+
+@pytest.mark.verb("partitions start-at")
+def test_a_log_in_memory_that_begins_elsewhere_is_there_after_a_kill(plane: ControlPlane) -> None:
+    """The start that was noted when its broker stopped is not taken for its own."""
+    written(plane, *[{}] * 5)
+    admin = AdminClient({"bootstrap.servers": plane.bootstrap})
+    admin.delete_records([TopicPartition("t", 0, 3)])[TopicPartition("t", 0, 3)].result(10)
+    plane.kafka.brokers[1].stop()
+    plane.kafka.brokers[1].start()
+    plane.http("POST", f"{T0}/start", {"offset": 1})
+    assert written(plane, {}) == [1]
+    plane.kafka.brokers[1].kill()
+    plane.kafka.brokers[1].start()
+    assert bounds(plane) == (1, 2, 2)

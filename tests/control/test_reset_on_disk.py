@@ -199,3 +199,26 @@ def test_a_log_that_begins_elsewhere_is_there_after_a_kill(tmp_path: Path) -> No
     again = start(data_dir=tmp_path / "data")
     assert written(ControlPlane(Server(again))) == [b"new"]
     again.stop()
+
+
+def test_a_reset_that_keeps_topics_needs_the_directories_too(tmp_path: Path) -> None:
+    """Brokers that are down come back with it. It is refused before anything has changed."""
+    process = start(data_dir=tmp_path / "data", brokers=3, topics=["t:3"])
+    plane = ControlPlane(Server(process))
+    write(plane, "1")
+    fault = plane.kafka.faults.add(api="Fetch", error="UNKNOWN_SERVER_ERROR", times=1)
+    for broker_id in (2, 3):
+        plane.kafka.brokers[broker_id].kill()
+    other, free = (DiskFiles(tmp_path / "data" / f"broker-{broker_id}") for broker_id in (3, 2))
+    other.lock()
+    for body in ({"keep": ["topics"]}, {}):
+        status, problem = plane.refused("POST", "/v1/reset", body)
+        assert (status, "broker-3 is in use by another process" in problem["detail"]) == (409, True)
+        free.lock()
+        free.close()
+    assert [each.id for each in plane.kafka.faults.list()] == [fault.id]
+    other.close()
+    plane.kafka.reset(keep=["topics"])
+    assert [broker.state for broker in plane.kafka.info().brokers] == ["running"] * 3
+    assert written(plane) == [b"1"]
+    process.stop()

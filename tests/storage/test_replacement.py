@@ -143,3 +143,25 @@ def test_the_lock_outlives_the_contents(tmp_path: Path) -> None:
     assert (files._lock, (tmp_path / LOCK).stat().st_ino) == (descriptor, before)
     files.close()
     assert files._lock < 0
+
+
+def test_a_second_kill_does_not_mix_two_states(tmp_path: Path) -> None:
+    """The first one came between the commits of two brokers; the second one while the next start finishes them."""
+    for step in count(1):
+        roots = [tmp_path / str(step) / f"broker-{number}" for number in (1, 2)]
+        for root in roots:
+            put(root, OLD)
+            put(root / RESTORING, NEW)
+        replacement.commit(DiskFiles(roots[0]))
+        killed = False
+        with pytest.MonkeyPatch.context() as patch:
+            kill_at(step, patch)
+            try:
+                replacement.recover(map(DiskFiles, roots), read_only=False)
+            except Killed:
+                killed = True
+        replacement.recover(map(DiskFiles, roots), read_only=False)
+        assert [files_of(root) for root in roots] == [NEW | KEPT] * 2
+        if not killed:
+            assert step > 10
+            break

@@ -297,3 +297,21 @@ def test_without_its_beginning_the_metadata_are_not_taken_for_whole() -> None:
             damage(files, name)
     with pytest.raises(WrongDirectoryError, match=r"no snapshot of it \(\*\.checkpoint\) is whole"):
         check_beginning(life.log, files)
+
+
+def test_a_log_that_was_cut_begins_at_the_newest_snapshot_that_is_whole() -> None:
+    """Else the topics behind its end would be unknown, and their partitions strays."""
+    files = MemoryFiles()
+    first = Life(files)
+    ends = []
+    for number in range(3):
+        first.remember(TopicRecord(f"t{number}", UUID(int=100 + number)))
+        first.snapshots.take()
+        ends.append(first.log.log_end_offset)
+    first.end()
+    for name in files.list(METADATA_DIRECTORY):
+        if not name.endswith(".checkpoint"):
+            files.remove(f"{METADATA_DIRECTORY}/{name}")
+    damage(files, names(files)[-1])
+    second = Life(files)
+    assert (list(second.image.topics), second.log.log_start_offset) == (["t0", "t1"], ends[1])
