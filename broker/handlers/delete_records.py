@@ -3,9 +3,14 @@
 Versions 0-2. Not done: nothing.
 """
 
+from dataclasses import dataclass
+
 from broker.api import Api
+from broker.clock import Waiter
+from broker.connection import Connection
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS
+from broker.replication.partition import ReplicatedPartition
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.delete_records import (
@@ -17,21 +22,61 @@ from protocol.messages.delete_records import (
 from protocol.scala import few_grouped_by_topic, grouped_by_topic
 
 
+@dataclass(slots=True)
+class _Pending:
+    """A partition whose replicas do not all begin at the offset yet."""
+
+    partition: ReplicatedPartition
+    offset: int
+    result: DeleteRecordsPartitionResult
+
+
 async def handle(request: DeleteRecordsRequest, ctx: RequestContext) -> DeleteRecordsResponse:
-    """All replicas are in this process, so the low watermark is known at once (core E.10).
+    """Answer when the replicas of all living brokers have deleted the records, or time is up (core E.10).
 
     Of two offsets for one partition the last one counts (KafkaApis.handleDeleteRecordsRequest keeps a map).
     """
+    deadline_ms = ctx.cluster.clock.now_ms() + max(request.timeout_ms, 0)
     offsets = {
         (topic.name, asked.partition_index): asked.offset for topic in request.topics for asked in topic.partitions
     }
     grouped = grouped_by_topic if any(_is_asked(*place, ctx) for place in offsets) else few_grouped_by_topic
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(name, [_answer(name, index, offsets[name, index], ctx) for index in indexes])
-            for name, indexes in grouped(offsets).items()
-        ]
-    )
+    pending: list[_Pending] = []
+    topics = [
+        DeleteRecordsTopicResult(name, [_answer(name, index, offsets[name, index], ctx, pending) for index in indexes])
+        for name, indexes in grouped(offsets).items()
+    ]
+    if pending:
+        await _others(pending, deadline_ms, ctx)
+    return DeleteRecordsResponse(topics=topics)
+
+
+async def _others(pending: list[_Pending], deadline_ms: int, ctx: RequestContext) -> None:
+    """Wait for replicas that are held or whose directory has failed (Kafka: DelayedDeleteRecords)."""
+    connection, waiter = ctx.connection, Waiter()
+    watched: list[Connection | ReplicatedPartition] = [connection, *(each.partition for each in pending)]
+    for one in watched:
+        one.watch(waiter.wake)
+    try:
+        while pending and not connection.lost and await waiter.wait(ctx.cluster.clock, deadline_ms):
+            waiter.again()
+            pending = [each for each in pending if not _deleted(each, ctx)]
+    finally:
+        for one in watched:
+            one.unwatch(waiter.wake)
+    for each in pending:
+        each.result.error_code = ErrorCode.REQUEST_TIMED_OUT
+
+
+def _deleted(pending: _Pending, ctx: RequestContext) -> bool:
+    """Whether nothing is left to wait for; another broker may lead by now."""
+    result = pending.result
+    try:
+        result.low_watermark = pending.partition.low_watermark(ctx.node.id)
+    except KafkaError as error:
+        result.low_watermark, result.error_code = -1, error.code
+        return True
+    return result.low_watermark >= pending.offset
 
 
 def _is_asked(topic: str, index: int, ctx: RequestContext) -> bool:
@@ -40,14 +85,22 @@ def _is_asked(topic: str, index: int, ctx: RequestContext) -> bool:
     return allowed and ctx.cluster.image.partition(topic, index) is not None
 
 
-def _answer(topic: str, index: int, offset: int, ctx: RequestContext) -> DeleteRecordsPartitionResult:
+def _answer(
+    topic: str, index: int, offset: int, ctx: RequestContext, pending: list[_Pending]
+) -> DeleteRecordsPartitionResult:
     try:
-        return DeleteRecordsPartitionResult(index, _delete(topic, index, offset, ctx))
+        partition = _partition(topic, index, ctx)
+        target = partition.delete_records_before(ctx.node.id, offset)
+        result = DeleteRecordsPartitionResult(index, partition.low_watermark(ctx.node.id))
     except KafkaError as error:
         return DeleteRecordsPartitionResult(index, -1, error.code)
+    if result.low_watermark < target:
+        pending.append(_Pending(partition, target, result))
+    return result
 
 
-def _delete(topic: str, index: int, offset: int, ctx: RequestContext) -> int:
+def _partition(topic: str, index: int, ctx: RequestContext) -> ReplicatedPartition:
+    """The partition, if records may be deleted there. Raises KafkaError."""
     if not ctx.authorized(AclOperation.DELETE, ResourceType.TOPIC, topic):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     partition = ctx.node.partition(topic, index)
@@ -56,7 +109,7 @@ def _delete(topic: str, index: int, offset: int, ctx: RequestContext) -> int:
     log = partition.led_by(ctx.node.id)
     if log.config.compact and not log.config.delete:
         raise KafkaError(ErrorCode.POLICY_VIOLATION)
-    return partition.delete_records_before(ctx.node.id, offset)
+    return partition
 
 
 def refuse(request: DeleteRecordsRequest, error: KafkaError, version: int) -> DeleteRecordsResponse:  # noqa: ARG001

@@ -236,7 +236,7 @@ class ReplicatedPartition:
             follower.delete_records_before(leader.log_start_offset)
 
     def delete_records_before(self, broker_id: int, offset: int) -> int:
-        """DeleteRecords at the leader, on every replica; the low watermark (core E.10).
+        """Delete records at the leader and on followers that copy from it; return the offset before which (core E.10).
 
         Raises:
             KafkaError: OFFSET_OUT_OF_RANGE outside 0 to the high watermark; ``-1`` means the high watermark.
@@ -245,10 +245,15 @@ class ReplicatedPartition:
         target = log.high_watermark if offset == -1 else offset
         if target < 0 or target > log.high_watermark:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-        for replica in self.logs.values():
-            if not replica.offline:
+        for replica_id, replica in self.logs.items():
+            if not replica.offline and replica_id not in self.held:  # a follower that is held does it when it goes on
                 replica.delete_records_before(min(target, replica.log_end_offset))
         self.wake()
+        return target
+
+    def low_watermark(self, broker_id: int) -> int:
+        """The first offset of the replica that begins first, among living brokers. Raises KafkaError: not led here."""
+        self.led_by(broker_id)
         return min(replica.log_start_offset for replica in self.logs.values())
 
     # --- planting ----------------------------------------------------------------------------------------------------

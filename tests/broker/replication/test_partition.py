@@ -311,7 +311,7 @@ def test_records_are_deleted_on_all_replicas() -> None:
     """The low watermark is the lowest log start (core E.10)."""
     bench = Bench()
     bench.append(b"a", b"b", b"c")
-    assert bench.partition.delete_records_before(1, -1) == 3
+    assert bench.partition.delete_records_before(1, -1) == bench.partition.low_watermark(1) == 3
     assert [log.log_start_offset for log in bench.every_log.values()] == [3] * 3
 
 

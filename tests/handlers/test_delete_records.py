@@ -1,0 +1,93 @@
+"""DeleteRecords: how long its answer waits for replicas that do not copy (core E.10)."""
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable
+
+from broker.replication.partition import ReplicatedPartition
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.scenarios.transactions.harness import SETTINGS, Stage, running
+from tests.storage.logs import records_batch
+
+TIMEOUT_MS = 5_000
+
+
+def on_two_brokers(test: Callable[[Stage], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+    """The test on a cluster of its own, which lives in the test's own task: three records on both brokers."""
+
+    @functools.wraps(test)
+    async def run() -> None:
+        settings = {**SETTINGS, "default.replication.factor": "2"}
+        async with running(brokers=2, topics={"t": 1}, settings=settings) as stage:
+            wire = await stage.connect(hosted(stage).state.leader)
+            data = [TopicProduceData("t", [PartitionProduceData(0, records_batch(b"a", b"b", b"c"))])]
+            await wire.call(ApiKey.PRODUCE, 9, ProduceRequest(None, -1, 1000, data))
+            await test(stage)
+
+    del run.__wrapped__
+    return run
+
+
+def hosted(stage: Stage) -> ReplicatedPartition:
+    """The partition."""
+    return stage.cluster.partitions["t", 0]
+
+
+def hold(stage: Stage, *, follower: bool) -> None:
+    """Let the follower copy nothing, or go on."""
+    partition = hosted(stage)
+    partition.held = frozenset({3 - partition.state.leader} if follower else ())
+    partition.replicate()
+
+
+async def deletion(stage: Stage, offset: int) -> asyncio.Task[DeleteRecordsPartitionResult]:
+    """A request under way."""
+    wire = await stage.connect(hosted(stage).state.leader)
+
+    async def ask() -> DeleteRecordsPartitionResult:
+        request = DeleteRecordsRequest([DeleteRecordsTopic("t", [DeleteRecordsPartition(0, offset)])], TIMEOUT_MS)
+        answer = await wire.call(ApiKey.DELETE_RECORDS, 2, request)
+        result: DeleteRecordsPartitionResult = answer.topics[0].partitions[0]
+        return result
+
+    task = asyncio.ensure_future(ask())
+    while all(log.log_start_offset < offset for log in hosted(stage).logs.values()):
+        await stage.pass_time(0)
+    await stage.pass_time(0)
+    return task
+
+
+@on_two_brokers
+async def test_the_answer_waits_for_a_follower_that_is_held(stage: Stage) -> None:
+    """And has the low watermark of all when it goes on."""
+    hold(stage, follower=True)
+    task = await deletion(stage, 2)
+    await stage.pass_time(TIMEOUT_MS - 1)
+    assert not task.done()
+    hold(stage, follower=False)
+    assert await task == DeleteRecordsPartitionResult(0, 2)
+    assert {log.log_start_offset for log in hosted(stage).logs.values()} == {2}
+
+
+@on_two_brokers
+async def test_a_follower_that_goes_on_too_late_is_a_timeout(stage: Stage) -> None:
+    """REQUEST_TIMED_OUT with the low watermark as it is (DelayedDeleteRecords)."""
+    hold(stage, follower=True)
+    task = await deletion(stage, 2)
+    await stage.pass_time(TIMEOUT_MS)
+    assert await task == DeleteRecordsPartitionResult(0, 0, ErrorCode.REQUEST_TIMED_OUT)
+
+
+@on_two_brokers
+async def test_a_broker_that_is_down_is_not_waited_for(stage: Stage) -> None:
+    """Of its replica nothing counts (Partition.lowWatermarkIfLeader)."""
+    stage.cluster.lifecycle.kill(stage.cluster.nodes[3 - hosted(stage).state.leader])
+    assert await (await deletion(stage, 3)) == DeleteRecordsPartitionResult(0, 3)
