@@ -78,7 +78,7 @@ class CoordinatorLog:
             now_ms,
             origin=AppendOrigin.COORDINATOR,
             guard=None if transaction is None else transaction.guard,
-            all_in_sync=transaction is None and self._all_in_sync(),  # transactions C.4 O13
+            all_in_sync=self._all_in_sync(),  # transactions C.4 O13
         )
         return info.base_offset
 

@@ -19,6 +19,7 @@ from broker.coordination.runtime import State
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.journal.ring import Journal
 from broker.node import GROUP_TOPIC, Node
+from broker.releases import Behaviour
 from broker.replication.partition import ReplicatedPartition
 from broker.transactions.marker_notes import MarkerNote, MarkerNotes, What
 from protocol.errors import ErrorCode, KafkaError
@@ -61,7 +62,8 @@ def write_marker(cluster: ClusterView, node: Node, place: TopicPartition, marker
         if not marker.has_producer:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         # A group coordinator writes with acks=1, as it writes offsets, and waits for the replicas itself.
-        info = partition.append_marker(node.id, *marker, cluster.clock.now_ms(), all_in_sync=shard is None)
+        all_in_sync = shard is None or not cluster.release.has(Behaviour.WRITES_OF_GROUPS_WAIT)
+        info = partition.append_marker(node.id, *marker, cluster.clock.now_ms(), all_in_sync=all_in_sync)
         if shard is not None:
             end_offset = info.last_offset + 1
             shard.marker_written(marker.producer_id, marker.producer_epoch, marker.committed, end_offset)
@@ -241,7 +243,7 @@ class Markers:
     ) -> None:
         found = self._cluster.image.partition(*place)
         if found is None or found.leader == NO_LEADER:
-            # A deleted topic; or, as in 4.3.1 (KAFKA-20734), a partition whose broker is fenced: it is left out.
+            # A deleted topic; or, as in 4.3.1 (KAFKA-20734), a partition without a leader: it is left out.
             if found is not None:
                 self._note(effect, "left out", place=place)
             report.note(place, ErrorCode.NONE)

@@ -87,7 +87,7 @@ PLANTED = [
     mistake(
         "a coordinator's records need no replicas",
         CoordinatorLog.append,
-        "all_in_sync=transaction is None",
+        "all_in_sync=self._all_in_sync()",
         "all_in_sync=False",
     ),
     mistake(

@@ -2,7 +2,11 @@
 
 import asyncio
 
-from broker.node import TRANSACTION_TOPIC
+import pytest
+
+from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
+from broker.releases import release
+from broker.transactions.markers import Marker, write_marker
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -12,10 +16,10 @@ from tests.scenarios.transactions.harness import SETTINGS, Stage, running
 TIMEOUT_MS = 9_000
 
 
-async def coordinated(stage: Stage) -> int:
-    """The broker that coordinates ``tx``, once there is one."""
+async def coordinated(stage: Stage, key_type: int = 1) -> int:
+    """The broker that coordinates ``tx``, once there is one. ``key_type`` 0: the group of that name."""
     wire = await stage.connect()
-    request = FindCoordinatorRequest(key_type=1, coordinator_keys=["tx"])
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["tx"])
     while True:
         (found,) = (await wire.call(ApiKey.FIND_COORDINATOR, 4, request)).coordinators
         if found.error_code is ErrorCode.NONE:
@@ -41,3 +45,21 @@ async def test_as_long_as_the_timeout_of_the_transaction() -> None:
         assert not answer.done()
         await stage.pass_time(1)
         assert (await answer).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+@pytest.mark.parametrize(("name", "codes"), [("3.9", [ErrorCode.NOT_ENOUGH_REPLICAS]), ("4.0", [])])
+async def test_a_marker_among_offsets_that_too_few_replicas_would_have(name: str, codes: list[ErrorCode]) -> None:
+    """Releases before 4.0 write none and send it again later; since then it waits for the replicas in the log."""
+    settings = {**SETTINGS, "offsets.topic.replication.factor": "2", "min.insync.replicas": "2"}
+    async with running(brokers=2, settings=settings) as stage:
+        await coordinated(stage, key_type=0)
+        stage.cluster.lifecycle.stop(stage.cluster.nodes[2])
+        stage.cluster.emulate(release(name))
+        await stage.pass_time(0)
+        answered: list[ErrorCode] = []
+        node = stage.cluster.nodes[1]
+        index = min(node.group_shards)
+        log = stage.cluster.partitions[GROUP_TOPIC, index].logs[1]
+        before = log.log_end_offset
+        written = write_marker(stage.cluster, node, (GROUP_TOPIC, index), Marker(9, 0, True, 0, 1), answered.append)
+        assert (answered, written, log.log_end_offset) == (codes, *((-1, before) if codes else (before, before + 1)))

@@ -241,6 +241,7 @@ def test_a_sync_that_comes_too_late_calls_the_member_back(context: Context) -> N
     old = classic(context, rebalance_ms=7_000)
     Consumer(context, "new").join()
     assert old.sync().message == SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS)
+    assert context.last.failed  # so that it waits for no records of others
     context.advance(1_000)
     assert old.sync().code is old.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
     assert context.due_in(*join_timer(G, old.member_id)) == 6_000
@@ -298,6 +299,7 @@ def test_parked_requests_are_sent_back_also_if_the_group_stays_a_classic_one(con
     given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
     assert Consumer(context).refused(0, **given) is ErrorCode.GROUP_ID_NOT_FOUND
     assert late.parked.code is ErrorCode.REBALANCE_IN_PROGRESS
+    assert context.last.failed
     assert context.group().awaiting_join == {}
     assert old.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
     old.start()

@@ -159,6 +159,7 @@ class ClassicMembers:
         if group.assignment_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
             again = ErrorCode.REBALANCE_IN_PROGRESS
             self._timers.call_back(builder, group.group_id, member)
+            builder.failed = True
             builder.refuse(reply_to, SyncGroupResponse(again), Refusal(again, *CLASSIC_SYNC))
             return
         subscription = read_subscription(classic.supported_protocols[0].metadata)

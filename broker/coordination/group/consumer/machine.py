@@ -110,6 +110,7 @@ class ConsumerGroups:
         for each in tried.replies():
             builder.reply(each.to, each.message)
         builder.reply_error(reply_to, error)
+        builder.failed = True
         return builder.outcome()
 
     def describe(self, group_id: str) -> DescribedGroup:
