@@ -13,10 +13,10 @@ from typing import NamedTuple, Protocol
 import anyio.to_thread
 
 from broker.cluster.beside import Data
-from pipeline.values.formats import Decode, Schema, SchemaError, decoder
+from pipeline.values.formats import Decode, Schema, SchemaError, decoder, tried
 from pipeline.values.registry import Registry as RemoteRegistry
 from pipeline.values.registry import RegistryError
-from pipeline.values.wire_format import FormatError, Framed, framed
+from pipeline.values.wire_format import Framed, framed
 from registry.errors import InvalidSchema
 from registry.names import DEFAULT_CONTEXT, context_of
 from registry.reading import resolved
@@ -175,10 +175,8 @@ class Decoding:
         decode = self._decoder(schema, framed)
         if isinstance(decode, str):
             return _with(about, problem=decode)
-        try:
-            return _with(about, json=decode(data))
-        except FormatError as error:
-            return _with(about, problem=str(error))
+        answer, problem = tried(decode, data)
+        return _with(about, json=answer) if problem is None else _with(about, problem=problem)
 
     def _decoder(self, schema: Schema, framed: bool) -> Decode | str:
         key = (repr(schema), framed)

@@ -192,7 +192,7 @@ class Registry:
 
     async def _inlined(self, schema: Schema, parsed: ParsedSchema, versions: list[Version]) -> Version | None:
         """The newest version that is a schema without references once those that it refers to are in their places."""
-        for each in () if schema.references else reversed(versions):
+        for each in () if schema.references or schema.type != "AVRO" else reversed(versions):
             other = each.schema
             alike = (other.type, other.metadata, other.rule_set) == (schema.type, schema.metadata, schema.rule_set)
             if other.references and alike:
@@ -343,8 +343,9 @@ class Registry:
         every = [each for each in state.all_versions() if matches(subject, each.subject)]
         if not all(each.deleted for each in every):
             raise not_permitted("Cannot import since found existing subjects")
+        referenced = state.referenced()
         for each in every:
-            if state.referring(each.subject, each.version):
+            if (each.subject, each.version) in referenced:
                 raise is_referenced(each.subject, each.version)
         return _tombstones(every)
 

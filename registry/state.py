@@ -119,6 +119,15 @@ class State:
             )
         ]
 
+    def referenced(self) -> set[tuple[str, int]]:
+        """Subject and version of all that a version which is not deleted refers to."""
+        return {
+            (full_name(one.subject, context_of(each.subject)), one.version)
+            for each in self.all_versions()
+            if not each.deleted
+            for one in each.schema.references
+        }
+
     def all_versions(self) -> Iterator[Version]:
         """All versions, by subject and number."""
         for subject in sorted(self.subjects):

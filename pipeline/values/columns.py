@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pipeline.values.formats import Decode, Schema, SchemaError, decoder
+from pipeline.values.formats import Decode, Schema, SchemaError, decoder, tried
 from pipeline.values.registry import Registry
-from pipeline.values.texts import sound
-from pipeline.values.wire_format import FormatError, Framed, framed
+from pipeline.values.wire_format import Framed, framed
 
 SIDES: Final = ("key", "value")
 IDS: Final = pa.schema(
@@ -82,26 +81,17 @@ class Values:
         if found is not None:
             decode = self.of_registry(found.schema_id, found.guid)
             if callable(decode):
-                return _tried(decode, found.rest)
+                return tried(decode, found.rest)
             reason = decode
             if (own := self.of_file(side, topic, True)) is not None:
-                answer, why = _tried(own, found.rest)
+                answer, why = tried(own, found.rest)
                 if answer is not None:
                     return answer, None
                 reason = reason or why
         if (own := self.of_file(side, topic, False)) is not None:
-            answer, why = _tried(own, data)
+            answer, why = tried(own, data)
             return answer, None if answer is not None else reason or why
         return None, reason
-
-
-def _tried(decode: Decode, data: bytes) -> tuple[str | None, str | None]:
-    try:
-        return sound(decode(data)), None
-    except FormatError as error:
-        return None, sound(str(error))
-    except RecursionError:
-        return None, "it is nested too deep"
 
 
 def with_values(batches: Iterable[pa.RecordBatch], schemas: Schemas) -> Iterator[pa.RecordBatch]:

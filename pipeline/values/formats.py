@@ -13,6 +13,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, Final
 
+from pipeline.values.texts import sound
 from pipeline.values.wire_format import FormatError, message_indexes
 
 AVRO: Final = "AVRO"
@@ -243,3 +244,13 @@ def _imports(schema: Schema) -> dict[str, Schema]:
     for name, each in schema.references.items():
         found |= {**_imports(each), name: each}
     return found
+
+
+def tried(decode: Decode, data: bytes) -> tuple[str | None, str | None]:
+    """What data decode to, as JSON, or the reason why not."""
+    try:
+        return sound(decode(data)), None
+    except FormatError as error:
+        return None, sound(str(error))
+    except RecursionError:
+        return None, "it is nested too deep"

@@ -31,8 +31,9 @@ class ParsedSchema(ABC):
         """Why this schema cannot read all that an earlier one of the same format has written; empty: it can."""
 
     def same_as(self, other: "ParsedSchema") -> bool:
-        """Whether both are the same schema with all that they refer to in place."""
-        return self.text == other.text
+        """Whether both are the same schema with all that they refer to in place: no, but for Avro."""
+        del other
+        return False
 
     def formatted(self, name: str) -> str:
         """The text in a format of the query parameter `format`; names that mean nothing here change nothing."""

@@ -33,7 +33,10 @@ _DRAFTS = (
 )
 _FORMATS = FormatChecker(formats=())
 """What is asked of texts in a schema: of patterns alone, and little of them."""
-_BROKEN = ("missing )", "unbalanced parenthesis", "unterminated character set")
+_BROKEN = (
+    "missing )", "unbalanced parenthesis", "unterminated character set", "min repeat greater than max repeat",
+    "bad escape (end of pattern)",
+)  # fmt: skip
 """How Python's complaint begins about a pattern that Java does not take either; most others are Java's own."""
 
 for _draft in _DRAFTS:
@@ -50,7 +53,9 @@ def is_pattern(text: object) -> bool:
             warnings.simplefilter("ignore")  # Python will read some of Java's sets in another way one day
             re.compile(text)
     except re.error as error:
-        return not error.msg.startswith(_BROKEN)
+        # Java lets an anchor be repeated, and a group or the beginning not.
+        dangling = error.msg == "nothing to repeat" and (not error.pos or text[error.pos - 1] in "(|")
+        return not dangling and not error.msg.startswith(_BROKEN)
     except OverflowError:  # a repetition beyond 32 bits
         return False
     return True

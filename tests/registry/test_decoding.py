@@ -245,3 +245,20 @@ def test_a_schema_id_in_a_header_is_found(kafka: Cluster, client: SchemaRegistry
     found = value_of(kafka)
     assert (found.magic, found.schema_guid) == (1, "00000000-0000-0000-0000-000000000001")
     assert "has no schema 00000000-" in str(found.problem)
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "problem"),
+    [(rb'"\ud800"', '"\ufffd"', None), (b"[" * 100_000, None, "it is nested too deep")],
+    ids=["half a character", "nested"],
+)
+def test_an_odd_value_leaves_the_page_readable(
+    kafka: Cluster, registry: Rest, data: bytes, text: str | None, problem: str | None
+) -> None:
+    """What UTF-8 does not have, and what no reader of JSON takes: a reason at the record, and the others are shown."""
+    registry.register("t-value", {}, "JSON")
+    send(kafka, b"\0\0\0\0\1" + data)
+    assert (value_of(kafka).json, value_of(kafka).problem) == (text, problem)
+    send(kafka, b"\0\0\0\0\1" + b"7")
+    page = kafka.topics["t"].partitions[0].records(decode=True)
+    assert [each.value_decoded and each.value_decoded.json for each in page] == [text, "7"]

@@ -104,3 +104,13 @@ def test_lists_are_of_the_default_context_unless_one_is_named(registry: Rest) ->
     assert registry.get("/subjects?subjectPrefix=:*:s") == [":.team:s", "s"]
     assert registry.get("/subjects?limit=0") == registry.get("/subjects")
     assert registry.get("/schemas?limit=0") == registry.get("/schemas")
+
+
+def test_json_schema_is_not_found_without_its_references(registry: Rest) -> None:
+    """The same text refers to nothing then; only Avro's schemas are compared with what they refer to in place."""
+    registry.register("item", {"type": "integer"}, "JSON")
+    order = {"type": "object", "properties": {"item": {"$ref": "item.json"}}}
+    reference = {"name": "item.json", "subject": "item", "version": 1}
+    assert registry.register("o", order, "JSON", references=[reference]) == 2
+    assert registry.ask("POST", "/subjects/o", schema_body(order, "JSON", references=[reference]))[0] == 200
+    assert registry.code("POST", "/subjects/o", schema_body(order, "JSON")) == 40403

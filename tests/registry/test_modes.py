@@ -1,5 +1,7 @@
 """Modes, settings and deletions: what a context has of its own, which code comes first, what an import begins with."""
 
+import json
+
 from tests.registry.conftest import Rest
 
 STRING, INT = '"string"', '"int"'
@@ -86,3 +88,21 @@ def test_a_schema_that_is_live_keeps_its_id_when_another_id_of_it_goes(registry:
     registry.ask("DELETE", "/subjects/s")
     registry.ask("DELETE", "/subjects/s?permanent=true")
     assert registry.register("v", STRING) == 10
+
+
+def test_an_import_into_many_deleted_subjects_takes_no_quadratic_time(registry: Rest) -> None:
+    """The brokers wait for it: one look at all references, and not one for each version."""
+    rows = []
+    for number in range(12_000):
+        subject = f"s{number}"
+        key = {"keytype": "SCHEMA", "subject": subject, "version": 1, "magic": 1}
+        value = {
+            "subject": subject,
+            "version": 1,
+            "id": number + 1,
+            "schema": f'{{"type":"fixed","name":"F{number}","size":1}}',
+        }
+        rows.append({"key": json.dumps(key), "value": json.dumps({**value, "deleted": True})})
+    registry.server.control("POST", "/v1/topics/_schemas/records", {"records": rows})
+    assert registry.ask("PUT", "/mode", {"mode": "IMPORT"}) == (200, {"mode": "IMPORT"})
+    assert registry.get("/subjects?deleted=true") == []

@@ -83,14 +83,14 @@ def test_defaults_count_for_what_is_new(registry: Rest) -> None:
     assert registry.register("s", record(field("int", 1))) == 8
 
 
-@pytest.mark.parametrize("pattern", [r"^\p{L}+$", r"(?<year>\d{4})", "[a-z&&[^b]]", r"\Aa\z"])
+@pytest.mark.parametrize("pattern", [r"^\p{L}+$", r"(?<year>\d{4})", "[a-z&&[^b]]", r"\Aa\z", "^*", r"[\w-a]"])
 def test_patterns_of_java_are_accepted(registry: Rest, pattern: str) -> None:
     """Confluent's registry reads patterns with Java's regular expressions."""
     assert registry.register("s", {"type": "string", "pattern": pattern}, "JSON") == 1
     assert registry.register("t", {"type": "object", "patternProperties": {pattern: {}}}, "JSON") == 2
 
 
-@pytest.mark.parametrize("pattern", ["(a", "a)", "[a", "a{99999999999}"])
+@pytest.mark.parametrize("pattern", ["(a", "a)", "[a", "a{99999999999}", "*.txt", "(+a)", "a|?", "a{3,1}", "a\\"])
 def test_patterns_that_no_dialect_has_are_refused(registry: Rest, pattern: str) -> None:
     """What is broken in every dialect."""
     assert registry.code("POST", "/subjects/s/versions", schema_body({"pattern": pattern}, "JSON")) == 42201
