@@ -16,7 +16,8 @@ def close_behind(transport: asyncio.Transport) -> None:
 
     A transport that is closed keeps its socket until all is written: for ever, where the peer hangs.
     """
-    transport.close()
+    if not transport.is_closing():  # a second close would take from asyncio's TLS transport what it is asked for below
+        transport.close()
     _watch(transport, transport.get_write_buffer_size())
 
 

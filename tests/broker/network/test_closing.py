@@ -1,5 +1,7 @@
 """The end of a connection from our side: what is written still goes out, to a peer that takes it."""
 
+import asyncio
+
 import pytest
 
 from broker.answers import Sending
@@ -67,3 +69,31 @@ async def test_a_peer_that_takes_nothing_loses_the_rest(monkeypatch: pytest.Monk
         assert served[0].hang_up is not None
         served[0].hang_up()
         await seen(lambda: served[0].lost)
+
+
+class TlsOfAsyncio(asyncio.Transport):
+    """As the transport of `asyncio.sslproto`: a second close takes its protocol away, which counts what is written."""
+
+    closings = 0
+
+    def close(self) -> None:
+        """Begin the end."""
+        self.closings += 1
+
+    def is_closing(self) -> bool:
+        """Whether it was closed."""
+        return self.closings > 0
+
+    def get_write_buffer_size(self) -> int:
+        """Nothing waits."""
+        if self.closings > 1:
+            raise AttributeError("'NoneType' object has no attribute '_get_write_buffer_size'")
+        return 0
+
+
+async def test_a_transport_is_closed_once() -> None:
+    """The peer may have closed it, and what serves it may end it twice."""
+    transport = TlsOfAsyncio()
+    for _ in range(2):
+        closing.close_behind(transport)
+    assert transport.closings == 1
