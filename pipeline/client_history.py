@@ -122,7 +122,9 @@ class _History:
             return
         client = found["client"]
         self._numbers[client] = self._numbers.get(client, 0) + 1
-        row = {**place, **found, "number": self._numbers[client], "group_id": found.get("group")}
+        known = {"event", "client", *(name for names in _EVENTS[found["event"]] for name in names)}
+        found = {name: value for name, value in found.items() if name in known}  # a client may add what it likes
+        row = {**found, **place, "number": self._numbers[client], "group_id": found.get("group")}
         if "partition" in found and found["event"] != "acknowledged":
             key = client, found["topic"], found["partition"]
             self._runs[key] = self._runs.get(key, 0) + (found["event"] == "assigned")

@@ -18,6 +18,7 @@ PARTITION_FILES: Final = pa.schema(
         pa.field("cleaner_offset", pa.int64()),
         pa.field("first_segment_base", pa.int64()),
         pa.field("last_segment_base", pa.int64()),
+        pa.field("last_segment_bytes", pa.int64()),  # as long as it was before the coordinators were read
     ]
 )
 COMPACTED_TOPICS: Final = "SELECT DISTINCT topic FROM partitions WHERE is_compacted AND left(topic, 2) <> '__'"
@@ -31,6 +32,7 @@ def partition_rows(files: Iterable[PartitionFiles]) -> list[dict[str, Any]]:
             each.directory, each.topic, each.partition, each.topic_id,
             each.first_segment_base if each.log_start is None else each.log_start,
             each.high_watermark, each.cleaned_to, each.first_segment_base, each.last_segment_base,
+            each.last_segment_bytes,
         )
         for each in files
     ]  # fmt: skip

@@ -88,6 +88,8 @@ class PartitionFiles(NamedTuple):
     cleaned_to: int | None
     first_segment_base: int
     last_segment_base: int
+    last_segment_bytes: int
+    """Of its file, before anything else is read: a broker may be writing to it."""
     index_files: tuple[str, ...]
 
 
@@ -176,6 +178,7 @@ class Tree:
                 None if cleaned is None else cleaned.get(key, 0),
                 min(bases),
                 max(bases),
+                self.size(f"{name}/{max(bases):020}.log"),
                 tuple(f"{name}/{file}" for (_, suffix), file in listed if suffix in ENTRIES),
             )
 

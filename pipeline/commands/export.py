@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pipeline.audits.engine import EngineError
 from pipeline.commands.engines import engine_errors, session_for
-from pipeline.commands.progress import Progress, refuse
+from pipeline.commands.progress import Progress, code_of, refuse
 from pipeline.decoding.damage import DamagedError
 from pipeline.live.asking import LiveCluster
 from pipeline.locations import reachable
@@ -76,10 +76,12 @@ def main(arguments: Mapping[str, Any]) -> int:
         kinds = dict.fromkeys([*arguments["register_as"], *(catalog.registered(store) if arguments["append"] else ())])
         catalog.forget(store)
         places = catalog.register(store, manifest, list(kinds))
-    except (ChoiceError, SecurityError, SchemaError, RegistryError, OSError) as error:
+    except (ChoiceError, SecurityError, SchemaError, RegistryError) as error:
         refuse(PROGRAM, error)
     except (ManifestError, RegisterError, WireError, EngineError, DamagedError) as error:
         refuse(PROGRAM, error, 1)
+    except OSError as error:
+        refuse(PROGRAM, error, code_of(error))
     finally:
         progress.done()
     amounts = (

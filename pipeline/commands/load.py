@@ -12,7 +12,7 @@ from typing import Any, Final
 from pipeline.audits.engine import EngineError
 from pipeline.commands.engines import engine_errors, session_for
 from pipeline.commands.export import choice_of
-from pipeline.commands.progress import Progress, refuse
+from pipeline.commands.progress import Progress, code_of, refuse
 from pipeline.locations import reachable
 from pipeline.rendering.text import counted
 from pipeline.transfer import cluster_target, export, load, load_notes, targets
@@ -62,10 +62,12 @@ def main(arguments: Mapping[str, Any]) -> int:
             ]
             progress.show("loading ...")
             count = _loaded(spark, {**arguments, "records": f"{known} {choice}"}, wanted, security)
-    except (ChoiceError, SecurityError, OSError) as error:
+    except (ChoiceError, SecurityError) as error:
         refuse(PROGRAM, error)
     except (ManifestError, LoadError, WireError, DirectoryLockedError, EngineError) as error:
         refuse(PROGRAM, error, 1)
+    except OSError as error:
+        refuse(PROGRAM, error, code_of(error))
     finally:
         progress.done()
     topics = len({each.topic for each in wanted})

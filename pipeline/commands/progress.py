@@ -1,5 +1,6 @@
 """Progress and error messages of a command on stderr."""
 
+import errno
 import sys
 import time
 from collections.abc import Callable
@@ -39,3 +40,9 @@ def refuse(program: str, sentence: object, code: int = 2) -> NoReturn:
     """Print the sentence on stderr and exit with the code."""
     print(f"{program}: {sentence}", file=sys.stderr)  # noqa: T201
     sys.exit(code)
+
+
+def code_of(error: OSError) -> int:
+    """Exit code for an error of the system: 2 for a place that cannot be there, which was named wrongly; else 1."""
+    wrong = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+    return 2 if isinstance(error, wrong) or error.errno == errno.ENAMETOOLONG else 1

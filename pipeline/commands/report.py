@@ -9,7 +9,7 @@ from pipeline.audits.engine import EngineError
 from pipeline.audits.sidecar_files import Tree
 from pipeline.commands.engines import is_small
 from pipeline.commands.output import deliver, terminal_width
-from pipeline.commands.progress import Progress, refuse
+from pipeline.commands.progress import Progress, code_of, refuse
 from pipeline.decoding.damage import DamagedError
 from pipeline.journal import find_files
 from pipeline.rendering.queries import Question
@@ -34,10 +34,12 @@ def main(arguments: Mapping[str, Any]) -> int:
             return 0
         wanted = registry.chosen(arguments["only"], arguments["without"], journal=arguments["journal"] is not None)
         text, summary = written(arguments, wanted, asked_of(arguments), progress)
-    except (NoSuchReportError, ChoiceError, OSError) as error:
+    except (NoSuchReportError, ChoiceError) as error:
         refuse(PROGRAM, error)
     except (DamagedError, EngineError) as error:
         refuse(PROGRAM, error, 1)
+    except OSError as error:
+        refuse(PROGRAM, error, code_of(error))
     finally:
         progress.done()
     deliver(PROGRAM, arguments["dir"], arguments, text, summary)

@@ -45,7 +45,7 @@ class LiveCluster(Cluster):
     _versions: dict[int, int] | None = None
 
     def refresh(self) -> None:
-        """As `Cluster.refresh`, with the topics' ids; brokers before 3.0 have none."""
+        """As `Cluster.refresh`, with the topics' ids, by a version that brokers have since 3.1."""
         if self._versions is None:
             answer = self._ask_any(ApiKey.API_VERSIONS, ApiVersionsRequest())
             self._versions = {each.api_key: each.max_version for each in answer.api_keys}

@@ -1,8 +1,8 @@
 """A cluster, step by step: the copy of its logs in a folder like a data directory, and what its brokers answer.
 
 Batches are copied as they are, so that the checks of a data directory find in them what they find there. What the
-cluster cleans or deletes later stays in the copy until its size is over the limit; what a cleaner had removed before
-is known by the holes.
+cluster compacts later stays in the copy until its size is over the limit, what it deletes goes with the next step;
+what a cleaner had removed before is known by the holes.
 """
 
 import shutil

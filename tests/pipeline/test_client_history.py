@@ -317,3 +317,14 @@ def test_what_cannot_be_is_refused(arguments: list[str], message: str, capsys: p
     with pytest.raises(SystemExit) as ended:
         main(["audit", *arguments])
     assert (ended.value.code, message in capsys.readouterr().err) == (2, True)
+
+
+def test_fields_that_an_event_does_not_have_are_left_out(tmp_path: Path) -> None:
+    """Also those that are called as fields of other events, or as ours."""
+    event = {"event": "sent", "client": "p", "id": "1", "topic": "t"}
+    more = {"line": "app.py:7", "file": 3, "run": "x", "number": [], "partition": -5, "offset": "y", "isolation": {}}
+    (tmp_path / "history.jsonl").write_text("".join(json.dumps(each) + "\n" for each in (event, event | more)))
+    tables = NoLogs()
+    first, second = read(str(tmp_path))["client_events"]
+    client_history.register(tables, {"client_events": [first, second], "client_bad_lines": []})
+    assert second == first | {"line": 2, "number": 2}

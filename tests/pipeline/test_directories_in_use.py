@@ -14,10 +14,12 @@ from pipeline.audits.findings import ask_all
 from pipeline.audits.registry import NEEDS, chosen
 from pipeline.commands import audit
 from pipeline.duck.tables import DuckTables
+from protocol.log_records.transaction import TransactionState
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_lines import Wiring
 
 LOSSES = ("acknowledged-absent", "commit-beyond-end", "producer-snapshot")
+UNKNOWN = ("transaction-hanging", "marker-without-data")
 
 
 def written(folder: Path, batches: int) -> Path:
@@ -120,3 +122,50 @@ def test_what_spark_cannot_read_is_an_error_in_a_sentence() -> None:
     tables: Any = Stub([], PySparkException(text))
     with pytest.raises(EngineError, match=r"^PermissionError: \[Errno 13\] /data/t-0/0\.log$"):
         audit._register(tables, {"records": False})
+
+
+def coordinated(folder: Path, *, later: bool) -> Path:
+    """A transaction that is over; later another one is open, and a third one had added a partition for nothing."""
+    where = Planting(folder)
+    first, second = where.shelf("orders"), where.shelf("orders", 1)
+    where.transaction("x", 35, 0, TransactionState.ONGOING, [("orders", 0)])
+    first.data(3, producer=35, transactional=True)
+    first.marker(35, 0, committed=True)
+    where.transaction("x", 35, 0, TransactionState.COMPLETE_COMMIT)
+    second.data(3)
+    if later:
+        where.transaction("x", 35, 0, TransactionState.ONGOING, [("orders", 0)])
+        first.data(3, producer=35, transactional=True)
+        where.transaction("y", 36, 0, TransactionState.ONGOING, [("orders", 1)])
+        second.marker(36, 0, committed=True)
+        where.transaction("y", 36, 0, TransactionState.COMPLETE_COMMIT)
+    return where.close()
+
+
+def unknown(folder: Path) -> set[str]:
+    """What an audit calls unknown to the coordinators."""
+    tables = DuckTables(str(folder))
+    tables.register()
+    answer = {each.check.name for each in ask_all(tables.engine, chosen(UNKNOWN, has=NEEDS))}
+    tables.forget()
+    return answer
+
+
+def test_a_transaction_that_begins_while_logs_are_read_is_not_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its coordinator wrote behind what was read of it. Where that is not so, it is a finding."""
+    now, later = coordinated(tmp_path / "now", later=False), coordinated(tmp_path / "later", later=True)
+    unknowing = shutil.copytree(later, tmp_path / "unknowing")
+    shutil.rmtree(unknowing / "__transaction_state-0")
+    shutil.copytree(now / "__transaction_state-0", unknowing / "__transaction_state-0")
+    assert (unknown(now), unknown(later), unknown(unknowing)) == (set(), set(), set(UNKNOWN))
+    read = DuckTables._history
+
+    def growing(tables: DuckTables) -> Iterator[pa.RecordBatch]:
+        shutil.copytree(later, now, dirs_exist_ok=True)
+        yield from read(tables)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DuckTables, "_history", growing)
+        assert unknown(now) == set()

@@ -8,6 +8,10 @@ SELECT ended.directory, ended.topic, ended.partition, marker_offset AS offset, e
 FROM transactions ended JOIN partitions USING (directory, topic, partition)
 WHERE marker IS NOT NULL AND first_offset IS NULL AND marker_offset >= cleaned_to AND (turn > 0 OR log_start = 0)
   AND EXISTS (SELECT 1 FROM whole_topics WHERE whole_topics.topic = '__transaction_state' AND is_whole)
+  AND EXISTS ( -- in a directory in use, what is newer than the list of its files may be newer than the coordinators that were read
+    SELECT 1 FROM batches
+    WHERE batches.directory = ended.directory AND batches.topic = ended.topic AND batches.partition = ended.partition AND base_offset = marker_offset
+      AND (segment_base < last_segment_base OR (segment_base = last_segment_base AND position < last_segment_bytes)))
   AND NOT EXISTS (
     SELECT 1 FROM coordinator WHERE coordinator.producer_id = ended.producer_id
       AND coordinator.topic = ended.topic AND coordinator.partition = ended.partition)

@@ -15,6 +15,10 @@ CROSS JOIN (SELECT max(max_timestamp_ms) AS newest_ms FROM batches WHERE max_tim
 LEFT JOIN (SELECT DISTINCT producer_id, transactional_id, state FROM coordinator WHERE is_latest) latest
   ON latest.producer_id = open.producer_id
 WHERE marker IS NULL AND first_offset IS NOT NULL AND EXISTS (SELECT 1 FROM whole_topics WHERE whole_topics.topic = '__transaction_state')
+  AND EXISTS ( -- in a directory in use, what is newer than the list of its files may be newer than the coordinators that were read
+    SELECT 1 FROM batches
+    WHERE batches.directory = open.directory AND batches.topic = open.topic AND batches.partition = open.partition AND base_offset = first_offset
+      AND (segment_base < last_segment_base OR (segment_base = last_segment_base AND position < last_segment_bytes)))
   AND NOT EXISTS (
     SELECT 1 FROM coordinator
     WHERE is_latest AND state IN ('Ongoing', 'PrepareCommit', 'PrepareAbort') AND coordinator.producer_id = open.producer_id

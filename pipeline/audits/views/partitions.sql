@@ -19,7 +19,7 @@ cleaned AS (
          max(coalesce(cleaner_offset, 9223372036854775807)) AS cleaned_to
   FROM partition_files GROUP BY topic, partition
 )
-SELECT partition_files.directory, partition_files.topic, partition_files.partition, partition_files.topic_id, log_start, high_watermark, last_segment_base,
+SELECT partition_files.directory, partition_files.topic, partition_files.partition, partition_files.topic_id, log_start, high_watermark, last_segment_base, last_segment_bytes,
        first_segment_base, cleaner_offset AS cleaner_checkpoint, data_end,
        coalesce(is_compacted, topic IN ('__consumer_offsets', '__transaction_state')) AS is_compacted,
        CASE WHEN topic = '__cluster_metadata' THEN 0
