@@ -52,6 +52,9 @@ def test_the_binary_serves_in_a_root_without_python(tmp_path: Path) -> None:
 
     inside = ["chroot", "--userspec=65534:65534", str(root), "/opt/understudy/understudy"]
     serve = [*inside, "serve", "--port", "0", "--control-port", "0", "--topic", "orders:2", "--lifeline"]
+    (root / "tmp" / "journal").mkdir(mode=0o777)
+    (root / "tmp" / "journal").chmod(0o777)
+    serve += ["--journal", "/tmp/journal"]
     with mounted(root):
         with subprocess.Popen(serve, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             try:
@@ -59,6 +62,8 @@ def test_the_binary_serves_in_a_root_without_python(tmp_path: Path) -> None:
             finally:
                 process.kill()
         refused = subprocess.run([*inside, "audit", "/data"], capture_output=True, text=True, check=False)
+        journal = b"".join(path.read_bytes() for path in (root / "tmp" / "journal").rglob("*.jsonl"))
+    assert b'"Produce"' in journal
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "audit is not part of the self-contained binary" in refused.stderr
 

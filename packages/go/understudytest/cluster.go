@@ -12,7 +12,9 @@
 package understudytest
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -53,7 +55,10 @@ func Start(t testing.TB, options ...string) *Cluster {
 func StartWith(t testing.TB, with Options, options ...string) *Cluster {
 	t.Helper()
 	key := fmt.Sprintf("%v %q", with, options)
-	kafka := take(key)
+	kafka, err := take(key)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if kafka == nil {
 		words := append([]string{"--for-tests"}, options...) // defaults on which clients would pause in each test
 		running, err := startServer(with, words)
@@ -66,27 +71,38 @@ func StartWith(t testing.TB, with Options, options ...string) *Cluster {
 	t.Cleanup(func() {
 		t.Helper()
 		kafka.judge(t)
-		pool.Lock()
-		defer pool.Unlock()
-		pool.idle[key] = append(pool.idle[key], kafka)
+		giveBack(key, kafka)
 	})
 	return kafka
 }
 
-// take returns an idle cluster with these options, reset; nil if there is none that answers.
-func take(key string) *Cluster {
+// giveBack puts a cluster into the pool.
+func giveBack(key string, kafka *Cluster) {
+	pool.Lock()
+	defer pool.Unlock()
+	pool.idle[key] = append(pool.idle[key], kafka)
+}
+
+// take returns an idle cluster with these options, reset; nil if there is none that answers. A reset that is refused is an error.
+func take(key string) (*Cluster, error) {
 	for {
 		pool.Lock()
 		idle := pool.idle[key]
 		if len(idle) == 0 {
 			pool.Unlock()
-			return nil
+			return nil, nil
 		}
 		kafka := idle[len(idle)-1]
 		pool.idle[key] = idle[:len(idle)-1]
 		pool.Unlock()
-		if kafka.Reset() == nil {
-			return kafka
+		err := kafka.Reset()
+		if err == nil {
+			return kafka, nil
+		}
+		var refused *ControlError
+		if errors.As(err, &refused) && refused.Status == http.StatusConflict {
+			giveBack(key, kafka)
+			return nil, err
 		}
 		kafka.server.stop()
 	}

@@ -3,6 +3,7 @@ package understudytest
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -151,6 +152,22 @@ func TestAServerThatCannotBeStartedIsExplained(t *testing.T) {
 	} {
 		if _, err := startServer(with.options, with.words); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, not %s", err, want)
+		}
+	}
+}
+
+func TestAResetThatIsRefusedIsAnError(t *testing.T) {
+	keeping := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
+		answer.Header().Set("Content-Type", "application/problem+json")
+		answer.WriteHeader(http.StatusConflict)
+		answer.Write([]byte(`{"status": 409, "title": "Conflict", "detail": "it was made by another broker"}`))
+	}))
+	defer keeping.Close()
+	giveBack("kept", &Cluster{Client: Client{control: keeping.URL}})
+	defer delete(pool.idle, "kept")
+	for turn := 0; turn < 2; turn++ { // it stays in the pool
+		if kafka, err := take("kept"); kafka != nil || err == nil || err.Error() != "it was made by another broker" {
+			t.Error(kafka, err)
 		}
 	}
 }

@@ -21,6 +21,8 @@ type found struct {
 	token   string
 }
 
+const tokenVariable = "UNDERSTUDY_CONTROL_TOKEN"
+
 var (
 	serve     = []string{"serve", "--lifeline"}
 	freePorts = []string{"--port", "0", "--control-port", "0"}
@@ -98,7 +100,8 @@ func container(docker, image string, options []string) (*found, error) {
 		return nil, err
 	}
 	made := &found{program: docker, token: hex.EncodeToString(random)}
-	made.words = []string{"run", "--rm", "-i", "-e", "UNDERSTUDY_CONTROL_TOKEN=" + made.token}
+	// The token by its name only: each user of this machine can read a command line.
+	made.words = []string{"run", "--rm", "-i", "-e", tokenVariable}
 	for at := port; at <= port+brokers; at++ {
 		made.words = append(made.words, "-p", fmt.Sprintf("127.0.0.1:%d:%d", at, at))
 		if at < port+brokers {

@@ -42,6 +42,9 @@ func startServer(options Options, words []string) (*server, error) {
 	}
 	running := &server{command: exec.Command(where.program, append(where.words, words...)...), exited: make(chan struct{}), found: where}
 	running.command.Env = environment()
+	if where.token != "" {
+		running.command.Env = append(running.command.Env, tokenVariable+"="+where.token)
+	}
 	ready, err := running.start()
 	if err != nil {
 		return nil, fmt.Errorf("understudy cannot be started: %w", err)

@@ -16,6 +16,8 @@ class ControlError extends Error {
 }
 
 const part = encodeURIComponent;
+// As they are when this module is loaded: tests may replace those of the modules later, as nock does.
+const requests = { 'http:': http.request, 'https:': https.request };
 
 function query(values) {
   const given = Object.entries(values).filter(([, value]) => value !== undefined);
@@ -25,8 +27,7 @@ function query(values) {
 /** Status, type and text of an answer. Not by `fetch`, which tests replace, and environments such as jsdom do not have. */
 function answerOf(url, options, body) {
   return new Promise((resolve, reject) => {
-    const { request: ask } = url.startsWith('https:') ? https : http;
-    const request = ask(url, { ...options, agent: false }, (answer) => {
+    const request = requests[new URL(url).protocol](url, { ...options, agent: false }, (answer) => {
       const pieces = [];
       answer.on('data', (piece) => pieces.push(piece));
       answer.on('error', reject);

@@ -23,9 +23,10 @@ function commandLine({ brokers, topics = [], settings = {}, asVersion, seed, dat
   ];
 }
 
-/** This process's environment without UNDERSTUDY_*, so that a test's cluster is the same on every machine. */
-function environment() {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('UNDERSTUDY_')));
+/** This process's environment without UNDERSTUDY_*, so that a test's cluster is the same on every machine; and a container's token. */
+function environment(token) {
+  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('UNDERSTUDY_'));
+  return { ...Object.fromEntries(kept), ...(token && { UNDERSTUDY_CONTROL_TOKEN: token }) };
 }
 
 class Server {
@@ -43,10 +44,10 @@ class Server {
     return server;
   }
 
-  constructor({ program, words }, options) {
+  constructor({ program, words, token }, options) {
     this.lines = [];
     // With --lifeline the server ends when its standard input closes, so it never outlives this process.
-    this.process = spawn(program, [...words, ...options], { stdio: ['pipe', 'pipe', 'pipe'], env: environment() });
+    this.process = spawn(program, [...words, ...options], { stdio: ['pipe', 'pipe', 'pipe'], env: environment(token) });
     this.process.stdin.on('error', () => {});
     createInterface({ input: this.process.stderr }).on('line', (line) => {
       this.lines.push(line);

@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
+const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
 const { describe, test } = require('node:test');
@@ -56,10 +57,11 @@ describe('a cluster of a file of tests', () => {
   });
 });
 
-test('tests may replace fetch', async (context) => {
+test('tests may replace fetch and the functions of http', async (context) => {
   const kafka = await start();
   context.after(() => kafka.stop());
   context.mock.method(globalThis, 'fetch', () => { throw new Error('not here'); });
+  context.mock.method(http, 'request', () => { throw new Error('not here'); });
   assert.equal((await kafka.ask('GET', '/v1/health')).status, 'ok');
   assert.deepEqual((await Cluster.connect(`${kafka.control}/`)).brokers, kafka.brokers);
 });

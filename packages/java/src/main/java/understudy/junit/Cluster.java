@@ -43,12 +43,14 @@ public final class Cluster implements AutoCloseable {
         this.brokers = brokers;
     }
 
-    /** Starts a cluster in a process of its own, with these options of {@code understudy serve}. */
+    /** Starts a cluster in a process of its own, with these options of {@code understudy serve} beside {@code --for-tests}. */
     public static Cluster start(String... options) { return start(Duration.ofMillis(START_LIMIT_MS), options); }
 
     /** The same, with a limit on how long the start may take. */
     public static Cluster start(Duration limit, String... options) {
-        var process = new ServerProcess(Arrays.asList(options), limit.toMillis());
+        var words = new ArrayList<>(List.of("--for-tests")); // defaults on which clients would pause in each test
+        words.addAll(Arrays.asList(options));
+        var process = new ServerProcess(words, limit.toMillis());
         return new Cluster(process, process.control(), process.token(), process.brokers());
     }
 

@@ -25,7 +25,7 @@ import java.util.Optional;
 record Finding(List<String> command, List<String> brokers, String control, String token) {
     private static final List<String> SERVE = List.of("serve", "--lifeline");
     private static final List<String> FREE_PORTS = List.of("--port", "0", "--control-port", "0");
-    static final String VERSION = version();
+    static final String VERSION = version(), TOKEN = "UNDERSTUDY_CONTROL_TOKEN";
 
     static Finding find(List<String> options, Map<String, String> environment) {
         String explicit = System.getProperty("understudy.command"), name = "the property understudy.command";
@@ -46,7 +46,8 @@ record Finding(List<String> command, List<String> brokers, String control, Strin
         var docker = onPath("docker", environment).orElseThrow(() -> new KafkaControlException(0,
             "there is no understudy server: install the command (pip install understudy-kafka), set UNDERSTUDY_COMMAND to its "
                 + "path, unpack the binary to " + serverFolder(environment) + ", or install Docker", null));
-        return container(docker, environment.getOrDefault("UNDERSTUDY_IMAGE", "understudy:" + VERSION), options);
+        String image = environment.getOrDefault("UNDERSTUDY_IMAGE", "");
+        return container(docker, image.isBlank() ? "understudy:" + VERSION : image, options);
     }
 
     private static Finding local(String program, List<String> words) {
@@ -63,7 +64,8 @@ record Finding(List<String> command, List<String> brokers, String control, Strin
         var bytes = new byte[16];
         new SecureRandom().nextBytes(bytes);
         String token = HexFormat.of().formatHex(bytes);
-        var command = new ArrayList<>(List.of(docker, "run", "--rm", "-i", "-e", "UNDERSTUDY_CONTROL_TOKEN=" + token));
+        // The token by its name only: each user of this machine can read a command line.
+        var command = new ArrayList<>(List.of(docker, "run", "--rm", "-i", "-e", TOKEN));
         var addresses = new ArrayList<String>();
         for (int at = port; at <= port + brokers; at++) {
             command.addAll(List.of("-p", "127.0.0.1:" + at + ":" + at));

@@ -21,16 +21,21 @@ public final class KafkaExtension
     private static final ExtensionContext.Namespace OURS = ExtensionContext.Namespace.create(KafkaExtension.class);
 
     /** The servers that no class uses, by their options; JUnit closes it at the end of the run. */
-    private static final class Pool implements ExtensionContext.Store.CloseableResource {
+    static final class Pool implements ExtensionContext.Store.CloseableResource {
+        private static final int CONFLICT = 409;
         private final Map<List<String>, Deque<Cluster>> idle = new HashMap<>();
 
-        /** One as just started; one that a test has killed is replaced. */
+        /** One as just started; one that a test has killed is replaced. A reset that is refused is an error of the class. */
         Cluster take(List<String> options) {
             for (var found = poll(options); found != null; found = poll(options)) {
                 try {
                     found.reset();
                     return found;
-                } catch (KafkaControlException dead) {
+                } catch (KafkaControlException error) {
+                    if (error.status() == CONFLICT) {
+                        giveBack(options, found);
+                        throw error;
+                    }
                     found.close();
                 }
             }
@@ -121,7 +126,6 @@ public final class KafkaExtension
             .orElseThrow(() -> new IllegalStateException(type + " has no @KafkaTest"));
         var options = new ArrayList<>(List.of("--brokers", String.valueOf(wanted.brokers())));
         for (String topic : wanted.topics()) options.addAll(List.of("--topic", topic));
-        options.add("--for-tests"); // defaults on which clients would pause in each test
         for (String setting : wanted.settings()) options.addAll(List.of("--set", setting));
         options.addAll(List.of(wanted.options()));
         return options;

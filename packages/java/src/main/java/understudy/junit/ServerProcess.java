@@ -30,6 +30,7 @@ final class ServerProcess {
         var builder = new ProcessBuilder(command);
         // A test's cluster is the same on every machine.
         builder.environment().keySet().removeIf(name -> name.startsWith("UNDERSTUDY_"));
+        if (found.token() != null) builder.environment().put(Finding.TOKEN, found.token());
         try {
             process = builder.start();
         } catch (IOException error) {
@@ -103,11 +104,14 @@ final class ServerProcess {
         }
     }
 
-    /** SIGTERM, and SIGKILL if it does not end. */
+    /**
+     * SIGTERM, and SIGKILL if it does not end. {@code Process.destroy} would close standard input at once, which is a second signal
+     * for the server, and the second one ends it without an orderly stop.
+     */
     void stop() {
-        process.destroy();
+        process.toHandle().destroy();
         try {
-            if (process.waitFor(STOP_SECONDS, TimeUnit.SECONDS)) return;
+            process.waitFor(STOP_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
         }

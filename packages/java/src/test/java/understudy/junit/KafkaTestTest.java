@@ -137,6 +137,35 @@ class KafkaTestTest {
     }
 
     @Test
+    void aResetThatIsRefusedIsAnError() throws Exception {
+        var keeping = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+        answer(keeping, "/v1/cluster", 200, "{\"brokers\": []}");
+        answer(keeping, "/v1/reset", 409, "{\"status\": 409, \"title\": \"Conflict\", \"detail\": \"it was made by another broker\"}");
+        keeping.start();
+        try {
+            var kept = Cluster.connect("http://127.0.0.1:" + keeping.getAddress().getPort(), null);
+            var pool = new KafkaExtension.Pool();
+            pool.giveBack(List.of(), kept);
+            for (int time = 0; time < 2; time++) { // it stays in the pool
+                var refused = assertThrows(KafkaControlException.class, () -> pool.take(List.of()));
+                assertTrue(refused.getMessage().contains("it was made by another broker"), refused.getMessage());
+            }
+        } finally {
+            keeping.stop(0);
+        }
+    }
+
+    private static void answer(HttpServer server, String path, int status, String text) {
+        server.createContext(path, exchange -> {
+            var body = text.getBytes();
+            exchange.getResponseHeaders().add("Content-Type", "application/json");
+            exchange.sendResponseHeaders(status, body.length);
+            exchange.getResponseBody().write(body);
+            exchange.close();
+        });
+    }
+
+    @Test
     void anAnswerOfSomethingElseIsQuoted() throws Exception {
         var gateway = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
         gateway.createContext("/v1/cluster", exchange -> {
@@ -178,7 +207,20 @@ class KafkaTestTest {
 
     @Test
     void clientsDoNotPause() {
-        assertTrue(KafkaExtension.optionsOf(KafkaTestTest.class).contains("--for-tests"));
+        assertTrue(argumentsOf(kafka).contains("--for-tests"));
+        try (var own = Cluster.start()) {
+            assertTrue(argumentsOf(own).contains("--for-tests"));
+        }
+    }
+
+    private static List<String> argumentsOf(Cluster cluster) {
+        return List.of(ProcessHandle.of(cluster.pid()).orElseThrow().info().arguments().orElseThrow());
+    }
+
+    @Test
+    void aServerIsStoppedInOrder(@TempDir Path folder) {
+        Cluster.start("--data-dir", folder.toString()).close();
+        assertTrue(Files.exists(folder.resolve(".kafka_cleanshutdown")));
     }
 
     @Test
