@@ -76,7 +76,8 @@ def test_the_health_check_finds_a_server_on_any_port(control: str, tmp_path: Pat
 
     assert not healthy()
     last = "bootstrap.servers=" if control == "off" else "control="
-    with serve("--port", "0", "--control-port", control, "--ready-file", str(ready), last=last):
+    options = ("--port", "0", "--advertise", "127.0.0.1:1", "--control-port", control, "--ready-file", str(ready))
+    with serve(*options, last=last):
         assert healthy()
         kept = ready.read_text(encoding="utf-8")
     ready.write_text(kept, encoding="utf-8")  # as a server that was killed leaves it

@@ -61,6 +61,9 @@ def run(arguments: Sequence[str]) -> int:
     if first in {"--version", "-V"}:
         print(f"understudy {__version__} ({'compiled' if is_compiled() else 'pure Python'})")
         return 0
+    if first == "journal-writer" and getattr(sys, "frozen", False):  # the server of the binary starts itself once more
+        importlib.import_module("broker.journal.writer").main()
+        return 0
     if first not in COMMANDS:
         kind = "option" if first.startswith("-") else "command"
         refuse("understudy", f"no such {kind}: {first}{hint(first, [*COMMANDS, '--version', '--help'])}")

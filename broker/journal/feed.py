@@ -34,7 +34,7 @@ _BATCH_BYTES = 256 * 1024
 _FLUSH_MS = 50
 _ENTRY_BYTES = 300
 _PATIENCE_S = 1.5
-_PROGRAM = (
+_PROGRAM = (  # of an interpreter; the self-contained binary has a command for it
     "import sys; sys.path.insert(0, {root!r}); sys.modules['hypothesis'] = sys.modules['rich'] = None; "
     "from broker.journal.writer import main; main()"
 )
@@ -62,14 +62,20 @@ class CannotWrite(Exception):
     """The journal's folder cannot be written; the message is one sentence."""
 
 
+def _writer_command() -> list[str]:
+    if getattr(sys, "frozen", False):
+        return [sys.executable, "journal-writer"]
+    root = str(Path(__file__).resolve().parents[2])
+    return [sys.executable, "-P", "-c", _PROGRAM.format(root=root)]
+
+
 def _start_writer() -> tuple[subprocess.Popen[bytes], socket.socket]:
     """The writer's process, and our end of what it reads."""
-    root = str(Path(__file__).resolve().parents[2])
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     with theirs:
         process = subprocess.Popen(  # noqa: S603 - this very interpreter, and a program of our own
-            [sys.executable, "-P", "-c", _PROGRAM.format(root=root)],
+            _writer_command(),
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the server

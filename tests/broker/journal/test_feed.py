@@ -3,6 +3,7 @@
 import asyncio
 import marshal
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,7 +12,9 @@ import pytest
 
 from broker.connection import Connection
 from broker.context import Exchange
-from broker.journal.feed import Feed
+from broker.journal import writer
+from broker.journal.feed import Feed, _writer_command
+from understudy import cli
 
 SIZE = 1000
 
@@ -93,3 +96,17 @@ async def test_requests_beyond_the_buffer_are_counted() -> None:
     hand(feed, 64)
     with pytest.raises(ConnectionError, match="writer is gone"):
         await feed.rotate()
+
+
+def test_the_self_contained_binary_is_its_own_writer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no interpreter that could run a program; the command is known to it alone."""
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "executable", "/opt/understudy/understudy")
+    begun: list[bool] = []
+    monkeypatch.setattr(writer, "main", lambda: begun.append(True))
+    program, *arguments = _writer_command()
+    assert (program, cli.main(arguments), begun) == ("/opt/understudy/understudy", 0, [True])
+    monkeypatch.setattr(sys, "frozen", False)
+    with pytest.raises(SystemExit):
+        cli.main(arguments)
+    assert _writer_command()[1] == "-P"
