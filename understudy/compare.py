@@ -28,6 +28,11 @@ def parser() -> Parser:
         "--understudy", metavar="HOST:PORT", help="running Understudy; by default one is started with the same settings"
     )
     made.add_argument(
+        "--as-version",
+        metavar="X.Y",
+        help="Kafka release of the Understudy that is started, such as 4.3 (default: the newest)",
+    )
+    made.add_argument(
         "--histories", metavar="N", type=int, default=100, help="number of request sequences (default 100)"
     )
     made.add_argument(
@@ -51,6 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         address = getattr(arguments, name)
         if address is not None and not is_address(address):
             refuse("understudy compare", f"--{name} needs HOST:PORT, not {address}")
+    if arguments.as_version is not None and arguments.understudy is not None:
+        refuse(
+            "understudy compare",
+            "--as-version is of the Understudy that is started, and --understudy names another one",
+        )
     if arguments.histories < 1 or arguments.length < 2:
         refuse("understudy compare", "--histories needs at least 1, --length at least 2")
     try:
@@ -73,7 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     started: list[ServerProcess] = []
 
     def start(settings: Mapping[str, str]) -> str:
-        started.append(ServerProcess(command_line(port=0, control_port="off", settings=settings)))
+        release = {} if arguments.as_version is None else {"as_version": arguments.as_version}
+        started.append(ServerProcess(command_line(port=0, control_port="off", settings=settings, **release)))
         return started[0].ready.bootstrap_servers[0]
 
     try:

@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 the control plane refused or does not answer, 2 invalid co
 """
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -189,6 +190,14 @@ def address(given: Mapping[str, Any]) -> Address:
     return Address(url if "://" in url else f"http://{url}", token)
 
 
+def check_texts(verb: Verb, texts: object) -> None:
+    """Refuse bytes of the command line, the environment or a file that are not UTF-8: nothing can be sent with them."""
+    try:
+        json.dumps(texts, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        refuse(f"{PROGRAM} {verb.name}", "an argument is not UTF-8 text")
+
+
 def main(argv: Sequence[str]) -> int:
     """Run one verb."""
     known, more = parser(argv).parse_known_args(argv)
@@ -209,11 +218,12 @@ def main(argv: Sequence[str]) -> int:
     file = scenario(given["steps"]) if verb.name == RUNS else None
     if file is not None:
         given["steps"] = file.steps
+    check_texts(verb, [given, where.url, where.token])
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what its encoding does not have is escaped
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         if not repeat(verb, given, transport):
             show(verb, transport.ask(verb.name, given), given)
-    except UnicodeEncodeError:
-        refuse(f"{PROGRAM} {verb.name}", "an argument is not UTF-8 text")
     except UnderstudyError as error:
         unauthorized = isinstance(error, ControlError) and error.status == UNAUTHORIZED
         text = str(error) if file is None else in_file(error, file)

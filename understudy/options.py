@@ -37,8 +37,8 @@ class StartOptions(TypedDict, total=False):
     no_strict_settings: bool
     schema_registry: int | str
     schema_registry_url: str
-    key_schema: Iterable[str]
-    value_schema: Iterable[str]
+    key_schema: Iterable[str] | os.PathLike[str]
+    value_schema: Iterable[str] | os.PathLike[str]
     control_port: int | Literal["off"]
     control_host: str
     control_token: str

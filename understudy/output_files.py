@@ -93,7 +93,8 @@ def write(path: str | Path, content: bytes, option: str) -> None:
 
 def _write(file: Path, content: bytes) -> None:
     """Write a file. Where there is one already, a disk that is full leaves it as it was."""
-    if file.is_symlink() or not file.is_file() or not os.access(file.parent, os.W_OK):  # or a pipe, or /dev/stdout
+    replaceable = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
+    if file.is_symlink() or not file.is_file() or not replaceable:  # or a pipe, or /dev/stdout
         file.write_bytes(content)
         return
     partial = file.with_name(f".{file.name}.{os.getpid()}")

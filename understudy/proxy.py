@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+from understudy.argparser import refuse
 from understudy.serve import OPTIONS as SERVE_OPTIONS
 from understudy.serve import Command, Option, gather, run
 
@@ -54,4 +55,7 @@ PROXY = Command("understudy proxy", "Run in front of a Kafka cluster, to observe
 
 def main(argv: Sequence[str]) -> int:
     """Run the proxy in this process until it receives a signal to stop."""
-    return run(gather(argv, os.environ, PROXY), "proxy.cli")
+    given = gather(argv, os.environ, PROXY)
+    if "properties" in given:
+        refuse(PROXY.program, "--config takes a *.toml file here; settings of a server.properties are given with --set")
+    return run(given, "proxy.cli")

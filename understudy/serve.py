@@ -230,7 +230,8 @@ def _check_texts(given: Mapping[str, Sequence[str]], program: str) -> None:
     for name, values in given.items():
         for value in values:
             if "\0" in value or (name not in _FILES and any("\ud800" <= each <= "\udfff" for each in value)):
-                refuse(program, f"--{name} has a value that is not UTF-8 text")
+                option = "config" if name == "properties" else name  # those of a server.properties
+                refuse(program, f"--{option} has a value that is not UTF-8 text")
 
 
 def main(argv: Sequence[str]) -> int:

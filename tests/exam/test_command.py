@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from understudy.exam import report
+from understudy.exam import command, report
 from understudy.exam.command import deliver, main, selected
 from understudy.exam.driver import Driver, DriverProblem
 from understudy.exam.driver_api import CAPABILITIES, COMMANDS, schema
@@ -259,3 +259,12 @@ def test_a_report_that_cannot_be_written_is_printed(capsys: pytest.CaptureFixtur
     with pytest.raises(OutputFileError, match="there is no folder"):
         deliver(str(tmp_path / "gone" / "out"), "the report\n", "lib 1.0")
     assert capsys.readouterr().out == "the report\n"
+
+
+def test_problems_of_a_driver_are_printed_with_any_text(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Half of a surrogate pair in a message of its library."""
+    monkeypatch.setattr(command, "self_test", lambda _: ["consumers/plain: \ud800"])
+    assert main(["--self-test", "--", "driver"]) == 1
+    assert capsysbinary.readouterr().out == b"consumers/plain: \\ud800\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from understudy.exam import driver as module
-from understudy.exam.driver import PATIENCE_S, UNTIMED_S, Driver, DriverHang, patience_s
+from understudy.exam.driver import PATIENCE_S, UNTIMED_S, Driver, DriverHang, DriverProblem, patience_s
 from understudy.exam.runner import PLAYS
 
 LIBRARIES_CONNECT_S = 30.0
@@ -95,3 +95,13 @@ def test_what_the_driver_has_started_ends_with_it() -> None:
         assert driver._lines.get(timeout=20) is None  # its stdout ended with it; the child holds stderr
         assert driver.readers[1].is_alive()
     assert not driver.readers[1].is_alive()
+
+
+def test_an_answer_that_is_nested_too_deep_is_the_driver_s_problem() -> None:
+    """Python's reader of JSON gives up on it."""
+    code = "input(); print('[' * 100_000); input()"
+    with (
+        Driver([sys.executable, "-c", code]) as driver,
+        pytest.raises(DriverProblem, match=r"in JSON only, not '\[\[\["),
+    ):
+        driver.call("hello", protocol=1)

@@ -1,12 +1,14 @@
 """A proxy that cannot start: one sentence with the reason and the remedy."""
 
 import socket
+from pathlib import Path
 
 import pytest
 
 from broker.options import OptionError
 from proxy.options import parse
 from tests.serving import Server
+from understudy.cli import main
 from understudy.errors import StartError
 from understudy.launcher import ServerProcess, command_line
 
@@ -26,3 +28,12 @@ def test_addresses_for_which_no_port_is_left(option: dict[str, list[str]]) -> No
     """Each address of --upstream has the port that follows the one before."""
     with pytest.raises(OptionError, match="broker 2 would need port 65536"):
         parse({"upstream": ["kafka-1:9092,kafka-2:9092"], **option})
+
+
+def test_a_properties_file_is_not_read_in_silence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is that of a broker."""
+    (file := tmp_path / "server.properties").write_text("node.id=1\n")
+    with pytest.raises(SystemExit) as left:
+        main(["proxy", "--upstream", "127.0.0.1:1", "--config", str(file)])
+    assert left.value.code == 2
+    assert capsys.readouterr().err.startswith("understudy proxy: --config takes a *.toml file here")

@@ -62,3 +62,15 @@ def test_several_brokers_are_refused(broker_with: BrokerWith, capsys: pytest.Cap
     assert "3 brokers; start one of a single broker" in capsys.readouterr().err
     assert compare.main(["--kafka", "127.0.0.1:1"]) == 2
     assert "refused" in capsys.readouterr().err
+
+
+def test_a_release_is_that_of_the_cluster_which_is_started(
+    broker_with: BrokerWith, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For a Kafka of another release than the newest; one that runs already has its own."""
+    there = broker_with(as_version="4.3", settings=SETTINGS | {"offsets.topic.replication.factor": 1}).addresses[0]
+    assert compare.main(["--kafka", there, "--histories", "3", "--seed", "5", "--as-version", "4.3"]) == 0
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        compare.main(["--kafka", there, "--understudy", there, "--as-version", "4.3"])
+    assert "--as-version is of the Understudy that is started" in capsys.readouterr().err

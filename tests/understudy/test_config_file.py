@@ -83,3 +83,9 @@ def test_a_server_properties_is_read_as_java_reads_it(tmp_path: Path) -> None:
     }
     (tmp_path / "server.properties").write_text("a.b=1\nc.d=2")
     assert read(str(tmp_path / "server.properties"), BY_NAME) == {"properties": ["a.b=1", "c.d=2"]}
+
+
+def test_escapes_of_a_properties_file_may_be_halves_of_one_character() -> None:
+    """As java.util.Properties writes what lies beyond U+FFFF; half of one is none."""
+    found = properties(r"broker.rack=\ud83d\ude00" + "\n" + r"a\u0062=\ud83d")
+    assert found == {"broker.rack": "\U0001f600", "ab": "\ud83d"}

@@ -1,3 +1,4 @@
+import io
 import json
 import re
 import shlex
@@ -320,3 +321,13 @@ def test_an_argument_that_is_no_text_is_refused(control: FakeControl, capsys: py
         main(["ctl", "topics", "show", "a\udcff"])
     assert (left.value.code, control.seen) == (2, [])
     assert capsys.readouterr().err == "understudy ctl topics show: an argument is not UTF-8 text\n"
+
+
+def test_what_stdout_cannot_write_is_escaped(control: FakeControl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is wrong with the arguments."""
+    control.answers["GET /v1/topics"] = {"topics": [{"name": "\u65e5\u672c", "partitions": 1}]}
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="ascii", write_through=True))
+    assert main(["ctl", "topics", "list", "--json"]) == 0
+    assert main(["ctl", "topics", "list"]) == 0
+    assert b"\\u65e5\\u672c" in out.getvalue().splitlines()[-1]

@@ -1,6 +1,7 @@
 """Outputs of commands: earlier ones are replaced, files of the user's are not."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,12 @@ def test_what_a_link_points_to_is_replaced(tmp_path: Path) -> None:
     (link := tmp_path / "out").symlink_to(target)
     write(link, b"new", "--out")
     assert (link.is_symlink(), target.read_bytes()) == (True, b"new")
+
+
+def test_a_file_that_was_made_read_only_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is opened, which the system refuses; the folder alone would let another file take its place."""
+    (file := tmp_path / "out").write_bytes(OWN["table"])
+    number, access = file.stat().st_ino, os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != file and access(path, mode))
+    write(file, b"new", "--out")  # the system lets a superuser do it
+    assert (file.stat().st_ino, list(tmp_path.iterdir())) == (number, [file])

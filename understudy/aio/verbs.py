@@ -117,7 +117,7 @@ class BrokerVerbs(AsyncPart):
         await self._ask("brokers start")
 
     async def pause(self) -> None:
-        """Let a broker neither accept connections nor read requests."""
+        """Let a broker accept connections and read no requests."""
         await self._ask("brokers pause")
 
     async def resume(self) -> None:

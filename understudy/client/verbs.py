@@ -118,7 +118,7 @@ class BrokerVerbs(Part):
         self._ask("brokers start")
 
     def pause(self) -> None:
-        """Let a broker neither accept connections nor read requests."""
+        """Let a broker accept connections and read no requests."""
         self._ask("brokers pause")
 
     def resume(self) -> None:

@@ -71,7 +71,7 @@ VERBS = (
     Verb("brokers start", "POST", "/v1/brokers/{broker}/start", "brokers[broker].start()",
          "start a broker again, with log recovery", answer=BrokerState),
     Verb("brokers pause", "POST", "/v1/brokers/{broker}/pause", "brokers[broker].pause()",
-         "let a broker neither accept connections nor read requests", answer=BrokerState),
+         "let a broker accept connections and read no requests", answer=BrokerState),
     Verb("brokers resume", "POST", "/v1/brokers/{broker}/resume", "brokers[broker].resume()", "resume a paused broker",
          answer=BrokerState),
     Verb("coordinators move", "POST", "/v1/coordinators/move", "coordinators.move(...)",

@@ -30,7 +30,10 @@ def split(line: str) -> tuple[str, str]:
 
 
 def unescape(text: str) -> str:
-    r"""Java's escapes: \t, \n, \r, \f, \uXXXX; any other escaped character is that character. Raises ValueError."""
+    r"""Java's escapes: \t, \n, \r, \f, \uXXXX; any other escaped character is that character. Raises ValueError.
+
+    Two escapes may be the halves of one character; a half by itself stays as it is.
+    """
     if "\\" not in text:
         return text
     out: list[str] = []
@@ -50,4 +53,4 @@ def unescape(text: str) -> str:
             following = text[position + 1 : position + 2]
             out.append({"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(following, following))
             position += 2
-    return "".join(out)
+    return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

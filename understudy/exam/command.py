@@ -25,7 +25,7 @@ from understudy.exam.verdicts import Result, changes
 PROGRAM = "understudy exam"
 EPILOG = """\
 The driver reads commands as JSON lines on stdin and answers on stdout: docs/exam.md describes them, and --schema
-prints their JSON schema. Exit code 0: no rule of level MUST was broken; 1: some were; 2: invalid command or driver.
+prints their JSON schema. Exit code 0: no scenario failed; 1: some did; 2: invalid command or driver.
 """
 
 
@@ -47,7 +47,11 @@ def parser() -> Parser:
     made.add_argument("--level", choices=[each.value for each in Level], help="only scenarios of this level")
     made.add_argument("--shard", metavar="I/N", help="only every N-th scenario, beginning with the I-th")
     made.add_argument(
-        "--plays", metavar="N", type=int, default=PLAYS, help=f"how often a failure is repeated (default {PLAYS})"
+        "--plays",
+        metavar="N",
+        type=int,
+        default=PLAYS,
+        help=f"how often a scenario that fails is played in all (default {PLAYS})",
     )
     made.add_argument(
         "--jobs", metavar="N", type=int,
@@ -98,7 +102,7 @@ def examine(arguments: Any, chosen: Sequence[Scenario], earlier: Mapping[str, An
     runner = Runner(lambda: Driver(arguments.driver), plays=arguments.plays, **options_of(arguments))
     if arguments.self_test:
         problems = self_test(runner)
-        print(*(problems or ["The driver keeps the contract."]), sep="\n")
+        print(*map(report.encodable, problems or ["The driver keeps the contract."]), sep="\n")
         return 1 if problems else 0
     done: list[Result] = []
 

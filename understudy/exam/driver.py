@@ -189,7 +189,7 @@ class Driver:
             raise DriverProblem(f"the driver ended during {command}{self._end_of_log()}")
         try:
             answer = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):  # the latter for a line of thousands of brackets
             raise DriverProblem(f"stdout is for answers in JSON only, not {line[:200]!r}") from None
         if not isinstance(answer, Mapping) or answer.get("id") != self._number:
             raise DriverProblem(f"the answer to command {self._number} needs this id: {line[:200]}")

@@ -18,8 +18,13 @@ _BAD: Final = (Verdict.FAIL, Verdict.FLAKY, Verdict.NON_STRICT)
 
 
 def rendered(result: ExamResult, form: str) -> str:
-    """The report in one of FORMATS; halves of surrogate pairs, which JSON may hold and UTF-8 may not, are escaped."""
-    return _rendered(result, form).encode("utf-8", "backslashreplace").decode("utf-8")
+    """The report in one of FORMATS, for any text of a driver."""
+    return encodable(_rendered(result, form))
+
+
+def encodable(text: str) -> str:
+    """A text with the halves of surrogate pairs escaped, which JSON may hold and UTF-8 may not."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _rendered(result: ExamResult, form: str) -> str:

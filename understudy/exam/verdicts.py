@@ -95,7 +95,7 @@ class ExamResult:
 
     @property
     def failed(self) -> bool:
-        """Whether a MUST was broken."""
+        """Whether the verdict of a scenario is *fail*."""
         return self.count(Verdict.FAIL) > 0
 
     def as_json(self) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from understudy.replay.start import Start
 from understudy.replay.verdict import ENDED
 
 _RECORDS_PER_STEP = 1000
+_KEPT = {"retention.ms": "-1"}
+"""Of all topics: their records keep their times, which may be long ago."""
 _INTERNAL = {"group": "__consumer_offsets", "transactional_id": "__transaction_state"}
 """Topics that a cluster in use has: coordinators are found at once."""
 _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -77,8 +79,7 @@ class Replay:
             arguments: dict[str, Any] = {"name": name, "partitions": len(topic.leaders)}
             if several:
                 arguments["replication_factor"] = min(topic.replication_factor, len(self.brokers))
-            if topic.configs:
-                arguments["configs"] = topic.configs
+            arguments["configs"] = {**(topic.configs or {}), **_KEPT}
             yield _step("topics create", arguments)
             for partition, leader in sorted(topic.leaders.items()) if several else ():
                 if leader in self.start.brokers:
