@@ -68,7 +68,7 @@ class History:
     now_us: Callable[[], int]
     violations: list[str] = field(default_factory=list)
     highest_epoch: Callable[[], int] = lambda: LAST_EPOCH
-    """The highest epoch that a producer may be given by the brokers as they are now."""
+    """The highest epoch that a producer may be given now."""
     records: dict[bytes, Sent] = field(default_factory=dict)
     transactions: list[Transaction] = field(default_factory=list)
     epochs: dict[str, list[Given]] = field(default_factory=lambda: defaultdict(list))

@@ -128,7 +128,8 @@ class Run:
         self.network.broker_of = self.servers.ports
         history = History(
             lambda: self.network.now_us,
-            highest_epoch=lambda: LAST_EPOCH + (not self.servers.fences_give_ids),
+            # A fence of before the level was raised may be answered for after it.
+            highest_epoch=lambda: LAST_EPOCH + (RELEASE in self.kinds or not self.servers.fences_give_ids),
         )
         self.world = World(self.network, history, self.topics, seed, brokers_ms=self._brokers_ms)
         self.servers.violate = history.violate
