@@ -42,6 +42,10 @@ class Wire(asyncio.Transport):
         """Return false: this transport never closes."""
         return False
 
+    def get_write_buffer_size(self) -> int:
+        """Return 0: a response is taken at once."""
+        return 0
+
     def pause_reading(self) -> None:
         """Do nothing: nothing is read here."""
 
