@@ -34,7 +34,7 @@ export const firstError = (api) => (api ? api.errors[0] : "NOT_COORDINATOR");
 export const PRESETS = [
   ["The answer to a commit is lost", "It is committed; the producer asks again on a new connection.", { api: "EndTxn", way: "then_reset", field: "committed", field_value: "true" }],
   ["The next commit fails", "The coordinator says that it is loading; the producer tries again.", { api: "EndTxn", way: "error", value: "COORDINATOR_LOAD_IN_PROGRESS" }],
-  ["The coordinator has moved", "The producer looks it up again.", { api: "AddPartitionsToTxn", way: "error", value: "NOT_COORDINATOR" }],
+  ["The coordinator has moved", "The producer looks it up again.", { api: "EndTxn", way: "error", value: "NOT_COORDINATOR" }],
   ["A producer is fenced", "Its next commit is refused for good.", { api: "EndTxn", way: "error", value: "PRODUCER_FENCED" }],
   ["The acknowledgement of a write is lost", "It is written; an idempotent producer sends it again, and it is not written twice.", { api: "Produce", way: "then_reset" }],
   ["The leader has moved", "The producer refreshes its metadata and sends the batch again.", { api: "Produce", way: "error", value: "NOT_LEADER_OR_FOLLOWER" }],

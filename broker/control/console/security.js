@@ -57,7 +57,8 @@ function aclsOf({ acls, enforced }, { act }) {
   const add = (body) => act(() => post("v1/acls", body), `${body.permission} ${body.operation} for ${body.principal}.`);
   return [
     !enforced && h("p", null, "The brokers have no authorizer: everybody may do everything. Serve with ",
-      code("--set authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer"), "."),
+      code("--set authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer"), " and ",
+      code("--set allow.everyone.if.no.acl.found=true"), ": without the latter, what no ACL allows is denied."),
     table("ACLs", [
       ["Principal", (each) => code(each.principal), "wide"],
       ["From", (each) => each.host],

@@ -1,9 +1,15 @@
 """docs/compatibility.md, as the nightly run writes it."""
 
+import json
+import re
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+
+from confluent_kafka import libversion
 
 from broker.releases import NAMES
-from tests.clients.compatibility.players import GOOD, KINDS
+from tests.clients.compatibility.players import GOOD, KINDS, PYTHON
+from tests.clients.drivers import HERE
 from tests.clients.targets import ROOT
 
 PAGE = ROOT / "docs" / "compatibility.md"
@@ -11,8 +17,9 @@ HEAD = """# Client compatibility
 
 A nightly test run writes this page: `tests/clients/compatibility`. Each client runs four scenarios against
 Understudy with [`--as-version`](old-brokers.md): it produces (compressed), produces idempotently, reads in a group and
-commits, and runs an aborted and a committed transaction that writes records and offsets; the Java clients also describe
-a topic's settings. "ok" means that all of them passed. Otherwise the cell has the failed scenario and the error.
+commits, and runs an aborted and a committed transaction that writes records and offsets; the clients in Java,
+kafka-python, aiokafka and KafkaJS also describe a topic's settings. "ok" means that all of them passed. Otherwise the
+cell has the failed scenario and the error.
 
 The same scenarios ran against real brokers of the releases in bold. If the result was different there, the cell has
 it too: "(Kafka: ...)".
@@ -23,23 +30,24 @@ TITLES = {
     "librdkafka": (
         "librdkafka",
         (
-            "2.3 and the newest through confluent-kafka for Python; 1.9 is librdkafka 1.9.2 through confluent-kafka-go "
-            "1.9.2, which\ncontains it as a static library (Python's wheels of that version end with Python 3.10)."
+            "The last column is {librdkafka}; it and 2.3 run through confluent-kafka for Python. 1.9 is librdkafka "
+            "1.9.2 through\nconfluent-kafka-go 1.9.2, which contains it as a static library (Python's wheels of that "
+            "version end with Python 3.10)."
         ),
         "",
     ),
     "go": (
         "Sarama and franz-go",
         (
-            "Current versions, configured for the release: Sarama with `Config.Version`, franz-go with "
-            "`kgo.MaxVersions`. Without that,\nSarama assumes 2.8, and franz-go asks the broker. A "
-            "transaction of franz-go also reads: it is a `GroupTransactSession`."
+            "Sarama {sarama} and franz-go {franz-go}, configured for the release: Sarama with `Config.Version`, "
+            "franz-go with\n`kgo.MaxVersions`. Without that, Sarama assumes 2.8, and franz-go asks the broker. A "
+            "transaction of franz-go also\nreads: it is a `GroupTransactSession`."
         ),
         "",
     ),
     "scripts": (
         "kafka-python, aiokafka and KafkaJS",
-        "Current versions. They describe a topic's settings too.",
+        "kafka-python {kafka-python}, aiokafka {aiokafka} and KafkaJS {kafkajs}.",
         "",
     ),
     "streams": (
@@ -51,16 +59,29 @@ TITLES = {
         "Streams ",
     ),
 }
-"""Kind of clients -> its title, what to know of it, and what its columns need not repeat."""
+"""Kind of clients -> its title, what to know of it (with places for versions), and what its columns need not repeat."""
 
 
 def drawn(found: Mapping[str, Mapping[str, str]], recorded: Mapping[str, Mapping[str, str]]) -> str:
     """The page: for each kind of clients a table with a row for each release, a column for each client."""
+    versions = _versions()
     return (
         HEAD
-        + "\n".join(_table(kind, clients, found, recorded) for kind, clients in KINDS.items())
+        + "\n".join(_table(kind, clients, found, recorded, versions) for kind, clients in KINDS.items())
         + _sum(found, recorded)
     )
+
+
+def _versions() -> dict[str, str]:
+    """Client -> the version that is played: as pinned for Go and JavaScript, as installed for Python."""
+    go = (HERE / "go" / "go.mod").read_text(encoding="utf-8")
+    javascript = json.loads((HERE / "js" / "package.json").read_text(encoding="utf-8"))
+    return {
+        **dict(re.findall(r"/(sarama|franz-go) v(\S+)", go)),
+        **{name: version(name) for name in PYTHON},
+        "kafkajs": javascript["dependencies"]["kafkajs"],
+        "librdkafka": libversion()[0],
+    }
 
 
 def _table(
@@ -68,6 +89,7 @@ def _table(
     clients: Sequence[str],
     found: Mapping[str, Mapping[str, str]],
     recorded: Mapping[str, Mapping[str, str]],
+    versions: Mapping[str, str],
 ) -> str:
     title, text, known = TITLES[kind]
     rows = [
@@ -78,7 +100,7 @@ def _table(
         cells = [_cell(found[client][name], recorded.get(client, {}).get(name)) for client in clients]
         real = all(name in recorded.get(client, {}) for client in clients)
         rows.append(f"| {f'**{name}**' if real else name} | {' | '.join(cells)} |")
-    return f"## {title}\n\n{text}\n\n" + "\n".join(rows) + "\n"
+    return f"## {title}\n\n{text.format_map(versions)}\n\n" + "\n".join(rows) + "\n"
 
 
 def _cell(ours: str, real: str | None) -> str:
