@@ -17,6 +17,7 @@ from broker.coordination.producer_ids import ProducerIds
 from broker.coordination.runtime import Runtime
 from broker.coordination.transaction.machine import TransactionMachine
 from broker.node import partition_for
+from broker.releases import NEWEST, release
 from broker.settings import BrokerSettings
 from broker.transactions.markers import Markers
 from protocol.errors import ErrorCode, KafkaError
@@ -163,7 +164,7 @@ class Stage:
             "offsets.topic.num.partitions": str(SHARDS),
             **{name.replace("_", "."): value for name, value in settings.items()},
         }
-        self.clock = ManualClock(START_MS)
+        self.clock, self.release = ManualClock(START_MS), release(NEWEST)
         self.image = ClusterImage(features={"transaction.version": transaction_version})
         self.partitions: dict[tuple[str, int], FakePartition] = {}
         self.nodes = {broker_id: FakeNode(self, broker_id) for broker_id in (1, 2)}
