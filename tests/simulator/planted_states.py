@@ -60,6 +60,7 @@ SEEDS_OF_STREAMS: dict[str, int] = {
     "a load forgets who has a task": 50000,
     "an answer has an epoch below the member's": 50000,
     "a task has no owner": 50000,
+    "a silent member keeps its tasks": 60000,
 }
 """Mistake -> a seed whose run finds it with members of a streams group."""
 SEEDS_OF_WORLD: dict[str, int] = {
