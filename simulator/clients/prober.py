@@ -18,6 +18,7 @@ from protocol.records.records import Record, build_batch
 from simulator.clients.client import RETRIABLE, TRANSACTION, Client, Lost, first_error
 from simulator.clients.producer import Producer, Refused
 from simulator.history import Place
+from simulator.loop import BEGIN_NS
 
 NEVER = b"never"
 """Records with this value must never be in a log."""
@@ -78,10 +79,13 @@ class Prober(Client):
         value: bytes = NEVER,
         place: Place | None = None,
     ) -> ErrorCode:
-        """One attempt with a record, which is not to be taken; the answer's code. Raises Lost."""
+        """One attempt with a record, which is not to be taken; the answer's code. Raises Lost.
+
+        Its time is the present one all the same: where it is taken, retention must leave it.
+        """
         place = self._place if place is None else place
         batch = build_batch(
-            [Record(0, 0, None, value, ())],
+            [Record(0, BEGIN_NS // 1_000_000 + self.now_us // 1000, None, value, ())],
             producer_id=producer_id,
             producer_epoch=epoch,
             base_sequence=sequence,

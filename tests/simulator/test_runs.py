@@ -57,6 +57,7 @@ REGRESSIONS_OF_STATES = [
     (307331772, (CHANGE, CONSUMER, HOLD, WORLD)),
     (536944534, (HOLD, LAG, RELEASE, RULES, STREAMS)),
     (152854582, (CONSUMER, LAG, RELEASE, WORLD)),
+    (955461214, (CONSUMER, HOLD, LAG, RELEASE, RULES)),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
