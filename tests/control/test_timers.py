@@ -73,6 +73,9 @@ TIMERS = {
     "coordination/share/rounds.py Rounds.watch": (
         "coordination/share/test_share_state.py::test_idle_states_are_repeated_once"
     ),
+    "handlers/delete_records.py _others": (
+        "handlers/test_delete_records.py::test_a_follower_that_goes_on_too_late_is_a_timeout"
+    ),
     "handlers/share_fetch.py _idle": "scenarios/groups/test_share_fetch.py::test_SHR_44_the_most_sessions",
     "requests/share_state.py SharePersister._ask": (
         "scenarios/groups/test_share_groups.py::test_a_share_coordinator_that_moves"
