@@ -1,7 +1,8 @@
 """DescribeConfigs: effective values of settings, where they come from, and what they are for (KIP-133, KIP-226).
 
 Versions 1-4: synonyms from v1, types and documentation from v3. A broker answers only for itself.
-Differs from Kafka: documentation in our own wording, and listeners with the ports that they got (GAPS.md, Settings).
+Differs from Kafka: documentation in our own wording, listeners with the ports that they got (GAPS.md, Settings), and
+an answer with at most 250,000 settings, else the request is refused.
 """
 
 from collections.abc import Iterable

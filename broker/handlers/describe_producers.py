@@ -1,6 +1,7 @@
 """DescribeProducers: the producers that a partition remembers, and the transactions that are open on it (KIP-664).
 
-Version 0. Any replica answers. Not done: nothing.
+Version 0. Any replica answers. Differs from Kafka: an answer has at most 250,000 producers, else the request is
+refused.
 """
 
 from broker.api import Api

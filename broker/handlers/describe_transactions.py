@@ -1,6 +1,6 @@
 """DescribeTransactions: what a coordinator knows of transactional ids (KIP-664).
 
-Version 0. Not done: nothing.
+Version 0. Differs from Kafka: an answer has at most 250,000 partitions, else the request is refused.
 """
 
 from broker.api import Api

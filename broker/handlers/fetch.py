@@ -1,8 +1,7 @@
 """Fetch: batches from an offset on, of many partitions, now or when there are enough of them.
 
 Versions 4-18; 0-3 where a release before 4.0 is played. Sessions (KIP-227) from v7, leader epochs from v9, topic ids
-from v13, leader hints from v16.
-Not done: nothing.
+from v13, leader hints from v16. Differs from Kafka: the sessions of a broker remember 100,000 partitions together.
 """
 
 from collections.abc import Sequence

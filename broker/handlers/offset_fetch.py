@@ -1,7 +1,7 @@
 """OffsetFetch: how far groups have read.
 
 Versions 1-10; stable offsets on demand from v7 (KIP-447), many groups from v8 (KIP-709), topics by id from v10
-(KIP-848). Not done: nothing.
+(KIP-848). Differs from Kafka: an answer has at most 250,000 partitions, else the request is refused.
 """
 
 from collections.abc import Awaitable, Sequence
