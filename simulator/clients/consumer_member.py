@@ -94,7 +94,7 @@ class ConsumerMember(Client):
             answer = await self._send_heartbeat()
         except Lost:
             self._reported = None
-            self._not_answered()
+            self._not_answered(sent_ms)
             return False
         if answer.error_code is not ErrorCode.NONE:
             return self._refused(answer.error_code)
@@ -105,12 +105,17 @@ class ConsumerMember(Client):
             owned = ", ".join(f"{topic}-{index}" for topic, index in sorted(self._target))
             self.note(f"   is to have {owned or 'nothing'} in epoch {self.epoch} of {self.group}")
         history.ownership.given(
-            self.group, self._owner, self.name, self.epoch, self._target, sent_ms, self.world.elapsed_ms()
-        )
+            self.group, self._owner, self.name, self.epoch, self._target, self._timed_since(sent_ms),
+            self.world.elapsed_ms(),
+        )  # fmt: skip
         return await self._reconcile()
 
-    def _not_answered(self) -> None:
-        """A heartbeat has no answer: the next one reports everything, and is answered with everything."""
+    def _not_answered(self, sent_ms: int) -> None:
+        """A heartbeat of that time has no answer: the next one reports everything, and is answered with everything."""
+
+    def _timed_since(self, sent_ms: int) -> int:
+        """Since when timeouts of the member may run whose heartbeat of that time is answered."""
+        return sent_ms
 
     def _held(self) -> frozenset[Place]:
         """What it reports to have."""

@@ -40,19 +40,24 @@ class StreamsMember(ConsumerMember):
         self._ids = {topic: f"of-{topic}" for topic in sources}
         self._topics = {own: topic for topic, own in self._ids.items()}
         self._standby: frozenset[Place] = frozenset()
-        self._missed = False
-        """Whether an answer with tasks may have been lost."""
+        self._missed_ms: int | None = None
+        """When the heartbeat was sent whose answer was lost, perhaps with tasks."""
 
     async def _keep(self) -> bool:
         """Join again where it may have missed tasks, once the faults are over."""
-        if self._missed and self.world.over and self.epoch > 0:
+        if self._missed_ms is not None and self.world.over and self.epoch > 0:
             self.note("   drops its tasks, and joins again")
             self._forget()
         return await super()._keep()
 
-    def _not_answered(self) -> None:
+    def _not_answered(self, sent_ms: int) -> None:
         """Kafka lists tasks when they change, and to members that join: what a lost answer listed is not repeated."""
-        self._missed = True
+        if self._missed_ms is None:
+            self._missed_ms = sent_ms
+
+    def _timed_since(self, sent_ms: int) -> int:
+        """A lost answer may have asked for tasks back, and the rebalance timeout runs since then."""
+        return sent_ms if self._missed_ms is None else self._missed_ms
 
     def _held(self) -> frozenset[Place]:
         return self.owned | {(_STANDBY + topic, index) for topic, index in self._standby}
@@ -113,7 +118,7 @@ class StreamsMember(ConsumerMember):
             return None
         if None in lists:
             self.history.violate(f"{self.name}: some lists of tasks are null, and some are not")
-        self._missed = False
+        self._missed_ms = None
         active, standby, warmup = (self._places(each) for each in lists)
         self._check(active, standby, warmup)
         self._standby = frozenset(standby)
