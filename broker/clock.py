@@ -7,7 +7,7 @@ tests); ``PushedClock`` is real time plus what was pushed, and can be frozen (th
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Protocol, TypeVar, cast
@@ -327,3 +327,34 @@ class Waiter:
         """Make it ready for another wait."""
         self._future = asyncio.get_running_loop().create_future()
         self.woken = False
+
+
+class Watched(Protocol):
+    """What calls back when something has changed: a partition, a connection."""
+
+    def watch(self, call: Callable[[], None]) -> None:
+        """Call from now on."""
+        ...
+
+    def unwatch(self, call: Callable[[], None]) -> None:
+        """Call no more."""
+        ...
+
+
+async def wait_until(done: Callable[[], bool], watched: Collection[Watched], clock: Clock, deadline_ms: int) -> bool:
+    """Wait until it is done, or until the deadline (false), as Kafka's DelayedOperation.
+
+    `done` is asked at the beginning and whenever one of `watched` has changed; what it raises ends the wait.
+    """
+    waiter = Waiter()
+    for each in watched:
+        each.watch(waiter.wake)
+    try:
+        while not done():
+            if not await waiter.wait(clock, deadline_ms):
+                return False
+            waiter.again()
+    finally:
+        for each in watched:
+            each.unwatch(waiter.wake)
+    return True

@@ -6,8 +6,7 @@ Rules: one partition (core E.2), waiting (core E.3), diverging epochs (core E.6)
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from broker.clock import Waiter
-from broker.connection import Connection
+from broker.clock import Watched, wait_until
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.fetch.preferred import NO_REPLICA, preferred_replica
 from broker.fetch.sessions import Interest
@@ -215,19 +214,10 @@ class Reader:
 
     async def wait(self, deadline_ms: int) -> None:
         """Sleep until there may be enough to answer, or until the deadline (core E.3)."""
-        clock, connection, waiter = self._ctx.cluster.clock, self._ctx.connection, Waiter()
-        watched: list[Connection | ReplicatedPartition] = [connection]
+        connection = self._ctx.connection
+        watched: list[Watched] = [connection]
         watched += [each.partition for each in self.readings if each.partition is not None]
-        for each in watched:
-            each.watch(waiter.wake)
-        try:
-            while not connection.lost and not self._enough():
-                if not await waiter.wait(clock, deadline_ms):
-                    return
-                waiter.again()
-        finally:
-            for each in watched:
-                each.unwatch(waiter.wake)
+        await wait_until(lambda: connection.lost or self._enough(), watched, self._ctx.cluster.clock, deadline_ms)
 
     def _enough(self) -> bool:
         """Whether the answer is due by what has come in, or by what has changed."""

@@ -6,8 +6,7 @@ Versions 0-2. Not done: nothing.
 from dataclasses import dataclass
 
 from broker.api import Api
-from broker.clock import Waiter
-from broker.connection import Connection
+from broker.clock import Watched, wait_until
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS
 from broker.replication.partition import ReplicatedPartition
@@ -53,17 +52,13 @@ async def handle(request: DeleteRecordsRequest, ctx: RequestContext) -> DeleteRe
 
 async def _others(pending: list[_Pending], deadline_ms: int, ctx: RequestContext) -> None:
     """Wait for replicas that are held or whose directory has failed (Kafka: DelayedDeleteRecords)."""
-    connection, waiter = ctx.connection, Waiter()
-    watched: list[Connection | ReplicatedPartition] = [connection, *(each.partition for each in pending)]
-    for one in watched:
-        one.watch(waiter.wake)
-    try:
-        while pending and not connection.lost and await waiter.wait(ctx.cluster.clock, deadline_ms):
-            waiter.again()
-            pending = [each for each in pending if not _deleted(each, ctx)]
-    finally:
-        for one in watched:
-            one.unwatch(waiter.wake)
+
+    def done() -> bool:
+        pending[:] = [each for each in pending if not _deleted(each, ctx)]
+        return not pending or ctx.connection.lost
+
+    watched: list[Watched] = [ctx.connection, *(each.partition for each in pending)]
+    await wait_until(done, watched, ctx.cluster.clock, deadline_ms)
     for each in pending:
         each.result.error_code = ErrorCode.REQUEST_TIMED_OUT
 

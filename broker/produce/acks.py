@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from broker.clock import Waiter
-from broker.connection import Connection
+from broker.clock import Watched, wait_until
 from broker.context import RequestContext
 from broker.produce.results import Produced, without_stack
-from broker.replication.partition import ReplicatedPartition
 from protocol.errors import ErrorCode, KafkaError
 from storage.append_info import AppendInfo
 
@@ -29,19 +27,16 @@ async def await_replication(pending: Sequence[Produced], deadline_ms: int, ctx: 
 
     What fails in the wait gets its error: REQUEST_TIMED_OUT, or as in :func:`unsettled`.
     """
-    connection, waiter = ctx.connection, Waiter()
-    watched: list[Connection | ReplicatedPartition] = [connection]
+    left = list(pending)
+
+    def done() -> bool:
+        left[:] = unsettled(left, ctx)
+        return not left or ctx.connection.lost
+
+    watched: list[Watched] = [ctx.connection]
     watched += [each.partition for each in pending if each.partition is not None]
-    for one in watched:
-        one.watch(waiter.wake)
-    try:
-        while pending and not connection.lost and await waiter.wait(ctx.cluster.clock, deadline_ms):
-            waiter.again()
-            pending = unsettled(pending, ctx)
-    finally:
-        for one in watched:
-            one.unwatch(waiter.wake)
-    for each in pending:
+    await wait_until(done, watched, ctx.cluster.clock, deadline_ms)
+    for each in left:
         each.error = KafkaError(ErrorCode.REQUEST_TIMED_OUT)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import structlog
 
-from broker.clock import Waiter
+from broker.clock import Waiter, wait_until
 from broker.cluster_state import ClusterState
 from broker.coordination.metadata.topics import CreatedTopic, NewTopic
 from broker.coordination.share.persister import SharePartitionKey
@@ -207,16 +207,13 @@ class DeadLetters:
         Raises:
             KafkaError: NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT.
         """
-        clock, waiter = self._cluster.clock, Waiter()
-        deadline_ms = clock.now_ms() + REPLICATED_WITHIN_MS
-        destination.watch(waiter.wake)
-        try:
-            while destination.led_by(leader).high_watermark <= info.last_offset:
-                if not await waiter.wait(clock, deadline_ms):
-                    raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
-                waiter.again()
-        finally:
-            destination.unwatch(waiter.wake)
+        clock = self._cluster.clock
+
+        def done() -> bool:
+            return destination.led_by(leader).high_watermark > info.last_offset
+
+        if not await wait_until(done, (destination,), clock, clock.now_ms() + REPLICATED_WITHIN_MS):
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
 
 
 def _headers(key: SharePartitionKey, topic: str, offset: int, dead: DeadRecords) -> tuple[tuple[str, bytes], ...]:

@@ -8,11 +8,9 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from broker.clock import Waiter
-from broker.connection import Connection
+from broker.clock import Watched, wait_until
 from broker.context import RequestContext
 from broker.coordination.share.persister import SharePartitionKey
-from broker.replication.partition import ReplicatedPartition
 from broker.share.machine.aborted import aborted_spans
 from broker.share.machine.acquire import Acquired, Demand, Span, acquire, leave_out
 from broker.share.partition import SharePartition
@@ -77,22 +75,13 @@ class ShareFetch:
     # --- waiting -----------------------------------------------------------------------------------------------------
 
     async def _wait(self, limits: Limits) -> None:
-        clock, connection, waiter = self._ctx.cluster.clock, self._ctx.connection, Waiter()
-        deadline_ms = self._ctx.now_ms + limits.max_wait_ms
-        watched: list[Connection | ReplicatedPartition | SharePartition] = [connection]
+        clock, connection = self._ctx.cluster.clock, self._ctx.connection
+        watched: list[Watched] = [connection]
         for _, share in self._found:
             watched += [share.partition, share]
-        for each in watched:
-            each.watch(waiter.wake)
-        try:
-            while not connection.lost and not self._enough(limits):
-                if not await waiter.wait(clock, deadline_ms):
-                    self._looked_up = []
-                    return
-                waiter.again()
-        finally:
-            for each in watched:
-                each.unwatch(waiter.wake)
+        deadline_ms = self._ctx.now_ms + limits.max_wait_ms
+        if not await wait_until(lambda: connection.lost or self._enough(limits), watched, clock, deadline_ms):
+            self._looked_up = []
 
     def _acquirable(self) -> list[tuple[Interest, SharePartition]]:
         """The partitions that could be fetched now; those that cannot be any more become errors."""

@@ -167,7 +167,11 @@ def arms(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     owner = getattr(getattr(call.func, "value", None), "id", "")
     waits = name == "wait" and len(call.args) == 2
-    return waits or name in {"call_at", "SetTimer"} or (owner, name) in {("builder", "timer"), ("builder", "round")}
+    return (
+        waits
+        or name in {"call_at", "SetTimer", "wait_until"}
+        or (owner, name) in {("builder", "timer"), ("builder", "round")}
+    )
 
 
 @pytest.mark.slow

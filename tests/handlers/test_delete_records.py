@@ -1,8 +1,8 @@
 """DeleteRecords: how long its answer waits for replicas that do not copy (core E.10)."""
 
 import asyncio
-import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from broker.replication.partition import ReplicatedPartition
 from protocol.apis import ApiKey
@@ -20,20 +20,15 @@ from tests.storage.logs import records_batch
 TIMEOUT_MS = 5_000
 
 
-def on_two_brokers(test: Callable[[Stage], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
-    """The test on a cluster of its own, which lives in the test's own task: three records on both brokers."""
-
-    @functools.wraps(test)
-    async def run() -> None:
-        settings = {**SETTINGS, "default.replication.factor": "2"}
-        async with running(brokers=2, topics={"t": 1}, settings=settings) as stage:
-            wire = await stage.connect(hosted(stage).state.leader)
-            data = [TopicProduceData("t", [PartitionProduceData(0, records_batch(b"a", b"b", b"c"))])]
-            await wire.call(ApiKey.PRODUCE, 9, ProduceRequest(None, -1, 1000, data))
-            await test(stage)
-
-    del run.__wrapped__
-    return run
+@asynccontextmanager
+async def on_two_brokers() -> AsyncIterator[Stage]:
+    """A cluster, with three records on both."""
+    settings = {**SETTINGS, "default.replication.factor": "2"}
+    async with running(brokers=2, topics={"t": 1}, settings=settings) as stage:
+        wire = await stage.connect(hosted(stage).state.leader)
+        data = [TopicProduceData("t", [PartitionProduceData(0, records_batch(b"a", b"b", b"c"))])]
+        await wire.call(ApiKey.PRODUCE, 9, ProduceRequest(None, -1, 1000, data))
+        yield stage
 
 
 def hosted(stage: Stage) -> ReplicatedPartition:
@@ -65,29 +60,29 @@ async def deletion(stage: Stage, offset: int) -> asyncio.Task[DeleteRecordsParti
     return task
 
 
-@on_two_brokers
-async def test_the_answer_waits_for_a_follower_that_is_held(stage: Stage) -> None:
+async def test_the_answer_waits_for_a_follower_that_is_held() -> None:
     """And has the low watermark of all when it goes on."""
-    hold(stage, follower=True)
-    task = await deletion(stage, 2)
-    await stage.pass_time(TIMEOUT_MS - 1)
-    assert not task.done()
-    hold(stage, follower=False)
-    assert await task == DeleteRecordsPartitionResult(0, 2)
-    assert {log.log_start_offset for log in hosted(stage).logs.values()} == {2}
+    async with on_two_brokers() as stage:
+        hold(stage, follower=True)
+        task = await deletion(stage, 2)
+        await stage.pass_time(TIMEOUT_MS - 1)
+        assert not task.done()
+        hold(stage, follower=False)
+        assert await task == DeleteRecordsPartitionResult(0, 2)
+        assert {log.log_start_offset for log in hosted(stage).logs.values()} == {2}
 
 
-@on_two_brokers
-async def test_a_follower_that_goes_on_too_late_is_a_timeout(stage: Stage) -> None:
+async def test_a_follower_that_goes_on_too_late_is_a_timeout() -> None:
     """REQUEST_TIMED_OUT with the low watermark as it is (DelayedDeleteRecords)."""
-    hold(stage, follower=True)
-    task = await deletion(stage, 2)
-    await stage.pass_time(TIMEOUT_MS)
-    assert await task == DeleteRecordsPartitionResult(0, 0, ErrorCode.REQUEST_TIMED_OUT)
+    async with on_two_brokers() as stage:
+        hold(stage, follower=True)
+        task = await deletion(stage, 2)
+        await stage.pass_time(TIMEOUT_MS)
+        assert await task == DeleteRecordsPartitionResult(0, 0, ErrorCode.REQUEST_TIMED_OUT)
 
 
-@on_two_brokers
-async def test_a_broker_that_is_down_is_not_waited_for(stage: Stage) -> None:
+async def test_a_broker_that_is_down_is_not_waited_for() -> None:
     """Of its replica nothing counts (Partition.lowWatermarkIfLeader)."""
-    stage.cluster.lifecycle.kill(stage.cluster.nodes[3 - hosted(stage).state.leader])
-    assert await (await deletion(stage, 3)) == DeleteRecordsPartitionResult(0, 3)
+    async with on_two_brokers() as stage:
+        stage.cluster.lifecycle.kill(stage.cluster.nodes[3 - hosted(stage).state.leader])
+        assert await (await deletion(stage, 3)) == DeleteRecordsPartitionResult(0, 3)
