@@ -122,8 +122,8 @@ class _History:
             return
         client = found["client"]
         self._numbers[client] = self._numbers.get(client, 0) + 1
-        known = {"event", "client", *(name for names in _EVENTS[found["event"]] for name in names)}
-        found = {name: value for name, value in found.items() if name in known}  # a client may add what it likes
+        needed, more = _EVENTS[found["event"]]
+        found = {name: found[name] for name in ("event", "client", *needed, *more) if name in found}  # and no others
         row = {**found, **place, "number": self._numbers[client], "group_id": found.get("group")}
         if "partition" in found and found["event"] != "acknowledged":
             key = client, found["topic"], found["partition"]

@@ -132,7 +132,7 @@ def check_resettable(cluster: ClusterBase, *, empties: bool) -> None:
         hold_directories(nodes if empties else [node for node in nodes if not node.up])
     except DirectoryLockedError as error:
         release_directories(cluster)
-        raise ResetRefused(f"{error}, and cannot be emptied") from None
+        raise ResetRefused(f"{error}, and cannot be {'emptied' if empties else 'opened'}") from None
 
 
 def hold_directories(nodes: Iterable[Node]) -> None:

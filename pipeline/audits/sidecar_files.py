@@ -162,8 +162,8 @@ class Tree:
                 continue
             names = [file for file, _ in self.names(name)]
             listed = [(part, file) for file in names if (part := segment_part(file)) is not None]
-            bases = [base for (base, suffix), _ in listed if suffix == "log"]
-            if not bases:
+            logs = sorted((base, file) for (base, suffix), file in listed if suffix == "log")
+            if not logs:
                 continue
             topic_id = None
             with suppress(CheckpointError):
@@ -176,9 +176,9 @@ class Tree:
                 max(_snapshot_ends(names), default=None) if key[0] == _METADATA else (starts or {}).get(key),
                 (marks or {}).get(key),
                 None if cleaned is None else cleaned.get(key, 0),
-                min(bases),
-                max(bases),
-                self.size(f"{name}/{max(bases):020}.log"),
+                logs[0][0],
+                logs[-1][0],
+                self.size(f"{name}/{logs[-1][1]}"),
                 tuple(f"{name}/{file}" for (_, suffix), file in listed if suffix in ENTRIES),
             )
 

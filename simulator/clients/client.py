@@ -14,7 +14,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from simulator.history import History, Place
-from simulator.loop import now_ms, sleep_ms
+from simulator.loop import BEGIN_NS, now_ms, sleep_ms
 from simulator.network import Link, Network
 
 GROUP, TRANSACTION = 0, 1
@@ -165,6 +165,11 @@ class Client:
     def now_us(self) -> int:
         """Virtual microseconds since the start."""
         return self.world.network.now_us
+
+    @property
+    def record_ms(self) -> int:
+        """The time of a record that is sent now."""
+        return BEGIN_NS // 1_000_000 + self.now_us // 1000
 
     def note(self, what: str) -> None:
         """A line of the story."""

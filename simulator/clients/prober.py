@@ -18,7 +18,6 @@ from protocol.records.records import Record, build_batch
 from simulator.clients.client import RETRIABLE, TRANSACTION, Client, Lost, first_error
 from simulator.clients.producer import Producer, Refused
 from simulator.history import Place
-from simulator.loop import BEGIN_NS
 
 NEVER = b"never"
 """Records with this value must never be in a log."""
@@ -85,7 +84,7 @@ class Prober(Client):
         """
         place = self._place if place is None else place
         batch = build_batch(
-            [Record(0, BEGIN_NS // 1_000_000 + self.now_us // 1000, None, value, ())],
+            [Record(0, self.record_ms, None, value, ())],
             producer_id=producer_id,
             producer_epoch=epoch,
             base_sequence=sequence,

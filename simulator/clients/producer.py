@@ -22,7 +22,6 @@ from protocol.messages.txn_offset_commit import (
 from protocol.records.records import Record, build_batch
 from simulator.clients.client import GROUP, RETRIABLE, TRANSACTION, Client, Lost, first_error
 from simulator.history import LAST_EPOCH, Place, Sent, Transaction
-from simulator.loop import BEGIN_NS
 
 TIMEOUT_MS = 10_000
 """Of a transaction; short, so that those that are abandoned end within the run."""
@@ -149,9 +148,8 @@ class Producer:
     ) -> int:
         """The base offset; -1 where only the fact is known."""
         client = self.client
-        now_ms = BEGIN_NS // 1_000_000 + client.now_us // 1000
         batch = build_batch(
-            [Record(index, now_ms, None, each.value, ()) for index, each in enumerate(records)],
+            [Record(index, client.record_ms, None, each.value, ()) for index, each in enumerate(records)],
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
             base_sequence=sequence,
