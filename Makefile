@@ -62,7 +62,7 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 	$(BIN)/python -m pytest -q tests/test_house.py
 
 # Half of the time is waiting, so there are more processes than cores; a file stays in one of them, with what it starts.
-REAL_CLIENTS = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "interop and not nightly" $(STUCK) --durations=40 tests/clients
+REAL_CLIENTS = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "interop and not nightly" $(STUCK) --durations=40 tests/clients
 
 interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
 	$(REAL_CLIENTS) tests $(PYTEST)
@@ -90,11 +90,9 @@ site: $(VENV)/.docs ## the documentation as a site, into build/site; every link 
 compiled: $(DEV) ## the wheel with its hot modules compiled, in an environment of its own, and the quick tests on it
 	$(BIN)/python -m tools.compiled $(PYTEST)
 
-compiled-interop: ## after `make compiled`: real clients, and requests recorded on a real Kafka, on the compiled server
-	cd build/compiled/tree && export PYTHONPATH=$$PWD INTEROP_CACHE=$(or $(INTEROP_CACHE),$(CURDIR)/.cache/interop) \
-		&& $(COMPILED_TESTS) tests/clients $(PYTEST) \
-		&& $(COMPILED_TESTS) --ignore tests/differential/test_rows.py tests/differential $(PYTEST)  # it replaces functions
-COMPILED_TESTS = $(abspath $(BIN))/python -m pytest -n 2 --dist loadfile -m "not nightly" $(STUCK)
+compiled-interop: ## after `make compiled`: what `make interop` does, on the compiled server
+	cd build/compiled/tree && PYTHONPATH=$$PWD INTEROP_CACHE=$(or $(INTEROP_CACHE),$(CURDIR)/.cache/interop) \
+		$(subst $(BIN),$(abspath $(BIN)),$(REAL_CLIENTS)) tests $(PYTEST)
 
 nightly: $(DEV) ## what takes longer than a developer waits; installs what the machine lacks
 	tests/clients/setup.sh toolchains
