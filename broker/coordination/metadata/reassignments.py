@@ -56,7 +56,7 @@ def reassign(
     if target is None:
         return _cancel(controller, topic, index, partition)
     check_assignment(controller, target)
-    size = len(partition.replicas) - len(partition.adding_replicas)
+    size = len({*partition.replicas, *partition.adding_replicas} - {*partition.removing_replicas})
     if not factor_may_change and len(target) != size:
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR, f"The replication factor is changed from {size} to {len(target)}"
@@ -75,15 +75,14 @@ def _cancel(controller: Controller, topic: Topic, index: int, partition: Partiti
         raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
     replicas = tuple(replica for replica in partition.replicas if replica not in partition.adding_replicas)
     isr = tuple(replica for replica in partition.isr if replica not in partition.adding_replicas)
-    unclean = not isr
-    if unclean and not controller.unclean_allowed(topic.name):
+    if not isr and not controller.unclean_allowed(topic.name):
         raise refused(
             f"Unable to revert partition assignment for {topic.name}:{index} because it would require an unclean "
             "leader election."
         )
     change = controller.change(topic, index)
     change.replicas, change.adding, change.removing = replicas, (), ()
-    change.isr = isr
+    change.isr = isr or replicas[:1]  # in sync by decree, where only those that go were (PartitionReassignmentRevert)
     return change.record()
 
 

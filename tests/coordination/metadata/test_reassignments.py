@@ -205,14 +205,34 @@ def test_a_move_that_only_the_new_replicas_survived_is_not_taken_back() -> None:
     assert moved(bench, None) == (ASSIGNMENT, sentence)
 
 
+def test_a_move_that_only_the_new_replicas_survived_is_taken_back_uncleanly() -> None:
+    """Where the topic allows it: the first of the old replicas is in sync by decree, and leads when it is back."""
+    bench = Bench(3)
+    bench.create("t", [1], configs={"unclean.leader.election.enable": "true"})
+    moved(bench, [2, 3])
+    bench.do(bench.machine.change_isr("t", 0, [1, 2]))
+    bench.do(bench.machine.broker_stopped(1))
+    assert bench.partition("t").leader == 2
+    assert moved(bench, None) is None
+    state = bench.partition("t")
+    assert (state.replicas, state.isr, state.elr, state.leader) == ((1,), (1,), (), -1)
+    bench.arrive(1)
+    assert bench.partition("t").leader == 1
+
+
 def test_a_factor_change_may_be_forbidden() -> None:
-    """KIP-860; the size of the set before an ongoing move counts."""
+    """KIP-860; of an ongoing move the size of the set that it leads to counts."""
     bench = Bench(3)
     bench.create("t", [1, 2])
     expected = ErrorCode.INVALID_REPLICATION_FACTOR, "The replication factor is changed from 2 to 3"
     assert moved(bench, [1, 2, 3], factor_may_change=False) == expected
     assert moved(bench, [3, 2], factor_may_change=False) is None
     assert moved(bench, [3, 1], factor_may_change=False) is None
+    bench.create("grows", [1])
+    assert moved(bench, [2, 3], topic="grows") is None
+    assert moved(bench, [2, 1], topic="grows", factor_may_change=False) is None
+    expected = ErrorCode.INVALID_REPLICATION_FACTOR, "The replication factor is changed from 2 to 1"
+    assert moved(bench, [1], topic="grows", factor_may_change=False) == expected
 
 
 # --- in-sync sets and steering ---------------------------------------------------------------------------------------
