@@ -11,6 +11,7 @@ from enum import Enum
 from uuid import UUID
 
 from broker.coordination.metadata.image import NO_LEADER, Partition
+from protocol.java import copied_capacity, integer_hash, table_order
 from protocol.log_records.metadata import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, PartitionChangeRecord
 
 Replicas = tuple[int, ...]
@@ -101,8 +102,9 @@ class PartitionChange:
         if not self._rules.elr or len(self.isr) >= min(self._rules.min_isr, len(self.replicas)):
             self._elr = ()
             return
-        known = dict.fromkeys((*self._elr, *self._now.isr))
-        self._elr = _without(tuple(known), {*self.isr, *self.unclean_shutdowns})
+        known = list(dict.fromkeys((*self._elr, *self._now.isr)))
+        in_table = table_order(known, integer_hash, copied_capacity(len(self._elr)))  # a HashSet in Kafka
+        self._elr = _without(in_table, {*self.isr, *self.unclean_shutdowns})
 
     def _valid(self, replica: int) -> bool:
         in_sync = replica in self.isr or (not self.isr and replica in self._elr)

@@ -118,6 +118,15 @@ def test_below_min_insync_replicas_the_last_ones_stay_eligible() -> None:
     assert (bench.partition("t").isr, bench.partition("t").elr) == ((2, 3), ())
 
 
+def test_eligible_leader_replicas_are_listed_as_kafkas_set_has_them() -> None:
+    """By id, not in the order in which they went (PartitionChangeBuilder.maybePopulateTargetElr)."""
+    bench = Bench(3)
+    bench.create("t", [3, 2, 1], configs={"min.insync.replicas": "3"})
+    for broker_id in (2, 1, 3):
+        bench.do(bench.machine.broker_stopped(broker_id))
+    assert bench.partition("t").elr == (1, 2, 3)
+
+
 # --- reassignments ---------------------------------------------------------------------------------------------------
 
 
