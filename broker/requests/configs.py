@@ -30,13 +30,14 @@ def config_allowed(ctx: RequestContext, operation: AclOperation, resource_type: 
 async def alter(
     ctx: RequestContext, alterations: Sequence[Alteration], *, incremental: bool, validate_only: bool
 ) -> list[Decision]:
-    """Decide on each resource and store what was allowed, before anybody else gets to run.
+    """Decide on each resource and store what was allowed; a long change of the metadata ends first.
 
     Raises:
         KafkaError: POLICY_VIOLATION where there are more changes than Kafka's controller stores at once.
     """
     if sum(len(one.changes) for one in alterations) > _MOST_CHANGES:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+    ctx.cluster.metadata.finish()  # else a topic that it deletes would be found, and leave settings behind
     image = ctx.cluster.image
     world = World(
         settings=ctx.node.settings,

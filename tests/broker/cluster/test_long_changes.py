@@ -16,6 +16,11 @@ from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from protocol.messages.metadata import MetadataRequest
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.scenarios.transactions.harness import AsyncWire, Stage, running
@@ -116,6 +121,24 @@ async def test_another_change_of_the_metadata_comes_after_the_long_one(stage: St
     assert await topics(wire) == {"large": MANY, "small": 2}
     assert len(stage.cluster.partitions) == MANY + 2
     assert all(partition.logs for partition in stage.cluster.partitions.values())
+
+
+@on_a_cluster
+async def test_settings_are_decided_after_the_long_change(stage: Stage) -> None:
+    """A topic that is being deleted gets none, which another topic of that name would have."""
+    wire, other = await stage.connect(), await stage.connect()
+    names = [f"t{number}" for number in range(MANY // 2)]
+    made = CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in names], 60_000)
+    await wire.call(ApiKey.CREATE_TOPICS, 7, made)
+    doomed = DeleteTopicsRequest(timeout_ms=60_000, topics=[DeleteTopicState(name) for name in names])
+    long = asyncio.ensure_future(wire.call(ApiKey.DELETE_TOPICS, 6, doomed))
+    await turns(20)
+    assert not long.done()
+    change = AlterConfigsResource(2, names[-1], [AlterableConfig("retention.ms", 0, "1")])
+    answer = await other.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest([change]))
+    assert answer.responses[0].error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    await long
+    assert (2, names[-1]) not in stage.cluster.image.configs
 
 
 @on_a_cluster
