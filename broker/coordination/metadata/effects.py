@@ -1,6 +1,6 @@
 """The effects of metadata records: which brokers' logs, coordinators and settings have to follow."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -89,9 +89,8 @@ def effects_of(image: ClusterImage, changes: Iterable[Any]) -> tuple[MetadataCha
         match record:
             case records.TopicRecord():
                 names[record.topic_id] = record.name
-            case records.PartitionRecord() | records.PartitionChangeRecord():
-                name = names.get(record.topic_id) or image.topics_by_id[record.topic_id].name
-                effects[PartitionChanged(name, record.partition_id)] = None
+            case records.PartitionRecord() | records.PartitionChangeRecord() | records.ClearElrRecord():
+                effects.update(dict.fromkeys(_partitions(image, names, record)))
             case records.RemoveTopicRecord():
                 topic = image.topics_by_id[record.topic_id]
                 effects[TopicDeleted(topic.name, topic.id, tuple(topic.partitions))] = None
@@ -112,6 +111,24 @@ def effects_of(image: ClusterImage, changes: Iterable[Any]) -> tuple[MetadataCha
             case _:
                 pass
     return tuple(effects)
+
+
+def _partitions(
+    image: ClusterImage,
+    names: Mapping[UUID, str],
+    record: records.PartitionRecord | records.PartitionChangeRecord | records.ClearElrRecord,
+) -> Iterator[PartitionChanged]:
+    """The partitions that a record changes: one, or those of a topic, or of all, that have eligible leader replicas."""
+    if not isinstance(record, records.ClearElrRecord):
+        yield PartitionChanged(
+            names.get(record.topic_id) or image.topics_by_id[record.topic_id].name, record.partition_id
+        )
+        return
+    named = image.topics.get(record.topic_name)
+    for topic in image.topics.values() if not record.topic_name else () if named is None else (named,):
+        for index, partition in topic.partitions.items():
+            if partition.elr or partition.last_known_elr:
+                yield PartitionChanged(topic.name, index)
 
 
 def loading(outcome: MetadataOutcome, loading_ms: int) -> MetadataOutcome:

@@ -13,6 +13,7 @@ import pytest
 
 from broker.cluster import reset
 from broker.cluster.lifecycle import WrongState
+from broker.coordination.metadata.configs import NewConfigs
 from broker.coordination.share.persister import SharePartitionKey
 from broker.network.endpoints import PortTaken
 from broker.node import Node
@@ -179,6 +180,20 @@ async def test_what_only_the_dead_had_is_gone_when_they_come_back(stage: Stage) 
     await stage.cluster.lifecycle.start(node(stage, 2))
     await stage.pass_time(0)
     assert values(stage, 2) == values(stage, 3) == [b"everywhere", b"kept"]
+
+
+@on_three_brokers
+async def test_a_replica_is_in_sync_again_whose_eligibility_was_cleared(stage: Stage) -> None:
+    """As another min.insync.replicas does, which changes the partition while its broker is away."""
+    await assigned(stage, 2, 3)
+    metadata = stage.cluster.metadata
+    for least in ("2", "1"):
+        wanted = NewConfigs(2, "t", {"min.insync.replicas": least})
+        metadata.submit(lambda _now_ms, wanted=wanted: metadata.machine.alter_configs([wanted]))  # type: ignore[misc]
+        stage.cluster.lifecycle.pause(node(stage, 3))
+        await stage.pass_time(SESSION_MS)
+    stage.cluster.lifecycle.resume(node(stage, 3))
+    assert (await led(stage))[2] == [2, 3]
 
 
 @on_three_brokers

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from broker.coordination.metadata.configs import NewConfigs
-from broker.coordination.metadata.effects import ConfigChanged
+from broker.coordination.metadata.effects import ConfigChanged, PartitionChanged
 from broker.coordination.metadata.features import FeatureUpdate, Node, decide, fresh_levels
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord, FeatureLevelRecord, ProducerIdsRecord
@@ -49,12 +49,15 @@ def test_only_what_differs_is_written() -> None:
 
 @pytest.mark.parametrize(("resource_type", "name", "cleared"), [(TOPIC, "t", "t"), (BROKER, "", "")])
 def test_another_min_insync_replicas_clears_eligible_replicas(resource_type: int, name: str, cleared: str) -> None:
-    """They were counted by the old value (core C.3)."""
+    """They were counted by the old value (core C.3); brokers follow the partitions that had some."""
     bench = Bench(2)
     bench.create("t", [1, 2], configs={"min.insync.replicas": "2"})
+    bench.create("u", [1])
     bench.do(bench.machine.broker_stopped(2))
     assert bench.partition("t").elr == (2,)
-    records = bench.do(bench.machine.alter_configs([NewConfigs(resource_type, name, {"min.insync.replicas": "3"})]))
+    outcome = bench.machine.alter_configs([NewConfigs(resource_type, name, {"min.insync.replicas": "3"})])
+    assert changes(outcome) == [ConfigChanged(resource_type, name), PartitionChanged("t", 0)]
+    records = bench.do(outcome)
     assert records[-1] == ClearElrRecord(cleared)
     assert (bench.partition("t").elr, bench.partition("t").partition_epoch) == ((), 2)
 
