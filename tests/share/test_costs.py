@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -10,6 +10,7 @@ from broker.share.fetch import Piece
 from broker.share.machine.acknowledge import Acknowledgement, acknowledge, commit, expire, release
 from broker.share.machine.acquire import Acquired, Demand, Span, acquire, leave_out
 from broker.share.machine.inflight import InFlight, ShareSettings
+from broker.share.machine.states import InFlightState
 from protocol.records.batch import RecordBatch
 from tests.share.test_machine import ACCEPT, LOCK_MS, RELEASE, RENEW, Bench
 from tests.storage.logs import records_batch
@@ -58,6 +59,32 @@ def test_locks_that_are_renewed_at_one_time_leave_nothing_behind() -> None:
         bench.ack(0, 9, RENEW)
     assert len(bench.partition._locks) < 100
     assert bench.wait(LOCK_MS) == [(0, 9, 0, 1)]
+
+
+def test_an_offset_is_found_without_the_others_of_its_batch() -> None:
+    """A request may name single offsets of a large batch as often as it likes."""
+    looked_at = 0
+
+    class Offsets(dict[int, InFlightState]):
+        def __getitem__(self, offset: int) -> InFlightState:
+            nonlocal looked_at
+            looked_at += 1
+            return super().__getitem__(offset)
+
+        def items(self) -> Any:
+            nonlocal looked_at
+            looked_at += len(self)
+            return super().items()
+
+    bench = Bench([Span(0, 499)])
+    bench.fetch()
+    bench.ack(0, 0, RENEW)
+    (batch,) = bench.partition.batches
+    assert batch.offsets is not None
+    batch.offsets = Offsets(batch.offsets)
+    acknowledge(bench.partition, "m1", [Acknowledgement(7, 7, [RENEW])] * 100, 0)
+    leave_out(bench.partition, [], [Span(at, at) for at in range(100, 200)])
+    assert looked_at == 200
 
 
 def test_aborted_batches_behind_what_is_in_flight_are_not_looked_for() -> None:

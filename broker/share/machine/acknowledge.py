@@ -142,12 +142,12 @@ class _Verdicts:
             if batch.is_within(asked.first, asked.last) and len(asked.types) == 1 and not starts_within:
                 self._begin(asked.types[0], batch, batch.first, batch.last, state)
                 return
-        first = max(asked.first, inflight.start_offset)
-        for offset, each in inflight.split(batch).items():
-            if first <= offset <= asked.last:
-                _check_owner_of_offset(each, self.member)
-                kind = asked.types[offset - asked.first if len(asked.types) > 1 else 0]
-                self._begin(kind, batch, offset, offset, each)
+        offsets, first = inflight.split(batch), max(asked.first, inflight.start_offset)
+        for offset in batch.within(first, asked.last):
+            each = offsets[offset]
+            _check_owner_of_offset(each, self.member)
+            kind = asked.types[offset - asked.first if len(asked.types) > 1 else 0]
+            self._begin(kind, batch, offset, offset, each)
 
     def _begin(self, kind: int, batch: InFlightBatch, first: int, last: int, state: InFlightState) -> None:
         inflight, limit = self.inflight, self.settings.limit

@@ -243,8 +243,9 @@ class InFlight:
                 batch.whole.archive()
                 archived += len(batch)
                 continue
-            for offset, each in self.split(batch).items():
-                if first <= offset <= last and each.state is state:
+            offsets = self.split(batch)
+            for each in (offsets[offset] for offset in batch.within(first, last)):
+                if each.state is state:
                     each.archive()
                     archived += 1
         return archived

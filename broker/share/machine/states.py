@@ -180,3 +180,7 @@ class InFlightBatch:
     def is_within(self, first: int, last: int) -> bool:
         """Whether all of its offsets are in the range."""
         return self.first >= first and self.last <= last
+
+    def within(self, first: int, last: int) -> range:
+        """Its offsets in the range."""
+        return range(max(self.first, first), min(self.last, last) + 1)
