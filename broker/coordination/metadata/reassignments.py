@@ -61,7 +61,7 @@ def reassign(
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR, f"The replication factor is changed from {size} to {len(target)}"
         )
-    change = controller.change(topic, index)
+    change = controller.change(topic, index, election=Election.ONLINE)  # also where unclean elections are allowed
     removing = tuple(sorted(set(partition.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(partition.replicas)))
     change.replicas = (*target, *removing)

@@ -192,6 +192,18 @@ def test_a_move_away_from_the_leader_elects_another() -> None:
     assert (state.leader, state.leader_epoch, state.replicas, state.isr) == (2, 1, (2, 3), (2, 3))
 
 
+def test_a_move_holds_no_unclean_election() -> None:
+    """Also where the topic allows it: the records are with the old replica, which leads again when it is back."""
+    bench = Bench(2)
+    bench.create("t", [1], configs={"unclean.leader.election.enable": "true"})
+    bench.do(bench.machine.broker_stopped(1))
+    assert moved(bench, [2]) is None
+    state = bench.partition("t")
+    assert (state.leader, state.isr, state.elr, state.replicas) == (-1, (), (1,), (2, 1))
+    bench.arrive(1)
+    assert bench.partition("t").leader == 1
+
+
 def test_a_move_can_be_taken_back() -> None:
     """What was there before is there again; those that were added are out of everything."""
     bench = Bench(3)
