@@ -10,7 +10,7 @@ from broker.api import Api
 from broker.clock import Slices
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import METADATA_TOPIC
-from broker.coordination.metadata.topics import CreatedTopic, NewTopic, check_partitions
+from broker.coordination.metadata.topics import CreatedTopic, NewTopic, check_partitions, check_records
 from broker.releases import Behaviour
 from broker.requests.throttling import Mutations
 from broker.requests.topology import may_on_cluster
@@ -50,6 +50,7 @@ async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTop
             token,
             check_configs=check_configs,
             charge=mutations.charge,
+            check_records=check_records,
             validate_only=request.validate_only,
         ),
         records=max(partitions, len(wanted)),

@@ -79,10 +79,10 @@ async def test_T1_T2_T3_come_after_what_was_processed() -> None:
     ("topics", "refused"),
     [
         ([plain("a", 5000), plain("b", 5001)], True),
-        ([plain("a", 10_000)], False),
+        ([plain("a", 9_999)], False),
         ([plain("a", 9_999), plain("b", -1)], True),
         ([CreatableTopic("a", -1, -1, [CreatableReplicaAssignment(0, [1])]), plain("b", 10_000)], True),
-        ([plain("a", -7), plain("b", 10_000)], False),
+        ([plain("a", -7), plain("b", 9_999)], False),
     ],
 )
 async def test_TOP_11_too_many_partitions_fail_all(topics: list[CreatableTopic], refused: bool) -> None:
@@ -91,6 +91,25 @@ async def test_TOP_11_too_many_partitions_fail_all(topics: list[CreatableTopic],
     answer = await stage.ask(API, CreateTopicsRequest(topics, validate_only=True))
     wanted = [(t.name, ErrorCode.POLICY_VIOLATION, EXCESSIVE) for t in topics]
     assert (brief(answer.topics) == wanted) is refused
+
+
+@pytest.mark.parametrize(
+    ("topics", "refused"),
+    [
+        ([plain("a", 9_999)], False),
+        ([plain("a", 10_000)], True),
+        ([plain("a", 9_999, retention_ms="5")], True),
+        ([plain(f"a{number}") for number in range(5000)], False),
+        ([plain(f"a{number}") for number in range(5001)], True),
+        ([plain("a", 9_998), plain("b", -7), plain("c")], True),
+    ],
+)
+async def test_topics_that_make_too_many_records_fail_all(topics: list[CreatableTopic], refused: bool) -> None:
+    """Topics, settings and partitions are a record each, as seen on Kafka 4.3.1 (core B.7 T4)."""
+    stage = AdminStage()
+    answer = await stage.ask(API, CreateTopicsRequest(topics, validate_only=True))
+    excessive = "Unable to perform excessively large batch operation."
+    assert (brief(answer.topics) == [(t.name, ErrorCode.POLICY_VIOLATION, excessive) for t in topics]) is refused
 
 
 async def test_TOP_12_without_time_nothing_happens() -> None:

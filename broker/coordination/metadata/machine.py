@@ -65,8 +65,8 @@ def _any_configs(_configs: Mapping[str, str | None]) -> None:
     """Accept settings that are validated elsewhere, or that are ours."""
 
 
-def _any_number(_partitions: int) -> None:
-    """Changes that no quota bounds."""
+def _any_number(_count: int) -> None:
+    """Changes that nothing bounds."""
 
 
 def bootstrap_records(levels: Mapping[str, int] | None = None) -> list[Any]:
@@ -202,15 +202,17 @@ class MetadataMachine(RepliesInOrder):
         *,
         check_configs: CheckConfigs = _any_configs,
         charge: Charge = _any_number,
+        check_records: Callable[[int], None] = _any_number,
         validate_only: bool = False,
     ) -> MetadataOutcome:
-        """The reply is a list of :class:`CreatedTopic`, in order; each topic succeeds or fails by itself."""
+        """The reply is a list of :class:`CreatedTopic`, in order, each by itself; ``check_records`` may refuse all."""
         answers: list[CreatedTopic] = []
         records: list[Any] = []
         for topic in topics:
             created, made = create_topic(self._controller, topic, check_configs, charge)
             answers.append(created)
             records += made
+        check_records(len(records))
         return self._done(() if validate_only else records, token, answers)
 
     def create_internal_topic(self, name: str, token: Hashable = None) -> MetadataOutcome:

@@ -18,6 +18,8 @@ from protocol.topic_names import check_topic_name, colliding_form, may_collide
 
 MOST_PARTITIONS = 10_000
 """That one request may make (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
+MOST_RECORDS = 10_000
+"""That one request may make (QuorumController.MAX_RECORDS_PER_USER_OP): of topics, their settings and partitions."""
 
 CheckConfigs = Callable[[Mapping[str, str | None]], None]
 """Raises KafkaError where a topic may not have these settings."""
@@ -68,6 +70,16 @@ def check_partitions(total: int) -> None:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     if total > MOST_PARTITIONS:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def check_records(count: int) -> None:
+    """Refuse what makes more records than the controller writes for a request (``BoundedListTooLongException``).
+
+    Raises:
+        KafkaError: POLICY_VIOLATION.
+    """
+    if count > MOST_RECORDS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
 
 
 def create_topic(
