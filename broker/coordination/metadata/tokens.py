@@ -13,6 +13,8 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata_security import DelegationTokenRecord, RemoveDelegationTokenRecord
 
 USER = "User"
+_LONGEST = 2**63 - 1
+"""The latest time: the sum of Kafka's controller goes no further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ def create(rules: Rules, wanted: Wanted, token_id: str, now_ms: int) -> Delegati
     lifetime_ms = rules.max_lifetime_ms
     if wanted.max_lifetime_ms > 0:
         lifetime_ms = min(lifetime_ms, wanted.max_lifetime_ms)
-    max_ms = now_ms + lifetime_ms
+    max_ms = min(now_ms + lifetime_ms, _LONGEST)
     return DelegationTokenRecord(
         wanted.owner,
         wanted.requester,

@@ -5,6 +5,7 @@ import pytest
 from broker.coordination.metadata import tokens
 from broker.coordination.metadata.image import ClusterImage
 from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.metadata import decode, encode
 
 RULES = tokens.Rules("key", 1_000_000, 1000)
 NOW_MS = 5_000
@@ -30,6 +31,14 @@ def test_owner_and_renewers_renew_and_expire_a_token(who: str, refused: bool) ->
             change(image, RULES, proof, who, 500, NOW_MS)
         assert raised.value.code is ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
     assert tokens.is_theirs(token, who) == (who == "User:requester")
+
+
+def test_a_lifetime_without_end_can_be_written() -> None:
+    """delegation.token.max.lifetime.ms may be the largest number: the token ends at the latest time there is."""
+    rules = tokens.Rules("key", 2**63 - 1, 2**63 - 1)
+    token = tokens.create(rules, tokens.Wanted("User:owner", "User:owner", (), -1), "id", NOW_MS)
+    assert (token.max_timestamp_ms, token.expiration_timestamp_ms) == (2**63 - 1, 2**63 - 1)
+    assert decode(*encode(token)) == token
 
 
 def test_many_owners_of_many_tokens_are_found_in_one_pass() -> None:
