@@ -78,6 +78,8 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
 
 async def _idle(ctx: RequestContext, wait_ms: int) -> None:
     """Let a client wait that gets no session, so that it does not ask all the time."""
+    if ctx.connection.lost:
+        return
     waiter = Waiter()
     ctx.connection.watch(waiter.wake)
     try:

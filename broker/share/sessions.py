@@ -205,6 +205,8 @@ class ShareSessions:
         if len(self._sessions) >= self._most():
             raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         session = ShareSession(key, connection, {interest.key: interest for interest in wanted})
+        if connection.lost:  # served all the same: it was read before; but nothing would end the session
+            return session
         self._sessions[key], self._newest[id(connection)] = session, _Newest(key)
         if id(connection) not in self._watched:
             call = partial(self._lose, connection)

@@ -1,5 +1,6 @@
-"""Records that are given up, and how acquisitions end: one share partition in memory (groups D.7, KIP-1191)."""
+"""Records that are given up, and how acquisitions and sessions end, in memory (groups D.4, D.7, KIP-1191)."""
 
+from broker.connection import Connection
 from broker.coordination.share.persister import StateBatch
 from broker.share.machine.acknowledge import (
     LIMIT_REACHED,
@@ -17,6 +18,8 @@ from broker.share.machine.acknowledge import (
 )
 from broker.share.machine.acquire import Span
 from broker.share.machine.states import RecordState
+from broker.share.sessions import SessionKey, ShareSessions
+from protocol.messages.share_fetch import ShareFetchRequest
 from tests.share.test_machine import LOCK_MS, REJECT, RELEASE, Bench
 
 
@@ -104,3 +107,15 @@ def test_an_end_that_is_not_written_is_forgotten() -> None:
     bench.fetch()
     roll_back(bench.partition, acknowledge(bench.partition, "m1", [Acknowledgement(0, 0, [RELEASE])], 1), 1)
     assert [state.last for _, _, state in bench.partition.runs()] == [None]
+
+
+def test_a_session_ends_with_its_connection_and_does_not_begin_after_it() -> None:
+    """A request that was read before is served all the same, and its session would count for good."""
+    sessions = ShareSessions(lambda: 1, lambda _session: None, lambda _group_id: None)
+    connection = Connection("c1", "PLAINTEXT", "127.0.0.1", 40_000)
+    for member_id, count in (("m1", 1), ("m2", 0)):
+        request = ShareFetchRequest("g", member_id, 0, topics=())
+        assert sessions.begin(request, SessionKey("g", member_id), connection, lambda _id: None).session is None
+        assert len(sessions) == count
+        connection.lose()
+        assert len(sessions) == 0
