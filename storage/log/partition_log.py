@@ -365,8 +365,7 @@ class PartitionLog:
             if self.context.sync != SYNC_NEVER:
                 self.flusher.flush()
             bounds.flushed(bounds.log_end_offset)
-        for segment in self.segments:
-            segment.close()
+        self.segments.close()
 
 
 def _appended(

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right, insort
 from collections.abc import Iterator
+from contextlib import suppress
 
 from protocol.records.batch import RecordBatch
 from storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
@@ -134,11 +135,21 @@ class Segments:
 
     def retire(self, segment: Segment) -> None:
         """Close a segment that is no longer the active one."""
-        files = self._context.files
-        if not files.lazy:
-            files.set_mtime_ms(segment.path_of(LOG_SUFFIX), segment.modified_ms)
+        self._keep_time(segment)
         segment.close()
         segment.unload()
+
+    def _keep_time(self, segment: Segment) -> None:
+        """Leave the time of the last append, on the cluster's clock: the age of records without timestamps."""
+        self._context.files.set_mtime_ms(segment.path_of(LOG_SUFFIX), segment.modified_ms)
+
+    def close(self) -> None:
+        """Release the descriptors of all segments; they may be opened again, or loaded from what is left."""
+        if self._bases:
+            with suppress(OSError):  # the disk has failed, or the files are gone
+                self._keep_time(self.active)
+        for segment in self:
+            segment.close()
 
     def detach(self, segment: Segment) -> list[str]:
         """Remove a segment and rename its files to `.deleted`; return the paths to delete."""

@@ -126,6 +126,19 @@ def test_leader_epochs_follow_the_log_start(tree: Tree) -> None:
     assert [tuple(entry) for entry in log.epochs.entries] == [(1, 3), (4, 4)]
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_records_without_a_time_are_as_old_as_their_last_append(tree: Tree, clean: bool) -> None:
+    """Also after the log was opened again: the age of the active segment's file is on the cluster's clock, not 0."""
+    log = tree.log(retention_ms=HOUR_MS)
+    append(log, records_batch(b"a", time_ms=-1))
+    tree.stop(clean=clean)
+    tree.open()
+    log = tree.log(retention_ms=HOUR_MS)
+    log.advance_high_watermark(log.log_end_offset)
+    assert retention.run(log, NOW_MS + HOUR_MS) == 0
+    assert retention.run(log, NOW_MS + HOUR_MS + 1) == 1
+
+
 def test_reads_in_progress_may_finish(tree: Tree) -> None:
     """A slice stays readable when its segment has gone."""
     log = tree.log(internal_segment_bytes=SEGMENT, retention_bytes=0)
