@@ -71,7 +71,7 @@ class OffsetIndex(SegmentIndex):
     def is_torn(self) -> bool:
         """Whether the file ends within an entry, or its last entry is invalid: then the index is rebuilt."""
         size = self.file.size
-        if not size:
-            return False
+        if not size or size % ENTRY_SIZE:
+            return size > 0
         offset, position = _ENTRY.unpack(self.file.view(size - ENTRY_SIZE, ENTRY_SIZE))
-        return bool(size % ENTRY_SIZE) or not 0 < offset < 2**31 or not 0 < position < 2**31
+        return not 0 < offset < 2**31 or not 0 < position < 2**31

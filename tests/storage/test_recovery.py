@@ -167,6 +167,23 @@ def test_deleted_indexes_are_rebuilt(tree: Tree, clean: bool) -> None:
     }
 
 
+@pytest.mark.parametrize("size", [1, 7, 9])
+def test_an_index_that_is_cut_short_is_rebuilt(tree: Tree, size: int) -> None:
+    """A power cut may leave less than an entry: the log is opened all the same, and so is the directory."""
+    log = tree.log(internal_segment_bytes=10_000, index_interval_bytes=500)
+    for index in range(60):
+        append(log, sized(b"%d" % index))
+    tree.stop()
+    before = stored(tree, "foo-0/00000000000000000000.index")
+    overwrite(tree, "foo-0/00000000000000000000.index", before[:size])
+    tree.open()
+    assert tree.dir is not None
+    assert tree.dir.context.offline is None
+    assert tree.log().log_end_offset == 60
+    tree.stop()
+    assert stored(tree, "foo-0/00000000000000000000.index") == before
+
+
 def test_LOG_15_an_interrupted_cleaning_is_undone(tree: Tree) -> None:
     """`.cleaned` files are dropped, and so are the swaps that belong to them."""
     log = tree.log(internal_segment_bytes=SEGMENT)
