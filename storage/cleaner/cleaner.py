@@ -6,9 +6,11 @@ Called by a timer (`log.cleaner.backoff.ms`) or on demand, always with the clust
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from protocol.errors import KafkaError
+from protocol.errors import ErrorCode, KafkaError
+from protocol.records.errors import RecordsError
 from storage.checkpoints import CLEANER
 from storage.cleaner.compaction import DEFAULT_MAP_ENTRIES, OffsetMap, Round, compact
+from storage.indexes.segment_index import IndexCorruptError
 from storage.log import retention
 from storage.log.config import MAX_LONG
 from storage.log.partition_log import PartitionLog
@@ -178,6 +180,9 @@ class LogCleaner:
                 break
             except KafkaError as error:
                 self.uncleanable[log.topic, log.partition] = error
+                return
+            except (RecordsError, IndexCorruptError) as error:  # a batch whose records cannot be read
+                self.uncleanable[log.topic, log.partition] = KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error))
                 return
             except FileNotFoundError:
                 return  # its segments were deleted, with their files; the next round starts again

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocol.records.batch import RecordBatch
+from protocol.records.batch import BATCH_HEADER_SIZE, RecordBatch
 from protocol.records.compression import Codec
 from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch, read_records
@@ -12,7 +12,7 @@ from storage.append_info import AppendOrigin
 from storage.cleaner.cleaner import LogCleaner
 from storage.log import retention, truncation
 from storage.log.partition_log import PartitionLog
-from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, bases, contents, sized
+from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, bases, contents, records_batch, sized
 
 COMPACT: dict[str, Any] = {
     "cleanup_policy": ("compact",),
@@ -287,6 +287,25 @@ def test_a_damaged_log_is_left_alone_and_the_others_are_cleaned(disk: Tree) -> N
     }
     assert [offset for offset, _, _ in contents(sound)] == [1, 2]
     assert cleaner.run(NOW_MS, force=True) == 0
+
+
+def test_records_that_cannot_be_read_end_the_work_on_their_log_alone(disk: Tree) -> None:
+    """A batch whose compressed bytes are damaged: as in Kafka, its log is uncleanable, and the others are cleaned."""
+    damaged, sound = disk.log("damaged", **COMPACT), disk.log("sound", **COMPACT)
+    for value in (b"a", b"b"):
+        append(damaged, records_batch(value, key=b"k", codec=Codec.GZIP))
+        damaged.roll(NOW_MS)
+    put(sound, (b"k", b"a"), (b"k", b"b"), (b"k", b"c"))
+    assert disk.root is not None
+    with (disk.root / "damaged-0" / "00000000000000000000.log").open("r+b") as file:
+        file.seek(BATCH_HEADER_SIZE)
+        file.write(b"\xff\xff\xff\xff")
+    cleaner = cleaner_of(disk)
+    assert [log.topic for log in cleaner.steps(NOW_MS) if log is not None] == ["damaged", "sound"]
+    assert {topic: error.code.name for (topic, _), error in cleaner.uncleanable.items()} == {
+        "damaged": "CORRUPT_MESSAGE"
+    }
+    assert [offset for offset, _, _ in contents(sound)] == [1, 2]
 
 
 def test_a_cleaned_log_opens_again(tree: Tree) -> None:
