@@ -321,7 +321,9 @@ class LogDir:
             {
                 key: log.log_start_offset
                 for key, log in self._own()
-                if len(log.segments) and log.log_start_offset > log.segments.first.base_offset
+                if log.bounds.log_start_offset
+                and len(log.segments)
+                and log.log_start_offset > log.segments.first.base_offset
             },
         )
 

@@ -223,6 +223,8 @@ class Lifecycle:
         goes_on = node.id == self._cluster.controller_id  # the controller writes its log in this directory
         if goes_on and isinstance(node.files, DiskFiles):
             node.files.hold()
+        if node.open_logs.context.files.lazy:  # on a disk every few seconds; Kafka does it once a minute
+            node.open_logs.checkpoint_log_starts()
         node.power_off(clean=clean)
         if not goes_on and isinstance(node.files, DiskFiles):
             node.files.unlock()  # also where a reset that failed has held it

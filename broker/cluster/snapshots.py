@@ -68,6 +68,8 @@ class Snapshots:
         try:
             if not self.kept:
                 self._make_place()
+            for node in cluster.nodes.values():
+                node.open_logs.checkpoint_log_starts()  # nothing else in the directory has them
             files = {node.id: self._copy(node, snapshot_id) for node in cluster.nodes.values()}
         except OSError as error:
             assert self._place is not None

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.cluster import reset
 from broker.cluster.cluster import Cluster
 from broker.cluster.maintenance import Maintenance
 from broker.replication.partition import ReplicatedPartition
@@ -194,3 +195,22 @@ async def test_retention_in_a_long_push_comes_when_it_is_due() -> None:
             after_ms.append(deleted_ms - began_ms)
     assert abs(after_ms[0] - after_ms[1]) < 60_000
     assert 7 * DAY_MS < after_ms[0] <= 7 * DAY_MS + 300_000 + 60_000
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("how", ["restored", "killed"])
+async def test_deleted_records_do_not_come_back(how: str, on_disk: bool, tmp_path: Path) -> None:
+    """A log begins where it did, also within a segment: after a restore, and seconds later after a kill."""
+    async with running(topics={"t": 1}, data_dir=tmp_path if on_disk else None) as stage:
+        cluster, now_ms = stage.cluster, stage.clock.now_ms()
+        for value in (b"a", b"b", b"c"):
+            cluster.partitions["t", 0].append(1, build_batch([Record(0, now_ms, None, value)]), now_ms)
+        cluster.partitions["t", 0].delete_records_before(1, 2)
+        if how == "restored":
+            await reset.restore(cluster, cluster.snapshots.kept[await reset.take_snapshot(cluster)])
+        else:
+            await stage.pass_time(cluster.settings.long("replica.high.watermark.checkpoint.interval.ms"))
+            cluster.lifecycle.kill(cluster.nodes[1])
+            await cluster.lifecycle.start(cluster.nodes[1])
+        log = cluster.partitions["t", 0].logs[1]
+        assert (log.log_start_offset, log.high_watermark) == (2, 3)
