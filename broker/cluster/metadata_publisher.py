@@ -143,7 +143,7 @@ class MetadataPublisher:
                 self._drop(partition, broker_id)
             if topic.name in self._loaders:
                 self._resign(topic.name, index, keep=NO_LEADER)
-            partition.wake()
+            partition.deleted()
         for node in self._cluster.nodes.values():
             for shard in node.group_shards.values():
                 shard.submit(lambda now_ms, m=shard.machine: m.topic_deleted(topic.name, topic.topic_id, now_ms))  # type: ignore[misc]

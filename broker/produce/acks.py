@@ -12,8 +12,8 @@ from storage.append_info import AppendInfo
 def unsettled(results: Sequence[Produced], ctx: RequestContext) -> list[Produced]:
     """Those whose records are not replicated yet; most often none, and then there is nothing to wait for.
 
-    What has failed in the meantime gets its error: NOT_LEADER_OR_FOLLOWER, or NOT_ENOUGH_REPLICAS_AFTER_APPEND where
-    the in-sync replicas have become too few. The records stay.
+    What has failed in the meantime gets its error: NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION where the topic
+    was deleted, or NOT_ENOUGH_REPLICAS_AFTER_APPEND where the in-sync replicas have become too few: the records stay.
     """
     left: list[Produced] = []
     for each in results:

@@ -29,7 +29,7 @@ class ReplicatedPartition:
     have applied last. ``held`` are followers that steering keeps from replicating.
     """
 
-    __slots__ = ("_clock", "_watchers", "held", "index", "logs", "min_isr", "state", "topic", "topic_id")
+    __slots__ = ("_absence", "_clock", "_watchers", "held", "index", "logs", "min_isr", "state", "topic", "topic_id")
 
     def __init__(self, topic: str, index: int, topic_id: UUID, state: Partition, clock: Clock) -> None:
         self._clock = clock
@@ -37,6 +37,7 @@ class ReplicatedPartition:
         self.logs: dict[int, PartitionLog] = {}
         self.min_isr = 1
         self.held: frozenset[int] = frozenset()
+        self._absence = ErrorCode.NOT_LEADER_OR_FOLLOWER
         self._watchers: dict[Callable[[], None], None] = {}  # in order: the same run wakes in the same order
 
     @property
@@ -50,12 +51,12 @@ class ReplicatedPartition:
         """The leader's log, asked for at this broker.
 
         Raises:
-            KafkaError: NOT_LEADER_OR_FOLLOWER where the broker does not lead; KAFKA_STORAGE_ERROR where its log
-                directory is offline.
+            KafkaError: NOT_LEADER_OR_FOLLOWER where the broker does not lead, UNKNOWN_TOPIC_OR_PARTITION where the
+                topic was deleted; KAFKA_STORAGE_ERROR where its log directory is offline.
         """
         log = self.logs.get(broker_id)
         if self.state.leader != broker_id or log is None:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            raise KafkaError(self._absence)
         if log.context.offline is not None:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
         return log
@@ -64,7 +65,7 @@ class ReplicatedPartition:
         """The log of any replica (preferred read replicas, debug consumers)."""
         log = self.logs.get(broker_id)
         if log is None:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            raise KafkaError(self._absence)
         if log.offline:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
         return log
@@ -75,11 +76,16 @@ class ReplicatedPartition:
         A broker without a replica knows no epoch: it answers that it is not the leader.
         """
         if broker_id not in self.logs:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            raise KafkaError(self._absence)
         if current_leader_epoch in (-1, self.state.leader_epoch):
             return
         older = current_leader_epoch < self.state.leader_epoch
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+    def deleted(self) -> None:
+        """The topic is gone: what waits on it, or is about to append, fails so (ReplicaManager.getPartitionOrError)."""
+        self._absence = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        self.wake()
 
     def apply(self, state: Partition) -> bool:
         """Take over a changed registration; true if the leader or its epoch changed."""

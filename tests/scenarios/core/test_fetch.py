@@ -4,6 +4,7 @@ import pytest
 
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.scenarios.core.asking import (
     RANDOM_ID,
     batches_of,
@@ -122,6 +123,20 @@ def test_FET_15_a_fetch_of_zero_bytes_does_not_wait(broker: Server) -> None:
     created(wire, "foo")
     broker.freeze()
     assert data_of(fetch(wire, "foo", min_bytes=0, max_wait_ms=60_000)) == b""
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_a_fetch_that_waits_on_a_topic_learns_that_it_was_deleted(broker: Server, version: int) -> None:
+    """At once, by UNKNOWN_TOPIC_OR_PARTITION (ReplicaManager.getPartitionOrError; core E.2)."""
+    wire, admin = broker.wire(), broker.wire()
+    topic_id = created(admin, "foo")
+    broker.freeze()
+    asked = fetch_request({topic_id if version == 13 else "foo": [interest()]}, max_wait_ms=5000)
+    wire.send(ApiKey.FETCH, version, asked)
+    assert not wire.has_answer()
+    admin.call(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(topics=[DeleteTopicState("foo")], timeout_ms=5000))
+    ((answer,),) = [each.partitions for each in wire.answer().responses]
+    assert answer.error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize(

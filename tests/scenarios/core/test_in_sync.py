@@ -10,10 +10,20 @@ from protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataResponsePartition
 from tests.conftest import BrokerWith
-from tests.scenarios.core.asking import fetch, fetch_all, interest, metadata, produced, records_deleted, records_of
+from tests.scenarios.core.asking import (
+    fetch,
+    fetch_all,
+    interest,
+    metadata,
+    produce_request,
+    produced,
+    records_deleted,
+    records_of,
+)
 from tests.scenarios.core.batches import batch, sized
 from tests.serving import until
 from tests.wire import Wire
@@ -139,3 +149,17 @@ def test_a_replica_reads_at_the_leader_alone(broker_with: BrokerWith, epoch: int
     elsewhere = ErrorCode.NOT_LEADER_OR_FOLLOWER
     stranger = ErrorCode.UNKNOWN_LEADER_EPOCH if epoch == 0 else elsewhere
     assert codes == [elsewhere, elsewhere, ErrorCode.NONE, stranger]
+
+
+def test_a_produce_that_waits_for_replicas_learns_that_the_topic_was_deleted(broker_with: BrokerWith) -> None:
+    """With acks=all, at once, by UNKNOWN_TOPIC_OR_PARTITION (ReplicaManager.getPartitionOrError; DelayedProduce)."""
+    brokers = broker_with(brokers=2)
+    wire, admin = brokers.wire(1), brokers.wire(1)
+    assigned(wire, "t", 1, 2)
+    brokers.freeze()
+    brokers.control("POST", "/v1/brokers/2/kill")
+    wire.send(ApiKey.PRODUCE, 9, produce_request({"t": {0: sized(100)}}, acks=-1))
+    assert not wire.has_answer()
+    admin.call(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(topics=[DeleteTopicState("t")], timeout_ms=5000))
+    ((answer,),) = [each.partition_responses for each in wire.answer().responses]
+    assert answer.error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
