@@ -169,6 +169,6 @@ def roll_is_due(segment: Segment, batch: RecordBatch, config: LogConfig, now_ms:
         return False
     if size > config.segment_size - batch.size or segment.is_index_full:
         return True
-    first, timestamp_ms = segment.first_timestamp_ms, batch.max_timestamp_ms
-    age_ms = timestamp_ms - first if timestamp_ms >= 0 and first >= 0 else now_ms - segment.created_ms
+    first = segment.first_timestamp_ms
+    age_ms = batch.max_timestamp_ms - first if first >= 0 else now_ms - segment.created_ms
     return age_ms > config.max_segment_ms - segment.roll_jitter_ms

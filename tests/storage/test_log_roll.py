@@ -59,6 +59,14 @@ def test_a_segment_without_timestamps_is_rolled_by_its_age(tree: Tree) -> None:
     assert bases(log) == [0, 2]
 
 
+def test_a_batch_without_a_timestamp_rolls_no_segment_that_has_them(tree: Tree) -> None:
+    """Its time is -1, which is before that of the first batch (LogSegment.timeWaitedForRoll)."""
+    log = tree.log(segment_ms=1000)
+    append(log, timed_batch(NOW_MS))
+    append(log, timed_batch(-1), now_ms=NOW_MS + 5000)
+    assert bases(log) == [0]
+
+
 def test_jitter_makes_a_segment_roll_earlier(tree: Tree) -> None:
     """A random part of `segment.jitter.ms` is taken off, drawn for each segment."""
     asked = []
