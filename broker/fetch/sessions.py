@@ -239,7 +239,8 @@ def resolve(cache: SessionCache, request: FetchRequest, uses_topic_ids: bool, no
         raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
     if session.uses_topic_ids != uses_topic_ids:
         raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-    if wanted and not cache.has_capacity(len(wanted)):
+    new = {interest.key for interest in wanted if interest.key not in session.interests}
+    if new and not cache.has_capacity(len(new)):
         cache.remove(session.id)  # the client starts again, and goes on without a session
         raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     session.merge(wanted, _forgotten(request))

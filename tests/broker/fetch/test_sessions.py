@@ -306,3 +306,13 @@ def test_what_all_sessions_hold_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> 
     ask(known, request(2, session=(session_id, 1)))
     check_refused(known, request(3, session=(session_id, 2)), ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     assert known.get(session_id) is None
+
+
+def test_a_session_that_does_not_grow_stays_at_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New offsets of partitions that it has need no further place, however many they are."""
+    monkeypatch.setattr(sessions, "MOST_INTERESTS", 3)
+    known = cache()
+    session_id = opened(known, 0, 1)
+    ask(known, request(0, 1, session=(session_id, 1)))
+    ask(known, request(0, 1, 2, session=(session_id, 2)))
+    assert known.get(session_id) is not None
