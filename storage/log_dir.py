@@ -294,11 +294,19 @@ class LogDir:
     # ------------------------------------------------------------------ called by timers
 
     def run_retention(self, now_ms: int) -> int:
-        """Apply retention to logs that are not compacted; return the number of deleted segments (core F.4)."""
+        """Apply retention to logs that are not compacted; return the number of deleted segments (core F.4).
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR: the directory goes offline. Where it is offline, nothing is done.
+        """
+        if self.context.offline is not None:
+            return 0
         return sum(retention.run(log, now_ms) for log in self if not log.config.compact)
 
     def retention_due_ms(self) -> int | None:
         """Return when time alone makes :meth:`run_retention` delete something; None for never."""
+        if self.context.offline is not None:
+            return None
         due_ms = (retention.due_ms(log) for log in self if not log.config.compact)
         return min((each for each in due_ms if each is not None), default=None)
 

@@ -137,7 +137,8 @@ class Maintenance:
         now_ms, gone = self._cluster.clock.now_ms(), 0
         for node in self._cluster.nodes.values():
             if node.logs is not None:
-                gone += node.logs.run_retention(now_ms)
+                with suppress(KafkaError):  # the directory went offline, and the cluster has heard of it
+                    gone += node.logs.run_retention(now_ms)
                 node.logs.remove_due(now_ms)
         return gone
 

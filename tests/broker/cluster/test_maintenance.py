@@ -12,6 +12,7 @@ from broker.replication.partition import ReplicatedPartition
 from protocol.apis import ApiKey
 from protocol.messages.metadata import MetadataRequest
 from protocol.records.records import Record, build_batch, read_records
+from storage.files import MemoryFiles
 from tests.scenarios.transactions.harness import Stage, running
 
 BACKOFF_MS = 15_000
@@ -214,3 +215,19 @@ async def test_deleted_records_do_not_come_back(how: str, on_disk: bool, tmp_pat
             await cluster.lifecycle.start(cluster.nodes[1])
         log = cluster.partitions["t", 0].logs[1]
         assert (log.log_start_offset, log.high_watermark) == (2, 3)
+
+
+async def test_retention_goes_on_at_the_other_brokers_where_a_directory_fails() -> None:
+    """Once it is offline nothing is tried there any more."""
+    async with running(brokers=2, topics={"t": 2}) as stage:
+        partitions = {each.state.leader: each for each in stage.cluster.partitions.values() if each.topic == "t"}
+        for broker_id, partition in partitions.items():
+            partition.append(broker_id, build_batch([Record(0, 1, None, b"old")]), stage.clock.now_ms())
+        files = stage.cluster.nodes[1].files
+        assert isinstance(files, MemoryFiles)
+        files.fail_next_write()
+        assert stage.cluster.maintenance.run_retention() == 1
+        assert [partitions[each].logs[each].log_start_offset for each in (1, 2)] == [0, 1]
+        assert stage.cluster.maintenance.run_retention() == 0
+        logs = stage.cluster.nodes[1].open_logs
+        assert (logs.context.offline is None, logs.retention_due_ms()) == (False, None)
