@@ -238,7 +238,10 @@ class Reader:
             if asked.fetch_offset < bound:
                 if log.reader.in_older_segment(asked.fetch_offset, bound):
                     return True
-                available += log.reader.bytes_available(asked.fetch_offset, bound, asked.partition_max_bytes)
+                try:
+                    available += log.reader.bytes_available(asked.fetch_offset, bound, asked.partition_max_bytes)
+                except KafkaError:
+                    return True
             if available >= self._limits.min_bytes:
                 return True
         return False

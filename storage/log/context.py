@@ -103,6 +103,15 @@ class LogContext:
             self.on_failure()
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log directory is offline: {self.offline}")
 
+    def read_error(self, error: OSError) -> KafkaError:
+        """Return the error to raise after a failed read; the directory goes offline as after a failed write.
+
+        A missing file is no failure of the disk: its topic may have been deleted while a long search was under way.
+        """
+        if isinstance(error, FileNotFoundError):
+            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"A file is gone: {error}")
+        return self.storage_error(error)
+
     @contextmanager
     def guard(self) -> Iterator[None]:
         """Turn an OSError of the block into KAFKA_STORAGE_ERROR, with the directory offline."""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records.batch import RecordBatch
-from protocol.records.errors import DecompressedTooLargeError
+from protocol.records.errors import DecompressedTooLargeError, RecordsError
 from protocol.records.record_portions import LongEnd, Portion, portions
 from protocol.records.records import read_records
 from storage.log.bounds import LogBounds
@@ -91,11 +91,14 @@ class LogReader:
         if offset >= bound:
             return LogSlice()
         segment = segments.floor(offset)
-        while segment is not None:
-            located = self._locate(segment, offset)
-            if located is not None:
-                return self._slice(segment, located, max_bytes, bound=bound, min_one=min_one)
-            segment = segments.after(segment)  # the rest of this segment was compacted away
+        try:
+            while segment is not None:
+                located = self._locate(segment, offset)
+                if located is not None:
+                    return self._slice(segment, located, max_bytes, bound=bound, min_one=min_one)
+                segment = segments.after(segment)  # the rest of this segment was compacted away
+        except OSError as error:
+            raise self._context.read_error(error) from error
         return LogSlice()
 
     def _locate(self, segment: Segment, offset: int) -> tuple[int, int] | None:
@@ -137,6 +140,9 @@ class LogReader:
         """Count the bytes between two offsets, at most `cap`, without reading them (core E.3.4).
 
         `ANOTHER_SEGMENT`, larger than any minimum, where `bound` lies in a newer segment (core E.3.3).
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR; CORRUPT_MESSAGE.
         """
         if offset >= bound:
             return 0
@@ -146,10 +152,11 @@ class LogReader:
         following = self._segments.after(segment)
         if following is not None and bound >= following.base_offset:
             return ANOTHER_SEGMENT
-        located = self._locate(segment, offset)
-        if located is None:
-            return 0
-        return max(0, min(self._end_position(segment, bound) - located[0], cap))
+        try:
+            located = self._locate(segment, offset)
+            return 0 if located is None else max(0, min(self._end_position(segment, bound) - located[0], cap))
+        except OSError as error:
+            raise self._context.read_error(error) from error
 
     def replay_from(self, offset: int) -> Iterator[RecordBatch]:
         """Yield the batches from the one that contains `offset` to the log's end, with their records: for loading."""
@@ -190,7 +197,10 @@ class LogReader:
         active = self._segments.active
         if fetch_offset >= active.base_offset and not active.txn_index.entries:  # most often
             return []
-        return self.aborted_transactions(fetch_offset, self.upper_bound_of(piece, bound))
+        try:
+            return self.aborted_transactions(fetch_offset, self.upper_bound_of(piece, bound))
+        except OSError as error:
+            raise self._context.read_error(error) from error
 
     def upper_bound_of(self, piece: LogSlice, bound: int) -> int:
         """Return an offset after the last record of a slice, precise enough to search for aborted transactions."""
@@ -237,10 +247,15 @@ class LogReader:
         if (segment := next(recent, None)) is None:
             return None
         self._context.use(segment)
-        for batch in segment.batches_from_time(timestamp_ms, start):
-            record = yield from _first_record(batch, timestamp_ms, start)
-            if record is not None:
-                return record if record.offset < bound else None
+        try:
+            for batch in segment.batches_from_time(timestamp_ms, start):
+                record = yield from _first_record(batch, timestamp_ms, start)
+                if record is not None:
+                    return record if record.offset < bound else None
+        except OSError as error:
+            raise self._context.read_error(error) from error
+        except RecordsError as error:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
         return None
 
     def search_max_timestamp(self, bound: int) -> TimestampSearch:
@@ -248,8 +263,13 @@ class LogReader:
         latest = max(self._segments, key=lambda segment: segment.largest_timestamp_ms, default=None)
         if latest is None or not latest.size:
             return None
-        batch = latest.batch_at(latest.position_of(latest.largest_offset))
-        record = yield from _first_record(batch, latest.largest_timestamp_ms, 0)
+        try:
+            batch = latest.batch_at(latest.position_of(latest.largest_offset))
+            record = yield from _first_record(batch, latest.largest_timestamp_ms, 0)
+        except OSError as error:
+            raise self._context.read_error(error) from error
+        except RecordsError as error:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
         return record if record is not None and record.offset < bound else None
 
 

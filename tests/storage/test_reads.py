@@ -3,10 +3,15 @@
 Rules: core E.6 to E.9, transactions D.9 to D.12.
 """
 
+import errno
+import os
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from protocol.errors import ErrorCode, KafkaError
+from protocol.records.batch import BATCH_HEADER_SIZE
 from protocol.records.compression import Codec
 from protocol.records.control import build_marker
 from protocol.records.records import Record, build_batch
@@ -218,3 +223,56 @@ def test_DSK_02_the_transaction_index_on_disk(disk: Tree) -> None:
     entries = disk.read_file("foo-0/00000000000000000000.txnindex")
     numbers = [[2, 1, 2, 0], [1, 0, 3, 4]]
     assert entries == b"".join(b"\0\0" + b"".join(n.to_bytes(8, "big") for n in entry) for entry in numbers)
+
+
+READS: list[Callable[[PartitionLog], object]] = [
+    lambda log: log.reader.read(0, 1000, bound=1, min_one=True),
+    lambda log: log.reader.bytes_available(0, 1, 1000),
+    lambda log: log.reader.offset_for_timestamp(NOW_MS, 2),
+    lambda log: log.reader.max_timestamp_offset(2),
+]
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_read_that_fails_takes_the_directory_offline(
+    disk: Tree, read: Callable[[PartitionLog], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By KAFKA_STORAGE_ERROR, as a write that fails (LocalLog.read: maybeHandleIOException)."""
+
+    def failing(_descriptor: int, _size: int, _position: int) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    log = disk.log()
+    append(log, records_batch(b"a"))
+    append(log, records_batch(b"b"))
+    monkeypatch.setattr(os, "pread", failing)
+    with pytest.raises(KafkaError) as caught:
+        read(log)
+    assert (caught.value.code, log.offline) == (ErrorCode.KAFKA_STORAGE_ERROR, True)
+
+
+def test_a_file_that_is_gone_fails_its_readers_alone(disk: Tree) -> None:
+    """It may have been deleted with its topic while a search was under way: the directory stays online."""
+    log = disk.log(internal_segment_bytes=SEGMENT)
+    one_each(log, 2)
+    assert disk.root is not None
+    (disk.root / "foo-0" / "00000000000000000000.log").unlink()
+    for read in READS[:1] + READS[2:3]:
+        with pytest.raises(KafkaError) as caught:
+            read(log)
+        assert (caught.value.code, log.offline) == (ErrorCode.KAFKA_STORAGE_ERROR, False)
+    assert log.reader.read(1, 1000, bound=2, min_one=True).size == SEGMENT
+
+
+def test_a_search_in_records_that_cannot_be_read_fails(disk: Tree) -> None:
+    """By CORRUPT_MESSAGE, which is an answer for the partition alone."""
+    log = disk.log()
+    append(log, records_batch(b"a", codec=Codec.GZIP))
+    assert disk.root is not None
+    with (disk.root / "foo-0" / "00000000000000000000.log").open("r+b") as file:
+        file.seek(BATCH_HEADER_SIZE)
+        file.write(b"\xff\xff\xff\xff")
+    for read in READS[2:]:
+        with pytest.raises(KafkaError) as caught:
+            read(log)
+        assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
