@@ -95,7 +95,7 @@ class Lifecycle:
             if node.id == cluster.controller_id:
                 node.open_logs.logs[METADATA_TOPIC, 0] = cluster.metadata_log
             load_logs(cluster, node, self._publisher)
-        except (DirectoryLockedError, WrongDirectoryError, OSError) as error:
+        except (DirectoryLockedError, WrongDirectoryError, KafkaError, OSError) as error:
             node.server.close()
             if node.logs is not None:
                 self._close(node, clean=False)

@@ -12,6 +12,7 @@ from broker.cluster.lifecycle import WrongState
 from broker.node import Node
 from storage.log_dir import WrongDirectoryError
 from tests.scenarios.transactions.harness import running
+from tests.storage.logs import records_batch
 
 
 async def test_a_broker_whose_logs_cannot_be_loaded_starts_later(
@@ -33,6 +34,24 @@ async def test_a_broker_whose_logs_cannot_be_loaded_starts_later(
                 assert (node.up, node.logs, node.server.listening) == (False, None, False)
         await lifecycle.start(node)
         assert (node.up, node.server.listening) == (True, True)
+
+
+async def test_a_broker_whose_log_is_damaged_starts_once_it_is_not(tmp_path: Path) -> None:
+    """After a clean stop no log is checked: damage at the end of one is found when that end is looked for."""
+    async with running(brokers=2, topics={"t": 2}, data_dir=tmp_path) as stage:
+        lifecycle, node = stage.cluster.lifecycle, stage.cluster.nodes[2]
+        (partition,) = (each for each in stage.cluster.partitions.values() if each.topic == "t" and 2 in each.logs)
+        partition.append(2, records_batch(b"v"), stage.clock.now_ms())
+        lifecycle.stop(node)
+        (path,) = (tmp_path / "broker-2" / partition.name).glob("*.log")
+        sound = path.read_bytes()
+        path.write_bytes(sound[:8] + bytes(4) + sound[12:])
+        with pytest.raises(WrongState, match="broker 2 cannot start: CORRUPT_MESSAGE"):
+            await lifecycle.start(node)
+        assert (node.up, node.logs, node.server.listening) == (False, None, False)
+        path.write_bytes(sound)
+        await lifecycle.start(node)
+        assert (node.up, partition.logs[2].log_end_offset) == (True, 1)
 
 
 async def test_a_reset_that_keeps_something_waits_for_no_start() -> None:
