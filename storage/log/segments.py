@@ -9,7 +9,14 @@ from storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
 from storage.files import sync_file
 from storage.log.config import LogConfig
 from storage.log.context import LogContext
-from storage.log.segment import DELETED_SUFFIX, LOG_SUFFIX, MAX_RELATIVE_OFFSET, SEGMENT_SUFFIXES, Segment
+from storage.log.segment import (
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    MAX_RELATIVE_OFFSET,
+    SEGMENT_SUFFIXES,
+    Segment,
+    offset_name,
+)
 
 UNKNOWN_TAIL = (-1, 0)
 
@@ -99,12 +106,19 @@ class Segments:
             files.sync_directory("")
 
     def begin(self, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
-        """Create a segment, which becomes the active one."""
-        segment = Segment(self._context.files, self._directory, base_offset, config.segment_index_bytes)
-        segment.created_ms = segment.modified_ms = now_ms
-        segment.reopen_indexes()
-        if config.preallocate:
-            segment.log.reserve(config.segment_size)
+        """Create a segment, which becomes the active one. Raises OSError; then no file of it is left."""
+        try:
+            segment = Segment(self._context.files, self._directory, base_offset, config.segment_index_bytes)
+            segment.created_ms = segment.modified_ms = now_ms
+            segment.reopen_indexes()
+            if config.preallocate:
+                segment.log.reserve(config.segment_size)
+        except OSError:
+            # For want of a descriptor, appends go on in the segment before: the next start must not find another end.
+            for suffix in SEGMENT_SUFFIXES:
+                with suppress(OSError):
+                    self._context.files.remove(f"{self._directory}/{offset_name(base_offset, suffix)}")
+            raise
         self.draw_jitter(segment, config)
         self.add(segment)
         if self._context.durable:

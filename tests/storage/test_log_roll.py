@@ -1,5 +1,6 @@
 """When a segment is closed and the next one begun, and what its files look like then (core F.1 to F.3)."""
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from struct import iter_unpack
@@ -8,6 +9,8 @@ import pytest
 
 from protocol.errors import KafkaError
 from protocol.records.batch import RecordBatch
+from storage.files import DiskFiles
+from storage.files.disk import DiskFile
 from storage.log import retention, truncation
 from storage.log.partition_log import PartitionLog
 from storage.producers.snapshot import decode_snapshot
@@ -109,6 +112,30 @@ def test_an_offset_too_far_from_the_base_rolls_the_segment(tree: Tree) -> None:
         log.append_as_follower(batch, NOW_MS)
     assert bases(log) == [0, 2**31 + 5]
     assert log.reader.read(1, 1000, bound=2**31 + 6, min_one=True).size
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_a_segment_that_cannot_be_made_leaves_nothing(disk: Tree, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a descriptor the append fails; the next, smaller one goes to the segment before, and is found again."""
+
+    def failing(files: DiskFiles, path: str, *, create: bool = True) -> DiskFile:
+        if path.endswith(f"1{suffix}"):
+            raise OSError(errno.EMFILE, "Too many open files")
+        return opened(files, path, create=create)
+
+    log = disk.log(internal_segment_bytes=300)
+    append(log, sized(b"a", size=200))
+    opened = DiskFiles.open
+    with monkeypatch.context() as patch:
+        patch.setattr(DiskFiles, "open", failing)
+        with pytest.raises(KafkaError, match="No file descriptor is left"):
+            append(log, sized(b"refused", size=200))
+    append(log, sized(b"b", size=100))
+    disk.stop()
+    disk.open()
+    log = disk.log()
+    assert ([value for _, _, value in contents(log)], log.log_end_offset) == ([b"a", b"b"], 2)
+    assert bases(log) == [0]
 
 
 def test_an_idle_segment_is_not_rolled(tree: Tree) -> None:
