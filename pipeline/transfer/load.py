@@ -74,6 +74,7 @@ def into_directory(
             known = {}
             with suppress(FileNotFoundError, CheckpointError):
                 known = decode_offsets(files.read_file(name))
+            known = {key: offset for key, offset in known.items() if key not in own}  # of a log that is replaced
             known |= {key: row[field] for key, row in own.items() if name != LOG_START or row["starts_within"]}
             files.replace(name, encode_offsets(known))
         load_notes.end(files)

@@ -22,7 +22,7 @@ from pipeline.transfer.security import Security, SecurityError, from_properties
 from pipeline.transfer.selection import Choice
 from pipeline.transfer.staging import Staging, recover
 from pipeline.transfer.targets import LoadError, Target, counts, targets
-from pipeline.transfer.wire import LATEST, Cluster, WireError
+from pipeline.transfer.wire import EARLIEST, LATEST, Cluster, WireError
 from protocol.errors import ErrorCode
 from storage.files import DiskFiles
 from storage.ownership import LOADING
@@ -238,6 +238,28 @@ def test_a_killed_load_is_not_served_and_goes_on(tmp_path: Path, monkeypatch: py
     try:
         with Cluster(server.ready.bootstrap_servers[0]) as cluster:
             assert [cluster.offset(topic, 0, LATEST) for topic in ("a", "b")] == [3, 3]
+    finally:
+        server.stop()
+
+
+def test_a_log_that_is_replaced_begins_where_the_new_one_does(tmp_path: Path) -> None:
+    """Not where DeleteRecords had cut the one before."""
+    directory = tmp_path / "data"
+    (wanted,) = wanted_of(tmp_path, "a")
+    created(directory, [wanted])
+    cut = replace(wanted, log_start=2)
+    assert loading.into_directory(None, str(directory), [cut], NOW_MS) == 3
+    assert bounds_of(directory, "a") == (2, 3)
+    assert loading.into_directory(None, str(directory), [wanted], NOW_MS, overwrite=True) == 3
+    assert bounds_of(directory, "a") == (0, 3)
+
+
+def bounds_of(directory: Path, topic: str) -> tuple[int, int]:
+    """The first and the next offset of a topic of one partition, by a broker over a data directory."""
+    server = Started(command_line(data_dir=directory, port=0, control_port="off"))
+    try:
+        with Cluster(server.ready.bootstrap_servers[0]) as cluster:
+            return cluster.offset(topic, 0, EARLIEST), cluster.offset(topic, 0, LATEST)
     finally:
         server.stop()
 
