@@ -69,8 +69,10 @@ def applied(choice: Choice, records: DataFrame) -> DataFrame:
     for column, expression in choice.masks.items():
         masked = F.expr(expression).cast(types[column])
         frame = frame.withColumn(column, F.when(marker, F.col(column)).otherwise(masked))
-    for old, new in choice.renamed.items():
-        frame = frame.withColumn("topic", F.when(F.col("topic") == old, F.lit(new)).otherwise(F.col("topic")))
+    if choice.renamed:  # all at once: two topics may change their names
+        topic = F.col("topic")
+        cases = [F.when(topic == old, F.lit(new)) for old, new in choice.renamed.items()]
+        frame = frame.withColumn("topic", F.coalesce(*cases, topic))
     return frame
 
 

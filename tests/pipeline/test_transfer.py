@@ -153,6 +153,19 @@ def test_records_are_chosen_masked_and_renamed(spark: SparkSession, source: Path
     assert {target.topic for target in targets(store, chosen, choice)} == {"sample"}
 
 
+def test_topics_that_change_their_names_with_each_other_keep_their_records(
+    spark: SparkSession, source: Path, tmp_path: Path
+) -> None:
+    """Each record has one new name, with the selections of SQL as without them."""
+    swapped = {"orders": "timed", "timed": "orders"}
+    topics = ["orders", "timed"]
+    ours = export.export(None, str(source), str(tmp_path / "ours"), choice=Choice(topics=topics, renamed=swapped))
+    choice = Choice(topics=topics, renamed=swapped, where="true")
+    theirs = export.export(spark, str(source), str(tmp_path / "theirs"), choice=choice)
+    assert rows(tmp_path / "theirs") == rows(tmp_path / "ours")
+    assert theirs.topics == ours.topics
+
+
 def in_files(folder: Path, *counts: int) -> tuple[Store, Manifest]:
     """An export of one partition in files of so many records, which do not compress."""
     columns, chance = parquet.schema(producers=False), random.Random(5)
