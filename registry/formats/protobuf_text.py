@@ -9,6 +9,7 @@ from typing import Any
 
 from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
+    Edition,
     EnumDescriptorProto,
     FieldDescriptorProto,
     FileDescriptorProto,
@@ -26,17 +27,20 @@ _STEP = "  "
 
 def written(file: FileDescriptorProto, *, normalize: bool) -> str:
     """The text of a file; normalised, imports and options are in alphabetical order."""
-    lines = [f'edition = "{file.edition}";' if file.syntax == "editions" else f'syntax = "{file.syntax or "proto2"}";']
+    lines = [f'syntax = "{file.syntax or "proto2"}";']
+    if file.syntax == "editions":
+        lines = [f'edition = "{Edition.Name(file.edition).removeprefix("EDITION_").lower()}";']
     if file.package:
         lines.append(f"package {file.package};")
     imports = [_import(file, at, name) for at, name in enumerate(file.dependency)]
     options = list(_options(file.options))
+    groups = _groups(file.extension)
     parts = [
         sorted(imports) if normalize else imports,
         [f"option {each};" for each in (sorted(options) if normalize else options)],
-        *(list(_enum(each, _NO_INDENT)) for each in file.enum_type),
-        *(list(_message(each, _NO_INDENT, file)) for each in file.message_type),
-        list(_extensions(file.extension, _NO_INDENT, file)),
+        *(list(_enum(each, _NO_INDENT, file)) for each in file.enum_type),
+        *(list(_message(each, _NO_INDENT, file)) for each in file.message_type if each.name not in groups),
+        list(_extensions(file.extension, _NO_INDENT, DescriptorProto(nested_type=file.message_type), file)),
         *(list(_service(each)) for each in file.service),
     ]
     for part in parts:
@@ -87,8 +91,9 @@ def _message(
     inner = indent + _STEP
     yield f"{indent}{head or f'message {message.name}'} {{"
     yield from (f"{inner}option {each};" for each in _options(message.options))
-    yield from _reserved(message.reserved_range, message.reserved_name, inner, _MOST_FIELD_NUMBER, inclusive=False)
-    groups = {each.type_name.rpartition(".")[2] for each in message.field if each.type == _Field.TYPE_GROUP}
+    yield from _reserved(message.reserved_range, inner, _MOST_FIELD_NUMBER, inclusive=False)
+    yield from _reserved_names(message.reserved_name, inner, file)
+    groups = _groups([*message.field, *message.extension])
     maps = {each.name: each for each in message.nested_type if each.options.map_entry}
     written_unions: set[int] = set()
     for field in message.field:
@@ -100,13 +105,18 @@ def _message(
             yield from _oneof(message, union, inner, maps, file)
     for each in message.extension_range:
         yield f"{inner}extensions {_range(each.start, each.end, _MOST_FIELD_NUMBER, inclusive=False)};"
-    yield from _extensions(message.extension, inner, file)
+    yield from _extensions(message.extension, inner, message, file)
     for enum in message.enum_type:
-        yield from _enum(enum, inner)
+        yield from _enum(enum, inner, file)
     for nested in message.nested_type:
         if nested.name not in maps and nested.name not in groups:
             yield from _message(nested, inner, file)
     yield f"{indent}}}"
+
+
+def _groups(fields: Sequence[FieldDescriptorProto]) -> set[str]:
+    """Names of the messages that are written with the fields that have them."""
+    return {each.type_name.rpartition(".")[2] for each in fields if each.type == _Field.TYPE_GROUP}
 
 
 def _union_of(field: FieldDescriptorProto) -> int | None:
@@ -178,20 +188,24 @@ def _default(field: FieldDescriptorProto) -> str:
     return f'"{field.default_value}"' if field.type == _Field.TYPE_BYTES else field.default_value
 
 
-def _extensions(fields: Sequence[FieldDescriptorProto], indent: str, file: FileDescriptorProto) -> Iterator[str]:
+def _extensions(
+    fields: Sequence[FieldDescriptorProto], indent: str, within: DescriptorProto, file: FileDescriptorProto
+) -> Iterator[str]:
+    """Fields of other messages; the messages of groups among them are those of ``within``."""
     for target in dict.fromkeys(each.extendee for each in fields):
         yield f"{indent}extend {target} {{"
         for field in fields:
             if field.extendee == target:
-                yield from _field(field, indent + _STEP, DescriptorProto(), {}, file)
+                yield from _field(field, indent + _STEP, within, {}, file)
         yield f"{indent}}}"
 
 
-def _enum(enum: EnumDescriptorProto, indent: str) -> Iterator[str]:
+def _enum(enum: EnumDescriptorProto, indent: str, file: FileDescriptorProto) -> Iterator[str]:
     inner = indent + _STEP
     yield f"{indent}enum {enum.name} {{"
     yield from (f"{inner}option {each};" for each in _options(enum.options))
-    yield from _reserved(enum.reserved_range, enum.reserved_name, inner, _MOST_ENUM_NUMBER, inclusive=True)
+    yield from _reserved(enum.reserved_range, inner, _MOST_ENUM_NUMBER, inclusive=True)
+    yield from _reserved_names(enum.reserved_name, inner, file)
     for value in enum.value:
         options = ", ".join(_options(value.options))
         yield f"{inner}{value.name} = {value.number}{f' [{options}]' if options else ''};"
@@ -210,12 +224,17 @@ def _service(service: ServiceDescriptorProto) -> Iterator[str]:
     yield "}"
 
 
-def _reserved(ranges: Any, names: Sequence[str], indent: str, most: int, *, inclusive: bool) -> Iterator[str]:
+def _reserved(ranges: Any, indent: str, most: int, *, inclusive: bool) -> Iterator[str]:
     if ranges:
         numbers = (_range(each.start, each.end, most, inclusive=inclusive) for each in ranges)
         yield f"{indent}reserved {', '.join(numbers)};"
+
+
+def _reserved_names(names: Sequence[str], indent: str, file: FileDescriptorProto) -> Iterator[str]:
+    """Names that no field may have: texts, and in editions identifiers."""
     if names:
-        yield f"{indent}reserved {', '.join(map(_quoted, names))};"
+        shown = names if file.syntax == "editions" else map(_quoted, names)
+        yield f"{indent}reserved {', '.join(shown)};"
 
 
 def _range(start: int, end: int, most: int, *, inclusive: bool) -> str:

@@ -129,6 +129,24 @@ async def registered(registry: Registry, schema: object) -> None:
     await registry.register("s", Schema("AVRO", json.dumps(schema)), schema_id=None, version=None, normalize=False)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'edition = "2023"; package a; message M { string x = 1; reserved y, z; enum E { A = 0; reserved B; } }',
+        'edition = "2023"; message M { int32 x = 1 [features.field_presence = LEGACY_REQUIRED]; reserved 2, 4; }',
+        'syntax = "proto2"; message M { extensions 1; } extend M { optional group G = 1 { optional M m = 1; } }',
+        'syntax = "proto2"; message M { extensions 1; extend M { repeated group G = 1 { optional M m = 1; } } }',
+    ],
+    ids=["edition", "features of an edition", "a group that extends", "a group that extends, inside"],
+)
+async def test_protobuf_is_stored_as_what_was_sent(text: str) -> None:
+    """What is stored is read as the same file."""
+    sent: Any = await formats.parse("PROTOBUF", text, [], normalize=False, is_new=True)
+    stored: Any = await formats.parse("PROTOBUF", sent.text, [], normalize=False, is_new=False)
+    assert stored.text == sent.text
+    assert stored.file == sent.file
+
+
 async def test_a_check_reads_the_versions_that_its_level_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a restart, when nothing is read yet: the newest alone, unless the level is transitive."""
     read: list[str] = []
