@@ -6,7 +6,7 @@ from typing import BinaryIO
 from uuid import UUID
 
 from pipeline.transfer.selection import Choice
-from pipeline.transfer.wire import EARLIEST, Cluster, batches_of
+from pipeline.transfer.wire import EARLIEST, LATEST, Cluster, batches_of
 from protocol.records.batch import batches
 from storage.checkpoints import (
     HIGH_WATERMARK,
@@ -42,6 +42,8 @@ def mirror(
                 (place / PARTITION_METADATA).write_bytes(encode_partition_metadata(UUID(topic_id)))
             starts[topic.name, partition] = start = cluster.offset(topic.name, partition, EARLIEST)
             begin = max(start, (goes_on or {}).get((choice.name_of(topic.name), partition), start))
+            if begin > start:  # not behind the end, where a log that was truncated would look as if it went so far
+                begin = max(start, min(begin, cluster.offset(topic.name, partition, LATEST)))
             ends[topic.name, partition] = _copy(cluster, topic.name, partition, place, begin)
     (folder / LOG_START).write_bytes(encode_offsets(starts))
     (folder / HIGH_WATERMARK).write_bytes(encode_offsets(ends))

@@ -5,12 +5,20 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.commands.export import starts_of
 from pipeline.reading import read_batches
+from pipeline.transfer import export
 from pipeline.transfer import load as loading
-from pipeline.transfer.manifest import NAME, ManifestError, Store
+from pipeline.transfer.manifest import NAME, Manifest, ManifestError, Store
+from pipeline.transfer.mirror import mirror
+from pipeline.transfer.selection import Choice
 from pipeline.transfer.staging import Staging, recover
+from pipeline.transfer.targets import counts
+from pipeline.transfer.wire import LATEST, Cluster
+from tests.forking import Started
 from tests.pipeline.test_interrupted import NOW_MS, created, data_files, exported, manifest_of, wanted_of, written
 from tests.storage.test_files import synced
+from understudy.launcher import command_line
 
 
 def test_an_export_does_not_replace_one_that_has_ended_meanwhile(tmp_path: Path) -> None:
@@ -65,3 +73,31 @@ def test_a_log_that_goes_on_far_behind_the_loaded_records_has_its_end(tmp_path: 
     assert batches[-1]["last_offset"] == end - 1
     assert sum(row["record_count"] for row in batches) == 3
     assert len(batches) == 7
+
+
+def test_an_export_of_a_cluster_whose_log_was_truncated_is_not_continued(tmp_path: Path) -> None:
+    """As from a directory: the ids of topics are not known of brokers before 3.1, and stay where a log is cut."""
+    (wanted,) = wanted_of(tmp_path, "a")
+    store = Store(str(tmp_path / "continued"))
+
+    def exported_of(cluster: Cluster, name: str, before: Manifest | None) -> Manifest:
+        (tmp_path / name).mkdir()
+        mirror(cluster, tmp_path / name, Choice(), starts_of(before))
+        return export.export(None, str(tmp_path / name), store.path, append=before is not None)
+
+    server = Started(command_line(port=0, control_port="off"))
+    try:
+        address = server.ready.bootstrap_servers[0]
+        with Cluster(address) as cluster:
+            cluster.create(counts([wanted]))
+            loading.into_cluster(None, address, [wanted])
+            first = exported_of(cluster, "first", None)
+            assert exported_of(cluster, "same", first).topics == first.topics
+            cluster.delete(["a"])
+            cluster.create(counts([wanted]))
+            cluster.wait_for_leaders([("a", 0)])
+            assert cluster.offset("a", 0, LATEST) == 0
+            with pytest.raises(ManifestError, match="the log was truncated"):
+                exported_of(cluster, "truncated", first)
+    finally:
+        server.stop()
