@@ -27,6 +27,7 @@ from protocol.topic_names import complaint_of
 EARLIEST, LATEST = -2, -1
 FETCH_BYTES: Final = 16 << 20
 _PAUSE_S: Final = 0.1
+_MOST_THROTTLED: Final = 100
 _DYNAMIC_TOPIC_CONFIG: Final = 1
 
 
@@ -131,18 +132,32 @@ class Cluster:
         return int(answer.offset)
 
     def fetch(self, topic: str, partition: int, offset: int) -> tuple[bytes, int]:
-        """Whole batches from the one that holds `offset` on, aborted ones and markers too; and the high watermark."""
+        """Whole batches from the one that holds `offset` on, aborted ones and markers too; and the high watermark.
+
+        Raises:
+            WireError: the broker refused, or gives nothing.
+            OSError: the connection broke.
+        """
         piece = FetchPartition(partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES, current_leader_epoch=-1)
         asked = FetchRequest(
             replica_id=-1, max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, isolation_level=0, session_id=0,
             session_epoch=-1, topics=[FetchTopic(topic, [piece])],
         )  # fmt: skip
-        answer = self._at_leader(topic, partition, ApiKey.FETCH, asked).responses[0].partitions[0]
+        answer = self._unthrottled(topic, partition, asked).responses[0].partitions[0]
         _check(answer.error_code, topic, partition)
         records = answer.records
         if isinstance(records, list | tuple):
             records = b"".join(records)
         return bytes(records or b""), int(answer.high_watermark)
+
+    def _unthrottled(self, topic: str, partition: int, asked: FetchRequest) -> Any:
+        """The answer with the partition: over its quota a client gets one without any, and a time to wait (KIP-219)."""
+        for _ in range(_MOST_THROTTLED):
+            answer = self._at_leader(topic, partition, ApiKey.FETCH, asked)
+            if answer.responses:
+                return answer
+            time.sleep(answer.throttle_time_ms / 1000)  # noqa: TID251 - a command waits in real time
+        raise WireError(f"{topic}-{partition}: the broker gives nothing, as of a client over its quota")
 
     def append(self, topic: str, partition: int, batch: bytes | bytearray) -> ErrorCode | None:
         """Produce one batch once, acknowledged by all in-sync replicas; None: no leader is known.

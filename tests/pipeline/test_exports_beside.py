@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,9 @@ from pipeline.transfer.mirror import mirror
 from pipeline.transfer.selection import Choice
 from pipeline.transfer.staging import Staging, recover
 from pipeline.transfer.targets import counts
-from pipeline.transfer.wire import LATEST, Cluster
+from pipeline.transfer.wire import LATEST, Cluster, WireError
+from protocol.apis import ApiKey
+from protocol.messages.fetch import FetchResponse
 from tests.forking import Started
 from tests.pipeline.test_interrupted import NOW_MS, created, data_files, exported, manifest_of, wanted_of, written
 from tests.storage.test_files import synced
@@ -99,5 +102,31 @@ def test_an_export_of_a_cluster_whose_log_was_truncated_is_not_continued(tmp_pat
             assert cluster.offset("a", 0, LATEST) == 0
             with pytest.raises(ManifestError, match="the log was truncated"):
                 exported_of(cluster, "truncated", first)
+    finally:
+        server.stop()
+
+
+def test_a_client_over_its_quota_fetches_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker answers it with no partition at all (KIP-219); one that never gives any is an error."""
+    (wanted,) = wanted_of(tmp_path, "a")
+    real, throttled = Cluster._at_leader, [2]
+
+    def answered(self: Cluster, topic: str, partition: int, key: ApiKey, request: Any) -> Any:
+        if key is ApiKey.FETCH and throttled[0]:
+            throttled[0] -= 1
+            return FetchResponse(throttle_time_ms=0, responses=[])
+        return real(self, topic, partition, key, request)
+
+    monkeypatch.setattr(Cluster, "_at_leader", answered)
+    server = Started(command_line(port=0, control_port="off"))
+    try:
+        with Cluster(server.ready.bootstrap_servers[0]) as cluster:
+            cluster.create(counts([wanted]))
+            loading.into_cluster(None, server.ready.bootstrap_servers[0], [wanted])
+            piece, end = cluster.fetch("a", 0, 0)
+            assert (len(piece) > 0, end, throttled) == (True, 3, [0])
+            throttled[0] = 1000
+            with pytest.raises(WireError, match="quota"):
+                cluster.fetch("a", 0, 0)
     finally:
         server.stop()
