@@ -37,6 +37,7 @@ from storage.log.context import SYNC_ROLL, LogContext
 from storage.log.partition_log import PartitionLog
 from storage.log.recovery import Checkpointed
 from storage.log.recovery import load as open_log
+from storage.log_dir import partition_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +60,8 @@ def into_directory(
     partitions that are not finished. Until then no broker serves the directory.
 
     Raises:
-        LoadError: a partition is not there, or not empty and not to be overwritten; another load was interrupted here.
+        LoadError: a partition is not there, or not empty and not to be overwritten; a topic has records in a partition
+            that is not loaded; another load was interrupted here.
         DirectoryLockedError: a broker has the directory open.
     """
     files = DiskFiles(directory)
@@ -67,6 +69,7 @@ def into_directory(
     try:
         for each in wanted:
             _check(files, each, may_hold_records=overwrite or load_notes.is_unfinished(directory))
+        _check_others(files, wanted)
         load_notes.begin(files, wanted, records)
         done = _each(runner(spark), [[each] for each in wanted], partial(_write, directory=directory, now_ms=now_ms))
         own = {(row["topic"], row["partition"]): row for row in done}
@@ -169,12 +172,29 @@ def _check(files: DiskFiles, target: Target, *, may_hold_records: bool) -> None:
     folder = f"{target.topic}-{target.partition}"
     if not files.is_directory(folder):
         raise LoadError(f"{folder} is not in the directory: the topic has fewer partitions there")
-    names = [name for name in files.list(folder) if name.endswith(".log")]
-    if not may_hold_records and any(files.size(f"{folder}/{name}") for name in names):
+    if not may_hold_records and _holds_records(files, folder):
         raise LoadError(
             f"{folder} holds records already; a load goes into empty topics: use --overwrite to replace them, or "
             "--topic-map"
         )
+
+
+def _check_others(files: DiskFiles, wanted: Sequence[Target]) -> None:
+    """Raise LoadError if a topic has records in a partition that is not loaded: they would stay beside the new ones."""
+    keys = {(each.topic, each.partition) for each in wanted}
+    topics = {topic for topic, _ in keys}
+    for folder in files.list():
+        key = partition_of(folder)
+        if key is not None and key not in keys and key[0] in topics and _holds_records(files, folder):
+            raise LoadError(
+                f"{folder} holds records already, and the export has no such partition, so that they would stay: "
+                "load into another directory, or use --topic-map"
+            )
+
+
+def _holds_records(files: DiskFiles, folder: str) -> bool:
+    names = files.list(folder) if files.is_directory(folder) else ()
+    return any(files.size(f"{folder}/{name}") for name in names if name.endswith(".log"))
 
 
 def _produce(wanted: list[Target], *, bootstrap: str, security: Security | None) -> list[dict[str, Any]]:

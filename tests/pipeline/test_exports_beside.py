@@ -8,13 +8,13 @@ import pytest
 
 from pipeline.commands.export import starts_of
 from pipeline.reading import read_batches
-from pipeline.transfer import export
+from pipeline.transfer import export, load_notes
 from pipeline.transfer import load as loading
 from pipeline.transfer.manifest import NAME, Manifest, ManifestError, Store
 from pipeline.transfer.mirror import mirror
 from pipeline.transfer.selection import Choice
 from pipeline.transfer.staging import Staging, recover
-from pipeline.transfer.targets import counts
+from pipeline.transfer.targets import LoadError, counts
 from pipeline.transfer.wire import LATEST, Cluster, WireError
 from protocol.apis import ApiKey
 from protocol.messages.fetch import FetchResponse
@@ -76,6 +76,22 @@ def test_a_log_that_goes_on_far_behind_the_loaded_records_has_its_end(tmp_path: 
     assert batches[-1]["last_offset"] == end - 1
     assert sum(row["record_count"] for row in batches) == 3
     assert len(batches) == 7
+
+
+def test_records_in_partitions_that_are_not_loaded_are_not_left_among_the_new_ones(tmp_path: Path) -> None:
+    """A topic that has more partitions than the export: it is refused, as it is by a load into a cluster."""
+    directory = tmp_path / "data"
+    (wanted,) = wanted_of(tmp_path, "a")
+    more = [wanted, replace(wanted, partition=1, files=(), log_end=0)]
+    created(directory, more)
+    assert loading.into_directory(None, str(directory), [wanted], NOW_MS) == 3
+    filled = (directory / "a-0" / f"{0:020}.log").read_bytes()
+    (directory / "a-1" / f"{0:020}.log").write_bytes(filled)
+    with pytest.raises(LoadError, match="a-1 holds records already, and the export has no such partition"):
+        loading.into_directory(None, str(directory), [wanted], NOW_MS, overwrite=True)
+    assert not load_notes.is_unfinished(str(directory))
+    assert loading.into_directory(None, str(directory), more, NOW_MS, overwrite=True) == 3
+    assert not (directory / "a-1" / f"{0:020}.log").stat().st_size
 
 
 def test_an_export_of_a_cluster_whose_log_was_truncated_is_not_continued(tmp_path: Path) -> None:
