@@ -59,7 +59,8 @@ class Located:
                 return here
             try:
                 found = here.resolver.lookup(here.schema["$ref"])
-            except Unresolvable as error:
+            # A pointer into a list or a number that is none of its indexes; what is no URI.
+            except (Unresolvable, ValueError, TypeError) as error:
                 raise InvalidSchema(f"unresolvable reference {here.schema['$ref']}") from error
             here = Located(found.contents, found.resolver)
         raise InvalidSchema("its references lead in a circle")

@@ -77,7 +77,10 @@ class Json(ParsedSchema):
 def parse(text: str, references: Sequence[Resolved], *, normalize: bool) -> Json:
     """Read a schema whose references are found by their names as URIs. Raises InvalidSchema."""
     document = _document(text)
-    validator: Any = validators.validator_for(document, default=validators.Draft7Validator)
+    try:
+        validator: Any = validators.validator_for(document, default=validators.Draft7Validator)
+    except ValueError as error:
+        raise InvalidSchema(f"$schema is no URI: {error}") from error
     try:
         validator.check_schema(document, _FORMATS)
     except SchemaError as error:

@@ -130,6 +130,26 @@ async def registered(registry: Registry, schema: object) -> None:
 
 
 @pytest.mark.parametrize(
+    "schema",
+    [
+        {"items": [{}], "$ref": "#/items/x"},
+        {"minimum": 3, "$ref": "#/minimum/x"},
+        {"$schema": "http://["},
+    ],
+)
+def test_json_schemas_whose_names_lead_nowhere_are_refused(registry: Rest, schema: object) -> None:
+    """Into a list by a name, into a number, to what is no URI."""
+    assert registry.code("POST", "/subjects/s/versions", schema_body(schema, "JSON")) == 42201
+
+
+def test_a_reference_that_is_no_uri_is_found_when_schemas_are_compared(registry: Rest) -> None:
+    """References that leave the document are not followed before."""
+    registry.register("s", {"properties": {"a": {"type": "string"}}}, "JSON")
+    body = schema_body({"properties": {"a": {"$ref": "http://["}}}, "JSON")
+    assert registry.code("POST", "/subjects/s/versions", body) == 42201
+
+
+@pytest.mark.parametrize(
     "text",
     [
         'edition = "2023"; package a; message M { string x = 1; reserved y, z; enum E { A = 0; reserved B; } }',
