@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from pipeline.values.texts import sound
 from pipeline.values.wire_format import FormatError, message_indexes
@@ -158,15 +158,25 @@ def _json(schema: Schema, _: bool) -> Decode:
 
     def decode(data: bytes) -> str:
         try:
-            value = json.loads(data)
+            value = json.loads(data, parse_constant=_no_number)
         except ValueError:
             raise FormatError("it is not JSON") from None
-        error = next(validator.iter_errors(value), None)
+        try:
+            error = next(validator.iter_errors(value), None)
+        except RecursionError:
+            raise
+        except Exception as problem:  # noqa: BLE001 - a reference that leads nowhere, a number that is too large
+            raise FormatError(f"its JSON schema cannot be applied: {problem}") from None
         if error is not None:
             raise FormatError(f"it does not fit its JSON schema: {error.message}")
         return json.dumps(value, ensure_ascii=False)
 
     return decode
+
+
+def _no_number(name: str) -> NoReturn:
+    """NaN and infinities, which JSON does not have."""
+    raise ValueError(name)
 
 
 def _protobuf(schema: Schema, framed: bool) -> Decode:

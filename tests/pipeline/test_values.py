@@ -1,6 +1,7 @@
 """Schemas of keys and values in exports: the ids that the serializers of confluent-kafka write, and what is decoded."""
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -26,7 +27,7 @@ from google.protobuf.message_factory import GetMessageClass
 from pipeline.transfer.parquet import schema as columns_of
 from pipeline.values import formats
 from pipeline.values.columns import DECODED, IDS, NO_SCHEMAS, Schemas, with_values
-from pipeline.values.formats import SchemaError, read_file
+from pipeline.values.formats import SchemaError, decoder, read_file, tried
 from pipeline.values.registry import Registry, RegistryError
 from pipeline.values.wire_format import FormatError, framed, message_indexes
 from tests.conftest import BrokerWith
@@ -284,6 +285,23 @@ def test_a_schema_that_cannot_be_used_is_refused(tmp_path: Path, name: str, cont
         (tmp_path / name.partition("#")[0]).write_text(content)
     with pytest.raises(SchemaError, match=message):
         Schemas(files=dict([read_file(str(tmp_path / name), "value")])).check()
+
+
+@pytest.mark.parametrize(
+    ("schema", "data", "why"),
+    [
+        ({"$ref": "http://example.com/x.json"}, b"{}", "its JSON schema cannot be applied: .*example.com"),
+        ({"properties": {"a": {"$ref": "#/definitions/b"}}}, b'{"a": 1}', "its JSON schema cannot be applied"),
+        ({"items": [{}], "$ref": "#/items/x"}, b"1", "its JSON schema cannot be applied"),
+        ({"multipleOf": 0.5}, b"1" + 400 * b"0", "its JSON schema cannot be applied"),
+        ({"type": "number"}, b"NaN", "it is not JSON"),
+    ],
+)
+def test_a_json_schema_that_fails_on_data_is_a_reason(schema: object, data: bytes, why: str) -> None:
+    """Registries accept references that they do not follow; the rows beside it are decoded."""
+    answer, reason = tried(decoder(formats.Schema(formats.JSON, json.dumps(schema)), framed=True), data)
+    assert answer is None
+    assert re.match(why, reason or "")
 
 
 def test_a_registry_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
