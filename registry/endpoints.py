@@ -24,9 +24,11 @@ T = TypeVar("T")
 Answer = Callable[[Registry, Ask], Awaitable[Any]]
 ROUTES: list[tuple[str, str, Answer]] = []
 """Method, path and function, in the order in which paths are tried."""
-_CONFIG_FIELDS = {"compatibility", "normalize", "alias", "validateFields", "validateRules", "validateNames",
-                  "compatibilityGroup", "compatibilityPolicy", "defaultMetadata", "overrideMetadata",
-                  "defaultRuleSet", "overrideRuleSet"}  # fmt: skip
+_CONFIG_FIELDS: dict[str, type] = {
+    "compatibility": object, "alias": str, "compatibilityGroup": str, "compatibilityPolicy": str, "normalize": bool,
+    "validateFields": bool, "validateRules": bool, "validateNames": bool, "defaultMetadata": dict,
+    "overrideMetadata": dict, "defaultRuleSet": dict, "overrideRuleSet": dict,
+}  # fmt: skip
 
 
 class Raw:
@@ -136,8 +138,7 @@ async def newest_with_metadata(registry: Registry, ask: Ask) -> Json:
     if not found:
         raise no_subject(subject)
     for each in reversed(found):
-        properties = (each.schema.metadata or {}).get("properties") or {}
-        if wanted.items() <= properties.items():
+        if wanted.items() <= each.schema.properties.items():
             return await _document(registry, each, ask)
     raise no_schema()
 
@@ -227,8 +228,11 @@ async def config(registry: Registry, ask: Ask) -> Json:
 async def set_config(registry: Registry, ask: Ask) -> Json:
     """Change settings of a subject, or of all."""
     body = await ask.body()
-    for name in body.keys() - _CONFIG_FIELDS:
-        raise RegistryError(422, f"Unrecognized field: {name}")
+    for name, value in body.items():
+        if name not in _CONFIG_FIELDS:
+            raise RegistryError(422, f"Unrecognized field: {name}")
+        if value is not None and not isinstance(value, _CONFIG_FIELDS[name]):
+            raise RegistryError(400, f"Unable to process JSON: {name} has a value of a wrong type")
     await registry.set_config(_subject_or_all(ask), body)
     return body
 

@@ -147,8 +147,8 @@ class Registry:
         """Why a schema breaks the subject's level, compared with these versions."""
         settings = self.config(subject, scope=True) or {}
         level, group = str(settings["compatibilityLevel"]), settings.get("compatibilityGroup")
-        if group is not None:
-            live = [each for each in live if _property(each.schema, group) == _property(schema, group)]
+        if isinstance(group, str):
+            live = [each for each in live if each.schema.properties.get(group) == schema.properties.get(group)]
         older = []
         for each in compared(level, live):
             before = None
@@ -376,9 +376,3 @@ def _scopes(subject: str | None) -> list[str | None]:
     context = context_of(subject)
     whole = None if context == DEFAULT_CONTEXT else prefix_of(context)
     return [whole, *([] if subject is None else [subject])]
-
-
-def _property(schema: Schema, name: str) -> object:
-    """A property of a schema's metadata."""
-    found = (schema.metadata or {}).get("properties")
-    return found.get(name) if isinstance(found, dict) else None

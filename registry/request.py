@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from registry.errors import RegistryError, invalid_schema, invalid_version
 from registry.names import DEFAULT_CONTEXT, normal, qualified
-from registry.records import Json
+from registry.records import Json, compact_json
 from registry.registry import LATEST
 from registry.state import AVRO, Schema, references_of
 
@@ -120,17 +120,36 @@ def schema_of(body: Json) -> tuple[Schema, int | None, int | None]:
     if references is None:
         raise invalid_schema("Invalid schema reference: each needs a name, a subject and a version")
     return (
-        Schema(kind.upper(), text, references, _object(body, "metadata"), _object(body, "ruleSet")),
+        Schema(kind.upper(), text, references, metadata_of(body, "metadata"), object_of(body, "ruleSet")),
         _positive(body, "id"),
         _positive(body, "version"),
     )
 
 
-def _object(body: Json, name: str) -> dict[str, Any] | None:
+def object_of(body: Json, name: str) -> Json | None:
+    """An object in a body; None where it is empty or not there. Raises RegistryError 400."""
     found = body.get(name)
     if found is not None and not isinstance(found, dict):
         raise RegistryError(400, f"Unable to process JSON: {name} must be an object")
     return found or None
+
+
+def metadata_of(body: Json, name: str) -> Json | None:
+    """Metadata in a body; properties are texts, as Jackson makes of numbers and truth values. Raises RegistryError."""
+    found = object_of(body, name)
+    properties = None if found is None else object_of(found, "properties")
+    if found is None or properties is None:
+        return found
+    texts = {key: _text(key, value) for key, value in properties.items()}
+    return {**found, "properties": texts}
+
+
+def _text(name: str, value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, dict | list):
+        raise RegistryError(400, f"Unable to process JSON: {name} must be a string")
+    return compact_json(value)
 
 
 def _positive(body: Json, name: str) -> int | None:

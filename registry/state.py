@@ -40,6 +40,12 @@ class Schema:
         parts = [self.type, self.text, [each.document() for each in self.references], self.metadata, self.rule_set]
         return json.dumps(parts, sort_keys=True)
 
+    @property
+    def properties(self) -> Json:
+        """The properties of its metadata."""
+        found = (self.metadata or {}).get("properties")
+        return found if isinstance(found, dict) else {}
+
     def fields(self) -> Json:
         """As in answers and records, without what is empty; Avro is the type that is not named."""
         found: Json = {} if self.type == AVRO else {"schemaType": self.type}
@@ -231,6 +237,8 @@ def version_of(subject: str, number: int, content: Mapping[str, Any]) -> Version
     if not isinstance(schema_id, int) or not isinstance(text, str) or not isinstance(kind, str) or references is None:
         return None
     metadata, rule_set = content.get("metadata"), content.get("ruleSet")
+    if not isinstance(metadata, dict | None) or not isinstance(rule_set, dict | None):
+        return None
     schema = Schema(kind, text, references, metadata, rule_set)
     return Version(subject, number, schema_id, schema, deleted=bool(content.get("deleted")))
 

@@ -166,6 +166,21 @@ def test_contexts_have_ids_of_their_own(registry: Rest) -> None:
     assert registry.get("/config") == {"compatibilityLevel": "BACKWARD"}
 
 
+def test_metadata_and_settings_of_wrong_types_are_refused(registry: Rest) -> None:
+    """Not kept, to be answered with 500 from then on; numbers and truth values are texts, as Jackson reads them."""
+    wrong: list[object] = [{"properties": ["a"]}, {"properties": "a"}, {"properties": {"a": {}}}, "a"]
+    for metadata in wrong:
+        assert registry.code("POST", "/subjects/s/versions", {"schema": STRING, "metadata": metadata}) == 400
+    registry.register("s", STRING, metadata={"properties": {"a": 1, "b": True}})
+    assert registry.get("/subjects/s/versions/1")["metadata"] == {"properties": {"a": "1", "b": "true"}}
+    assert registry.get("/subjects/s/metadata?key=a&value=1")["version"] == 1
+    settings: list[object] = [{"compatibilityGroup": ["a"]}, {"normalize": 1}, {"defaultMetadata": "a"}, {"alias": {}}]
+    for each in settings:
+        assert registry.code("PUT", "/config/s", each) == 400
+    assert registry.code("PUT", "/config/s", {"compatibility": 1}) == 42203
+    assert registry.register("s", STRING, metadata={"properties": {"a": "2"}}) == 2
+
+
 def test_metadata_goes_on_to_the_next_version(registry: Rest) -> None:
     """The new version is found by its properties."""
     registry.ask("PUT", "/config", {"compatibility": "NONE"})
