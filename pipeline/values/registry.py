@@ -5,6 +5,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from base64 import b64encode
+from http.client import HTTPException
 from typing import Any, Final
 
 from pipeline.values.formats import AVRO, Schema
@@ -23,8 +24,12 @@ class Registry:
 
     def __init__(self, url: str, patience_s: float = _PATIENCE_S) -> None:
         self._patience_s = patience_s
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        try:
+            parts = urllib.parse.urlsplit(url)
+            is_url = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # of the port, of an address in brackets
+            is_url = False
+        if not is_url:
             raise RegistryError(f"{url} is not the URL of a registry, such as http://localhost:8081")
         host = parts.netloc.rpartition("@")[2]
         self.url = urllib.parse.urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
@@ -70,6 +75,10 @@ class Registry:
             if error.code == _NOT_FOUND:
                 return None
             raise RegistryError(f"the registry at {self.url} answers {path} with {error.code}") from None
+        except HTTPException as error:  # another protocol, such as TLS, or an answer that is cut
+            raise RegistryError(
+                f"the registry at {self.url} does not answer as servers of HTTP do: {error!r}"
+            ) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise RegistryError(f"the registry at {self.url} does not answer: {reason}") from None

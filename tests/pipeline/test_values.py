@@ -2,9 +2,10 @@
 
 import json
 import re
+import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -304,10 +305,33 @@ def test_a_json_schema_that_fails_on_data_is_a_reason(schema: object, data: byte
     assert re.match(why, reason or "")
 
 
+@contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """The URL of a server that answers one request with these bytes, such as a listener with TLS does."""
+
+    def serve(listener: socket.socket) -> None:
+        connection = listener.accept()[0]
+        with connection:
+            connection.recv(65536)
+            connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        thread.join()
+
+
 def test_a_registry_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No URL, no server; and a missing library is named with its extra."""
-    for url, message in (("localhost:8081", "is not the URL"), ("http://127.0.0.1:1", "does not answer")):
-        with pytest.raises(RegistryError, match=message):
+    """No URL, no server, one of another protocol; and a missing library is named with its extra."""
+    for url in ("localhost:8081", "http://localhost:80x", "http://localhost:99999", "http://[::1:80", "http://a:0"):
+        with pytest.raises(RegistryError, match="is not the URL"):
+            Registry(url)
+    for url in ("http://127.0.0.1:1", "http://a b:80", "http://127.0.0.1:1/a\x7f"):
+        with pytest.raises(RegistryError, match="does not answer"):
+            Registry(url).check()
+    for answer in (b"\x15\x03\x01\0\x02\x02\x16", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[]"):
+        with answering(answer) as url, pytest.raises(RegistryError, match="does not answer"):
             Registry(url).check()
     monkeypatch.setitem(formats.LIBRARIES, "AVRO", ("no_such_library",))
     with pytest.raises(SchemaError, match=r"pip install 'understudy-kafka\[values\]'"):
