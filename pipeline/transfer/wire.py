@@ -5,7 +5,7 @@ Blocking, one connection per broker.
 
 import ssl
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, Self
 
@@ -28,6 +28,13 @@ EARLIEST, LATEST = -2, -1
 FETCH_BYTES: Final = 16 << 20
 _PAUSE_S: Final = 0.1
 _MOST_THROTTLED: Final = 100
+_MOVING: Final = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)  # fmt: skip
+"""Errors of a partition that is being created, or has got another leader, which are over soon."""
 _DYNAMIC_TOPIC_CONFIG: Final = 1
 
 
@@ -127,8 +134,10 @@ class Cluster:
         asked = ListOffsetsRequest(
             replica_id=-1, topics=[ListOffsetsTopic(topic, [ListOffsetsPartition(partition, timestamp)])]
         )
-        answer = self._at_leader(topic, partition, ApiKey.LIST_OFFSETS, asked).topics[0].partitions[0]
-        _check(answer.error_code, topic, partition)
+        answer = self._settled(
+            topic, partition,
+            lambda: self._at_leader(topic, partition, ApiKey.LIST_OFFSETS, asked).topics[0].partitions[0],
+        )  # fmt: skip
         return int(answer.offset)
 
     def fetch(self, topic: str, partition: int, offset: int) -> tuple[bytes, int]:
@@ -143,12 +152,23 @@ class Cluster:
             replica_id=-1, max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, isolation_level=0, session_id=0,
             session_epoch=-1, topics=[FetchTopic(topic, [piece])],
         )  # fmt: skip
-        answer = self._unthrottled(topic, partition, asked).responses[0].partitions[0]
-        _check(answer.error_code, topic, partition)
+        answer = self._settled(
+            topic, partition, lambda: self._unthrottled(topic, partition, asked).responses[0].partitions[0]
+        )
         records = answer.records
         if isinstance(records, list | tuple):
             records = b"".join(records)
         return bytes(records or b""), int(answer.high_watermark)
+
+    def _settled(self, topic: str, partition: int, ask: Callable[[], Any]) -> Any:
+        """The leader's answer about a partition, which is asked for again while it moves. Raises WireError, OSError."""
+        for _ in self._tries():
+            answer = ask()
+            if answer.error_code not in _MOVING or topic not in self.topics:
+                break
+            self.refresh_if_possible()
+        _check(answer.error_code, topic, partition)
+        return answer
 
     def _unthrottled(self, topic: str, partition: int, asked: FetchRequest) -> Any:
         """The answer with the partition: over its quota a client gets one without any, and a time to wait (KIP-219)."""
@@ -236,10 +256,13 @@ class Cluster:
         return node
 
     def _at_leader(self, topic: str, partition: int, key: ApiKey, request: Any) -> Any:
-        node = self._leader(topic, partition)
-        if node is None:
-            raise WireError(f"{topic}-{partition} has no leader")
-        return self._connection(node).ask(key, request)
+        for _ in self._tries():
+            node = self._leader(topic, partition)
+            if node is not None:
+                return self._connection(node).ask(key, request)
+            if topic not in self.topics:
+                break
+        raise WireError(f"{topic}-{partition} has no leader")
 
     def _ask_any(self, key: ApiKey, request: Any, version: int | None = None) -> Any:
         reasons = []

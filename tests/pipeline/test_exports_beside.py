@@ -17,6 +17,7 @@ from pipeline.transfer.staging import Staging, recover
 from pipeline.transfer.targets import LoadError, counts
 from pipeline.transfer.wire import LATEST, Cluster, WireError
 from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchResponse
 from tests.forking import Started
 from tests.pipeline.test_interrupted import NOW_MS, created, data_files, exported, manifest_of, wanted_of, written
@@ -144,5 +145,39 @@ def test_a_client_over_its_quota_fetches_again(tmp_path: Path, monkeypatch: pyte
             throttled[0] = 1000
             with pytest.raises(WireError, match="quota"):
                 cluster.fetch("a", 0, 0)
+    finally:
+        server.stop()
+
+
+def test_a_partition_that_moves_is_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its new leader may not know it yet (KIP-207); a topic that is gone is an error at once, as any other is."""
+    (wanted,) = wanted_of(tmp_path, "a")
+    real = Cluster._at_leader
+    errors: list[ErrorCode] = []
+
+    def answered(self: Cluster, topic: str, partition: int, key: ApiKey, request: Any) -> Any:
+        answer = real(self, topic, partition, key, request)
+        if errors:
+            part = answer.topics[0].partitions[0] if key is ApiKey.LIST_OFFSETS else answer.responses[0].partitions[0]
+            part.error_code = errors.pop(0)
+        return answer
+
+    monkeypatch.setattr(Cluster, "_at_leader", answered)
+    monkeypatch.setattr("pipeline.transfer.wire._PAUSE_S", 0.0)
+    server = Started(command_line(port=0, control_port="off"))
+    try:
+        with Cluster(server.ready.bootstrap_servers[0]) as cluster:
+            cluster.create(counts([wanted]))
+            loading.into_cluster(None, server.ready.bootstrap_servers[0], [wanted])
+            errors += [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.OFFSET_NOT_AVAILABLE]
+            assert (cluster.offset("a", 0, LATEST), errors) == (3, [])
+            errors += [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+            assert (cluster.fetch("a", 0, 0)[1], errors) == (3, [])
+            errors += [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+            with pytest.raises(WireError, match="TOPIC_AUTHORIZATION_FAILED"):
+                cluster.offset("a", 0, LATEST)
+            cluster.delete(["a"])
+            with pytest.raises(WireError, match="has no leader"):
+                cluster.offset("a", 0, LATEST)
     finally:
         server.stop()
