@@ -61,7 +61,8 @@ class Registry:
         references = {}
         for each in answer.get("references") or ():
             subject = urllib.parse.quote(each["subject"], safe="")
-            found = self._schema(self._get(f"/subjects/{subject}/versions/{each['version']}"), depth + 1)
+            place = f"/subjects/{subject}/versions/{each['version']}?deleted=true"  # data outlive deletions, as ids do
+            found = self._schema(self._get(place), depth + 1)
             if found is not None:
                 references[each["name"]] = found
         return Schema(answer.get("schemaType") or AVRO, answer["schema"], references)

@@ -146,8 +146,11 @@ def test_schemas_refer_to_others(registry: Rest, client: Callable[[], SchemaRegi
     client().register_schema("items", Registered(inner, "AVRO"))
     references = [SchemaReference("shop.Item", "items", 1)]
     number = client().register_schema("boxes-value", Registered(outer, "AVRO", references))
-    (row,) = decoded(Schemas(registry.url), b"\0" + number.to_bytes(4, "big") + b"\x02x")
-    assert (row["value_json"], row["value_error"]) == ({"item": {"sku": "x"}}, None)
+    for _ in ("live", "deleted softly"):
+        (row,) = decoded(Schemas(registry.url), b"\0" + number.to_bytes(4, "big") + b"\x02x")
+        assert (row["value_json"], row["value_error"]) == ({"item": {"sku": "x"}}, None)
+        for subject in ("boxes-value", "items"):
+            registry.ask("DELETE", f"/subjects/{subject}")
 
 
 def test_data_that_do_not_fit_are_rows_with_a_reason(
