@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,7 @@ def test_bytes_that_are_no_tls_end_the_connection(secured: Secured, data: bytes)
 # --- set-up ----------------------------------------------------------------------------------------------------------
 
 PEM = {"ssl.keystore.type": "PEM"}
+OF = "listener.name.outside"
 ENDPOINT = Endpoint("OUTSIDE", "SASL_SSL", "127.0.0.1", 0)
 
 
@@ -157,3 +159,27 @@ def test_a_certificate_may_be_in_the_settings() -> None:
     made = context_of(BrokerSettings(1, texts), ENDPOINT)
     assert made is not None
     assert len(made.get_ca_certs()) == 1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "texts", "mode"),
+    [
+        ("SSL", {"ssl.client.auth": "required"}, ssl.CERT_REQUIRED),
+        ("SASL_SSL", {"ssl.client.auth": "required"}, ssl.CERT_NONE),
+        ("SASL_SSL", {f"{OF}.ssl.client.auth": "required"}, ssl.CERT_REQUIRED),
+        ("SASL_SSL", {"ssl.client.auth": "required", f"{OF}.ssl.client.auth": "requested"}, ssl.CERT_OPTIONAL),
+    ],
+)
+def test_with_sasl_certificates_are_asked_for_by_the_listeners_own_setting(
+    protocol: str, texts: dict[str, str], mode: ssl.VerifyMode
+) -> None:
+    """The broker's is for listeners with TLS alone (KIP-684): clients with a password need no certificate."""
+    issued = trustme.CA().issue_cert("localhost")
+    own = {
+        f"{OF}.ssl.keystore.type": "PEM",
+        f"{OF}.ssl.keystore.certificate.chain": issued.cert_chain_pems[0].bytes().decode(),
+        f"{OF}.ssl.keystore.key": issued.private_key_pem.bytes().decode(),
+    }
+    made = context_of(BrokerSettings(1, {**own, **texts}), Endpoint("OUTSIDE", protocol, "127.0.0.1", 0))
+    assert made is not None
+    assert made.verify_mode is mode

@@ -47,7 +47,7 @@ def context_of(settings: BrokerSettings, endpoint: Endpoint) -> AlertingContext 
     Raises:
         TlsError: certificate or key are missing, or cannot be read.
     """
-    return _TlsSettings(settings, endpoint.name).context() if endpoint.has_tls else None
+    return _TlsSettings(settings, endpoint).context() if endpoint.has_tls else None
 
 
 def mapping_of(settings: BrokerSettings, listener: str) -> PrincipalMapping:
@@ -74,8 +74,8 @@ def identity_of(settings: BrokerSettings, listener: str) -> Identity:
 class _TlsSettings:
     """The TLS settings of one listener."""
 
-    def __init__(self, settings: BrokerSettings, listener: str) -> None:
-        self._settings, self._listener = settings, listener
+    def __init__(self, settings: BrokerSettings, endpoint: Endpoint) -> None:
+        self._settings, self._listener, self._has_sasl = settings, endpoint.name, endpoint.has_sasl
 
     def _text(self, name: str) -> str | None:
         found = self._settings.of_listener(self._listener, name)
@@ -90,10 +90,16 @@ class _TlsSettings:
         made.arrived = deque()
         self._limit_versions(made)
         self._load_own(made)
-        made.verify_mode = _VERIFY[str(self._text("ssl.client.auth"))]
+        made.verify_mode = _VERIFY[self._client_auth()]
         made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Java, what is trusted need not be a root
         self._load_trusted(made)
         return made
+
+    def _client_auth(self) -> str:
+        """Whether certificates are asked for: with SASL only as the listener's own setting has it (KIP-684)."""
+        if self._has_sasl:
+            return str(self._settings.of_listener_alone(self._listener, "ssl.client.auth") or "none")
+        return str(self._text("ssl.client.auth"))
 
     def _limit_versions(self, made: ssl.SSLContext) -> None:
         enabled, suites = self._names("ssl.enabled.protocols"), self._names("ssl.cipher.suites")

@@ -174,6 +174,10 @@ class BrokerSettings:
         """The value for one listener: listener.name.<l>.<mechanism>.<name>, listener.name.<l>.<name>, or <name>."""
         return _of_listener(self._values, listener, name, mechanism)
 
+    def of_listener_alone(self, listener: _Str, name: _Str) -> Value:
+        """The value of listener.name.<l>.<name>; None where the listener has none of its own."""
+        return self.get(f"listener.name.{listener.lower()}.{name}")
+
     def as_opened(self, listener: _Str, name: _Str, mechanism: _Str | None = None) -> Value:
         """The same as of the start: an open listener keeps its SASL, and no change is checked (SaslChannelBuilder)."""
         return _of_listener(self._base, listener, name, mechanism)
