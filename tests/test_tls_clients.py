@@ -6,13 +6,16 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import trustme
 from confluent_kafka import KafkaError, Producer
 
+from broker.clock import ManualClock
 from broker.network.endpoints import Endpoint
-from broker.network.principals import distinguished_name
+from broker.network.listening import Listening, Tls
+from broker.network.principals import ANONYMOUS, MappingError, PrincipalMapping, distinguished_name
 from broker.network.tls import TlsError, context_of
 from broker.settings import BrokerSettings
 from tests.ports import free_ports
@@ -124,6 +127,18 @@ def test_names_are_written_as_java_writes_them() -> None:
     """The last part first, with what could be mistaken escaped."""
     subject = ((("countryName", "DE"),), (("organizationName", "A, B"),), (("commonName", "x"), ("userId", "#1 ")))
     assert distinguished_name(Transport(subject)) == r"CN=x+UID=\#1\ ,O=A\, B,C=DE"  # type: ignore[arg-type]
+
+
+def test_with_sasl_a_certificate_names_no_principal() -> None:
+    """So no rule has to apply to its name; with TLS alone one has to."""
+    transport: Any = Transport(((("commonName", "x"),),))
+    for guarded in (False, True):
+        listening = Listening(cast("Any", None), BrokerSettings(1), ManualClock(), cast("Any", None))
+        rules = PrincipalMapping("RULE:^OU=(.*)$/$1/")
+        listening.tls["OUTSIDE"] = Tls(ENDPOINT, cast("Any", None), rules, ())
+        listening.guarded = {"OUTSIDE"} if guarded else set()
+        with contextlib.nullcontext() if guarded else pytest.raises(MappingError):
+            assert listening.principal_of("OUTSIDE", transport) == ANONYMOUS
 
 
 @pytest.mark.parametrize(

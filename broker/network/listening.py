@@ -74,10 +74,13 @@ class Listening:
     def principal_of(self, listener: str, transport: asyncio.BaseTransport) -> str:
         """The principal that the peer's certificate names; ANONYMOUS without a certificate.
 
+        With SASL too: there the certificate names no one, and no rule has to apply (DefaultKafkaPrincipalBuilder).
+
         Raises:
             MappingError: no rule applies to the name.
         """
-        name = distinguished_name(transport) if listener in self.tls else None
+        named = listener in self.tls and listener not in self.guarded
+        name = distinguished_name(transport) if named else None
         return ANONYMOUS if name is None else f"User:{self.tls[listener].mapping.name_of(name)}"
 
     def most_bytes(self, listener: str, *, known: bool) -> int:
