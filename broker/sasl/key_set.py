@@ -34,20 +34,33 @@ class KeySet:
         self._url, self._refresh_ms = url, refresh_ms
         self._keys: list[Key] = []
         self._due_ms = 0
+        self._loading: asyncio.Event | None = None  # set when the keys at a URL have been loaded, or could not be
         self._changed_ns = -1  # of a file
         self._missing: OrderedDict[str, int] = OrderedDict()
 
     async def refresh(self, now_ms: int) -> None:
-        """Load the keys if they are due; if they cannot be loaded, the old ones stay, with a line in the log."""
+        """Load the keys if they are due; if they cannot be loaded, the old ones stay, with a line in the log.
+
+        Without any, a token waits for those that another one has made the broker load.
+        """
         try:
             if urlsplit(self._url).scheme == "file":
                 self._refresh_file()
             elif now_ms >= self._due_ms:
                 self._due_ms = now_ms + self._refresh_ms
-                self._keys = _keys(await asyncio.to_thread(_fetch, self._url))
+                await self._refresh_url()
+            elif self._loading is not None and not self._keys:
+                await self._loading.wait()
         except (OSError, ValueError, HTTPException, RecursionError) as error:
             self._due_ms = 0
             _log.warning("the keys of an issuer cannot be loaded", url=self._url, reason=str(error))
+
+    async def _refresh_url(self) -> None:
+        self._loading = loading = asyncio.Event()
+        try:
+            self._keys = _keys(await asyncio.to_thread(_fetch, self._url))
+        finally:
+            loading.set()
 
     def _refresh_file(self) -> None:
         path = Path(unquote(urlsplit(self._url).path))

@@ -1,5 +1,6 @@
 """Signed tokens: which are accepted, and where the keys come from."""
 
+import asyncio
 import base64
 import json
 from collections.abc import Callable
@@ -133,6 +134,26 @@ async def test_a_url_is_asked_again_when_it_is_due_or_a_key_is_missing() -> None
             assert await answered(stranger.token(GOOD), keys, now_ms=lambda: now_ms) == (INVALID, None)
         assert len(issuer.asked) == 5
     assert await accepted()
+
+
+async def test_the_first_tokens_wait_for_the_same_keys() -> None:
+    """All clients that come while the keys are asked for the first time are let in, and the URL is asked once."""
+    issuer = Issuer()
+    with issuer.served(NOW_MS // 1000) as address:
+        keys = KeySet(f"{address}/keys", REFRESH_MS)
+        found = await asyncio.gather(*(answered(issuer.token(GOOD), keys) for _ in range(3)))
+    assert [token for token, _ in found] == [b""] * 3
+    assert len(issuer.asked) == 1
+
+
+async def test_tokens_that_wait_for_keys_in_vain_are_refused() -> None:
+    """None of them hangs."""
+    issuer = Issuer()
+    with issuer.served(NOW_MS // 1000) as address:
+        pass
+    keys = KeySet(f"{address}/keys", REFRESH_MS)
+    found = await asyncio.gather(*(answered(issuer.token(GOOD), keys) for _ in range(3)))
+    assert found == [(INVALID, None)] * 3
 
 
 def test_the_demands_are_those_of_the_settings() -> None:
