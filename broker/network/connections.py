@@ -119,7 +119,7 @@ class Connections(Generic[C]):
         self._throttled: set[C] = set()
         self.budget_bytes = 0
         """The bound of ``held_bytes``."""
-        settings.on_change(lambda _: self._set_budget())
+        settings.on_change(lambda _: self._follow_settings())
         self._set_budget()
 
     def join(self, connection: C, host: str) -> bool:
@@ -176,7 +176,12 @@ class Connections(Generic[C]):
             self.on_freed(CONNECTION_BYTES)
         if connection in self._waiting:
             self._waiting.remove(connection)
-        elif self._waiting and len(self.open) - len(self._waiting) < self._settings.int("max.connections"):
+        else:
+            self._begin_waiting()
+
+    def _begin_waiting(self) -> None:
+        """Begin with those that wait, as far as the limit allows."""
+        while self._waiting and len(self.open) - len(self._waiting) < self._settings.int("max.connections"):
             self._waiting.popleft().start()
 
     def account(self, more_bytes: int) -> None:
@@ -187,6 +192,10 @@ class Connections(Generic[C]):
         while self.held_bytes > self.budget_bytes and (slowest := self.partial.longest_idle()) is not None:
             self.partial.forget(slowest)
             slowest.refuse(f"unfinished requests take {self.held_bytes} bytes, {self.budget_bytes} are allowed")
+
+    def _follow_settings(self) -> None:
+        self._set_budget()
+        self._begin_waiting()  # under a limit that was raised (ConnectionQuotas.updateBrokerMaxConnections)
 
     def _set_budget(self) -> None:
         given = self._settings.long("queued.max.request.bytes")

@@ -97,6 +97,15 @@ def test_above_the_brokers_limit_one_waits_unread() -> None:
     assert (second.begun, third.begun) == (True, False)
 
 
+def test_a_limit_that_is_raised_lets_those_begin_that_wait() -> None:
+    """As many as it allows, at once (ConnectionQuotas.updateBrokerMaxConnections)."""
+    settings = BrokerSettings(1, {"max.connections": "1"})
+    known: Connections[Peer] = Connections(settings, ManualClock())
+    peers = [joined(known) for _ in range(4)]
+    settings.set_dynamic({"max.connections": "3"}, {})
+    assert [peer.begun for peer in peers] == [True, True, True, False]
+
+
 def test_who_leaves_while_waiting_is_not_begun() -> None:
     """The next one is."""
     known = connections(max_connections=1)
