@@ -4,6 +4,8 @@ Nothing that a peer sends, or fails to send, makes the broker grow past a bound 
 frames under way have a deadline and a common budget of bytes.
 """
 
+import ipaddress
+import socket
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
@@ -117,10 +119,13 @@ class Connections(Generic[C]):
         self.on_freed: Callable[[int], None] | None = None
         """Called with the bytes of a connection that is gone."""
         self._throttled: set[C] = set()
+        self._overrides = ""
+        self._limits: dict[str, int] = {}
+        """``max.connections.per.ip.overrides``, and what it gives each address."""
         self.budget_bytes = 0
         """The bound of ``held_bytes``."""
         settings.on_change(lambda _: self._follow_settings())
-        self._set_budget()
+        self._follow_settings()
 
     def join(self, connection: C, host: str) -> bool:
         """Add a connection from that host; false where it is to be closed at once.
@@ -155,11 +160,8 @@ class Connections(Generic[C]):
         connection.start()
 
     def _limit_of(self, host: str) -> int:
-        for override in self._settings.string("max.connections.per.ip.overrides").split(","):
-            name, _, limit = override.strip().rpartition(":")
-            if name and name == host:
-                return int(limit)
-        return self._settings.int("max.connections.per.ip")
+        found = self._limits.get(host)
+        return self._settings.int("max.connections.per.ip") if found is None else found
 
     def leave(self, connection: C) -> None:
         """The connection is gone; one that waits may begin."""
@@ -194,12 +196,12 @@ class Connections(Generic[C]):
             slowest.refuse(f"unfinished requests take {self.held_bytes} bytes, {self.budget_bytes} are allowed")
 
     def _follow_settings(self) -> None:
-        self._set_budget()
-        self._begin_waiting()  # under a limit that was raised (ConnectionQuotas.updateBrokerMaxConnections)
-
-    def _set_budget(self) -> None:
         given = self._settings.long("queued.max.request.bytes")
         self.budget_bytes = DEFAULT_HELD_BYTES if given < 0 else given
+        overrides = self._settings.string("max.connections.per.ip.overrides")
+        if overrides != self._overrides:
+            self._overrides, self._limits = overrides, _limits(overrides)
+        self._begin_waiting()  # under a limit that was raised (ConnectionQuotas.updateBrokerMaxConnections)
 
     @property
     def roomy(self) -> bool:
@@ -213,6 +215,24 @@ class Connections(Generic[C]):
             connection.hang_up(reset=reset)
         self.idle.clear()
         self.partial.clear()
+
+
+def _limits(overrides: str) -> dict[str, int]:
+    """The limit of each address; names are looked up once (ConnectionQuotas.updateMaxConnectionsPerIpOverride)."""
+    parts = [each.strip().rpartition(":") for each in overrides.split(",")]
+    return {_address(host.strip()): int(limit) for host, _, limit in parts if host.strip()}
+
+
+def _address(host: str) -> str:
+    """The address of a host as sockets write it; the text itself, where it has none."""
+    try:
+        return str(ipaddress.ip_address(host.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        pass
+    try:
+        return socket.gethostbyname(host)
+    except (OSError, ValueError):  # the latter of a text that can be no name
+        return host
 
 
 def _too_slow(connection: Held) -> None:

@@ -9,6 +9,7 @@ from broker.options.topics import TopicOption
 from broker.options.values import OptionError, pair
 from broker.sasl import mechanisms
 from broker.settings import BrokerSettings
+from broker.settings.crosschecks import connection_problems
 from broker.settings.names import is_setting, static_problem
 from broker.settings.of_release import TODAY, Tables
 from broker.settings.secrets import is_password, shown_value
@@ -93,6 +94,8 @@ def check_together(settings: Mapping[str, str], topics: Iterable[TopicOption], t
     try:
         made = BrokerSettings(1, settings)
         made.emulate(tables)
+        for problem in connection_problems(made.preview({}, {})):
+            raise OptionError(f"{where}: {problem}")
         for topic in topics:
             where = f"--topic {topic.name}"
             for name in topic.configs:

@@ -1,6 +1,7 @@
 """Rules between broker settings, which no single row can state (KafkaConfig.validateValues, groups 0.7).
 
-They hold for what a broker starts with and for what a dynamic change would make of it.
+They hold for what a dynamic change would make of a broker's settings. At the start only those of connections do: other
+settings may be given by themselves, such as a short session timeout without the minimum below it.
 """
 
 import re
@@ -81,7 +82,8 @@ def _requests(values: Values) -> Iterator[str]:
         yield "requirement failed: queued.max.request.bytes must be larger or equal to socket.request.max.bytes"
 
 
-def _connections(values: Values) -> Iterator[str]:
+def connection_problems(values: Values) -> Iterator[str]:
+    """What is wrong with the limits of connections per address."""
     name = "max.connections.per.ip.overrides"
     overrides = str(values[name] or "")
     for part in filter(None, (part.strip() for part in overrides.split(","))):
@@ -212,7 +214,7 @@ _RULES: tuple[Callable[[Values], Iterator[str]], ...] = (
     _replica_waits,
     _codecs,
     _requests,
-    _connections,
+    connection_problems,
     _cordoned,
     _protocols,
     _listeners,

@@ -172,6 +172,8 @@ def test_the_other_options_arrive_parsed() -> None:
         ("--topic a:1:compact", "--topic a needs KEY=VALUE after the partitions, not 'compact'"),
         ("--set log.retention.sm=1", "Kafka has no such broker setting; did you mean log.retention.ms?"),
         ("--set num.partitions=0", "--set num.partitions=0: "),
+        ("--set max.connections.per.ip.overrides=h:x", 'the settings do not fit: For input string: "x"'),
+        ("--set max.connections.per.ip=0", "max.connections.per.ip can be set to zero only if max.connections.per.ip."),
         ("--topic a:1:retention.ms=x", "--topic a: Invalid value x"),
         ("--set novalue", "--set needs KEY=VALUE, not 'novalue'"),
         ("--feature transaction.verson=1", "does not exist (did you mean transaction.version?)"),
