@@ -18,8 +18,12 @@ from broker.network.listening import Listening, Tls
 from broker.network.principals import ANONYMOUS, MappingError, PrincipalMapping, distinguished_name
 from broker.network.tls import TlsError, context_of
 from broker.settings import BrokerSettings
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode
+from protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from tests.ports import free_ports
 from tests.serving import Server, start
+from tests.wire import Wire
 
 UNREACHABLE = ("_SSL", "_TRANSPORT", "_ALL_BROKERS_DOWN")
 """librdkafka's errors for a broker that it cannot talk to, in the order of its threads."""
@@ -53,6 +57,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": authority,
         "ssl.client.auth": "requested",
+        "delegation.token.secret.key": "the key",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": r"User:CN=alice,OU=C,O=A\, B",
     }
@@ -84,6 +89,21 @@ def test_a_certificate_names_the_principal(secured: Secured) -> None:
     mine = {"ssl_certificate_location": str(secured.alice), "ssl_key_location": str(secured.alice)}
     assert outcome(secured, **trusting, **mine) == "written"
     assert outcome(secured, **trusting) == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_a_certificate_is_enough_to_ask_for_a_delegation_token(secured: Secured) -> None:
+    """Its name is the owner; without one the client is a stranger (core G.12.1)."""
+    answers = []
+    for certificate in (secured.alice, None):
+        context = ssl.create_default_context(cafile=str(secured.authority))
+        if certificate is not None:
+            context.load_cert_chain(certificate)
+        wire = Wire(secured.address)
+        with context.wrap_socket(wire.socket, server_hostname="127.0.0.1") as wire.socket:
+            answers.append(wire.call(ApiKey.CREATE_DELEGATION_TOKEN, 3, CreateDelegationTokenRequest()))
+    refused = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    assert [each.error_code for each in answers] == [ErrorCode.NONE, refused]
+    assert answers[0].principal_name == r"CN=alice,OU=C,O=A\, B"
 
 
 def test_a_client_that_does_not_trust_the_broker_does_not_connect(secured: Secured) -> None:
