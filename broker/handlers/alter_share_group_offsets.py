@@ -4,6 +4,7 @@ Version 0. Not done: nothing.
 """
 
 from collections.abc import Iterable
+from uuid import UUID
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext
@@ -43,13 +44,12 @@ async def handle(request: AlterShareGroupOffsetsRequest, ctx: RequestContext) ->
 
 def _merged(topics: Iterable[AlterShareGroupOffsetsResponseTopic]) -> list[AlterShareGroupOffsetsResponseTopic]:
     """One entry for each topic, also of one that was named twice (AlterShareGroupOffsetsResponse.Builder)."""
-    by_name: dict[str, AlterShareGroupOffsetsResponseTopic] = {}
+    ids: dict[str, UUID | None] = {}
+    partitions: dict[str, list[AlterShareGroupOffsetsResponsePartition]] = {}
     for topic in topics:
-        entry = by_name.setdefault(
-            topic.topic_name, AlterShareGroupOffsetsResponseTopic(topic.topic_name, topic.topic_id)
-        )
-        entry.partitions = [*entry.partitions, *topic.partitions]
-    return list(by_name.values())
+        ids.setdefault(topic.topic_name, topic.topic_id)
+        partitions.setdefault(topic.topic_name, []).extend(topic.partitions)
+    return [AlterShareGroupOffsetsResponseTopic(name, ids[name], found) for name, found in partitions.items()]
 
 
 async def _alter(

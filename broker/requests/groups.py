@@ -218,10 +218,14 @@ def merge_topics(
     if not failed:
         return list(answered)
     topics: dict[tuple[str, UUID | None], A] = {}
+    partitions: dict[tuple[str, UUID | None], list[Any]] = {}  # each is filled in place: one may be named very often
     for topic in (*(answer(*each) for each in failed), *answered):
-        known = topics.setdefault(_identity(topic), topic)
-        if known is not topic:
-            known.partitions = [*known.partitions, *topic.partitions]
+        identity = _identity(topic)
+        if identity in topics:
+            partitions[identity].extend(topic.partitions)
+        else:
+            topics[identity] = topic
+            topic.partitions = partitions[identity] = list(topic.partitions)
     return list(topics.values())
 
 

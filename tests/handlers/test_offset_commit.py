@@ -1,12 +1,14 @@
 """OffsetCommit at the handler: groups B.1, by version."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
 
 from broker.context import AclOperation
 from broker.handlers.offset_commit import API
+from broker.requests.groups import merge_topics
 from protocol.errors import ErrorCode
 from protocol.log_records.group import OffsetCommit, decode
 from protocol.messages.offset_commit import (
@@ -137,3 +139,29 @@ async def test_OFF_09_an_old_version_names_the_end() -> None:
     (record,) = [decode(*raw) for raw in stage.log_of("g").records]
     assert isinstance(record, OffsetCommit)
     assert record.expire_timestamp_ms == START_MS + 1000
+
+
+class Counted:
+    """A topic of an answer that counts the partitions which are put into it."""
+
+    def __init__(self, partitions: Sequence[int], copied: list[int]) -> None:
+        self.name, self._partitions, self._copied = "foo", partitions, copied
+
+    @property
+    def partitions(self) -> Sequence[int]:
+        """As they were put."""
+        return self._partitions
+
+    @partitions.setter
+    def partitions(self, value: Sequence[int]) -> None:
+        self._copied.append(len(value))
+        self._partitions = value
+
+
+def test_a_topic_that_is_named_very_often_is_merged_in_linear_time() -> None:
+    """No partition is copied once more for each further entry: a small request would stop the broker for minutes."""
+    copied: list[int] = []
+    failed: Any = [(Counted((), copied), [number], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for number in range(1000)]
+    (merged,) = merge_topics(failed, (), lambda _topic, partitions, _code: cast("Any", Counted(partitions, copied)))
+    assert merged.partitions == list(range(1000))
+    assert sum(copied) < 10_000
