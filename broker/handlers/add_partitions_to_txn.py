@@ -1,6 +1,7 @@
 """AddPartitionsToTxn: partitions join a transaction (KIP-98), or are asked whether they have (KIP-890).
 
-Versions 0-5. Up to v3 clients ask, about one transaction; from v4 brokers do, about many. Not done: nothing.
+Versions 0-5. Up to v3 clients ask, about one transaction; from v4 brokers do, about many. Differs from Kafka: an answer
+to a broker has at most 250,000 partitions, else the request is refused.
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from broker.coordination.metadata.image import INTERNAL_TOPICS
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.coordination.transaction.transitions import TV0, TV2
 from broker.releases import Behaviour
+from broker.requests.response_budget import Allowance
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -39,6 +41,8 @@ async def handle(request: AddPartitionsToTxnRequest, ctx: RequestContext) -> Add
     if by_broker and not ctx.authorized(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, "kafka-cluster"):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     partitions = {each.transactional_id: _partitions(each) for each in request.transactions}
+    if by_broker:  # a client names one id, once
+        Allowance().take(sum(len(partitions[each.transactional_id]) for each in request.transactions))
     first: dict[str, AddPartitionsToTxnTransaction] = {}
     results = []
     for transaction in request.transactions:
@@ -67,10 +71,9 @@ def _refused_partitions(
     """Refuse all partitions if one of them is not allowed or missing; empty: go on (transactions C.1.1 P1 to P4)."""
     if not by_broker and not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
         return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    refused: Codes = {}
-    for topic in {topic for topic, _ in partitions}:
-        if not by_broker and not _may_write(topic, ctx):
-            refused.update((p, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for p in partitions if p[0] == topic)
+    topics = set() if by_broker else {topic for topic, _ in partitions}
+    denied = {topic for topic in topics if not _may_write(topic, ctx)}
+    refused: Codes = {p: ErrorCode.TOPIC_AUTHORIZATION_FAILED for p in partitions if p[0] in denied}
     for partition in partitions:
         if partition not in refused and ctx.cluster.image.partition(*partition) is None:
             refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

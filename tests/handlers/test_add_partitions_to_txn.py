@@ -1,10 +1,13 @@
 """AddPartitionsToTxn and AddOffsetsToTxn at the handler: transactions C.1, C.2."""
 
+import time
+
 import pytest
 
 from broker.context import AclOperation
 from broker.handlers import add_offsets_to_txn, init_producer_id
 from broker.handlers.add_partitions_to_txn import API
+from protocol.errors import ErrorCode
 from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -151,3 +154,25 @@ async def test_OFF_02_zombies_get_the_error_of_their_version(stage: Stage, versi
     assert await offsets(stage, version, denied=[(AclOperation.READ, "g1")]) == 30
     assert await offsets(stage, version, name="") == 42
     assert await offsets(stage, version, broker_id=2) == 16
+
+
+async def test_an_id_that_is_named_very_often_with_many_partitions_is_refused(stage: Stage) -> None:
+    """Each entry would be answered with all partitions: a request of some kilobytes would fill the memory."""
+    few = AddPartitionsToTxnRequest(transactions=[transaction({}), transaction({"bar": [0, 1]})])
+    assert len((await stage.ask(API, few, 5)).results_by_transaction) == 2
+    often = AddPartitionsToTxnRequest(
+        transactions=[*(transaction({}) for _ in range(600)), transaction({"bar": list(range(600))})]
+    )
+    refused = await stage.ask(API, often, 5)
+    assert (refused.error_code, refused.results_by_transaction) == (ErrorCode.INVALID_REQUEST, ())
+
+
+async def test_many_denied_topics_take_linear_time(stage: Stage) -> None:
+    """Each partition is looked at once, not once for each denied topic."""
+    names = [f"n{number}" for number in range(20_000)]
+    begun = time.process_time()
+    codes = await added(
+        stage, {name: [0] for name in names}, denied=tuple((AclOperation.WRITE, name) for name in names)
+    )
+    assert set(codes.values()) == {29}
+    assert time.process_time() - begun < 15
