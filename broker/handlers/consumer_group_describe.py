@@ -1,12 +1,12 @@
 """ConsumerGroupDescribe: consumer groups with their members (KIP-848).
 
 Versions 0-1; what protocol a member speaks since v1. Groups of other kinds have describing APIs of their own.
-Not done: nothing.
+Differs from Kafka: an answer has at most 250,000 members, else the request is refused.
 """
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.requests.groups import coordinator, in_order_described, require_group, serves_consumer_groups
+from broker.requests.groups import coordinator, described, require_group, serves_consumer_groups
 from broker.requests.topology import authorized_operations
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -21,7 +21,7 @@ async def handle(request: ConsumerGroupDescribeRequest, ctx: RequestContext) -> 
     """Describe each group as often as it is named, each with its own error (groups C.12)."""
     if not serves_consumer_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-    groups = [_describe(group_id, ctx) for group_id in in_order_described(request.group_ids, ctx)]
+    groups = await described(request.group_ids, ctx, _describe)
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code is ErrorCode.NONE:

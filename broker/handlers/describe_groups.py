@@ -1,14 +1,13 @@
 """DescribeGroups: classic groups with their members.
 
-Versions 0-6; from v6 on a group that is not there is an error (KIP-1043). Not done: nothing; groups of other kinds have
-describing APIs of their own.
+Versions 0-6; from v6 on a group that is not there is an error (KIP-1043). Groups of other kinds have describing APIs of
+their own. Differs from Kafka: an answer has at most 250,000 members, else the request is refused.
 """
 
 from broker.api import Api
-from broker.clock import Slices
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.group.classic.states import State
-from broker.requests.groups import coordinator, in_order_described, require_group
+from broker.requests.groups import coordinator, described, require_group
 from broker.requests.topology import authorized_operations
 from protocol import features
 from protocol.apis import ApiKey
@@ -18,10 +17,7 @@ from protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequ
 
 async def handle(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
     """Describe each group as often as it is named, each with its own error (groups A.13)."""
-    groups, slices = [], Slices()
-    for group_id in in_order_described(request.groups, ctx):
-        await slices.pause()
-        groups.append(_describe(group_id, ctx))
+    groups = await described(request.groups, ctx, _describe)
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code is ErrorCode.NONE:

@@ -1,11 +1,12 @@
 """ShareGroupDescribe: share groups with their members (KIP-932).
 
-Version 1. Groups of other kinds have describing APIs of their own. Not done: nothing.
+Version 1. Groups of other kinds have describing APIs of their own. Differs from Kafka: an answer has at most 250,000
+members, else the request is refused.
 """
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.requests.groups import coordinator, in_order_described, require_group
+from broker.requests.groups import coordinator, described, require_group
 from broker.requests.share_groups import require_share_groups
 from broker.requests.topology import authorized_operations
 from protocol.apis import ApiKey
@@ -16,7 +17,7 @@ from protocol.messages.share_group_describe import DescribedGroup, ShareGroupDes
 async def handle(request: ShareGroupDescribeRequest, ctx: RequestContext) -> ShareGroupDescribeResponse:
     """Describe each group as often as it is named, each with its own error (groups D.1)."""
     require_share_groups(ctx)
-    groups = [_describe(group_id, ctx) for group_id in in_order_described(request.group_ids, ctx)]
+    groups = await described(request.group_ids, ctx, _describe)
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code is ErrorCode.NONE:

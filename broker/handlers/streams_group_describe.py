@@ -1,12 +1,13 @@
 """StreamsGroupDescribe: streams groups with their topology and members (KIP-1071).
 
 Versions 0-1; the assignor since v1. Groups of other kinds have describing APIs of their own. Not done: a plugin for
-topology descriptions (KIP-1331).
+topology descriptions (KIP-1331). Differs from Kafka: an answer has at most 250,000 members, else the request is
+refused.
 """
 
 from broker.api import Api
 from broker.context import AclOperation, RequestContext, ResourceType
-from broker.requests.groups import coordinator, in_order_described, require_group, serves_streams_groups
+from broker.requests.groups import coordinator, described, require_group, serves_streams_groups
 from broker.requests.topology import authorized_operations
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -24,7 +25,7 @@ async def handle(request: StreamsGroupDescribeRequest, ctx: RequestContext) -> S
     """Describe each group as often as it is named, each with its own error (groups E.8)."""
     if not serves_streams_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-    groups = [_describe(group_id, ctx) for group_id in in_order_described(request.group_ids, ctx)]
+    groups = await described(request.group_ids, ctx, _describe)
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code is ErrorCode.NONE:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, cast
 from uuid import UUID
 
 from broker.answers import Disconnect
+from broker.clock import Slices
 from broker.connection import Connection
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.group.machine import GroupMachine
@@ -16,6 +17,7 @@ from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.runtime import Token
 from broker.node import GROUP_TOPIC
 from broker.releases import Behaviour
+from broker.requests.response_budget import Allowance
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import computed_order, copied_capacity, reserved_capacity, string_hash, table_order
 from protocol.scala import topic_partition_hash
@@ -87,6 +89,31 @@ async def _while_there(answer: "Token[R]", connection: Connection) -> R:
         connection.unwatch(give_up)
     if found is _GONE:
         raise Disconnect("the client left before the group's answer")
+    return found
+
+
+class _Described(Protocol):
+    @property
+    def members(self) -> Sequence[Any]: ...
+
+
+D = TypeVar("D", bound=_Described)
+
+
+async def described(
+    group_ids: Sequence[str], ctx: RequestContext, describe: Callable[[str, RequestContext], D]
+) -> list[D]:
+    """Describe each group as often as it is named; others are served in between.
+
+    Raises:
+        KafkaError: INVALID_REQUEST where the answer would have too many members.
+    """
+    found: list[D] = []
+    allowance, slices = Allowance(), Slices()
+    for group_id in in_order_described(group_ids, ctx):
+        await slices.pause()
+        found.append(describe(group_id, ctx))
+        allowance.take(len(found[-1].members))
     return found
 
 

@@ -5,6 +5,8 @@ import pytest
 from broker.context import AclOperation
 from broker.handlers.describe_groups import API
 from broker.node import partition_for
+from broker.requests import groups
+from broker.requests.response_budget import Allowance
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
 from tests.coordination.group.harness import Client, Context, stable
@@ -94,3 +96,13 @@ def test_a_protocol_may_be_named_by_the_empty_text() -> None:
     group = context.machine.administration.describe(member.group_id)
     assert (group.group_state, group.protocol_data) == ("Stable", "")
     assert [each.member_metadata for each in group.members] == [b"meta"]
+
+
+async def test_a_group_is_not_described_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Named over and over, its members would fill the memory: the whole request is refused."""
+    stage = Stage()
+    await stage.join()
+    monkeypatch.setattr(groups, "Allowance", lambda: Allowance(3))
+    assert len((await stage.ask(API, DescribeGroupsRequest(["g"] * 3 + ["none"]), 6)).groups) == 4
+    refused = await stage.ask(API, DescribeGroupsRequest(["g"] * 4), 6)
+    assert {(group.error_code, tuple(group.members)) for group in refused.groups} == {(ErrorCode.INVALID_REQUEST, ())}

@@ -8,6 +8,7 @@ import pytest
 from broker import clock
 from broker.api import AnyApi
 from broker.handlers import (
+    consumer_group_describe,
     delete_groups,
     describe_configs,
     describe_groups,
@@ -15,6 +16,7 @@ from broker.handlers import (
     describe_transactions,
     find_coordinator,
 )
+from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from protocol.messages.describe_groups import DescribeGroupsRequest
@@ -40,6 +42,7 @@ NAMES = [f"n{number}" for number in range(MANY)]
         (AdminStage, find_coordinator.API, FindCoordinatorRequest(key_type=0, coordinator_keys=NAMES)),
         (AdminStage, describe_transactions.API, DescribeTransactionsRequest(["", *NAMES])),
         (Stage, describe_groups.API, DescribeGroupsRequest(NAMES)),
+        (Stage, consumer_group_describe.API, ConsumerGroupDescribeRequest(NAMES)),
         (Stage, delete_groups.API, DeleteGroupsRequest(NAMES)),
     ],
     ids=lambda each: getattr(getattr(each, "key", None), "name", ""),
