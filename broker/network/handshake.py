@@ -32,7 +32,7 @@ class Handshake(asyncio.Protocol):
         self._server, self._listener = server, listener
         self._transport: asyncio.Transport
         self._host = self._peer = ""
-        self._over = False
+        self._waits = self._over = False
         self._data = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -60,9 +60,16 @@ class Handshake(asyncio.Protocol):
     # --- the broker's limits -----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin the handshake; it has as long as an incomplete request."""
-        self._server.connections.partial.touch(self)
-        self._server.tasks.start_soon(self._shake)
+        """Begin the handshake, once the broker reads; it has as long as an incomplete request."""
+        self._waits = True
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Begin the handshake, if it has waited for its turn or for a broker that hangs, and not begun yet."""
+        if self._waits and not self._server.paused and not self._over:
+            self._waits = False
+            self._server.connections.partial.touch(self)
+            self._server.tasks.start_soon(self._shake)
 
     def hang_up(self, *, reset: bool = False) -> None:  # noqa: ARG002
         """Close."""

@@ -139,5 +139,8 @@ class BrokerServer(Listening):
         """Read again."""
         self.paused = False
         self._wake_waiting()
-        for connection in self._connections():
-            connection.resume_reading()
+        for connection in list(self.connections.open):
+            if isinstance(connection, ClientConnection):
+                connection.resume_reading()
+            elif isinstance(connection, Handshake):
+                connection.go_on()

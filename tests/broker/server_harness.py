@@ -104,13 +104,13 @@ class Bench:
 
 
 @asynccontextmanager
-async def serving(answer: Answer, **settings: object) -> AsyncIterator[Bench]:
+async def serving(answer: Answer, endpoint: Endpoint = HERE, **settings: object) -> AsyncIterator[Bench]:
     """A broker's listener; settings are written with ``_`` for the dots."""
     clock, dispatcher = ManualClock(), FakeDispatcher(answer)
     texts = {name.replace("_", "."): str(value) for name, value in settings.items()}
     async with asyncio.timeout(20), anyio.create_task_group() as tasks:
         server = BrokerServer(cast("Any", dispatcher), BrokerSettings(1, texts), clock, tasks)
-        port = await server.listen(HERE)
+        port = await server.listen(endpoint)
         await server.accept()
         bench = Bench(server, dispatcher, clock, port)
         try:

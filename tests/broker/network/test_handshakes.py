@@ -1,5 +1,6 @@
 """TLS handshakes: refused with an alert, counted from accept on, with certificates that change."""
 
+import asyncio
 import errno
 import socket
 import ssl
@@ -15,6 +16,7 @@ import trustme
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
 from cryptography.x509 import load_der_x509_certificate, load_pem_x509_certificate
 
+from broker.network.endpoints import Endpoint
 from broker.network.handshake import Handshake
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
@@ -23,7 +25,7 @@ from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.broker.server_harness import seen
+from tests.broker.server_harness import echo, on_each_loop, seen, serving
 from tests.ports import free_ports
 from tests.serving import Server, start, until
 
@@ -201,3 +203,30 @@ async def test_an_alert_needs_no_further_descriptor(monkeypatch: pytest.MonkeyPa
     for _, peer in pairs:
         peer.close()
     await seen(lambda: server.farewells == 0)
+
+
+@on_each_loop
+async def test_a_paused_broker_begins_no_handshake() -> None:
+    """New connections with TLS are left unread too, and served when it goes on."""
+    ca = trustme.CA()
+    own = ca.issue_cert("127.0.0.1")
+    settings: dict[str, object] = {
+        "ssl_keystore_type": "PEM",
+        "ssl_keystore_certificate_chain": own.cert_chain_pems[0].bytes().decode(),
+        "ssl_keystore_key": own.private_key_pem.bytes().decode(),
+    }
+    context, incoming, outgoing = ssl.create_default_context(), ssl.MemoryBIO(), ssl.MemoryBIO()
+    ca.configure_trust(context)
+    client = context.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    async with serving(echo, Endpoint("SSL", "SSL", "127.0.0.1", 0), **settings) as bench:
+        bench.server.pause()
+        peer = await bench.connect()
+        peer.writer.write(outgoing.read())
+        answer = asyncio.create_task(peer.reader.read(1))
+        for _ in range(200):
+            await asyncio.sleep(0)
+        assert not answer.done()
+        bench.server.resume()
+        assert await answer == b"\x16"
