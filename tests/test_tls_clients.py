@@ -5,12 +5,18 @@ import socket
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import trustme
 from confluent_kafka import KafkaError, Producer
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 from broker.clock import ManualClock
 from broker.network.endpoints import Endpoint
@@ -134,13 +140,17 @@ ENDPOINT = Endpoint("OUTSIDE", "SASL_SSL", "127.0.0.1", 0)
 class Transport:
     """What is known of a peer."""
 
-    def __init__(self, subject: object) -> None:
-        self._certificate = {"subject": subject}
+    def __init__(self, subject: object, encoded: bytes = b"") -> None:
+        self._certificate, self._encoded = {"subject": subject}, encoded
 
     def get_extra_info(self, name: str) -> object:
-        """The certificate."""
-        assert name == "peercert"
-        return self._certificate
+        """The certificate, or what has it in DER."""
+        return self._certificate if name == "peercert" else self
+
+    def getpeercert(self, *, binary_form: bool) -> bytes:
+        """As the peer sent it."""
+        assert binary_form
+        return self._encoded
 
 
 def test_names_are_written_as_java_writes_them() -> None:
@@ -159,6 +169,29 @@ def test_with_sasl_a_certificate_names_no_principal() -> None:
         listening.guarded = {"OUTSIDE"} if guarded else set()
         with contextlib.nullcontext() if guarded else pytest.raises(MappingError):
             assert listening.principal_of("OUTSIDE", transport) == ANONYMOUS
+
+
+def test_other_attributes_are_object_ids_in_a_name() -> None:
+    """With the value in hexadecimal, as X500Principal.getName writes them: an address of mail, a serial number."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    attributes = [
+        (NameOID.COUNTRY_NAME, "DE"),
+        (NameOID.SERIAL_NUMBER, "7"),
+        (NameOID.COMMON_NAME, "alice"),
+        (NameOID.EMAIL_ADDRESS, "a@b.org"),
+    ]
+    name = x509.Name([x509.NameAttribute(oid, value) for oid, value in attributes])
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, begin, begin).sign(key, hashes.SHA256())
+    subject = (
+        (("countryName", "DE"),),
+        (("serialNumber", "7"),),
+        (("commonName", "alice"),),
+        (("emailAddress", "a@b.org"),),
+    )
+    transport: Any = Transport(subject, made.public_bytes(Encoding.DER))
+    expected = f"1.2.840.113549.1.9.1=#1607{b'a@b.org'.hex()},CN=alice,2.5.4.5=#130137,C=DE"
+    assert distinguished_name(transport) == expected
 
 
 @pytest.mark.parametrize(

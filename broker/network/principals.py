@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 ANONYMOUS = "User:ANONYMOUS"
-# How Java writes the parts of a distinguished name (RFC 2253); others keep the name that OpenSSL has for them.
+# How Java writes the parts of a distinguished name (RFC 2253); others are an object id and the value in hexadecimal.
 _SHORT = {
     "commonName": "CN",
     "localityName": "L",
@@ -17,6 +17,7 @@ _SHORT = {
     "domainComponent": "DC",
     "userId": "UID",
 }
+_SEQUENCE = 0x30
 _RULE = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)"
 _SPLIT = re.compile(rf"\s*(?:{_RULE})\s*(?:,\s*|$)")
 _GROUP = re.compile(r"\\(.)|\$(\d)|\$\{(\w+)\}|\$")
@@ -93,13 +94,62 @@ def _python_replacement(text: str, groups: int) -> str:
 def distinguished_name(transport: asyncio.BaseTransport) -> str | None:
     """The distinguished name of the peer's certificate; ``None`` without a certificate."""
     certificate = transport.get_extra_info("peercert")
-    return _distinguished(certificate["subject"]) if certificate else None
+    if not certificate:
+        return None
+    subject: Sequence[Sequence[Sequence[str]]] = certificate["subject"]
+    if all(name in _SHORT for rdn in subject for name, _ in rdn):
+        return _joined([[f"{_SHORT[name]}={_escaped(value)}" for name, value in rdn] for rdn in subject])
+    encoded = _encoded_subject(transport.get_extra_info("ssl_object").getpeercert(binary_form=True))
+    return _joined(
+        [
+            [
+                f"{_SHORT[name]}={_escaped(value)}" if name in _SHORT else f"{oid}=#{der.hex()}"
+                for (name, value), (oid, der) in zip(rdn, own, strict=True)
+            ]
+            for rdn, own in zip(subject, encoded, strict=True)
+        ]
+    )
 
 
-def _distinguished(subject: Sequence[Sequence[Sequence[str]]]) -> str:
+def _joined(parts: Sequence[Sequence[str]]) -> str:
     """The last part first, as RFC 2253 wants it."""
-    parts = ["+".join(f"{_SHORT.get(name, name)}={_escaped(value)}" for name, value in rdn) for rdn in subject]
-    return ",".join(reversed(parts))
+    return ",".join(reversed(["+".join(rdn) for rdn in parts]))
+
+
+def _encoded_subject(certificate: bytes) -> list[list[tuple[str, bytes]]]:
+    """The subject of a certificate: of each attribute its object id, and its value as it is encoded (DER)."""
+    ((_, whole),) = _elements(certificate)
+    signed = _elements(_elements(whole)[0][1])
+    names = [content for first, content in signed if first[0] == _SEQUENCE]  # algorithm, issuer, validity, subject
+    found = []
+    for _, rdn in _elements(names[3]):
+        attributes = [_elements(attribute) for _, attribute in _elements(rdn)]
+        found.append([(_object_id(oid), value) for (_, oid), (value, _) in attributes])
+    return found
+
+
+def _elements(data: bytes) -> list[tuple[bytes, bytes]]:
+    """What DER has one behind the other: each element as a whole, and its content."""
+    found, at = [], 0
+    while at < len(data):
+        size, begin = data[at + 1], at + 2
+        if size & 0x80:
+            begin += size & 0x7F
+            size = int.from_bytes(data[at + 2 : begin], "big")
+        found.append((data[at : begin + size], data[begin : begin + size]))
+        at = begin + size
+    return found
+
+
+def _object_id(content: bytes) -> str:
+    numbers, number = [], 0
+    for byte in content:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(number)
+            number = 0
+    first = min(numbers[0] // 40, 2)
+    return ".".join(map(str, (first, numbers[0] - 40 * first, *numbers[1:])))
 
 
 def _escaped(value: str) -> str:
