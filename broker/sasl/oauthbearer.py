@@ -13,9 +13,10 @@ from typing import Any
 from broker.sasl.exchange import Identity, Refused
 
 _FIRST = re.compile(
-    rb"n,(?:a=(?P<authorization>[^,]*))?,\x01auth=[Bb][Ee][Aa][Rr][Ee][Rr] +(?P<token>[-_.~+/A-Za-z0-9]+=*)"
-    rb"(?:\x01[A-Za-z]+=[\x21-\x7e \t\r\n]+)*\x01\x01"
+    rb"n,(?:a=(?P<authorization>(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+))?,"
+    rb"\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01"
 )
+_AUTH = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +(?P<token>[-_.~+/A-Za-z0-9]+=*)")
 _OPTION = "unsecuredValidator"
 CLOCK_SKEW = f"{_OPTION}AllowableClockSkewMs"
 _GIVEN_UP = b"\x01"
@@ -35,10 +36,11 @@ class OAuthBearerExchange:
         if self._problem is not None:
             raise Refused(self._problem if token == _GIVEN_UP else None)
         found = _FIRST.fullmatch(token)
-        if found is None:
+        auth = None if found is None else _AUTH.fullmatch(_pairs(found["pairs"]).get(b"auth", b""))
+        if found is None or auth is None:
             raise Refused
         try:
-            identity = self._authenticated(found["token"].decode())
+            identity = self._authenticated(auth["token"].decode())
         except InvalidToken as invalid:
             self._problem = invalid.response
             return self._problem.encode()
@@ -75,6 +77,12 @@ class OAuthBearerExchange:
         if not all(scope in scopes for scope in required):
             raise InvalidToken(" ".join(required))
         return Identity(name, expires_ms)
+
+
+def _pairs(written: bytes) -> dict[bytes, bytes]:
+    """Keys and values of the first message, which come in any order (OAuthBearerClientInitialResponse)."""
+    split = (pair.partition(b"=") for pair in written.split(b"\x01") if pair)
+    return {key: value for key, _, value in split}
 
 
 class InvalidToken(Exception):

@@ -38,6 +38,13 @@ def test_a_good_token() -> None:
     assert answered(message(GOOD, authorization=b"a=alice"))[1] == Identity("alice", 1_000_060_000)
 
 
+def test_the_token_may_come_behind_other_keys() -> None:
+    """As in RFC 7628, 3.1, where host and port are before it."""
+    token = message(GOOD).replace(b",\x01auth", b",\x01host=server.example.com\x01port=9092\x01auth")
+    assert answered(token)[1] == Identity("alice", 1_000_060_000)
+    assert answered(token[:-1] + b"traceId=1\x01\x01")[1] == Identity("alice", 1_000_060_000)
+
+
 @pytest.mark.parametrize(
     "token",
     [
