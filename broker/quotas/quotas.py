@@ -4,6 +4,7 @@ After Kafka's ``ClientQuotaManager`` and its sisters for request time, controlle
 (KIP-612). A broker has one where the metadata has any quota; the others do no accounting.
 """
 
+import math
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Generic, TypeVar
@@ -156,7 +157,8 @@ class RateQuota:
         bound = self.bounds.of(user, client_id)[1] if self.bounds.given else None
         if bound is None:
             return None
-        return min(int(bound * (self._windows.number - 1) * (self._windows.size_ms // 1000)), MOST_MS)
+        most = bound * (self._windows.number - 1) * (self._windows.size_ms // 1000)
+        return 0 if math.isnan(most) else int(min(most, MOST_MS))
 
 
 class MutationQuota:

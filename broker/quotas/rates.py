@@ -115,5 +115,5 @@ class TokenBucket:
 
 
 def rounded(value: float) -> int:
-    """As ``Math.round`` does: halves go up."""
-    return math.floor(value + 0.5)
+    """As ``Math.round`` does: halves go up, and what is no number is 0: brokers before 4.4 take NaN as a quota."""
+    return 0 if math.isnan(value) else math.floor(value + 0.5)

@@ -1,8 +1,11 @@
 """Which quota applies to which client, and what is remembered of its usage (core G.10)."""
 
+import math
+
 import pytest
 
 from broker.quotas.quotas import FORGOTTEN_MS, BrokerQuotas, Quotas
+from broker.quotas.rates import MOST_MS
 from broker.requests.throttling import user_of
 from broker.settings import BrokerSettings
 
@@ -55,6 +58,15 @@ def test_a_bound_at_once_is_all_full_windows() -> None:
     made.follow({(("user", "a"),): {"consumer_byte_rate": 2.0**62}})
     assert made.fetch.most_at_once("a", "c") == 2**31 - 1
     assert made.fetch.most_at_once("b", "c") is None
+
+
+def test_a_quota_that_is_no_number_throttles_no_one() -> None:
+    """Brokers before 4.4 take NaN, and round what they make of it to 0, as Java does; a Fetch gets what it must."""
+    own = quotas(consumer_byte_rate=math.nan, request_percentage=math.inf)
+    assert own.fetch.charge("alice", "c", 1_000_000, START_MS) == 0
+    assert own.fetch.most_at_once("alice", "c") == 0
+    assert own.request.charge("alice", "c", 1.0, START_MS) == 0
+    assert own.request.most_at_once("alice", "c") == MOST_MS
 
 
 def test_a_client_without_a_name_has_its_users_quota_alone() -> None:
