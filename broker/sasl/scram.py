@@ -110,7 +110,9 @@ class ScramExchange:
         except binascii.Error:
             raise Refused from None
         signature = hmac.digest(asked.credential.stored_key, signed, self._hash)
-        key = bytes(a ^ b for a, b in zip(proof, signature, strict=False))
+        if len(proof) != len(signature):  # ScramFormatter.xor
+            raise Refused
+        key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
         if not hmac.compare_digest(hashlib.new(self._hash, key).digest(), asked.credential.stored_key):
             raise Refused
         self.identity = asked.identity

@@ -90,7 +90,7 @@ def test_a_host_may_have_a_limit_of_its_own() -> None:
 
 def test_a_limit_of_its_own_may_be_given_to_a_hosts_name() -> None:
     """It is looked up once; an address may be written in any way (InetAddress.getByName)."""
-    known = connections(max_connections_per_ip_overrides="localhost:1,0:0:0:0:0:0:0:1:2,not a name:3")
+    known = connections(max_connections_per_ip_overrides="localhost:1,0:0:0:0:0:0:0:1:2,no..name:3")
     assert [joined(known, "127.0.0.1").closed for _ in range(2)] == [False, True]
     assert [joined(known, "::1").closed for _ in range(3)] == [False, False, True]
 

@@ -40,6 +40,7 @@ def test_the_example_of_rfc_7677() -> None:
         FINAL.replace(b"dHz", b"dHy"),  # another proof
         FINAL.replace(b"r=rOpr", b"r=rOps"),  # another nonce
         FINAL.replace(b"p=dHzb", b"p=d"),  # no base64
+        FINAL.replace(b"AndVQ=", b"AndVQA="),  # a byte more than the proof
         FINAL[:-48],
         b"",
         b"\xff",
