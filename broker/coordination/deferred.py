@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from broker.clock import Clock
-from broker.coordination.outcome import Reply
+from broker.coordination.outcome import CancelTimer, Outcome, Reply, RunAtOnce, SetTimer
 from broker.timers import Timer
 from protocol.errors import ErrorCode, KafkaError
 
@@ -124,6 +124,26 @@ class DeferredEffects:
             for effect in append.effects:
                 if isinstance(effect, Reply):
                     resolve(effect.to, KafkaError(error.code, error.message))
+
+
+def parted(effects: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The effects that are performed at once, soft state and direct replies, and those that wait for the replicas."""
+    at_once: list[Any] = []
+    later: list[Any] = []
+    for effect in effects:
+        soft = isinstance(effect, (SetTimer, CancelTimer, RunAtOnce))
+        (at_once if soft or _is_direct(effect) else later).append(effect)
+    return at_once, later
+
+
+def kept(outcome: Outcome[Any]) -> list[Any]:
+    """The effects of an outcome that are performed although the log has refused its records."""
+    timers = (SetTimer, CancelTimer) if outcome.keeps_timers else ()
+    return [effect for effect in outcome.effects if _is_direct(effect) or isinstance(effect, timers)]
+
+
+def _is_direct(effect: Any) -> bool:
+    return isinstance(effect, Reply) and effect.direct
 
 
 def resolve(token: Hashable, message: Any) -> None:

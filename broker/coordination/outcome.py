@@ -22,10 +22,14 @@ X_co = TypeVar("X_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Answer the request that waits under the token ``to``, parked or not; ``message`` may be an exception."""
+    """Answer the request that waits under the token ``to``, parked or not; ``message`` may be an exception.
+
+    A ``direct`` one goes out when it is decided: it waits for no record, and the log may refuse those of its outcome.
+    """
 
     to: Hashable
     message: Any
+    direct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,7 @@ class Outcome(Generic[X_co]):
     few operations that parked replies; without it the operation's caller gets the error.
     ``divisible``: the records need not be one batch, where they are too many for one (Kafka: not atomic).
     ``failed``: the operation has failed, although it has effects: they wait for no records that others have written.
+    ``keeps_timers``: they are set and cancelled even if the append is refused, for soft state that is not taken back.
 
     For people: ``reason`` is why the records are written, ``changes`` are state changes with reasons of their own,
     ``refusal`` is what the reply refuses although the operation had an effect.
@@ -126,6 +131,7 @@ class Outcome(Generic[X_co]):
     on_append_error: "Callable[[Any, int], Outcome[X_co]] | None" = field(default=None, compare=False)
     divisible: bool = field(default=False, compare=False)
     failed: bool = field(default=False, compare=False)
+    keeps_timers: bool = field(default=False, compare=False)
     reason: Reason | None = field(default=None, compare=False)
     changes: tuple[StateChange, ...] = field(default=(), compare=False)
     refusal: Refusal | None = field(default=None, compare=False)

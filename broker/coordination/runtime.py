@@ -22,7 +22,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import structlog
 
 from broker.clock import Clock
-from broker.coordination.deferred import DeferredEffects, ReplicatedLog, resolve
+from broker.coordination.deferred import DeferredEffects, ReplicatedLog, kept, parted, resolve
 from broker.coordination.outcome import (
     CancelTimer,
     Machine,
@@ -313,6 +313,7 @@ class Runtime(Generic[M, X]):
                 if outcome.divisible and error.code in _TOO_LARGE and len(outcome.records) > 1:
                     self._do_in_halves(outcome, cause)
                     return
+                self._effects(kept(outcome))
                 if outcome.on_append_error is None:
                     raise
                 outcome, refused = outcome.on_append_error(error, now_ms), True
@@ -328,7 +329,7 @@ class Runtime(Generic[M, X]):
             if outcome.refusal is not None:
                 self._observer.on_refused(self.machine, outcome.refusal, cause)
         if refused or (unreplicated_end is None and not self._deferred):
-            self._effects(outcome)
+            self._effects(outcome.effects)
         else:
             self._defer(outcome, unreplicated_end)
 
@@ -339,19 +340,15 @@ class Runtime(Generic[M, X]):
         self._do(replace(outcome, records=outcome.records[middle:]), cause)
 
     def _defer(self, outcome: Outcome[X], unreplicated_end: int | None) -> None:
-        """Change the soft state; the rest waits for the outcome's records, or for those before it."""
-        soft = (SetTimer, CancelTimer, RunAtOnce)
-        seen = [effect for effect in outcome.effects if not isinstance(effect, soft)]
-        for effect in outcome.effects:
-            if isinstance(effect, soft):
-                self._effect(effect)
+        """Change the soft state, answer directly; the rest waits for the outcome's records, or for those before it."""
+        soft, seen = parted(outcome.effects)
+        self._effects(soft)
         if unreplicated_end is not None:
             self._deferred.add(unreplicated_end, outcome.records, seen)
         elif self._answers_in_order:
             self._deferred.add_to_last(seen)
         else:
-            for effect in seen:
-                self._effect(effect)
+            self._effects(seen)
 
     def _encode(self, record: Any) -> tuple[bytes | None, bytes | None]:
         """Write a record.
@@ -367,8 +364,8 @@ class Runtime(Generic[M, X]):
             _log.warning("record cannot be written", partition=self.partition, error=str(error))
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
 
-    def _effects(self, outcome: Outcome[X]) -> None:
-        for effect in outcome.effects:
+    def _effects(self, effects: Iterable[Any]) -> None:
+        for effect in effects:
             if self._long is not None:
                 self._long.pause()
             self._effect(effect)

@@ -103,6 +103,35 @@ async def test_a_refusal_does_not_wait() -> None:
     assert replicas.runtime.begin(instead).result() is ErrorCode.NOT_ENOUGH_REPLICAS
 
 
+async def test_a_direct_answer_waits_for_no_replica_and_no_append() -> None:
+    """As those futures that Kafka's coordinator completes by itself; other answers and effects are not given."""
+    replicas, loop = SlowReplicas(), asyncio.get_running_loop()
+    first, second = loop.create_future(), loop.create_future()
+    written = replicas.begin("a", effects=(Reply(first, 1, direct=True),))  # type: ignore[arg-type]
+    assert (written.done(), first.result()) == (False, 1)
+    replicas.log.refuse = ErrorCode.MESSAGE_TOO_LARGE
+    with pytest.raises(KafkaError):
+        replicas.begin("b", effects=("x", Reply(second, 2, direct=True)))  # type: ignore[arg-type]
+    assert (second.result(), replicas.performed) == (2, [])
+
+
+@pytest.mark.parametrize(("keeps", "fired"), [(False, []), (True, [START_MS + 10])])
+async def test_timers_may_be_kept_where_the_log_refuses(keeps: bool, fired: list[int]) -> None:
+    """Where soft state has changed that is not taken back."""
+    replicas = SlowReplicas()
+    replicas.log.refuse = ErrorCode.MESSAGE_TOO_LARGE
+    found: list[int] = []
+
+    def note(now_ms: int) -> Outcome[str]:
+        found.append(now_ms)
+        return Outcome()
+
+    timer = SetTimer("t", START_MS + 10, note)
+    assert replicas.runtime.submit(lambda _: Outcome(("a",), (timer, "x"), keeps_timers=keeps))
+    replicas.clock.advance(10)
+    assert (found, replicas.performed) == (fired, [])
+
+
 async def test_an_operation_that_fails_with_effects_does_not_wait() -> None:
     """Its answer is that of a refusal; what it has set is set."""
     replicas = SlowReplicas()

@@ -49,6 +49,20 @@ async def test_CLS_02_03_a_member_joins(version: int) -> None:
     assert member.rebalance_timeout_ms == (10_000 if version == 0 else 60_000)
 
 
+async def test_a_join_does_not_wait_for_replicas() -> None:
+    """Neither for its group's record nor for those of others (groups A.4 J5); assignments wait for theirs."""
+    stage = Stage()
+    log = stage.log_of("g")
+    log.replicated_to = 0
+    member_id = (await asyncio.wait_for(stage.ask(API, request(), 9), 1)).member_id
+    joining = asyncio.ensure_future(stage.ask(API, request(member_id=member_id), 9))
+    await asyncio.wait({joining}, timeout=0)
+    stage.clock.advance(0)
+    await asyncio.sleep(0)
+    assert joining.done()
+    assert joining.result().generation_id == 1
+
+
 @pytest.mark.parametrize("session_ms", [5999, 1_800_001])
 async def test_CLS_06_sessions_have_a_range(session_ms: int) -> None:
     """INVALID_SESSION_TIMEOUT, with the member id."""

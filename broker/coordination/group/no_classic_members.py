@@ -28,7 +28,7 @@ class NoClassicMembers:
     ) -> None:
         """Reply INCONSISTENT_GROUP_PROTOCOL."""
         code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        builder.refuse(reply_to, join_refused(code), Refusal(code, *NO_CLASSIC_MEMBERS))
+        builder.refuse(reply_to, join_refused(code), Refusal(code, *NO_CLASSIC_MEMBERS), direct=True)
 
     def sync(
         self,

@@ -37,7 +37,8 @@ Rule = Callable[["OutcomeBuilder"], None]
 class OutcomeBuilder:
     """Records and effects so far. ``now_ms`` is the time of the operation; relative times are added to it."""
 
-    __slots__ = ("_changes", "_effects", "_on_append_error", "_refusal", "divisible", "failed", "now_ms", "records")
+    __slots__ = ("_changes", "_effects", "_on_append_error", "_refusal", "divisible", "failed", "keeps_timers",
+                 "now_ms", "records")  # fmt: skip
 
     def __init__(self, now_ms: int) -> None:
         self.now_ms = now_ms
@@ -49,15 +50,17 @@ class OutcomeBuilder:
         """Whether the records may be appended as several batches."""
         self.failed = False
         """Whether the operation has failed, so that its reply waits for no record of others."""
+        self.keeps_timers = False
+        """Whether timers are set and cancelled even if the log refuses the records."""
         self._on_append_error: Callable[[KafkaError, OutcomeBuilder], None] | None = None
 
     def record(self, record: GroupRecord) -> None:
         """Remember this."""
         self.records.append(record)
 
-    def reply(self, to: Hashable, message: Any) -> None:
-        """Answer a request, parked or not."""
-        self._effects.append(Reply(to, message))
+    def reply(self, to: Hashable, message: Any, *, direct: bool = False) -> None:
+        """Answer a request, parked or not; ``direct``: even if the log refuses the records."""
+        self._effects.append(Reply(to, message, direct))
 
     def changed(self, change: StateChange) -> None:
         """Report a change of a group's state, with its reason. For people: it has no effect."""
@@ -67,9 +70,9 @@ class OutcomeBuilder:
         """Report the rule of a refusal that is a reply. For people: it has no effect."""
         self._refusal = refusal
 
-    def refuse(self, to: Hashable, message: Any, refusal: Refusal) -> None:
+    def refuse(self, to: Hashable, message: Any, refusal: Refusal, *, direct: bool = False) -> None:
         """Answer a request with a message that refuses it, and report the rule."""
-        self.reply(to, message)
+        self.reply(to, message, direct=direct)
         self.refused(refusal)
 
     def timer(self, key: Hashable, delay_ms: int, then: Rule) -> None:
@@ -133,6 +136,7 @@ class OutcomeBuilder:
             on_append_error=refused,
             divisible=self.divisible,
             failed=self.failed,
+            keeps_timers=self.keeps_timers,
             changes=tuple(self._changes),
             refusal=self._refusal,
         )

@@ -3,11 +3,12 @@
 As Kafka's own ``GroupMetadataManagerTestContext``. Every record goes through the codec on its way.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from broker.coordination.deferred import kept
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.kind import Joiner
 from broker.coordination.group.machine import GroupMachine
@@ -165,6 +166,7 @@ class Context:
         self.last = outcome
         if outcome.records and self.refuse_append is not None:
             error, self.refuse_append = KafkaError(self.refuse_append), None
+            self._effects(kept(outcome))
             if outcome.on_append_error is None:
                 raise error
             outcome = outcome.on_append_error(error, self.now_ms)
@@ -177,10 +179,10 @@ class Context:
             self.log.append(Logged(record, outcome.transactional))
             self._replay(len(self.log) - 1, self.log[-1])
         self._check_changes(outcome)
-        self._effects(outcome)
+        self._effects(outcome.effects)
 
-    def _effects(self, outcome: GroupOutcome) -> None:
-        for effect in outcome.effects:
+    def _effects(self, effects: Iterable[Any]) -> None:
+        for effect in effects:
             match effect:
                 case Reply(to, message):
                     assert isinstance(to, Answer)
@@ -242,8 +244,7 @@ class Context:
 
     def due_in(self, *key: Hashable) -> int | None:
         """In how many ms that timer fires, ``None`` if it is not set."""
-        timer = self.timers.get(key)
-        return None if timer is None else timer.at_ms - self.now_ms
+        return self.timers[key].at_ms - self.now_ms if key in self.timers else None
 
     def group(self, group_id: str = G) -> ClassicGroup:
         """A classic group."""

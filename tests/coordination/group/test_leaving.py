@@ -3,6 +3,7 @@
 import pytest
 
 from broker.coordination.group.classic.states import State
+from broker.coordination.group.offsets.expiry import EXPIRY_TIMER
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import GroupMetadata, GroupMetadataTombstone, OffsetCommitTombstone
 from protocol.messages.delete_groups import DeletableGroupResult
@@ -70,6 +71,17 @@ def test_a_leave_that_cannot_be_remembered_is_refused() -> None:
     (client,) = stable(Client(context))
     context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
     assert isinstance(context.leave(client.identity()), KafkaError)
+
+
+def test_a_parked_join_is_answered_although_its_groups_end_cannot_be_remembered() -> None:
+    """All have left, one of them while it waits for the others; an administrator removes members so."""
+    context = Context()
+    first, second = stable(Client(context), Client(context))
+    first.start()
+    context.refuse_append = ErrorCode.MESSAGE_TOO_LARGE
+    assert isinstance(context.leave(first.identity(), second.identity()), KafkaError)
+    assert first.parked.code is ErrorCode.UNKNOWN_MEMBER_ID
+    assert context.timers.keys() == {EXPIRY_TIMER}
 
 
 def test_a_parked_join_of_a_member_that_leaves_is_answered() -> None:

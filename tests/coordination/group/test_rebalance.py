@@ -6,7 +6,7 @@ import pytest
 
 from broker.coordination.group.classic.states import ENTERED_FROM, State
 from broker.releases import release
-from protocol.errors import ErrorCode
+from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import GroupMember, GroupMetadata
 from protocol.messages.leave_group import MemberIdentity
 from protocol.messages.sync_group import SyncGroupResponse
@@ -282,6 +282,18 @@ def test_the_last_member_that_expires_ends_the_initial_delay() -> None:
     context.advance(300_000)
     assert context.records[-1] == GroupMetadata(G, "consumer", 1, None, None, START_MS + 300_000)
     assert context.due_in("join", G) is None
+
+
+def test_an_initial_delay_that_is_over_ends_once_where_the_log_refuses_its_end() -> None:
+    """Its member is answered, and no timer ends the join phase of the Empty group again."""
+    context = Context({"group.initial.rebalance.delay.ms": 400_000})
+    client = Client(context, version=3, rebalance_ms=500_000).start()
+    context.refuse_append = ErrorCode.MESSAGE_TOO_LARGE
+    with pytest.raises(KafkaError):
+        context.advance(300_000)
+    assert client.parked.code is ErrorCode.UNKNOWN_MEMBER_ID
+    context.advance(200_000)
+    assert (context.group().state, context.group().generation) == (State.EMPTY, 1)
 
 
 def test_CLS_38_a_static_member_may_miss_a_rebalance() -> None:

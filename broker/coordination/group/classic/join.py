@@ -65,7 +65,7 @@ class Joining:
                 # Quirk: an Empty consumer group is forgotten, and comes back with the next load (groups A.3 Q1).
                 self._groups.forget(request.group_id)
                 refusal = Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *JOIN.row(" J1"))
-                builder.refuse(reply_to, join_refused(refusal.code, request.member_id), refusal)
+                builder.refuse(reply_to, join_refused(refusal.code, request.member_id), refusal, direct=True)
                 return
             self._groups[request.group_id] = group = ClassicGroup(request.group_id, builder.now_ms)
             for record in () if replaced is None else replaced.tombstones():
@@ -75,7 +75,7 @@ class Joining:
         if not self._accepts_member(group, request.member_id):
             group.remove(request.member_id)
             refusal = Refusal(ErrorCode.GROUP_MAX_SIZE_REACHED, *JOIN.row(" J2"))
-            builder.refuse(reply_to, join_refused(refusal.code), refusal)
+            builder.refuse(reply_to, join_refused(refusal.code), refusal, direct=True)
         elif not request.member_id:
             self._new_member(builder, group, ask)
         else:
@@ -87,14 +87,12 @@ class Joining:
     def _undo_create_on_append_error(
         self, builder: OutcomeBuilder, group: ClassicGroup, reply_to: Hashable, replaced: Group | None
     ) -> None:
-        answered = builder.replies()
+        answered = builder.replies()  # directly
 
         def refused(error: KafkaError, instead: OutcomeBuilder) -> None:
             self._groups.forget(group.group_id)
             if replaced is not None:
                 self._groups[group.group_id] = replaced
-            for reply in answered:
-                instead.reply(reply.to, reply.message)
             if not answered:
                 instead.reply(reply_to, join_refused(error_for_clients(error.code)))
 
@@ -114,7 +112,7 @@ class Joining:
     def _new_member(self, builder: OutcomeBuilder, group: ClassicGroup, ask: _Ask) -> None:
         if not group.supports(ask.request.protocol_type, ask.protocols):
             refusal = Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, *JOIN.row(" J3.1"))
-            builder.refuse(ask.reply_to, join_refused(refusal.code), refusal)
+            builder.refuse(ask.reply_to, join_refused(refusal.code), refusal, direct=True)
             return
         instance_id = ask.request.group_instance_id
         # groups A.1: <instance id or client id>-<random UUID>
@@ -128,7 +126,7 @@ class Joining:
         elif ask.joiner.needs_member_id:
             group.pending.add(new_id)
             self._rebalances.arm_pending(builder, group, new_id, ask.request.session_timeout_ms)
-            builder.reply(ask.reply_to, join_refused(ErrorCode.MEMBER_ID_REQUIRED, new_id))
+            builder.reply(ask.reply_to, join_refused(ErrorCode.MEMBER_ID_REQUIRED, new_id), direct=True)
         else:
             self._add(builder, group, ask, new_id)
 
@@ -151,7 +149,7 @@ class Joining:
         request = ask.request
         if not group.supports(request.protocol_type, ask.protocols):
             refusal = Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, *JOIN.row(" J4.1"))
-            builder.refuse(ask.reply_to, join_refused(refusal.code, ask.member_id), refusal)
+            builder.refuse(ask.reply_to, join_refused(refusal.code, ask.member_id), refusal, direct=True)
             return
         if ask.member_id in group.pending:
             if request.group_instance_id is not None:
@@ -162,7 +160,7 @@ class Joining:
         try:
             group.check_member(ask.member_id, request.group_instance_id, JOIN.row(" J4.3"))
         except Refusal as refusal:
-            builder.refuse(ask.reply_to, join_refused(refusal.code, ask.member_id), refusal)
+            builder.refuse(ask.reply_to, join_refused(refusal.code, ask.member_id), refusal, direct=True)
             return
         self._rejoin(builder, group, ask)
 
@@ -172,11 +170,11 @@ class Joining:
         unchanged = group.members[ask.member_id].protocols == ask.protocols
         if group.state is State.EMPTY:
             refusal = Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *JOIN.row(" J4.7"))
-            builder.refuse(ask.reply_to, join_refused(refusal.code, ask.member_id), refusal)
+            builder.refuse(ask.reply_to, join_refused(refusal.code, ask.member_id), refusal, direct=True)
         elif (group.state is State.COMPLETING_REBALANCE and unchanged) or (
             group.state is State.STABLE and unchanged and not leads
         ):
-            builder.reply(ask.reply_to, join_answer(group, ask.member_id))
+            builder.reply(ask.reply_to, join_answer(group, ask.member_id), direct=True)
         else:
             self._park(group, ask, ask.member_id)
             self._rebalances.rebalance_or_complete(builder, group)

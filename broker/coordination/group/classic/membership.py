@@ -43,7 +43,7 @@ class Membership:
             builder.cancel(sync_timer(group))
         if group.state is State.STABLE:
             # Quirk: the session timer is not armed again.
-            builder.reply(reply_to, _assigned(group, group.members[request.member_id].assignment))
+            builder.reply(reply_to, _assigned(group, group.members[request.member_id].assignment), direct=True)
             return
         group.awaiting_sync[request.member_id] = reply_to  # one that is parked already is never answered
         if request.member_id == group.leader:

@@ -147,6 +147,7 @@ class Rebalances:
         builder.changed(StateChange(group.group_id, reason, before, group.state_name, generation, group.generation))
         if group.state is State.EMPTY:
             builder.record(group.record({}))
+            builder.keeps_timers = True
             return
         for member in group.members.values():
             self.answer_join(builder, group, member.member_id, join_answer(group, member.member_id))
@@ -220,18 +221,18 @@ class Rebalances:
     def answer_join(
         self, builder: OutcomeBuilder, group: ClassicGroup, member_id: str, answer: JoinGroupResponse
     ) -> None:
-        """Answer a member's parked JoinGroup, if there is one."""
+        """Answer a member's parked JoinGroup, if there is one; no record holds that up (``completeJoinFuture``)."""
         reply_to = group.awaiting_join.pop(member_id, None)
         if reply_to is not None:
-            builder.reply(reply_to, answer)
+            builder.reply(reply_to, answer, direct=True)
 
     def answer_sync(
         self, builder: OutcomeBuilder, group: ClassicGroup, member_id: str, answer: SyncGroupResponse
     ) -> bool:
-        """Answer a member's parked SyncGroup; false if there is none."""
+        """Answer a member's parked SyncGroup; false if there is none. An assignment waits for its record."""
         reply_to = group.awaiting_sync.pop(member_id, None)
         if reply_to is not None:
-            builder.reply(reply_to, answer)
+            builder.reply(reply_to, answer, direct=answer.error_code is not ErrorCode.NONE)
         return reply_to is not None
 
     def reset_assignments(self, builder: OutcomeBuilder, group: ClassicGroup, error: ErrorCode) -> None:

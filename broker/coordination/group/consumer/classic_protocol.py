@@ -65,7 +65,7 @@ class ClassicMembers:
         _check_protocols(group, request)
         member_id = request.member_id or uuid_text(self._context.new_uuid())
         if not request.member_id and request.group_instance_id is None and joiner.needs_member_id:
-            builder.reply(reply_to, join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+            builder.reply(reply_to, join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id), direct=True)
             return
         step = self._step(builder, group, request, member_id)
         subscription, timeout_ms = self._subscription(request), request.rebalance_timeout_ms
