@@ -49,6 +49,22 @@ def kinds(context: Context, since: int = 0) -> list[tuple[int, str, bool]]:
     return [(record.kind, record.name, record.value is None) for record in found]
 
 
+def test_a_member_that_is_there_stays_although_its_heartbeats_cannot_be_remembered(context: Context) -> None:
+    """Its session begins again with each of them; who has joined in vain has none."""
+    member = Consumer(context)
+    joining = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    context.refuse_append = ErrorCode.MESSAGE_TOO_LARGE
+    assert member.refused(0, **joining) is ErrorCode.MESSAGE_TOO_LARGE
+    assert context.due_in(*session_timer(G, "m1")) is None
+    member.join()
+    for _ in range(2):
+        context.advance(30_000)
+        context.refuse_append = ErrorCode.MESSAGE_TOO_LARGE
+        assert member.refused(subscribed_topic_names=["foo", "bar"]) is ErrorCode.MESSAGE_TOO_LARGE
+    assert context.due_in(*session_timer(G, "m1")) == 45_000
+    assert member.seen.subscribed == {"foo"}
+
+
 def test_a_first_join_writes_five_records(context: Context, cluster: Cluster) -> None:
     """In Kafka's order: the member, the group's epoch, the target, where the member is."""
     Consumer(context).join()

@@ -306,6 +306,20 @@ def test_parked_requests_are_sent_back_also_if_the_group_stays_a_classic_one(con
     assert late.join().generation_id == old.joined().generation_id
 
 
+def test_parked_requests_are_sent_back_also_if_the_upgrade_cannot_be_remembered(context: Context) -> None:
+    """The group is a classic one again, in which those members have not joined yet."""
+    old = classic(context)
+    old.join()
+    old.sync({old.member_id: FOO})
+    late = Client(context, [("range", subscription("foo"))]).start()
+    given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
+    context.refuse_append = ErrorCode.MESSAGE_TOO_LARGE
+    assert Consumer(context).refused(0, **given) is ErrorCode.MESSAGE_TOO_LARGE
+    assert late.parked.code is ErrorCode.REBALANCE_IN_PROGRESS
+    assert (context.group().state_name, context.group().awaiting_join) == ("PreparingRebalance", {})
+    assert context.due_in("member", G, old.member_id) == 10_000
+
+
 def test_a_classic_group_in_its_first_rebalance_has_no_protocol_yet(context: Context) -> None:
     """UNKNOWN_SERVER_ERROR, and its members have to join again (seen on 4.4.0)."""
     first = Client(context, [("range", subscription("foo"))]).start()

@@ -17,6 +17,7 @@ What does not fit:
 """
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from uuid import UUID
 
 from broker.coordination.group.classic.group import ClassicGroup
@@ -31,7 +32,7 @@ from broker.coordination.group.consumer.member_removal import MemberRemoval
 from broker.coordination.group.consumer.migration import Migration
 from broker.coordination.group.consumer.regular_expressions import Patterns
 from broker.coordination.group.consumer.timers import MemberTimers
-from broker.coordination.group.group import Groups, GroupType
+from broker.coordination.group.group import Group, Groups, GroupType
 from broker.coordination.group.kind import ClassicRequests
 from broker.coordination.group.modern.epochs import JOINING
 from broker.coordination.group.modern.target_assignment import shown_assignor
@@ -84,6 +85,8 @@ class ConsumerGroups:
     ) -> GroupOutcome:
         """ConsumerGroupHeartbeat (groups C.3, C.4) of a valid request: answers a ConsumerGroupHeartbeatResponse.
 
+        Where the log refuses its records, the member's timers are set all the same, as Kafka's.
+
         Raises:
             KafkaError: refused; nothing has changed.
         """
@@ -91,26 +94,20 @@ class ConsumerGroups:
         if request.member_epoch < JOINING:
             self._removal.leave(builder, request, reply_to)
             return builder.outcome()
+        found = self._groups.get(request.group_id)
+        builder.keeps_timers = isinstance(found, ConsumerGroup)
         try:
             self._heartbeats.beat(builder, request, beat, reply_to)
         except KafkaError as error:
             if not builder.replies():
                 raise
-            return self._not_upgraded(request.group_id, builder, error, reply_to)
-        return builder.outcome()
-
-    def _not_upgraded(
-        self, group_id: str, tried: OutcomeBuilder, error: KafkaError, reply_to: Hashable
-    ) -> GroupOutcome:
-        """A classic group stays what it is, but its parked requests are answered (``convertToConsumerGroup``)."""
-        group, builder = self._groups[group_id], OutcomeBuilder(tried.now_ms)
-        assert isinstance(group, ClassicGroup)
-        group.awaiting_join.clear()
-        group.awaiting_sync.clear()
-        for each in tried.replies():
-            builder.reply(each.to, each.message)
-        builder.reply_error(reply_to, error)
-        builder.failed = True
+            instead = OutcomeBuilder(now_ms)
+            for each in builder.replies():
+                instead.reply(each.to, each.message)
+            _not_upgraded(found, reply_to, error, instead)
+            return instead.outcome()
+        if isinstance(found, ClassicGroup):
+            builder.if_not_appended(partial(_not_upgraded, found, reply_to))
         return builder.outcome()
 
     def describe(self, group_id: str) -> DescribedGroup:
@@ -170,3 +167,12 @@ class ConsumerGroups:
                 self._timers.arm_session(builder, group.group_id, member.member_id)
                 if member.state is MemberState.UNREVOKED_PARTITIONS:
                     self._timers.limit_revocation(builder, group.group_id, member)
+
+
+def _not_upgraded(group: Group | None, reply_to: Hashable, error: KafkaError, builder: OutcomeBuilder) -> None:
+    """A classic group stays what it is, but its parked requests have been answered (``convertToConsumerGroup``)."""
+    assert isinstance(group, ClassicGroup)
+    group.awaiting_join.clear()
+    group.awaiting_sync.clear()
+    builder.reply_error(reply_to, error)
+    builder.failed = True

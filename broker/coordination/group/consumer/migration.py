@@ -247,9 +247,9 @@ def _stays(classic: ClassicGroup, why: str) -> Refusal:
 def _answer_parked(builder: OutcomeBuilder, classic: ClassicGroup) -> None:
     again = ErrorCode.REBALANCE_IN_PROGRESS
     for member_id, reply_to in classic.awaiting_join.items():
-        builder.reply(reply_to, join_refused(again, member_id))
+        builder.reply(reply_to, join_refused(again, member_id), direct=True)
     for reply_to in classic.awaiting_sync.values():
-        builder.reply(reply_to, SyncGroupResponse(again))
+        builder.reply(reply_to, SyncGroupResponse(again), direct=True)
 
 
 def _cancel_timers(builder: OutcomeBuilder, classic: ClassicGroup) -> None:
