@@ -152,6 +152,21 @@ def test_commits_that_are_not_replicated_are_not_fetched() -> None:
     assert context.offset("foo") == 7
 
 
+def test_a_topic_whose_first_commit_is_not_replicated_is_not_listed() -> None:
+    """A fetch of all offsets has no entry of it, not even an empty one."""
+    context = Context()
+    context.commit("foo", {0: 5})
+    context.followers_lag = True
+    context.commit("bar", {0: 6})
+    everything = OffsetFetchRequestGroup(G, None)
+    assert [each.name for each in context.machine.fetch_offsets(everything, require_stable=False).topics] == ["foo"]
+    context.machine.replicated(context.records[1:])
+    assert [each.name for each in context.machine.fetch_offsets(everything, require_stable=False).topics] == [
+        "foo",
+        "bar",
+    ]
+
+
 def test_a_deletion_that_is_not_replicated_is_not_seen() -> None:
     """The offset is there until all replicas in sync know that it is gone."""
     context = Context()

@@ -238,3 +238,15 @@ def test_a_whole_transaction_that_is_not_replicated_is_not_seen() -> None:
     assert context.offset("foo", stable=True) is UNSTABLE
     context.machine.replicated(())
     assert context.offset("foo", stable=True) == 10
+
+
+def test_a_pending_offset_whose_deletion_is_not_replicated_is_unstable() -> None:
+    """The next coordinator may not know that it is gone."""
+    context = Context()
+    context.commit("foo", {0: 5})
+    commit(context, {0: 10})
+    context.followers_lag = True
+    context.perform(context.machine.topic_deleted("foo", None, context.now_ms))
+    assert (context.offset("foo", stable=True), context.offset("foo")) == (UNSTABLE, 5)
+    context.machine.replicated(())
+    assert context.offset("foo", stable=True) == -1

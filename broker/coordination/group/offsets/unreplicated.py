@@ -4,7 +4,7 @@ After Kafka's ``OffsetMetadataManager``, which reads its timelines at the last c
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from broker.coordination.group.offsets.store import CommittedOffset, Offsets, Partitions
 from broker.coordination.outcome import TransactionEnd
@@ -20,8 +20,8 @@ class _Change:
 
     def __init__(self) -> None:
         self.committed: dict[_Place, CommittedOffset | None] = {}
-        self.begun: set[tuple[_Place, int]] = set()
-        self.ended: set[tuple[_Place, int]] = set()
+        self.begun: dict[_Place, set[int]] = {}
+        self.ended: dict[_Place, set[int]] = {}
 
 
 class UnreplicatedOffsets:
@@ -41,15 +41,17 @@ class UnreplicatedOffsets:
                 case OffsetCommit() if producer_id is not None:
                     place = (record.group_id, record.topic, record.partition)
                     if producer_id not in self._offsets.producers(*place):
-                        change.begun.add((place, producer_id))
+                        change.begun[place] = {producer_id}
                 case OffsetCommit() | OffsetCommitTombstone():
                     place = (record.group_id, record.topic, record.partition)
                     change.committed.setdefault(place, self._offsets.find(*place))
+                    if isinstance(record, OffsetCommitTombstone):
+                        change.ended[place] = set(self._offsets.producers(*place))
         self._changes.append(change)
 
     def _keep_pending(self, change: _Change, end: TransactionEnd) -> None:
         for place, _ in self._offsets.pending_of(end.producer_id):
-            change.ended.add((place, end.producer_id))
+            change.ended[place] = {end.producer_id}
             if end.committed:
                 change.committed[place] = self._offsets.find(*place)
 
@@ -73,7 +75,7 @@ class UnreplicatedOffsets:
                     topics.setdefault(topic, {})[partition] = before
                 else:
                     topics.get(topic, {}).pop(partition, None)
-        return topics
+        return {topic: partitions for topic, partitions in topics.items() if partitions}
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
         """As :meth:`Offsets.is_pending`, replicated."""
@@ -82,10 +84,6 @@ class UnreplicatedOffsets:
         place = (group_id, topic, partition)
         producers = set(self._offsets.producers(*place))
         for change in reversed(self._changes):
-            producers -= _at(place, change.begun)
-            producers |= _at(place, change.ended)
+            producers -= change.begun.get(place, set())
+            producers |= change.ended.get(place, set())
         return bool(producers)
-
-
-def _at(place: _Place, changes: Iterable[tuple[_Place, int]]) -> set[int]:
-    return {producer_id for where, producer_id in changes if where == place}
