@@ -70,6 +70,11 @@ def long_hash(value: int) -> int:
     return (value ^ value >> 32) & _MASK
 
 
+def long_sum(one: int, other: int) -> int:
+    """Return the sum of two longs, which wraps."""
+    return (one + other + (1 << 63) & _LONG_MASK) - (1 << 63)
+
+
 def parse_integer(text: str) -> int:
     """``Integer.parseInt``: digits behind at most one sign, and nothing else.
 

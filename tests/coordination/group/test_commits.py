@@ -191,6 +191,17 @@ def test_OFF_09_an_offset_may_name_its_end() -> None:
     assert context.offset("foo") == -1
 
 
+def test_a_retention_without_end_wraps() -> None:
+    """Quirk: the offset is stored, and has expired by the next check (``OffsetMetadataManager.expireTimestampMs``)."""
+    context = Context({"offsets.retention.check.interval.ms": 700})
+    assert context.commit("foo", {0: 5}, retention_time_ms=2**63 - 1) == {0: OK}
+    assert context.records == [OffsetCommit(G, "foo", 0, 5, -1, "", START_MS, START_MS - 1 - 2**63, version=1)]
+    context.advance(699)
+    assert context.offset("foo") == 5
+    context.advance(1)
+    assert context.offset("foo") == -1
+
+
 def test_OFF_11_an_offset_belongs_to_one_topic_id() -> None:
     """Asked for by another id it is not there; unknown ids on either side match."""
     context = Context()

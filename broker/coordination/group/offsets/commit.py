@@ -15,7 +15,7 @@ from broker.coordination.group.rules import COMMIT, OFFSET_DELETE
 from broker.coordination.reasons import Refusal
 from broker.releases import Behaviour
 from protocol.errors import ErrorCode
-from protocol.java import utf16_length
+from protocol.java import long_sum, utf16_length
 from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -88,7 +88,7 @@ class Commits:
             self._rebalances.rearm(builder, group, request.member_id)
         expires_ms = NO_EXPIRY
         if request.retention_time_ms != NO_EXPIRY:
-            expires_ms = builder.now_ms + request.retention_time_ms
+            expires_ms = long_sum(builder.now_ms, request.retention_time_ms)  # quirk: "for ever" has passed
         topics = []
         for topic in request.topics:
             codes = [
