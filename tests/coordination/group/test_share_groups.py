@@ -45,6 +45,17 @@ def context(cluster: Cluster) -> Context:
     return Context(topics=cluster)
 
 
+def test_a_member_that_is_there_stays_although_its_heartbeats_cannot_be_remembered(context: Context) -> None:
+    """Its session begins again with each of them."""
+    member = ShareConsumer(context)
+    member.join()
+    for _ in range(2):
+        context.advance(SESSION_MS - 1)
+        context.refuse_append = ErrorCode.MESSAGE_TOO_LARGE
+        assert member.refused(subscribed_topic_names=["foo", "bar"]) is ErrorCode.MESSAGE_TOO_LARGE
+    assert context.due_in("share-session", G, member.member_id) == SESSION_MS
+
+
 def test_SHR_01_partitions_are_assigned_once_they_have_a_state(context: Context, cluster: Cluster) -> None:
     """Epoch 2 and nothing at first; the next epoch and all partitions after the assignment interval."""
     member = ShareConsumer(context)

@@ -62,6 +62,8 @@ class ShareGroups:
     ) -> GroupOutcome:
         """ShareGroupHeartbeat (groups D.1) of a valid request: answers a ShareGroupHeartbeatResponse.
 
+        Where the log refuses its records, the member's session begins again all the same, as Kafka's.
+
         Raises:
             KafkaError: refused; nothing has changed.
         """
@@ -69,6 +71,7 @@ class ShareGroups:
         if request.member_epoch == LEAVING:
             self._sessions.leave(builder, request, reply_to)
         else:
+            builder.keeps_timers = self._context.find(request.group_id) is not None
             self._heartbeats.beat(builder, request, beat, reply_to)
         return builder.outcome()
 
