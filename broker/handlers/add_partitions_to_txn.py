@@ -7,6 +7,7 @@ to a broker has at most 250,000 partitions, else the request is refused.
 from collections.abc import Sequence
 
 from broker.api import Api
+from broker.clock import Slices
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
@@ -43,9 +44,11 @@ async def handle(request: AddPartitionsToTxnRequest, ctx: RequestContext) -> Add
     partitions = {each.transactional_id: _partitions(each) for each in request.transactions}
     if by_broker:  # a client names one id, once
         Allowance().take(sum(len(partitions[each.transactional_id]) for each in request.transactions))
+    slices = Slices()
     first: dict[str, AddPartitionsToTxnTransaction] = {}
     results = []
     for transaction in request.transactions:
+        await slices.pause()
         name = transaction.transactional_id
         first.setdefault(name, transaction)
         codes: Codes | ErrorCode = _refused_partitions(name, partitions[name], ctx, by_broker=by_broker)

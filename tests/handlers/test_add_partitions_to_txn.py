@@ -93,6 +93,14 @@ async def test_rights_on_the_id_come_first(stage: Stage) -> None:
     assert await added(stage, {"foo": [0]}, transactional_id="other") == {("foo", 0): 49}
 
 
+async def test_an_answer_has_a_bound(stage: Stage) -> None:
+    """Each entry of an id has the partitions of the last one in its answer, here 500 times 501."""
+    again = [transaction({}, verify_only=True) for _ in range(499)]
+    last = transaction({"foo": list(range(501))}, verify_only=True)
+    answer = await stage.ask(API, AddPartitionsToTxnRequest(transactions=[*again, last]), 5)
+    assert (answer.error_code, answer.results_by_transaction) == (ErrorCode.INVALID_REQUEST, ())
+
+
 @pytest.mark.parametrize("version", range(6))
 async def test_ADD_08_zombies_get_the_error_of_their_version(stage: Stage, version: int) -> None:
     """KIP-588: PRODUCER_FENCED from version 2 on, INVALID_PRODUCER_EPOCH before."""
