@@ -7,6 +7,7 @@ import asyncio
 from functools import partial
 
 from broker.api import Api
+from broker.clock import Slices
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.node import GROUP_TOPIC
 from broker.transactions.markers import Marker, write_marker
@@ -34,7 +35,7 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     codes: dict[int, dict[TopicPartition, ErrorCode]] = {}
     outstanding = {(number, place) for number, marker in enumerate(request.markers) for place in _places(marker)}
-    answered = asyncio.Event()
+    answered, slices = asyncio.Event(), Slices()
 
     def note(number: int, producer_id: int, place: TopicPartition, code: ErrorCode) -> None:
         codes[producer_id][place] = code
@@ -54,6 +55,7 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
             asked.transaction_version,
         )
         for place in _places(asked):
+            await slices.pause()
             if not _is_here(place, ctx):
                 note(number, asked.producer_id, place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 continue

@@ -8,6 +8,7 @@ import pytest
 from broker import clock
 from broker.api import AnyApi
 from broker.handlers import (
+    add_partitions_to_txn,
     consumer_group_describe,
     delete_groups,
     describe_configs,
@@ -15,7 +16,9 @@ from broker.handlers import (
     describe_producers,
     describe_transactions,
     find_coordinator,
+    write_txn_markers,
 )
+from protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTransaction
 from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -23,6 +26,7 @@ from protocol.messages.describe_groups import DescribeGroupsRequest
 from protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from protocol.messages.describe_transactions import DescribeTransactionsRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from tests.handlers.admin_harness import AdminStage
 from tests.handlers.group_harness import Stage
 
@@ -41,6 +45,18 @@ NAMES = [f"n{number}" for number in range(MANY)]
         (AdminStage, describe_producers.API, DescribeProducersRequest([TopicRequest("foo", list(range(MANY)))])),
         (AdminStage, find_coordinator.API, FindCoordinatorRequest(key_type=0, coordinator_keys=NAMES)),
         (AdminStage, describe_transactions.API, DescribeTransactionsRequest(["", *NAMES])),
+        (
+            AdminStage,
+            add_partitions_to_txn.API,
+            AddPartitionsToTxnRequest(transactions=[AddPartitionsToTxnTransaction(each) for each in NAMES]),
+        ),
+        (
+            AdminStage,
+            write_txn_markers.API,
+            WriteTxnMarkersRequest(
+                [WritableTxnMarker(1, 0, True, [WritableTxnMarkerTopic("none", list(range(MANY)))])]
+            ),
+        ),
         (Stage, describe_groups.API, DescribeGroupsRequest(NAMES)),
         (Stage, consumer_group_describe.API, ConsumerGroupDescribeRequest(NAMES)),
         (Stage, delete_groups.API, DeleteGroupsRequest(NAMES)),
