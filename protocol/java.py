@@ -190,7 +190,7 @@ class HashMap(Generic[V]):
         self._entries: dict[str, V] = {}
         self._spread: dict[str, int] = {}
         self._capacity = _DEFAULT_CAPACITY
-        self._order: tuple[str, ...] | None = ()
+        self._order: dict[str, None] | None = {}
         for key, value in entries:
             self[key] = value
 
@@ -213,7 +213,7 @@ class HashMap(Generic[V]):
         return len(self._entries)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._ordered())
+        return iter(tuple(self._ordered()))
 
     def get(self, key: str) -> V | None:
         """The value of a key, if there is one."""
@@ -224,18 +224,19 @@ class HashMap(Generic[V]):
         if key not in self._entries:
             return None
         del self._spread[key]
-        self._order = None
+        if self._order is not None:
+            del self._order[key]  # the others keep theirs
         return self._entries.pop(key)
 
     def values(self) -> list[V]:
         """The values in iteration order."""
         return [self._entries[key] for key in self._ordered()]
 
-    def _ordered(self) -> tuple[str, ...]:
+    def _ordered(self) -> dict[str, None]:
         if self._order is None:
             spread, mask = self._spread, self._capacity - 1
             # sorted() is stable, and a dict keeps the order of insertion: that is the order inside a bucket
-            self._order = tuple(sorted(spread, key=lambda key: spread[key] & mask))
+            self._order = dict.fromkeys(sorted(spread, key=lambda key: spread[key] & mask))
         return self._order
 
 

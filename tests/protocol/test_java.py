@@ -1,6 +1,11 @@
 """The iteration order of Kafka's own hash table (groups 0.8)."""
 
+from typing import Any
+
+import pytest
+
 from protocol.java import (
+    HashMap,
     TimelineMap,
     concurrent_order,
     persistent_order,
@@ -62,3 +67,22 @@ def test_the_order_of_a_timeline_map_is_known_without_one() -> None:
 def test_a_persistent_map_is_ordered_by_signed_hashes() -> None:
     """HashTreePMap of PCollections: a tree of integers."""
     assert persistent_order(["b", "zzzzzz", "a"]) == ["zzzzzz", "a", "b"]
+
+
+def test_what_leaves_a_map_leaves_the_order_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not sorted again: thousands of members that leave with one request would take quadratic time."""
+    table = HashMap((name(n), n) for n in range(30))
+    listed, sorts = list(table), 0
+
+    def counted(*given: Any, **options: Any) -> list[Any]:
+        nonlocal sorts
+        sorts += 1
+        return sorted(*given, **options)
+
+    monkeypatch.setattr("protocol.java.sorted", counted, raising=False)
+    while len(table):
+        assert list(table) == listed
+        table.pop(listed.pop(0))
+    assert sorts == 0
+    table["b"], table["a"] = 1, 2
+    assert (list(table), sorts) == (["a", "b"], 1)
