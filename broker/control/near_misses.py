@@ -42,10 +42,12 @@ class NearMisses:
         self._source, self.name_of = source, name_of
         self.unmet = [fault for fault in list(source.faults.faults.values())[-_MOST_FAULTS:] if not fault.hits]
         """Faults that no request has met, the latest ones."""
+        self._suggested: dict[tuple[str, str], str] = {}
+        """Kind and name -> the end of its hint: a client asks for the same topic again and again."""
 
     def of(self, entry: Entry, known: Decoded, listener: str) -> tuple[str, ...]:
         """The hints at one request, at most a few; none where everything is as it was asked for."""
-        found = dict.fromkeys(self.names(known))
+        found = dict.fromkeys(distinct(self.names(known), _MOST_HINTS))
         for fault in self.unmet:
             if entry.began_us < fault.added_us:
                 continue  # every request of before would have this hint
@@ -76,7 +78,7 @@ class NearMisses:
         if not name:
             return
         if name not in topics:
-            yield f"topic {name!r} does not exist{suggestion(name, self._topics)}"
+            yield f"topic {name!r} does not exist{self._suggestion('topic', name, self._topics)}"
             return
         partitions = getattr(topics[name], "partitions", None)  # a proxy does not know them
         if item.partition is not None and partitions and item.partition not in partitions:
@@ -86,7 +88,13 @@ class NearMisses:
 
     def _of_group(self, name: str) -> Iterator[str]:
         if self._source.own is not None and name not in self._groups:
-            yield f"group {name!r} does not exist{suggestion(name, self._groups)}"
+            yield f"group {name!r} does not exist{self._suggestion('group', name, self._groups)}"
+
+    def _suggestion(self, kind: str, name: str, names: list[str]) -> str:
+        found = self._suggested.get((kind, name))
+        if found is None:
+            found = self._suggested[kind, name] = suggestion(name, names)
+        return found
 
     @cached_property
     def _topics(self) -> list[str]:
@@ -169,6 +177,17 @@ class NearMisses:
         if kind == PARTITION:
             return str(value)
         return str(value) if isinstance(value, str) else self.name_of(uuid_text(value)) or uuid_text(value)
+
+
+def distinct(hints: Iterable[str], most: int) -> Iterator[str]:
+    """Each hint once, and no more than so many: a request may list thousands of names that do not exist."""
+    seen: set[str] = set()
+    for hint in hints:
+        if hint not in seen:
+            seen.add(hint)
+            yield hint
+            if len(seen) >= most:
+                return
 
 
 def _is_about(match: Match, key: int) -> bool:

@@ -5,7 +5,7 @@ transactional ids, why something was refused, which faults no request met, and w
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from broker.clock import Slices
@@ -13,7 +13,7 @@ from broker.connection import Connection
 from broker.control.diagrams import diagram_of
 from broker.control.faults import state_of
 from broker.control.journal import find, topic_names
-from broker.control.near_misses import NearMisses
+from broker.control.near_misses import NearMisses, distinct
 from broker.control.problems import Problem
 from broker.control.refusals import Subject, refusals_since
 from broker.control.request import Asked
@@ -39,6 +39,8 @@ _SEARCHED = 10
 """So many requests are looked at for each that is shown: most of a consumer's are polls."""
 _SEARCHED_AT_LEAST = 200
 _MOST_SUBJECTS = 50
+_MOST_NAMES = 20
+"""So many names that do not exist have a hint."""
 _MOST_DRAWN, _DRAWN_REQUESTS = 2, 30
 """So many transactional ids are drawn, with so many requests each; and one group or producer."""
 _A_TIME_FROM = 10**11
@@ -68,7 +70,7 @@ async def report(asked: Asked, query: ReportQuery) -> Report:
         for subject, last in known
     ]
     diagrams = [text async for text in _diagrams(asked, since_ms, known)]
-    hints = list(_hints(asked, found, near, since_ms))
+    hints = [hint async for hint in _hints(asked, found, near, since_ms)]
     faults = [json.dumps({"match": fault.match, "do": fault.do}) for fault in unmet]
     parts = (
         ("last requests", [each.text for each in requests] or ["none"]),
@@ -173,12 +175,16 @@ async def _diagrams(asked: Asked, since_ms: int, refused: Sequence[tuple[Subject
 # --- hints -----------------------------------------------------------------------------------------------------------
 
 
-def _hints(asked: Asked, found: list[Found], near: NearMisses, since_ms: int) -> Iterator[str]:
+async def _hints(asked: Asked, found: list[Found], near: NearMisses, since_ms: int) -> AsyncIterator[str]:
     """What may explain a test that fails, waits or finds nothing: each once."""
-    yield from map(plain, dict.fromkeys(hint for each in found for hint in near.names(each.known)))
+    slices = Slices()
+    for hint in distinct((hint for each in found for hint in near.names(each.known)), _MOST_NAMES):
+        yield plain(hint)
+        await slices.pause()
     for fault in near.unmet:
         yield plain(_of_fault(fault, found, near))
-    yield from hints_of(asked, ((each.entry, each.known) for each in found), near.name_of, since_ms)
+    for hint in hints_of(asked, ((each.entry, each.known) for each in found), near.name_of, since_ms):
+        yield hint
 
 
 def _of_fault(fault: Fault, found: list[Found], near: NearMisses) -> str:

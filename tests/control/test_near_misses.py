@@ -1,24 +1,45 @@
 """Near misses in the report of a failed test and beside the journal's rows, each with a case where there is none."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 import understudy
+from broker.control import near_misses
+from broker.control.near_misses import NearMisses
+from broker.journal.entries import Decoded
+from broker.journal.ring import Entry
 from protocol.apis import ApiKey
+from protocol.codec import decode_header, encode_request
+from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse, MetadataResponseTopic
 from protocol.types import uuid_from_text
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.ports import free_ports
 from tests.serving import until
+from understudy.control_api.spelling import suggestion
+
+if TYPE_CHECKING:
+    from broker.control.watched import Watched
 
 Consuming = Callable[..., Consumer]
+E = ErrorCode
+METADATA = encode_request(ApiKey.METADATA, 8, 1, "c", MetadataRequest())[4:]
+
+
+class Nothing:
+    """A cluster without topics, groups and faults."""
+
+    def __init__(self) -> None:
+        self.image, self.faults, self.own = SimpleNamespace(topics={}), SimpleNamespace(faults={}), None
 
 
 @pytest.fixture
@@ -84,6 +105,31 @@ def test_a_topic_of_nearly_the_same_name_is_named(plane: ControlPlane) -> None:
     wanted = "topic 'order' does not exist; did you mean orders?"
     assert beside(plane, "Metadata") == {wanted}
     assert hints(plane) == [wanted]
+
+
+def test_names_are_compared_once_and_not_without_end(plane: ControlPlane) -> None:
+    """A request may list thousands that do not exist, each of which would be compared with all topics."""
+    answer = MetadataResponse(
+        topics=[MetadataResponseTopic(E.UNKNOWN_TOPIC_OR_PARTITION, f"orders-{at}") for at in range(1000)]
+    )
+    known = Decoded(decode_header(METADATA), None, None, answer, None)
+    compared: list[str] = []
+
+    def counted(name: str, names: Iterable[str]) -> str:
+        compared.append(name)
+        return suggestion(name, names)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(near_misses, "suggestion", counted)
+        near = NearMisses(cast("Watched", Nothing()), lambda _id: None)
+        entry = Entry(1, 1, 1, 1, 1, METADATA, b"", 0, 0, None, "answered")
+        found = [near.of(entry, known, "") for _ in range(3)]
+    assert found[0] == found[1] == found[2]
+    assert compared == [f"orders-{at}" for at in range(5)]
+    asked_for = [MetadataRequestTopic(f"orders-{at}") for at in range(1000)]
+    plane.server.wire().call(ApiKey.METADATA, 8, MetadataRequest(asked_for, allow_auto_topic_creation=False))
+    named = [hint for hint in hints(plane) if "does not exist" in hint]
+    assert (len(named), len(set(named))) == (20, 20)
 
 
 def test_a_partition_beyond_the_last_one_has_a_hint(plane: ControlPlane) -> None:
