@@ -239,10 +239,15 @@ async def change_isr(asked: Asked, body: InSync) -> answer.Partition:
     if state.leader in held:
         raise unprocessable(f"broker {state.leader} leads, it cannot be held back", "held")
     cluster, place = asked.cluster, (found.topic, found.index)
-    found.held = frozenset(held)
+    before, found.held = found.held, frozenset(held)
     found.replicate()
     if tuple(in_sync) != state.isr:
-        await cluster.metadata.ask(lambda machine, _now_ms, to: machine.change_isr(*place, tuple(in_sync), to))
+        try:
+            await cluster.metadata.ask(lambda machine, _now_ms, to: machine.change_isr(*place, tuple(in_sync), to))
+        except KafkaError:  # a follower that is in sync and held would keep everyone waiting
+            found.held = before
+            found.replicate()
+            raise
     return partition_answer(found)
 
 

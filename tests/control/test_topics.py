@@ -297,6 +297,18 @@ def test_a_follower_in_sync_that_is_held_holds_the_high_watermark(replicated: Co
     assert replicated.http("POST", f"{T0}/isr", {"replicas": [1, 2, 3]})["high_watermark"] == 1
 
 
+def test_an_in_sync_set_that_is_refused_changes_nothing(replicated: ControlPlane) -> None:
+    """A broker that is down cannot be in sync; the follower that was not named goes on replicating."""
+    replicated.kafka.topics["t"].partitions[0].move_leader(1)
+    replicated.kafka.brokers[3].stop()
+    status, problem = replicated.refused("POST", f"{T0}/isr", {"replicas": [1, 3]})
+    assert (status, "INELIGIBLE_REPLICA" in problem["detail"]) == (409, True)
+    reported = replicated.http("GET", T0)
+    assert (sorted(reported["isr"]), reported["held"]) == ([1, 2], [])
+    assert produce(replicated.server.wire(1)) == (E.NONE, 0)
+    replicated.kafka.brokers[3].start()
+
+
 def test_an_unclean_leader_cuts_off_what_it_never_had(replicated: ControlPlane) -> None:
     """Records that only the old leader had are gone, as after an unclean election."""
     leader = leader_of(replicated)
