@@ -7,6 +7,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from confluent_kafka import KafkaException, Producer
 
+from broker.control.diagram.calls import Call
+from broker.control.diagram.lanes import Lanes
+from broker.journal.entries import Decoded
+from broker.journal.ring import Entry
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.serving import until
@@ -92,6 +96,14 @@ def test_clients_that_came_one_after_the_other_share_a_lane(plane: ControlPlane)
     assert [re.findall(r"epochs \d+ to \d+", detail) != [] for detail in clients] == [True, True]
     commits = [step for step in diagram.steps if step.error == "INVALID_PRODUCER_EPOCH"]
     assert len({step.target for step in commits}) == 1
+
+
+def test_a_connection_with_very_many_epochs_has_one_lane() -> None:
+    """Each transaction of ``transaction.version`` 2 has an epoch of its own: the connection belongs to all of them."""
+    entry, nothing = Entry(1, 1, 1, 1, 7, b"", b"", 0, 0, None, "answered"), Decoded(None, None, None, None, None)
+    calls = [Call(entry, None, nothing, "EndTxn", "", "ok", None, ((4000, at), (4000, at + 1))) for at in range(3000)]
+    client, coordinator = Lanes(calls).lanes()
+    assert (client.detail, coordinator.title) == ("epochs 0 to 3000, connection 7", "transaction coordinator")
 
 
 def test_text_and_mermaid_have_the_same_steps(plane: ControlPlane) -> None:

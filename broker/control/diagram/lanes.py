@@ -43,8 +43,13 @@ class _Clients:
         self._above: dict[Key, Key] = {}
 
     def of(self, key: Key) -> Key:
-        above = self._above.get(key, key)
-        return key if above == key else self.of(above)
+        passed = []
+        while (above := self._above.get(key, key)) != key:
+            passed.append(key)
+            key = above
+        for each in passed:  # a connection whose producer gets an epoch with each request has a long way
+            self._above[each] = key
+        return key
 
     def join(self, one: Key, other: Key) -> None:
         self._above.setdefault(one, one)
