@@ -117,7 +117,7 @@ def hollow(head: bytes) -> bytes:
     """A batch with this header, and no records in it; nothing for older formats."""
     if not begins_with_batch(head):
         return b""
-    batch = bytearray(head)
+    batch = bytearray(head[:BATCH_HEADER_SIZE])  # where the journal is written to files, those of all batches are here
     attributes = int.from_bytes(head[ATTRIBUTES_POSITION : ATTRIBUTES_POSITION + 2]) & ~CODEC_MASK
     struct.pack_into(">i", batch, LENGTH_POSITION, BATCH_HEADER_SIZE - LOG_OVERHEAD)
     struct.pack_into(">H", batch, ATTRIBUTES_POSITION, attributes)

@@ -11,10 +11,14 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from protocol.apis import ApiKey
+from protocol.codec import decode_response
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.heartbeat import HeartbeatRequest
+from protocol.records.batch import checked_batches
 from tests.control.conftest import QUICK
 from tests.control.harness import ControlPlane
+from tests.control.test_journal import fetch, produce
+from tests.scenarios.core.batches import batch
 from tests.serving import Server, start, until
 from understudy.errors import StartError
 
@@ -220,3 +224,16 @@ def test_a_request_that_waits_when_the_server_ends_has_not_failed(tmp_path: Path
     until(lambda: [line for line in written.lines() if line["api"] == "Fetch"], "its line")
     (line,) = [line for line in written.lines() if line["api"] == "Fetch"]
     assert line["outcome"] == "closed: the broker stopped"
+
+
+def test_a_capture_has_one_empty_batch_where_the_files_have_all_headers(written: Written) -> None:
+    """Wireshark is shown an answer that is whole, with a checksum that is right."""
+    wire = written.server.wire()
+    for _ in range(2):
+        produce(wire, "t", batch(b"v" * 3000))
+    fetch(wire, version=10)
+    capture = written.plane.raw("GET", "/v1/journal.pcap?api=Fetch")[1]
+    _, answer = decode_response(ApiKey.FETCH, 10, capture[capture.rindex(b"\0\x01t\0") - 18 :])
+    records = bytes(answer.responses[0].partitions[0].records)
+    (only,) = checked_batches(records)
+    assert (only.size, only.record_count, len(records)) == (61, 0, 61)
