@@ -92,7 +92,8 @@ def downconvert(buffers: list[memoryview], topic: str, offset: int, ctx: Request
     if wanted < MAGIC_V2 and not _converts_down(topic, ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     try:
-        return [messages_of_batches(b"".join(buffers), magic, offset)]
+        # A view, as slices of the log are: the journal takes such parts of an answer for records, small ones too.
+        return [memoryview(messages_of_batches(b"".join(buffers), magic, offset))]
     except UnreadableCompressionError as error:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE) from error
     except DecompressedTooLargeError as large:

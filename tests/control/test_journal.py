@@ -342,6 +342,21 @@ def test_requests_by_the_id_of_a_topic_that_was_deleted_are_found_by_its_name(pl
         assert entry["topics"] == [T]
 
 
+def test_records_in_an_older_format_are_shown_by_their_own_size(plane_of: ControlPlaneOf) -> None:
+    """Of several sets that were converted, of which the large one is not kept."""
+    plane = plane_of(topics=["t:2"], as_version="3.9")
+    wire = plane.server.wire()
+    produce(wire, T, batch(b"v"))
+    data = [TopicProduceData(T, [PartitionProduceData(1, batch(b"v" * 3000))])]
+    wire.call(ApiKey.PRODUCE, 8, ProduceRequest(None, -1, 1000, data))
+    topics = [FetchTopic(T, [FetchPartition(0, 0, 1 << 20), FetchPartition(1, 0, 1 << 20)])]
+    answer = wire.call(ApiKey.FETCH, 3, FetchRequest(-1, 0, 1, 1 << 20, 0, topics, 0, -1))
+    sizes = [len(each.records) for each in answer.responses[0].partitions]
+    (entry,) = entries(plane, "api=Fetch")
+    shown = [each["records"]["size_bytes"] for each in entry["response"]["responses"][0]["partitions"]]
+    assert shown == sizes
+
+
 def test_a_capture_of_a_far_future(plane_of: ControlPlaneOf) -> None:
     """Its format ends with 2106, and begins again there.
 
