@@ -120,7 +120,9 @@ class Lifecycle:
             raise WrongState("a data directory that is only read has no place for another broker")
         if cluster.options.data_dir is not None and cluster.options.brokers == 1:
             raise WrongState("the data directory is laid out for one broker; start with --brokers 2, or without it")
-        node = cluster.removed.get(broker_id) or new_node(cluster, broker_id, rack)
+        known = cluster.removed.get(broker_id)
+        node = known or new_node(cluster, broker_id, rack)
+        before = node.endpoints, node.rack, dict(node.bound)
         if rack is not None:
             node.rack = rack
         if port is not None:
@@ -133,6 +135,9 @@ class Lifecycle:
         except (OSError, WrongState):
             if cluster.nodes.get(node.id) is node:  # not where a reset has taken it out
                 self._take_out(node)
+                node.endpoints, node.rack, node.bound = before
+                if known is None:  # a broker that never was: the next one is not to have the port that is taken
+                    del cluster.removed[node.id]
             raise
         self._publisher.reconfigure(ConfigResourceType.BROKER, "")
         return node

@@ -1,5 +1,6 @@
 """Brokers that come and go while clients are connected."""
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,20 @@ def test_a_broker_whose_directory_another_process_has_taken_cannot_start(tmp_pat
     assert all(answers(address) for address in metadata(plane).values())
     plane.server.finish_test()
     process.stop()
+
+
+def test_a_broker_that_could_not_be_added_leaves_nothing(plane_of: ControlPlaneOf) -> None:
+    """Neither the port that is taken nor the rack: the next one comes without them, and one of before as it was."""
+    plane = plane_of(brokers=2)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        wanted = {"port": other.getsockname()[1], "rack": "a"}
+        assert plane.refused("POST", "/v1/brokers", wanted)[0] == 409
+        added = plane.http("POST", "/v1/brokers")
+        assert (added["id"], added["rack"], added["state"]) == (3, None, "running")
+        plane.kafka.brokers[3].remove()
+        assert plane.refused("POST", "/v1/brokers", wanted)[0] == 409
+        again = plane.http("POST", "/v1/brokers")
+        assert (again["rack"], again["port"]) == (None, added["port"])
 
 
 def test_fixed_ports_count_up() -> None:
