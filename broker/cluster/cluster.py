@@ -167,7 +167,7 @@ class Cluster(ClusterBase):
     @property
     def bootstrap(self) -> list[tuple[str, int]]:
         """Advertised host and port of each broker's first listener."""
-        first = [next(iter(node.bound.values())) for node in self.nodes.values()]
+        first = [next(iter(node.bound.values())) for node in self.nodes.values() if node.bound]
         return [(endpoint.host_for_clients, endpoint.port_for_clients(port)) for endpoint, port in first]
 
     def listeners_of(self, node: Node) -> list[OpenListener]:

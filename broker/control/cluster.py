@@ -21,12 +21,15 @@ async def health(asked: Asked) -> Health:  # noqa: ARG001
 
 @answers("cluster")
 async def describe(asked: Asked) -> ClusterInfo:
-    """Brokers, controller, features, the release that is emulated, the seed."""
+    """Brokers, controller, features, the release that is emulated, the seed.
+
+    A broker that is just being added, or moves its listeners in a reset, is listed once it can be reached.
+    """
     cluster = asked.cluster
     return ClusterInfo(
         cluster_id=cluster.cluster_id,
         controller=cluster.controller_id,
-        brokers=tuple(broker_of(cluster, node) for node in cluster.nodes.values()),
+        brokers=tuple(broker_of(cluster, node) for node in cluster.nodes.values() if node.bound),
         features=cluster.quorum.levels(cluster.image.features),
         as_version=cluster.release.name,
         seed=cluster.seed,

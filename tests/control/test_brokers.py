@@ -8,8 +8,12 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 
+from broker.cluster.reset import reset
 from broker.cluster.startup import endpoints_of
+from broker.control.cluster import describe
+from broker.control.request import Asked
 from broker.network.endpoints import Endpoint, EndpointError
+from broker.node import Node
 from broker.options import ServeOptions
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
@@ -18,6 +22,7 @@ from protocol.messages.metadata import MetadataRequest
 from storage.files import DiskFiles
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
+from tests.scenarios.transactions.harness import running
 from tests.serving import Server, start, until
 from tests.wire import Wire
 
@@ -271,6 +276,23 @@ def test_a_broker_that_could_not_be_added_leaves_nothing(plane_of: ControlPlaneO
         assert plane.refused("POST", "/v1/brokers", wanted)[0] == 409
         again = plane.http("POST", "/v1/brokers")
         assert (again["rack"], again["port"]) == (None, added["port"])
+
+
+async def test_a_broker_is_described_once_its_listeners_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then, while it is added and while a reset moves it, there is no port that could be given."""
+    async with running(brokers=3) as stage:
+        cluster, listed, bind = stage.cluster, list[list[int]](), stage.cluster.bind
+
+        async def looked(node: Node) -> None:
+            listed.append([broker.id for broker in (await describe(Asked(cluster, {}))).brokers])
+            assert len(cluster.bootstrap) == len(listed[-1])
+            await bind(node)
+
+        monkeypatch.setattr(cluster, "bind", looked)
+        await cluster.lifecycle.add()
+        assert listed == [[1, 2, 3]]
+        await reset(cluster, disconnect=True)
+        assert listed[1:] == [[], [1], [1, 2], [1, 2, 3]]
 
 
 def test_fixed_ports_count_up() -> None:
