@@ -104,7 +104,7 @@ def episodes(events: Sequence[Event]) -> list[Episode | Event]:
     nexts = [each.begun.entry if isinstance(each, Episode) and each.begun is not None else None for each in found[1:]]
     return [
         replace(each, before=following) if isinstance(each, Episode) else each
-        for each, following in zip(found, [*nexts, None], strict=True)
+        for each, following in zip(found, [*nexts, None], strict=False)  # one more, where no transaction has begun
     ]
 
 

@@ -11,6 +11,8 @@ from broker.control.diagram.calls import Call
 from broker.control.diagram.lanes import Lanes
 from broker.journal.entries import Decoded
 from broker.journal.ring import Entry
+from protocol.apis import ApiKey
+from protocol.messages.end_txn import EndTxnRequest
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.serving import until
@@ -223,6 +225,17 @@ def test_an_old_transaction_is_found_behind_many_requests(plane: ControlPlane) -
     assert "COMMIT at offset 1" in texts(chosen, "append")
     until_ms = first.ended_ms
     assert "EndTxn" in plane.kafka.diagrams.show(transactional_id="x", until=until_ms, limit=2).text
+
+
+def test_an_id_that_has_begun_no_transaction_has_none(plane: ControlPlane) -> None:
+    """Neither one that was only initialised nor one of which all was refused; its page in the console asks for them."""
+    producer_of(plane)
+    wire = plane.server.wire()
+    wire.call(ApiKey.END_TXN, 3, EndTxnRequest("unknown", 1, 0, committed=True))
+    for name in ("x", "unknown"):
+        assert plane.http("GET", f"/v1/transactions/{name}/history")["transactions"] == []
+        status, problem = plane.refused("GET", f"/v1/diagrams?transactional_id={name}&transaction=1")
+        assert (status, "the latest: none" in problem["detail"]) == (404, True)
 
 
 def test_a_transaction_that_is_not_there_is_refused(plane: ControlPlane) -> None:
