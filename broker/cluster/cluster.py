@@ -235,7 +235,9 @@ class Cluster(ClusterBase):
 
     async def resume_serving(self) -> None:
         """Brokers that were killed listen again, those that were paused read again."""
-        for node in self.nodes.values():
+        for node in list(self.nodes.values()):
+            if self.nodes.get(node.id) is not node:  # it was removed meanwhile; one that was added starts by itself
+                continue
             if not node.server.listening:
                 await self.bind(node)
             elif node.server.paused:

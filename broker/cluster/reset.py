@@ -91,8 +91,9 @@ async def _disconnect(cluster: Cluster, *, move: bool) -> None:
         cluster.controller.disconnect(move=move)
     if not move:
         return
-    for node in cluster.nodes.values():
-        await cluster.bind(node)
+    for node in list(cluster.nodes.values()):
+        if cluster.nodes.get(node.id) is node:
+            await cluster.bind(node)
     if cluster.controller is not None:
         await cluster.controller.bind()
 
@@ -113,8 +114,8 @@ def _throw_away(cluster: Cluster, keep: frozenset[str]) -> None:
 
 async def _delete(cluster: Cluster, keep: frozenset[str]) -> None:
     """Some of the logs stay: the others are deleted as topics are."""
-    for node in cluster.nodes.values():
-        if not node.up:
+    for node in list(cluster.nodes.values()):
+        if not node.up and cluster.nodes.get(node.id) is node:
             await cluster.lifecycle.start(node)
     if "clock" not in keep:
         cluster.clock.reset()

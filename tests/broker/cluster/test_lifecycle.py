@@ -397,3 +397,19 @@ async def test_what_waits_for_its_append_is_not_written_to_an_earlier_cluster(re
             partition.append(1, batch, 1)
         ends = [each.log_end_offset for each in cluster.partitions["t", 0].logs.values()] if restored else []
         assert ends == ([1, 1] if restored else [])
+
+
+@on_three_brokers
+async def test_a_reset_ends_though_a_broker_is_added(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were killed serve again, and the one that was added does."""
+    cluster, bind = stage.cluster, stage.cluster.bind
+
+    async def adding(node: Node) -> None:
+        monkeypatch.setattr(cluster, "bind", bind)
+        await cluster.lifecycle.add()
+        await bind(node)
+
+    cluster.lifecycle.kill(cluster.nodes[2])
+    monkeypatch.setattr(cluster, "bind", adding)
+    await reset.reset(cluster)
+    assert [each.id for each in cluster.nodes.values() if each.server.listening] == [1, 2, 3, 4]
