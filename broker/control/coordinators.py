@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from broker.control.problems import conflict
 from broker.control.request import Asked
-from broker.control.topics import lead
+from broker.control.topics import have_internal, lead
 from broker.control.verbs import answers
 from broker.coordination.coordinators import GroupCoordinator, TransactionCoordinator
 from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC, Node, partition_for
@@ -59,9 +60,10 @@ async def move(asked: Asked, body: CoordinatorMove) -> CoordinatorMoved:
     kind, key, broker, loading_ms = body["type"], body["key"], body["broker"], body["loading_ms"]
     cluster, topic = asked.cluster, _TOPICS[kind]
     if topic not in cluster.image.topics:
-        await cluster.metadata.ask(lambda machine, _now_ms, to: machine.create_internal_topic(topic, to))
+        await have_internal(asked, topic)
     found = partition_of_key(cluster, topic, key)
-    assert found is not None
+    if found is None:
+        raise conflict(f"{topic} was deleted just now; ask again")
     if found.state.leader == broker:
         cluster.metadata_publisher.reload_coordinator(found, loading_ms)
     else:

@@ -6,7 +6,7 @@ from broker.control.coordinators import group_coordinator
 from broker.control.groups import describe
 from broker.control.problems import conflict, unprocessable
 from broker.control.request import Asked
-from broker.control.topics import log_of, topic_named
+from broker.control.topics import have_internal, log_of, topic_named
 from broker.control.verbs import answers
 from broker.coordination.metadata.image import Topic
 from broker.coordination.runtime import State
@@ -35,7 +35,7 @@ async def reset(asked: Asked, body: OffsetsReset) -> answer.Group:
     topic = topic_named(asked, body["topic"])
     partitions = list(_partitions(asked, topic, body))
     if GROUP_TOPIC not in asked.cluster.image.topics:
-        await asked.cluster.metadata.ask(lambda machine, _now_ms, to: machine.create_internal_topic(GROUP_TOPIC, to))
+        await have_internal(asked, GROUP_TOPIC)
     found = group_coordinator(asked.cluster, name)
     if found is None or found[1].state is State.LOADING:
         raise conflict(f"group {name!r} has no coordinator at the moment; start its broker, push the clock, or wait")

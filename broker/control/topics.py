@@ -146,7 +146,7 @@ async def create(asked: Asked, body: NewTopic) -> answer.Topic:
         body["partitions"] == body["replication_factor"] == _BY_SETTINGS,
     )
     if name in INTERNAL_TOPICS and by_settings and not configs:  # as the coordinators themselves would create it
-        await cluster.metadata.ask(lambda machine, _now_ms, to: machine.create_internal_topic(name, to))
+        await have_internal(asked, name)
         return topic_answer(asked, cluster.image.topics[name])
     wanted = metadata_topics.NewTopic(name, body["partitions"], body["replication_factor"], configs=configs)
     created: list[metadata_topics.CreatedTopic] = await cluster.metadata.ask(
@@ -158,6 +158,15 @@ async def create(asked: Asked, body: NewTopic) -> answer.Topic:
     if created[0].error is not None:
         raise created[0].error
     return topic_answer(asked, cluster.image.topics[name])
+
+
+async def have_internal(asked: Asked, name: str) -> None:
+    """Create one of Kafka's own topics, if it is missing. Raises KafkaError where there are too few brokers for it."""
+    created: metadata_topics.CreatedTopic = await asked.cluster.metadata.ask(
+        lambda machine, _now_ms, to: machine.create_internal_topic(name, to)
+    )
+    if created.error is not None:
+        raise created.error
 
 
 @answers("topics delete")

@@ -101,3 +101,19 @@ def test_settings_of_a_topic_change_for_clients(plane_of: ControlPlaneOf) -> Non
     status, _ = plane.refused("PUT", "/v1/topics/none/configs", {"configs": {"retention.ms": "1"}})
     assert status == 404
     assert topic.show().configs == {"cleanup.policy": "compact", "retention.ms": "9"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/topics", {"name": "__consumer_offsets"}),
+        ("/v1/coordinators/move", {"type": "group", "key": "g", "broker": 1}),
+        ("/v1/groups/g/offsets", {"topic": "t", "to": "latest"}),
+    ],
+)
+def test_a_topic_of_coordinators_needs_enough_brokers(plane_of: ControlPlaneOf, path: str, body: Any) -> None:
+    """One broker with the settings of a cluster of three: every verb that would create it names the reason."""
+    plane = plane_of(topics=["t"], settings={"offsets.topic.replication.factor": 3})
+    status, problem = plane.refused("POST", path, body)
+    assert (status, "INVALID_REPLICATION_FACTOR" in problem["detail"]) == (409, True)
+    assert "__consumer_offsets" not in [topic.name for topic in plane.kafka.topics.list()]
