@@ -1,4 +1,3 @@
-import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -267,35 +266,6 @@ def test_a_problem_document_becomes_an_error_that_names_the_field(kafka: Cluster
     with pytest.raises(understudy.ControlError, match=r"no such API: EndTx .* \(field match.api\)") as refused:
         kafka.faults.add(api="EndTx", drop=True)
     assert (refused.value.status, refused.value.field) == (422, "match.api")
-
-
-def test_an_error_that_is_no_problem_document_is_raised_as_it_is(kafka: Cluster, control: FakeControl) -> None:
-    """A proxy in between may answer anything."""
-    control.answers["GET /v1/health"] = (502, b"<html>bad gateway")
-    with pytest.raises(understudy.ControlError, match="<html>bad gateway"):
-        kafka.health()
-
-
-def test_an_unreachable_server_is_an_error_of_its_own(kafka: Cluster, control: FakeControl) -> None:
-    """The URL is in the message."""
-    control.close()
-    with pytest.raises(understudy.Unreachable, match=f"no control plane answers at {control.url}"):
-        kafka.health()
-
-
-def test_an_answer_that_takes_too_long_is_no_absence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server is there, and may still do what it was asked for."""
-    monkeypatch.setattr("understudy.transport.PATIENCE_MS", 50)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(understudy.Unreachable, match=f"no answer from {url} within 0.05 s; the server may"):
-            Cluster(Address(url), ["h:1"]).health()
-
-
-def test_the_token_travels_as_a_bearer_token(control: FakeControl) -> None:
-    """As --control-token asks."""
-    understudy.connect(control.url, token="secret")
-    assert control.headers[-1]["Authorization"] == "Bearer secret"
 
 
 def test_connect_asks_for_the_addresses(control: FakeControl) -> None:
