@@ -287,6 +287,15 @@ def test_a_fault_that_no_request_met_is_remembered_when_it_is_taken_back(kafka: 
     assert kafka.faults.unmet() == []
 
 
+def test_a_reset_that_keeps_the_faults_keeps_what_is_known_of_them(kafka: Cluster, control: FakeControl) -> None:
+    """Which may be missed, and which were removed unmet."""
+    control.answers["GET /v1/faults/f1"] = {**FAULT, "id": "f0"}
+    kafka.faults.add(optional=True, api="EndTxn", drop=True).remove()
+    assert [state.id for state in kafka.faults.unmet()] == ["f0"]
+    kafka.reset(keep=["faults"])
+    assert [state.id for state in kafka.faults.unmet()] == ["f0"]
+
+
 def test_waiting_for_hits_that_do_not_come_is_a_timeout(kafka: Cluster, control: FakeControl) -> None:
     """The message has the number of hits so far."""
     control.answers["GET /v1/faults/f1"] = FAULT

@@ -95,7 +95,8 @@ class Cluster(Bridge):
         done = self._ask("reset", **chosen, **({"disconnect": True} if disconnect else {}))
         if disconnect:
             self.servers[:] = done["bootstrap_servers"]  # in place: the twin has the same list
-        self.faults.forget()
+        if "faults" not in kept:
+            self.faults.forget()
 
     def conformance(self, *, since: int = 0, software: Iterable[str] = ()) -> Conformance:
         """What the clients did since the start or the last reset, by the invariants of the protocol.
