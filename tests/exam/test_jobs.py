@@ -12,11 +12,12 @@ import pytest
 from understudy.client import Cluster
 from understudy.errors import UnderstudyError
 from understudy.exam.driver import DriverProblem
-from understudy.exam.exercise import Exercise, Violation
+from understudy.exam.exercise import Exercise, Outcome, Producer, Violation
 from understudy.exam.level import Level
 from understudy.exam.runner import Runner
 from understudy.exam.scenario import Scenario
 from understudy.exam.verdicts import Result, Verdict
+from understudy.results import Record
 
 PATIENCE_S = 30
 
@@ -182,3 +183,20 @@ def test_a_rule_of_level_must_counts_as_broken_if_it_was_each_time(
     assert (result.verdict, result.plays) == (verdict, 3)
     if verdict is Verdict.NON_STRICT:
         assert result.problem == "a rule of level SHOULD"
+
+
+def test_a_value_that_is_no_text_is_a_verdict_and_not_the_end() -> None:
+    """A serializer of the driver's may put bytes of its own in front of the text."""
+    written = Record(0, value=b"\xac\xed\x00\x02v")
+    partition = SimpleNamespace(records=lambda **_: [written])
+    topics = {"t": SimpleNamespace(partitions=[partition])}
+
+    def play(exercise: Exercise) -> None:
+        exercise.cluster.topics = cast("Any", topics)
+        producer = Producer(exercise, "p")
+        producer.sent.append(Outcome("v", "t", 0, offset=0))
+        exercise.require_no_loss(producer)
+
+    (result,) = Runner(Silent, opened=Opened(), plays=1).run(scenarios(1, play)).results
+    assert result.verdict is Verdict.FAIL
+    assert "where the log has '\\\\xac\\\\xed\\x00\\x02v'" in result.problem

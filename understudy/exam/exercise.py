@@ -45,8 +45,8 @@ Isolation = Literal["read_uncommitted", "read_committed"]
 
 
 def value_of(record: Record) -> str:
-    """A record's value as text."""
-    return (record.value or b"").decode()
+    """A record's value as text; bytes that are no UTF-8, which no record is given here, are escaped."""
+    return (record.value or b"").decode(errors="backslashreplace")
 
 
 class Violation(Exception):
