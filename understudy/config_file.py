@@ -70,6 +70,8 @@ def from_toml(path: str, text: str, options: Mapping[str, Option]) -> dict[str, 
             values = [",".join(values)]
         if len(values) != 1 and not option.repeatable:
             raise ConfigFileError(f"--config {path}: {key} takes one value")
+        if option.metavar is None and not isinstance(value, bool):
+            raise ConfigFileError(f"--config {path}: {key} is true or false, without quotes")
         if option.metavar is not None or value is True:
             given[option.name] = values
     return given

@@ -127,6 +127,9 @@ SETTING_PREFIX = "UNDERSTUDY_SET_"
 
 _FILES = frozenset({"config", "data-dir", "journal", "key-schema", "ready-file", "scenario", "value-schema"})
 
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+"""What the variable of a flag may be, in any case."""
+
 _WITH_SCHEMAS = frozenset({"schema-registry", "schema-registry-url", "key-schema", "value-schema"})
 """Options that another package than the broker's answers."""
 
@@ -170,7 +173,10 @@ def from_command_line(argv: Sequence[str], command: Command = SERVE) -> dict[str
 
 
 def from_environment(environ: Mapping[str, str], command: Command = SERVE) -> dict[str, list[str]]:
-    """Option name -> values of the UNDERSTUDY_* variables; an empty variable counts as not given."""
+    """Option name -> values of the UNDERSTUDY_* variables; an empty variable counts as not given.
+
+    Exits with 2 and one sentence on a flag that is neither true nor false: --read-only must not be left out silently.
+    """
     given: dict[str, list[str]] = {}
     for option in command.options:
         value = environ.get(option.variable, "").strip()
@@ -178,7 +184,9 @@ def from_environment(environ: Mapping[str, str], command: Command = SERVE) -> di
             lines = [line.strip() for line in value.splitlines()]
             given[option.name] = [line for line in lines if line]
         elif option.metavar is None:
-            given[option.name] = ["true"] if value.lower() in {"1", "true", "yes", "on"} else []
+            if value and value.lower() not in {*_YES, *_NO}:
+                refuse(command.program, f"{option.variable} is true or false, not {value!r}")
+            given[option.name] = [str(value.lower() in _YES).lower()] if value else []
         else:
             given[option.name] = [value] if value else []
     for variable in sorted(environ):
@@ -219,8 +227,10 @@ def gather(argv: Sequence[str], environ: Mapping[str, str], command: Command = S
     for layer in (file, environment, command_line):
         for name, values in layer.items():
             given[name] = given.get(name, []) + values if name in repeatable else values
+    off = {option.name for option in command.options if option.metavar is None and given.get(option.name) == ["false"]}
+    given = {name: values for name, values in given.items() if name not in off}
     _check_texts(given, command.program)
-    given["given"] = sorted({*file, *environment, *command_line})
+    given["given"] = sorted({*file, *environment, *command_line} - off)
     given["typed"] = [each.partition("=")[0] for each in command_line.get("set", ())]
     return given
 

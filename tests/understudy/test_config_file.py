@@ -41,6 +41,8 @@ def test_a_flag_that_is_false_counts_as_not_given(tmp_path: Path) -> None:
         ("brokers = [1, 2]", "brokers takes one value"),
         ("brokers = 1\nport = ", "is not TOML: Invalid value (at line 2, the last one)"),
         ("brokers == 1\nport = 0", "is not TOML: Invalid value (at line 1, column 10)"),
+        ('read-only = "true"', "read-only is true or false, without quotes"),
+        ("read-only = 1", "read-only is true or false, without quotes"),
         ("lifeline = true", "names an option that does not exist: lifeline"),
     ],
 )

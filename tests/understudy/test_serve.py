@@ -61,6 +61,23 @@ def test_the_command_line_wins_over_the_environment_over_the_file(tmp_path: Path
     assert given["given"] == ["brokers", "config", "host", "port", "set", "topic"]
 
 
+def test_a_flag_of_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    """Also where it is false; and none is left out that is neither true nor false."""
+    (tmp_path / "u.toml").write_text("read-only = true\nfor-tests = true\n")
+    file = {"UNDERSTUDY_CONFIG": str(tmp_path / "u.toml")}
+    given = serve.gather([], {**file, "UNDERSTUDY_FOR_TESTS": "Off"})
+    assert given["read-only"] == ["true"]
+    assert "for-tests" not in given
+    assert given["given"] == ["config", "read-only"]
+
+
+def test_a_flag_that_is_neither_true_nor_false_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """The data directory of --read-only would be written to."""
+    with pytest.raises(SystemExit):
+        serve.gather([], {"UNDERSTUDY_READ_ONLY": "enabled"})
+    assert capsys.readouterr().err == "understudy serve: UNDERSTUDY_READ_ONLY is true or false, not 'enabled'\n"
+
+
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [
