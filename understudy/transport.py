@@ -31,13 +31,17 @@ class Call:
     def answer(self, status: int, content: bytes) -> Any:
         """The decoded answer; raises ControlError for a problem document."""
         __tracebackhide__ = True  # pytest shows the caller's line instead
-        if status >= 400:
+        if status >= 300:  # a control plane redirects nobody: that is something else, such as a gateway
             raise refusal(status, content)
         if self.verb.is_file:
             return content
         if not self.verb.answer:
-            return content.decode()
-        return json.loads(content) if content else {}
+            return content.decode(errors="replace")
+        try:
+            return json.loads(content) if content else {}
+        except ValueError:
+            shown = content.decode(errors="replace")[:500]
+            raise ControlError(status, "no JSON", f"this is no answer of a control plane: {shown}") from None
 
 
 def refusal(status: int, content: bytes) -> ControlError:
@@ -63,9 +67,14 @@ class Address:
         return urlsplit(self.url).hostname or "127.0.0.1"
 
     @property
+    def has_tls(self) -> bool:
+        """Whether the URL is that of a gateway with TLS; the control plane itself has none."""
+        return urlsplit(self.url).scheme == "https"
+
+    @property
     def port(self) -> int:
         """Port of the URL."""
-        return urlsplit(self.url).port or 80
+        return urlsplit(self.url).port or (443 if self.has_tls else 80)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Call:
         """The request for a verb of the table; a path's names, query and body are picked from the arguments."""
@@ -80,7 +89,8 @@ class Address:
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         patience_ms = PATIENCE_MS + int(arguments.get("timeout_ms") or 0)
-        return Call(verb, verb.target(arguments), body, headers, patience_ms / 1000)
+        target = urlsplit(self.url).path.rstrip("/") + verb.target(arguments)
+        return Call(verb, target, body, headers, patience_ms / 1000)
 
     def _place(self) -> str:
         """HOST:PORT. Raises Unreachable: there can be no server, or it cannot be sent the token."""
@@ -88,6 +98,8 @@ class Address:
         if not token.isascii() or not token.isprintable():
             raise Unreachable("the token has a character that cannot be sent; use letters and digits")
         try:
+            if urlsplit(self.url).scheme not in {"http", "https"}:
+                raise ValueError("it needs http or https")
             return host_and_port(self.host, self.port)
         except ValueError as error:
             such = "such as http://127.0.0.1:9099"
@@ -110,10 +122,11 @@ class Transport:
     def ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Send the verb and return the decoded answer; raises ControlError or Unreachable."""
         __tracebackhide__ = True
-        from http.client import HTTPConnection, HTTPException
+        from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
         call = self.address.call(name, arguments)
-        connection = HTTPConnection(self.address.host, self.address.port, timeout=call.patience_s)
+        kind = HTTPSConnection if self.address.has_tls else HTTPConnection
+        connection = kind(self.address.host, self.address.port, timeout=call.patience_s)
         try:
             connection.request(call.verb.method, call.target, call.body, dict(call.headers))
             response = connection.getresponse()
@@ -146,12 +159,22 @@ class AsyncTransport:
         out += wire.send(h11.EndOfMessage()) or b""
         try:
             with anyio.fail_after(call.patience_s):
-                async with await anyio.connect_tcp(self.address.host, self.address.port) as stream:
+                async with await self.connected() as stream:
                     await stream.send(out)
                     status, content = await self.receive(stream, wire)
         except (OSError, UnicodeError, TimeoutError, anyio.BrokenResourceError, h11.ProtocolError) as error:
             raise self.address.unreachable(error, call.patience_s) from error
         return call.answer(status, content)
+
+    async def connected(self) -> Any:
+        """A new connection."""
+        import anyio
+
+        host, port = self.address.host, self.address.port
+        if not self.address.has_tls:
+            return await anyio.connect_tcp(host, port)
+        # A peer that has sent all of its answer need not end the session of TLS.
+        return await anyio.connect_tcp(host, port, tls=True, tls_standard_compatible=False)
 
     async def receive(self, stream: Any, wire: Any) -> tuple[int, bytes]:
         """Status and body of the one response."""

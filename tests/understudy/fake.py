@@ -1,6 +1,7 @@
 """A fake control plane with the answers of a test, which keeps the requests; and a fake server process."""
 
 import json
+import ssl
 import threading
 from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,9 +18,9 @@ class Server(ThreadingHTTPServer):
 
 
 class FakeControl:
-    """Answers by "METHOD /path" (the query left out); anything else gets an empty object."""
+    """Answers by "METHOD /path" (the query left out); anything else gets an empty object. With `tls`, over TLS."""
 
-    def __init__(self, answers: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, answers: Mapping[str, Any] | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.answers: dict[str, Any] = {
             "GET /v1/faults": {"faults": []},
             "GET /v1/journal": {"entries": []},
@@ -30,9 +31,11 @@ class FakeControl:
         self.seen: list[tuple[str, str, Any]] = []
         self.headers: list[Mapping[str, str]] = []
         self.server = Server(("127.0.0.1", 0), self.handler())
+        if tls is not None:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
         self.thread.start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.server.server_port}"
 
     def handler(self) -> type[BaseHTTPRequestHandler]:
         """A handler class that knows this control plane."""

@@ -1,6 +1,7 @@
 """How a verb gets to the control plane and back: addresses, tokens, and what answers in its place."""
 
 import socket
+import ssl
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import understudy
 from tests.understudy.fake import FakeControl
 from understudy.client import Cluster
+from understudy.exam.security import AUTHORITY, CERTIFICATES
 from understudy.transport import Address
 
 
@@ -51,3 +53,43 @@ def test_the_token_travels_as_a_bearer_token(control: FakeControl) -> None:
     """As --control-token asks."""
     understudy.connect(control.url, token="secret")
     assert control.headers[-1]["Authorization"] == "Bearer secret"
+
+
+@pytest.mark.parametrize("answer", [(301, b""), (307, b"elsewhere"), (200, b"<html>welcome")])
+def test_what_answers_may_be_no_control_plane(kafka: Cluster, control: FakeControl, answer: tuple[int, bytes]) -> None:
+    """A redirection has done nothing, and a page is no answer either."""
+    control.answers["POST /v1/retention/run"] = answer
+    with pytest.raises(understudy.ControlError) as refused:
+        kafka.retention.run()
+    assert refused.value.status == answer[0]
+    assert answer[1].decode() in str(refused.value)
+
+
+def gateway() -> tuple[FakeControl, str]:
+    """A gateway with TLS, which has the control plane in a folder; its URL."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / "broker.pem")
+    made = FakeControl({"GET /kafka/v1/health": {"status": "ok"}}, context)
+    return made, f"{made.url}/kafka/"
+
+
+async def test_the_control_plane_may_be_behind_a_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With TLS, and in a folder: the token is never sent in the clear, and the path is kept."""
+    monkeypatch.setenv("SSL_CERT_FILE", AUTHORITY)
+    control, url = gateway()
+    with control:
+        kafka = Cluster(Address(url, "secret"), ())
+        assert kafka.health().status == "ok"
+        assert (await kafka.aio.health()).status == "ok"
+        assert [path for _, path, _ in control.seen] == ["/kafka/v1/health"] * 2
+        monkeypatch.setenv("SSL_CERT_FILE", "/dev/null")
+        with pytest.raises(understudy.Unreachable, match="certificate"):
+            kafka.health()
+        with pytest.raises(understudy.Unreachable, match="certificate"):
+            await kafka.aio.health()
+
+
+def test_another_kind_of_url_is_refused() -> None:
+    """Nothing is sent."""
+    with pytest.raises(understudy.Unreachable, match="it needs http or https"):
+        understudy.connect("unix://socket", token="secret")
