@@ -150,7 +150,8 @@ def facts(document: Mapping[str, Any]) -> Table:
         if isinstance(value, Mapping) and value:
             for at, (key, each) in enumerate(value.items()):
                 inner = ", ".join(f"{k} {formatted(v, k)}" for k, v in each.items()) if isinstance(each, dict) else None
-                table.add_row("" if at else name, f"{formatted(key)}  {formatted(each) if inner is None else inner}")
+                shown = f"{formatted(key)}  {formatted(each) if inner is None else inner}"
+                table.add_row("" if at else name, Text(shown))  # as a str it would be read as markup
         else:
             table.add_row(heading(name), text(value, name))
     return table

@@ -144,6 +144,8 @@ def test_names_that_a_terminal_obeys_and_markup_are_shown_as_they_are() -> None:
     """Clients choose them."""
     answer = {"topics": [{"name": "\x1b[2J[red]x[/red]", "id": "i", "internal": False, "partitions": []}]}
     assert printed("topics list", answer)[1].startswith("\\x1b[2J[red]x[/red]")
+    fault = {"id": "f1", "match": {"group": "[/x]", "request": {"member_id": "[red]"}}}
+    assert printed("faults show", fault)[1:] == ["match  group  [/x]", "       request  member_id [red]"]
 
 
 def on_a_terminal(control: FakeControl, *arguments: str, columns: int = 60, **environment: str) -> str:
