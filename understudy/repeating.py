@@ -57,7 +57,7 @@ def _requests(ask: Ask, given: Mapping[str, Any]) -> Iterator[Sequence[Row]]:
     """Requests of the journal; one that is still being served is shown when it has been answered."""
     found = ask({**given, "limit": given.get("limit", FIRST_ROWS)})["entries"]
     rest = {name: value for name, value in given.items() if name != "limit"}
-    since, shown = 1, set[int]()
+    since, shown = given.get("since", 1), set[int]()  # given as a time, it stays one until a request is found
     while True:
         settled = [row for row in found if row["duration_ms"] is not None and row["id"] not in shown]
         yield settled

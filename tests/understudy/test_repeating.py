@@ -62,6 +62,14 @@ def test_an_empty_journal_is_followed_from_its_beginning() -> None:
     assert script.asked == [{"limit": 20}, {"since": 1}, {"since": 1}]
 
 
+def test_following_begins_where_it_was_asked_to() -> None:
+    """Also if nothing has come since then: what is older is not wanted."""
+    script = Answers({"entries": []}, {"entries": []}, {"entries": [request(9)]}, {"entries": [request(10)]})
+    rounds = follow(JOURNAL, script.ask, {"since": 1_795_000_000_000}, script.pause)
+    assert list(islice(rounds, 2)) == [[request(9)], [request(10)]]
+    assert [each["since"] for each in script.asked] == [*[1_795_000_000_000] * 3, 10]
+
+
 def test_events_are_followed_although_old_ones_are_merged_and_forgotten() -> None:
     """After a reset the timeline begins again."""
 
