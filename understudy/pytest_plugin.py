@@ -205,9 +205,15 @@ def now_ms(cluster: "Cluster") -> int:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Fail a test that passed although no request met a fault of it; faults of earlier tests are theirs."""
-    earlier = {each for cluster in clusters_of(item) if not is_own(item, cluster) for each in unmet_faults(cluster)}
+    shared = [cluster for cluster in clusters_of(item) if not is_own(item, cluster)]
+    earlier = {(id(cluster), each) for cluster in shared for each in unmet_faults(cluster)}
     result = yield
-    unmet = [each for cluster in clusters_of(item) for each in unmet_faults(cluster) if each not in earlier]
+    unmet = [
+        line
+        for cluster in clusters_of(item)
+        for each, line in unmet_faults(cluster).items()
+        if (id(cluster), each) not in earlier
+    ]
     if unmet:
         pytest.fail("no request met these faults:\n" + "\n".join(unmet), pytrace=False)
     return result
@@ -231,12 +237,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-def unmet_faults(cluster: "Cluster") -> list[str]:
-    """One line for each fault that no request met; none if the cluster is gone, which the test has noticed."""
+def unmet_faults(cluster: "Cluster") -> dict[str, str]:
+    """Id -> a line, of each fault that no request met; none if the cluster is gone, which the test has noticed."""
     try:
-        return [f"  {json.dumps({'match': state.match, 'do': state.do})}" for state in cluster.faults.unmet()]
+        return {state.id: f"  {json.dumps({'match': state.match, 'do': state.do})}" for state in cluster.faults.unmet()}
     except UnderstudyError:
-        return []
+        return {}
 
 
 def story(cluster: "Cluster", since_ms: int = 0) -> Iterator[tuple[str, str]]:
@@ -246,7 +252,7 @@ def story(cluster: "Cluster", since_ms: int = 0) -> Iterator[tuple[str, str]]:
         yield "last requests", "\n".join(each.text for each in report.requests) or "none"
         unmet = unmet_faults(cluster)
         if unmet:
-            yield "unmet faults", "\n".join(unmet)
+            yield "unmet faults", "\n".join(unmet.values())
         if report.refusals:
             yield "why it refused", "\n".join(f"{each.subject}: {each.why}" for each in report.refusals)
         for diagram in report.diagrams:

@@ -240,6 +240,21 @@ def test_the_report_of_a_failed_test_shows_shared_clusters(
     result.stdout.fnmatch_lines(["*understudy: last requests*", "*broker 1 b: EndTxn v4 -> PRODUCER_FENCED*"])
 
 
+def test_an_equal_fault_of_an_earlier_test_is_another_one(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each test of a shared cluster answers for its own faults."""
+    monkeypatch.setattr(FakeProcess, "answers", {"POST /v1/faults": FAULT, "GET /v1/faults": {"faults": [FAULT]}})
+    code = """
+        def test_one(kafka_module): pass
+        def test_two(kafka_module):
+            kafka_module.faults.add(api="EndTxn", drop=True)
+            faults = kafka_module.process.control.answers["GET /v1/faults"]["faults"]
+            faults.append({**faults[0], "id": "f2"})
+    """
+    run(pytester, code).assert_outcomes(passed=1, failed=1)
+
+
 def test_the_report_of_a_shared_cluster_begins_with_the_test(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, processes: list[FakeProcess]
 ) -> None:
