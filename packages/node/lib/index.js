@@ -86,7 +86,8 @@ class Cluster {
 
   /** Moves the clock; resolves after all timers that became due have run. */
   advance({ ms = 0, seconds = 0, minutes = 0, hours = 0, days = 0 }) {
-    return this.ask('POST', '/v1/clock/advance', { ms: ms + 1000 * (seconds + 60 * (minutes + 60 * (hours + 24 * days))) });
+    const total = ms + 1000 * (seconds + 60 * (minutes + 60 * (hours + 24 * days)));
+    return this.ask('POST', '/v1/clock/advance', { ms: Math.round(total) }); // 1.001 s are 1000.9999999999999 ms
   }
 
   freeze() { return this.ask('POST', '/v1/clock/freeze', {}); }

@@ -31,6 +31,7 @@ describe('a cluster of a file of tests', () => {
     const before = await kafka.freeze();
     const { now_ms: now } = await kafka.advance({ minutes: 15 });
     assert.equal(now - before.now_ms, 900_000);
+    assert.equal((await kafka.advance({ seconds: 1.001 })).now_ms - now, 1001);
     assert.equal((await kafka.thaw()).frozen, false);
     await kafka.createTopic('payments', { partitions: 2 });
     assert.equal((await kafka.topic('payments')).partitions.length, 2);
