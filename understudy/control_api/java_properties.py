@@ -1,31 +1,38 @@
 """Java's properties files, such as the server.properties of a broker."""
 
 import re
+from typing import Final
+
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_BLANKS: Final = " \t\f"
+"""What Properties.load takes for white space: other characters, such as U+2028, are part of a value."""
+_TRIMMED: Final = "".join(map(chr, range(ord(" ") + 1)))
+"""What Kafka takes away from both ends of a value (String.trim in ConfigDef.parseType)."""
 
 
 def properties(text: str) -> dict[str, str]:
     r"""Parse java.util.Properties' format: `=`, `:` or blank after the key, `\` goes on, # and ! are comments."""
     found: dict[str, str] = {}
-    lines = iter(text.splitlines())
+    lines = iter(_LINE_END.split(text))
     for first in lines:
-        line = first.lstrip()
+        line = first.lstrip(_BLANKS)
         if not line or line[0] in "#!":
             continue
         while (len(line) - len(line.rstrip("\\"))) % 2:
-            line = line[:-1] + next(lines, "").lstrip()
+            line = line[:-1] + next(lines, "").lstrip(_BLANKS)
         key, value = split(line)
-        found[unescape(key)] = unescape(value).strip()
+        found[unescape(key)] = unescape(value).strip(_TRIMMED)
     return found
 
 
 def split(line: str) -> tuple[str, str]:
     """Key and value at the first separator that no backslash guards."""
     position = 0
-    while position < len(line) and line[position] not in "=: \t":
+    while position < len(line) and line[position] not in f"=:{_BLANKS}":
         position += 2 if line[position] == "\\" else 1
-    rest = line[position:].lstrip(" \t")
+    rest = line[position:].lstrip(_BLANKS)
     if rest[:1] in {"=", ":"}:
-        rest = rest[1:].lstrip(" \t")
+        rest = rest[1:].lstrip(_BLANKS)
     return line[:position], rest
 
 
