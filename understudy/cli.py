@@ -39,12 +39,12 @@ USAGE = "usage: understudy [--version] [--help] COMMAND ..."
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the process's exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    code = 0
     try:
         code = run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # what reads the output, such as `head`, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python reports it again when it exits
-        return 0
     except KeyboardInterrupt:  # Ctrl-C, in a command that has nothing to finish
         return _INTERRUPTED
     return code

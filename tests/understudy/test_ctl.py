@@ -1,5 +1,6 @@
 import io
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -331,3 +332,16 @@ def test_what_stdout_cannot_write_is_escaped(control: FakeControl, monkeypatch: 
     assert main(["ctl", "topics", "list", "--json"]) == 0
     assert main(["ctl", "topics", "list"]) == 0
     assert b"\\u65e5\\u672c" in out.getvalue().splitlines()[-1]
+
+
+def test_the_exit_code_counts_also_if_no_one_reads_the_output() -> None:
+    """Such as `understudy audit DIR | true` in a shell with pipefail."""
+    code = "import sys; from understudy import cli; cli.run = lambda _: print('a finding') or 1; sys.exit(cli.main([]))"
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=writer, stderr=subprocess.PIPE, text=True, env=kept, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
