@@ -1,7 +1,7 @@
 """Reads `--config FILE`: TOML with the options' own names, or a real broker's server.properties."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -81,10 +81,19 @@ def spelled(name: str, value: object) -> list[str]:
     """A TOML value as the command line would spell it."""
     if isinstance(value, dict):
         mark = ":" if name == "topic" else "="
-        return [f"{key}{mark}{lower_case(inner)}" for key, inner in value.items()]
+        return [f"{key}{mark}{lower_case(inner)}" for key, inner in dotted(value)]
     if isinstance(value, list):
         return [lower_case(inner) for inner in value]
     return [lower_case(value)]
+
+
+def dotted(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """The keys of a table with their values: TOML takes log.retention.ms without quotes for tables within tables."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from ((f"{key}.{rest}", inner) for rest, inner in dotted(value))
+        else:
+            yield key, value
 
 
 def lower_case(value: object) -> str:

@@ -28,6 +28,21 @@ def test_a_toml_file_names_the_options_by_their_names(tmp_path: Path) -> None:
     }
 
 
+def test_the_name_of_a_setting_needs_no_quotes(tmp_path: Path) -> None:
+    """TOML takes its dots for tables within tables."""
+    (tmp_path / "u.toml").write_text(
+        "[set]\nlog.retention.ms = 1000\nlog.retention.bytes = -1\nauto.create.topics.enable = true\n[topic]\na.b = 3\n"
+    )
+    assert read(str(tmp_path / "u.toml"), BY_NAME) == {
+        "set": [
+            "log.retention.ms=1000",
+            "log.retention.bytes=-1",
+            "auto.create.topics.enable=true",
+        ],
+        "topic": ["a.b:3"],
+    }
+
+
 def test_a_flag_that_is_false_counts_as_not_given(tmp_path: Path) -> None:
     """read-only = false is the same as no line."""
     (tmp_path / "u.toml").write_text("read-only = false\nport = 0\n")
