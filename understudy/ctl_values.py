@@ -17,7 +17,7 @@ FORMS = {
     "ints": "such as 1,2",
     "maybe": "or null",
     "names": "repeatable",
-    "pairs": "KEY=VALUE,...",
+    "pairs": "KEY=VALUE,..., or JSON",
     "json": "as JSON",
 }
 """Kind -> its notation, if that is not obvious."""
@@ -88,9 +88,17 @@ def pair(parameter: Parameter, text: str) -> list[int]:
     return [first, last]
 
 
-def pairs(text: str) -> dict[str, str]:
-    """KEY=VALUE,KEY=VALUE; a part without a `=` belongs to the value before it (cleanup.policy=compact,delete)."""
-    found: dict[str, str] = {}
+def pairs(text: str) -> dict[str, Any]:
+    """KEY=VALUE,KEY=VALUE; a part without a `=` belongs to the value before it (cleanup.policy=compact,delete).
+
+    An object as JSON too, whose values may be null and have commas; the server checks it.
+    """
+    if text.startswith("{"):
+        try:
+            return dict(json.loads(text))
+        except (ValueError, RecursionError) as error:
+            raise ArgumentTypeError(f"needs KEY=VALUE,... or an object as JSON, not {text!r}: {error}") from None
+    found: dict[str, Any] = {}
     key = ""
     for part in text.split(",") if text else ():
         name, mark, value = part.partition("=")

@@ -5,7 +5,8 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,10 @@ from tests.understudy.fake import FakeControl
 from understudy import ctl
 from understudy.cli import main
 from understudy.completion import tree
+from understudy.control_api.calls import call
 from understudy.control_api.parameters import Parameter
 from understudy.control_api.verb import Verb
-from understudy.control_api.verbs import VERBS
+from understudy.control_api.verbs import BY_NAME, VERBS
 from understudy.ctl_values import duration_ms
 
 
@@ -345,3 +347,21 @@ def test_the_exit_code_counts_also_if_no_one_reads_the_output() -> None:
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize(
+    "configs", [{"retention.ms": None}, {"a": "x,b=c"}, {"cleanup.policy": "compact,delete", "b": "1"}]
+)
+def test_settings_are_sent_as_their_recorded_command_has_them(configs: Mapping[str, Any], control: FakeControl) -> None:
+    """Also null, back to the default, and a value that looks like two."""
+    command = call(BY_NAME["topics configure"], {"topic": "t", "configs": configs})[2]
+    assert main(shlex.split(command)[1:]) == 0
+    assert control.seen[-1] == ("PUT", "/v1/topics/t/configs", {"configs": configs})
+
+
+def test_settings_that_are_no_json_are_refused(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one sentence."""
+    with pytest.raises(SystemExit):
+        main(["ctl", "topics", "configure", "t", '{"a": '])
+    assert "needs KEY=VALUE,... or an object as JSON, not" in capsys.readouterr().err
+    assert control.seen == []

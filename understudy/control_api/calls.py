@@ -81,9 +81,14 @@ def in_shell(verb: Verb, given: Mapping[str, Any]) -> str:
     return f"understudy ctl {shlex.join(parts)}"
 
 
+def _is_one_value(value: Any) -> bool:
+    """Whether KEY=VALUE,... has it as it is: behind a comma, a `=` begins the next value."""
+    return isinstance(value, str) and not any("=" in part for part in value.split(",")[1:])
+
+
 def _argument(value: Any) -> str:
     """A value on the command line."""
-    if isinstance(value, Mapping) and value and all(isinstance(each, str) for each in value.values()):
+    if isinstance(value, Mapping) and value and all(map(_is_one_value, value.values())):
         return ",".join(f"{name}={each}" for name, each in value.items())
     if isinstance(value, Mapping | list | tuple):
         return json.dumps(value)
