@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,21 @@ func TestAResetThatIsRefusedIsAnError(t *testing.T) {
 		if kafka, err := take("kept"); kafka != nil || err == nil || !strings.HasSuffix(err.Error(), ": it was made by another broker") {
 			t.Error(kafka, err)
 		}
+	}
+}
+
+func TestSettingsMayBeSecrets(t *testing.T) {
+	jaas := `org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";`
+	kafka := Start(t, "--listener", "SASL_PLAINTEXT://127.0.0.1:0", "--set", "sasl.enabled.mechanisms=PLAIN",
+		"--set=listener.name.sasl_plaintext.plain.sasl.jaas.config="+jaas)
+	if strings.Contains(strings.Join(kafka.server.command.Args, " "), "secret") {
+		t.Error(kafka.server.command.Args)
+	}
+	given := []string{"--set", "a=b c", "--seed", "1", "--set=d=e", "--set", "f=g\nh", "--set", "i=j ", "--set"}
+	wanted := []string{"--seed", "1", "--set", "f=g\nh", "--set", "i=j ", "--set"}
+	left, settings := offTheCommandLine(given)
+	if !slices.Equal(settings, []string{"a=b c", "d=e"}) || !slices.Equal(left, wanted) {
+		t.Error(left, settings)
 	}
 }
 

@@ -21,7 +21,10 @@ type found struct {
 	token   string
 }
 
-const tokenVariable = "UNDERSTUDY_CONTROL_TOKEN"
+const (
+	tokenVariable    = "UNDERSTUDY_CONTROL_TOKEN"
+	settingsVariable = "UNDERSTUDY_SET"
+)
 
 var (
 	serve     = []string{"serve", "--lifeline"}
@@ -100,8 +103,8 @@ func container(docker, image string, options []string) (*found, error) {
 		return nil, err
 	}
 	made := &found{program: docker, token: hex.EncodeToString(random)}
-	// The token by its name only: each user of this machine can read a command line.
-	made.words = []string{"run", "--rm", "-i", "-e", tokenVariable}
+	// The token and settings by their names only: each user of this machine can read a command line.
+	made.words = []string{"run", "--rm", "-i", "-e", tokenVariable, "-e", settingsVariable}
 	for at := port; at <= port+brokers; at++ {
 		made.words = append(made.words, "-p", fmt.Sprintf("127.0.0.1:%d:%d", at, at))
 		if at < port+brokers {

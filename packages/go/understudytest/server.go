@@ -17,6 +17,7 @@ const (
 	startLimit = 30 * time.Second
 	stopLimit  = 5 * time.Second
 	logLines   = 30
+	lineEnds   = "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
 )
 
 // server is a running process. With --lifeline it ends with this process, whose pipe is its standard input.
@@ -40,8 +41,12 @@ func startServer(options Options, words []string) (*server, error) {
 	if limit == 0 {
 		limit = startLimit
 	}
-	running := &server{command: exec.Command(where.program, append(where.words, words...)...), exited: make(chan struct{}), found: where}
+	left, settings := offTheCommandLine(words)
+	running := &server{command: exec.Command(where.program, append(where.words, left...)...), exited: make(chan struct{}), found: where}
 	running.command.Env = environment()
+	if len(settings) > 0 {
+		running.command.Env = append(running.command.Env, settingsVariable+"="+strings.Join(settings, "\n"))
+	}
 	if where.token != "" {
 		running.command.Env = append(running.command.Env, tokenVariable+"="+where.token)
 	}
@@ -156,6 +161,27 @@ func (s *server) endsWithin(limit time.Duration) bool {
 	case <-late.C:
 		return false
 	}
+}
+
+// offTheCommandLine returns the settings without their --set, for the environment, and the words that are left: each user of
+// this machine can read a command line, so the server takes no secrets from it. A value with a line end, or a blank at an
+// end, is left.
+func offTheCommandLine(options []string) (left, settings []string) {
+	for at := 0; at < len(options); at++ {
+		words := options[at : at+1]
+		value, _ := strings.CutPrefix(options[at], "--set=")
+		if options[at] == "--set" && at+1 < len(options) {
+			words, value = options[at:at+2], options[at+1]
+		}
+		if len(words) == 1 && value == options[at] || !strings.Contains(value, "=") ||
+			value != strings.TrimSpace(value) || strings.ContainsAny(value, lineEnds) {
+			left = append(left, words...)
+		} else {
+			settings = append(settings, value)
+		}
+		at += len(words) - 1
+	}
+	return left, settings
 }
 
 // environment is this process's without UNDERSTUDY_*, so that a test's cluster is the same on every machine.

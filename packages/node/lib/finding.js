@@ -75,8 +75,8 @@ async function container(docker, image, options) {
   return {
     program: docker,
     words: [
-      // The token by its name only: each user of this machine can read a command line.
-      ...['run', '--rm', '-i', '-e', 'UNDERSTUDY_CONTROL_TOKEN', ...published, image, ...SERVE],
+      // The token and settings by their names only: each user of this machine can read a command line.
+      ...['run', '--rm', '-i', '-e', 'UNDERSTUDY_CONTROL_TOKEN', '-e', 'UNDERSTUDY_SET', ...published, image, ...SERVE],
       ...['--host', '0.0.0.0', '--port', String(port), '--advertise', `127.0.0.1:${port}`],
       ...['--control-host', '0.0.0.0', '--control-port', String(control)],
     ],

@@ -23,10 +23,32 @@ function commandLine({ brokers, topics = [], settings = {}, asVersion, seed, dat
   ];
 }
 
-/** This process's environment without UNDERSTUDY_*, so that a test's cluster is the same on every machine; and a container's token. */
-function environment(token) {
+/**
+ * Settings without their `--set`, for the environment, and the words that are left: each user of this machine can read a command
+ * line, so the server takes no secrets from it. A value with a line end, or a blank at an end, is left.
+ */
+function offTheCommandLine(words) {
+  const left = [];
+  const settings = [];
+  for (let at = 0; at < words.length; at += 1) {
+    const count = words[at] === '--set' && at + 1 < words.length ? 2 : 1;
+    const value = count === 2 ? words[at + 1] : words[at].startsWith('--set=') ? words[at].slice('--set='.length) : '';
+    const fits = value.includes('=') && value === value.trim() && !/[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/.test(value);
+    if (fits) settings.push(value);
+    else left.push(...words.slice(at, at + count));
+    at += count - 1;
+  }
+  return { left, settings };
+}
+
+/** This process's environment without UNDERSTUDY_*, so that a test's cluster is the same on every machine; settings; a container's token. */
+function environment(token, settings) {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('UNDERSTUDY_'));
-  return { ...Object.fromEntries(kept), ...(token && { UNDERSTUDY_CONTROL_TOKEN: token }) };
+  return {
+    ...Object.fromEntries(kept),
+    ...(settings.length && { UNDERSTUDY_SET: settings.join('\n') }),
+    ...(token && { UNDERSTUDY_CONTROL_TOKEN: token }),
+  };
 }
 
 class Server {
@@ -46,8 +68,9 @@ class Server {
 
   constructor({ program, words, token }, options) {
     this.lines = [];
+    const { left, settings } = offTheCommandLine(options);
     // With --lifeline the server ends when its standard input closes, so it never outlives this process.
-    this.process = spawn(program, [...words, ...options], { stdio: ['pipe', 'pipe', 'pipe'], env: environment(token) });
+    this.process = spawn(program, [...words, ...left], { stdio: ['pipe', 'pipe', 'pipe'], env: environment(token, settings) });
     this.process.stdin.on('error', () => {});
     createInterface({ input: this.process.stderr }).on('line', (line) => {
       this.lines.push(line);
@@ -104,4 +127,4 @@ class Server {
   }
 }
 
-module.exports = { Server, commandLine };
+module.exports = { Server, commandLine, offTheCommandLine };

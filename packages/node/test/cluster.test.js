@@ -8,7 +8,7 @@ const path = require('node:path');
 const { describe, test } = require('node:test');
 const { Cluster, ControlError, start } = require('../lib/index');
 const { find } = require('../lib/finding');
-const { commandLine } = require('../lib/server');
+const { commandLine, offTheCommandLine } = require('../lib/server');
 const { useKafka } = require('../lib/node-test');
 
 describe('a cluster of a file of tests', () => {
@@ -104,6 +104,16 @@ describe('finding the server', () => {
     for (const options of [['--brokers', '3'], ['--brokers=3'], ['--brokers=1,2,3'], ['--brokers', '2', '--brokers=3']]) {
       assert.equal((await find({ options })).brokers.length, 3, options.join(' '));
     }
+  });
+
+  test('settings may be secrets', async () => {
+    const jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";';
+    const settings = { 'sasl.enabled.mechanisms': 'PLAIN', 'listener.name.sasl_plaintext.plain.sasl.jaas.config': jaas };
+    assert.equal(await started({ settings, args: ['--listener', 'SASL_PLAINTEXT://127.0.0.1:0', '--set=num.partitions=2'] }), 'ok');
+    assert.deepEqual(offTheCommandLine(['--set', 'a=b c', '--seed', '1', '--set=d=e', '--set', 'f=g\nh', '--set', 'i=j ', '--set']), {
+      left: ['--seed', '1', '--set', 'f=g\nh', '--set', 'i=j ', '--set'],
+      settings: ['a=b c', 'd=e'],
+    });
   });
 
   test('options become those of the command', () => {

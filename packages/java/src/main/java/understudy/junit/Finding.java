@@ -25,7 +25,7 @@ import java.util.Optional;
 record Finding(List<String> command, List<String> brokers, String control, String token) {
     private static final List<String> SERVE = List.of("serve", "--lifeline");
     private static final List<String> FREE_PORTS = List.of("--port", "0", "--control-port", "0");
-    static final String VERSION = version(), TOKEN = "UNDERSTUDY_CONTROL_TOKEN";
+    static final String VERSION = version(), TOKEN = "UNDERSTUDY_CONTROL_TOKEN", SETTINGS = "UNDERSTUDY_SET";
 
     static Finding find(List<String> options, Map<String, String> environment) {
         String explicit = System.getProperty("understudy.command"), name = "the property understudy.command";
@@ -64,8 +64,8 @@ record Finding(List<String> command, List<String> brokers, String control, Strin
         var bytes = new byte[16];
         new SecureRandom().nextBytes(bytes);
         String token = HexFormat.of().formatHex(bytes);
-        // The token by its name only: each user of this machine can read a command line.
-        var command = new ArrayList<>(List.of(docker, "run", "--rm", "-i", "-e", TOKEN));
+        // The token and settings by their names only: each user of this machine can read a command line.
+        var command = new ArrayList<>(List.of(docker, "run", "--rm", "-i", "-e", TOKEN, "-e", SETTINGS));
         var addresses = new ArrayList<String>();
         for (int at = port; at <= port + brokers; at++) {
             command.addAll(List.of("-p", "127.0.0.1:" + at + ":" + at));

@@ -12,10 +12,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
 
 /** The server's process. With {@code --lifeline} it ends when its standard input closes, so it never outlives this JVM. */
 final class ServerProcess {
     private static final int STOP_SECONDS = 5, LOG_LINES = 30;
+    private static final Pattern LINE_END = Pattern.compile("[\\n\\r\\x0b\\f\\x1c-\\x1e\\x85\\u2028\\u2029]");
     private final Process process;
     private final Deque<String> log = new ArrayDeque<>();
     private final CompletableFuture<Void> ready = new CompletableFuture<>();
@@ -26,10 +28,12 @@ final class ServerProcess {
     ServerProcess(List<String> options, long limitMs) {
         found = Finding.find(options, System.getenv());
         var command = new ArrayList<>(found.command());
-        command.addAll(options);
+        var settings = new ArrayList<String>();
+        command.addAll(offTheCommandLine(options, settings));
         var builder = new ProcessBuilder(command);
         // A test's cluster is the same on every machine.
         builder.environment().keySet().removeIf(name -> name.startsWith("UNDERSTUDY_"));
+        if (!settings.isEmpty()) builder.environment().put(Finding.SETTINGS, String.join("\n", settings));
         if (found.token() != null) builder.environment().put(Finding.TOKEN, found.token());
         try {
             process = builder.start();
@@ -50,6 +54,23 @@ final class ServerProcess {
             Thread.currentThread().interrupt();
             throw notReady("its start was interrupted");
         }
+    }
+
+    /**
+     * Moves settings, without their {@code --set}, into a list for the environment, and returns the words that are left: each user of
+     * this machine can read a command line, so the server takes no secrets from it. A value with a line end, or a blank at an end, is left.
+     */
+    static List<String> offTheCommandLine(List<String> options, List<String> settings) {
+        var left = new ArrayList<String>();
+        for (int at = 0, count; at < options.size(); at += count) {
+            String word = options.get(at), prefix = "--set";
+            count = word.equals(prefix) && at + 1 < options.size() ? 2 : 1;
+            String value = count == 2 ? options.get(at + 1) : word.startsWith(prefix + "=") ? word.substring(prefix.length() + 1) : "";
+            boolean fits = value.contains("=") && value.equals(value.strip()) && !LINE_END.matcher(value).find();
+            if (fits) settings.add(value);
+            else left.addAll(options.subList(at, at + count));
+        }
+        return left;
     }
 
     private KafkaControlException notReady(String why) {

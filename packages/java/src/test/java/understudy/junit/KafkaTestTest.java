@@ -213,6 +213,20 @@ class KafkaTestTest {
         }
     }
 
+    @Test
+    void settingsMayBeSecrets() {
+        String jaas = "org.apache.kafka.common.security.plain.PlainLoginModule required user_alice=\"secret\";";
+        try (var own = Cluster.start("--listener", "SASL_PLAINTEXT://127.0.0.1:0", "--set", "sasl.enabled.mechanisms=PLAIN",
+            "--set=listener.name.sasl_plaintext.plain.sasl.jaas.config=" + jaas)) {
+            assertFalse(argumentsOf(own).toString().contains("secret"));
+        }
+        var settings = new ArrayList<String>();
+        var given = List.of("--set", "a=b c", "--seed", "1", "--set=d=e", "--set", "f=g\nh", "--set", "i=j ", "--set");
+        assertEquals(List.of("--seed", "1", "--set", "f=g\nh", "--set", "i=j ", "--set"),
+            ServerProcess.offTheCommandLine(given, settings));
+        assertEquals(List.of("a=b c", "d=e"), settings);
+    }
+
     private static List<String> argumentsOf(Cluster cluster) {
         return List.of(ProcessHandle.of(cluster.pid()).orElseThrow().info().arguments().orElseThrow());
     }
