@@ -31,7 +31,7 @@ class Call:
     def answer(self, status: int, content: bytes) -> Any:
         """The decoded answer; raises ControlError for a problem document."""
         __tracebackhide__ = True  # pytest shows the caller's line instead
-        if status >= 300:  # a control plane redirects nobody: that is something else, such as a gateway
+        if status >= 300:  # a control plane never redirects: that is something else, such as a gateway
             raise refusal(status, content)
         if self.verb.is_file:
             return content

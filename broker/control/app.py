@@ -47,6 +47,7 @@ def build_app(source: Watched, token: str | None, recorder: Recorder) -> Starlet
         middleware=[Middleware(EncodedPaths)],
         exception_handlers={HTTPException: _http_problem, Exception: _failure},
     )
+    made.router.redirect_slashes = False  # an empty name is not found; to redirect to the list would be another answer
     made.state.activity, made.state.recorder = Activity(), recorder
     return made
 
@@ -120,7 +121,7 @@ async def _http_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = unquote(request.url.path)
     if error.status_code == 404:
-        meant = closest(path, _shaped(path))
+        meant = closest(path, [each for each in _shaped(path) if each != path])  # the same one: with an empty name
         hint = f"did you mean {meant}? " if meant else ""
         return _answer(Problem(404, f"there is no {path}; {hint}/openapi.json lists all paths"))
     if error.status_code == 405:

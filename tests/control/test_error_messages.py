@@ -45,6 +45,8 @@ MISTAKES: list[tuple[str, str, Any, int, str]] = [
     ("GET", "transactions/pay", None, 404, "'pay'; did you mean payments-1?"),
     ("GET", "transactions/pay/why", None, 404, "'pay'; did you mean payments-1?"),
     ("POST", "transactions/payments-1/release", None, 409, "POST /v1/transactions/payments-1/hold comes first"),
+    ("GET", "groups/", None, 404, "there is no /v1/groups/; did you mean /v1/groups?"),
+    ("DELETE", "topics/", None, 404, "there is no /v1/topics/; did you mean /v1/topics?"),
     ("GET", "groups/shiping", None, 404, "there is no group 'shiping'"),
     ("GET", "journal?error=FENCED", None, 422, "did you mean PRODUCER_FENCED or"),
     ("GET", "journal?apii=EndTxn", None, 422, "known parameters: id, api, "),
