@@ -218,8 +218,9 @@ def test_a_file_that_is_no_schema_stops_the_start(tmp_path: Path) -> None:
         understudy.start(value_schema=[f"{tmp_path}/order.avsc"])
     with pytest.raises(StartError, match=r"--key-schema .*none\.avsc: .*No such file"):
         understudy.start(key_schema=[f"{tmp_path}/none.avsc"])
-    with pytest.raises(StartError, match="localhost is not the URL of a registry"):
-        understudy.start(schema_registry_url="localhost")
+    for url in ("localhost", "http://[::1", "http://localhost:port"):
+        with pytest.raises(StartError, match=r"with code 1: understudy serve: \S+ is not the URL of a registry"):
+            understudy.start(schema_registry_url=url)
 
 
 def test_a_server_without_schemas_shows_the_id_and_what_is_missing(broker_with: BrokerWith) -> None:
