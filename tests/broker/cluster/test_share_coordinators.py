@@ -30,7 +30,7 @@ from protocol.messages.share_acknowledge import (
 )
 from protocol.messages.share_fetch import AcknowledgementBatch as FetchAcknowledgementBatch
 from protocol.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
-from tests.broker.cluster.test_lifecycle import asked
+from tests.broker.cluster.test_resets_under_way import asked
 from tests.scenarios.transactions.harness import AsyncWire, Stage, running
 from tests.storage.logs import records_batch
 
