@@ -254,8 +254,8 @@ class LogReader:
                     return record if record.offset < bound else None
         except OSError as error:
             raise self._context.read_error(error) from error
-        except RecordsError as error:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+        except RecordsError as unreadable:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(unreadable)) from unreadable
         return None
 
     def search_max_timestamp(self, bound: int) -> TimestampSearch:
@@ -268,8 +268,8 @@ class LogReader:
             record = yield from _first_record(batch, latest.largest_timestamp_ms, 0)
         except OSError as error:
             raise self._context.read_error(error) from error
-        except RecordsError as error:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+        except RecordsError as unreadable:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(unreadable)) from unreadable
         return record if record is not None and record.offset < bound else None
 
 

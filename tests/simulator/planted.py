@@ -93,8 +93,8 @@ PLANTED = [
     mistake(
         "nothing is done after an append",
         Runtime._do,
-        "self._effects(outcome)",
-        "outcome.records or self._effects(outcome)",
+        "self._effects(outcome.effects)",
+        "outcome.records or self._effects(outcome.effects)",
     ),
     # --- transactions
     mistake(
