@@ -106,18 +106,21 @@ class Segments:
             files.sync_directory("")
 
     def begin(self, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
-        """Create a segment, which becomes the active one. Raises OSError; then no file of it is left."""
+        """Create a segment, which becomes the active one. Raises OSError; then no file that it made is left."""
+        files = self._context.files
+        paths = [f"{self._directory}/{offset_name(base_offset, suffix)}" for suffix in SEGMENT_SUFFIXES]
+        new = [path for path in paths if not files.exists(path)]
         try:
-            segment = Segment(self._context.files, self._directory, base_offset, config.segment_index_bytes)
+            segment = Segment(files, self._directory, base_offset, config.segment_index_bytes)
             segment.created_ms = segment.modified_ms = now_ms
             segment.reopen_indexes()
             if config.preallocate:
                 segment.log.reserve(config.segment_size)
         except OSError:
             # For want of a descriptor, appends go on in the segment before: the next start must not find another end.
-            for suffix in SEGMENT_SUFFIXES:
+            for path in new:
                 with suppress(OSError):
-                    self._context.files.remove(f"{self._directory}/{offset_name(base_offset, suffix)}")
+                    files.remove(path)
             raise
         self.draw_jitter(segment, config)
         self.add(segment)

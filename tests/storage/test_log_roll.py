@@ -138,6 +138,28 @@ def test_a_segment_that_cannot_be_made_leaves_nothing(disk: Tree, suffix: str, m
     assert bases(log) == [0]
 
 
+def test_a_segment_that_cannot_be_made_removes_no_file_of_others(
+    disk: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that had the name before stays as it is."""
+
+    def failing(files: DiskFiles, path: str, *, create: bool = True) -> DiskFile:
+        if path.endswith("1.timeindex"):
+            raise OSError(errno.EMFILE, "Too many open files")
+        return opened(files, path, create=create)
+
+    log = disk.log(internal_segment_bytes=300)
+    append(log, sized(b"a", size=200))
+    opened = DiskFiles.open
+    other = next(tmp_path.rglob("*.log")).with_name(f"{1:020}.index")
+    other.write_bytes(b"of others")
+    monkeypatch.setattr(DiskFiles, "open", failing)
+    with pytest.raises(KafkaError, match="No file descriptor is left"):
+        append(log, sized(b"refused", size=200))
+    assert other.read_bytes() == b"of others"
+    assert not other.with_suffix(".log").exists()
+
+
 def test_an_idle_segment_is_not_rolled(tree: Tree) -> None:
     """Only an append checks the segment's age."""
     log = tree.log(segment_ms=1, retention_ms=-1)
