@@ -1,6 +1,6 @@
 """The composition root: brokers, metadata, coordinators, clock and chance, put together, started, stopped and reset."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
 import structlog
@@ -233,11 +233,13 @@ class Cluster(ClusterBase):
         self.markers.clear()
         return waiting
 
+    def remaining_nodes(self) -> Iterator[Node]:
+        """The brokers of now, for a loop that waits: without those that are removed, or added, meanwhile."""
+        return (node for node in list(self.nodes.values()) if self.nodes.get(node.id) is node)
+
     async def resume_serving(self) -> None:
         """Brokers that were killed listen again, those that were paused read again."""
-        for node in list(self.nodes.values()):
-            if self.nodes.get(node.id) is not node:  # it was removed meanwhile; one that was added starts by itself
-                continue
+        for node in self.remaining_nodes():
             if not node.server.listening:
                 await self.bind(node)
             elif node.server.paused:

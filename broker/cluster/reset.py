@@ -91,9 +91,8 @@ async def _disconnect(cluster: Cluster, *, move: bool) -> None:
         cluster.controller.disconnect(move=move)
     if not move:
         return
-    for node in list(cluster.nodes.values()):
-        if cluster.nodes.get(node.id) is node:
-            await cluster.bind(node)
+    for node in cluster.remaining_nodes():
+        await cluster.bind(node)
     if cluster.controller is not None:
         await cluster.controller.bind()
 
@@ -114,8 +113,8 @@ def _throw_away(cluster: Cluster, keep: frozenset[str]) -> None:
 
 async def _delete(cluster: Cluster, keep: frozenset[str]) -> None:
     """Some of the logs stay: the others are deleted as topics are."""
-    for node in list(cluster.nodes.values()):
-        if not node.up and cluster.nodes.get(node.id) is node:
+    for node in cluster.remaining_nodes():
+        if not node.up:
             await cluster.lifecycle.start(node)
     if "clock" not in keep:
         cluster.clock.reset()

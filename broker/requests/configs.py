@@ -6,15 +6,12 @@ from functools import partial
 from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.configs import NewConfigs
 from broker.coordination.metadata.features import ELR_VERSION
+from broker.coordination.metadata.topics import check_records
 from broker.releases import Behaviour
 from broker.settings import ConfigResourceType
 from broker.settings.alter import Alteration, Decision, World, decide
 from protocol.acls import CLUSTER_NAME
-from protocol.errors import ErrorCode, KafkaError
 from protocol.topic_names import check_topic_name
-
-_MOST_CHANGES = 10_000
-"""QuorumController.MAX_RECORDS_PER_USER_OP."""
 
 _ACL_RESOURCES = {ConfigResourceType.TOPIC: ResourceType.TOPIC, ConfigResourceType.GROUP: ResourceType.GROUP}
 
@@ -35,8 +32,7 @@ async def alter(
     Raises:
         KafkaError: POLICY_VIOLATION where there are more changes than Kafka's controller stores at once.
     """
-    if sum(len(one.changes) for one in alterations) > _MOST_CHANGES:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+    check_records(sum(len(one.changes) for one in alterations))
     ctx.cluster.metadata.finish()  # else a topic that it deletes would be found, and leave settings behind
     image = ctx.cluster.image
     world = World(

@@ -124,11 +124,8 @@ def _partitions(
             names.get(record.topic_id) or image.topics_by_id[record.topic_id].name, record.partition_id
         )
         return
-    named = image.topics.get(record.topic_name)
-    for topic in image.topics.values() if not record.topic_name else () if named is None else (named,):
-        for index, partition in topic.partitions.items():
-            if partition.elr or partition.last_known_elr:
-                yield PartitionChanged(topic.name, index)
+    for topic, index, _ in image.with_eligible_replicas(record.topic_name):
+        yield PartitionChanged(topic.name, index)
 
 
 def loading(outcome: MetadataOutcome, loading_ms: int) -> MetadataOutcome:

@@ -174,3 +174,11 @@ class ClusterImage:
         for topic in self.topics.values():
             for index, partition in topic.partitions.items():
                 yield topic, index, partition
+
+    def with_eligible_replicas(self, topic: str) -> Iterator[tuple[Topic, int, Partition]]:
+        """The partitions that have eligible leader replicas, or had them last: those of a topic, or all for ``""``."""
+        topics = [self.topics[topic]] if topic in self.topics else () if topic else self.topics.values()
+        for each in topics:
+            for index, partition in each.partitions.items():
+                if partition.elr or partition.last_known_elr:
+                    yield each, index, partition

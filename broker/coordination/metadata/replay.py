@@ -142,14 +142,8 @@ def _new(recorded: tuple[Any, ...] | None, old: tuple[Any, ...]) -> tuple[Any, .
 
 
 def _clear_elr(image: ClusterImage, record: records.ClearElrRecord) -> None:
-    named = image.topics.get(record.topic_name)
-    topics = list(image.topics.values()) if not record.topic_name else [] if named is None else [named]
-    for topic in topics:
-        for index, old in topic.partitions.items():
-            if old.elr or old.last_known_elr:
-                topic.partitions[index] = replace(
-                    old, elr=(), last_known_elr=(), partition_epoch=old.partition_epoch + 1
-                )
+    for topic, index, old in image.with_eligible_replicas(record.topic_name):
+        topic.partitions[index] = replace(old, elr=(), last_known_elr=(), partition_epoch=old.partition_epoch + 1)
 
 
 # --- the rest ------------------------------------------------------------------------------------------------------

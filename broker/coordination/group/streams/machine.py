@@ -79,6 +79,7 @@ class StreamsGroups:
         if request.member_epoch < JOINING:
             self._removal.leave(builder, request, beat, reply_to)
             return builder.outcome()
+        builder.keeps_timers = True
         try:
             self._heartbeats.beat(builder, request, beat, reply_to)
         except KafkaError as error:
@@ -88,13 +89,6 @@ class StreamsGroups:
             instead.failed = True
             instead.reply_error(reply_to, error)
             return instead.outcome()
-
-        def not_appended(error: KafkaError, instead: OutcomeBuilder) -> None:
-            instead.keep_timers(builder)
-            instead.failed = True
-            instead.reply_error(reply_to, error)
-
-        builder.if_not_appended(not_appended)
         return builder.outcome()
 
     def describe(self, group_id: str) -> DescribedGroup:
