@@ -4,6 +4,7 @@ import atexit
 import gc
 import importlib
 import os
+import re
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,6 +39,23 @@ STARTERS = {
 }
 """Modules with what starts a process."""
 STARTING_FIXTURES = {"servers", "spark", "pytester", "kafka", "kafka_cluster", "kafka_module", "kafka_session"}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Pass over files that do not have the marker that every test of this run has: each worker imports all others.
+
+    Only an expression that begins with the marker is known to need it: ``-m "interop and not nightly"``.
+    """
+    wanted = required_marker(config.getoption("markexpr"))
+    if wanted is None or collection_path.suffix != ".py":
+        return None
+    return None if re.search(rf"\b{wanted}\b", collection_path.read_text(encoding="utf-8")) else True
+
+
+def required_marker(expression: str) -> str | None:
+    """The marker without which no test fits the expression of ``-m``; None where none is known."""
+    found = re.fullmatch(r"(interop|nightly)( and (not )?\w+)*", expression)
+    return found[1] if found else None
 
 
 @pytest.hookimpl(wrapper=True)

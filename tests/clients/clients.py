@@ -44,7 +44,8 @@ PYTHON = (
 def compile_java(libs: Path, name: str, *packages: str) -> str:
     """Compile packages of ours against a folder of jars; the class path to run them with."""
     files = [each for package in packages for each in (HERE / "java" / package).glob("*.java")]
-    return f"{java_classes(CACHE / 'build' / 'java' / name, libs, files)}:{libs}/*"
+    # The jars first: an archive of the classes of jars fits if the class path begins with them.
+    return f"{libs}/*:{java_classes(CACHE / 'build' / 'java' / name, libs, files)}"
 
 
 def _java(version: str, suffix: str, main_class: str, steps: Iterable[str]) -> Driver:

@@ -28,11 +28,25 @@ IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 RUN_TIMEOUT_S = 580
 """Ends a client that hangs, within its test's own limit. Kafka's own tools need 215 s at a load of 20 on two cores."""
 BUILD_TIMEOUT_S = 420
+JAVAC = ("javac", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1")
+"""A compiler that runs for a second or two: compiled once itself, it takes half of the processor time."""
+INTERMEDIATE = {
+    "kafka-clients-3.9.1",
+    "kafka-clients-3.9.1-transactions",
+    "kafka-streams-4.3.1",
+}
+"""Versions between the oldest and the newest of a client here: `.ci/run` leaves them to the night."""
 
 
 def each_step(drivers: "Sequence[Driver]") -> pytest.MarkDecorator:
-    """Parametrize a test with every step of every driver: `driver`, `step`."""
-    pairs = [pytest.param(driver, step, id=f"{driver.name}-{step}") for driver in drivers for step in driver.steps]
+    """Parametrize a test with every step of every driver: `driver`, `step`; intermediate versions are marked."""
+    pairs = [
+        pytest.param(
+            driver, step, id=f"{driver.name}-{step}", marks=[pytest.mark.intermediate] * (driver.name in INTERMEDIATE)
+        )
+        for driver in drivers
+        for step in driver.steps
+    ]
     return pytest.mark.parametrize(("driver", "step"), pairs)
 
 
@@ -103,7 +117,7 @@ def java_classes(folder: Path, libs: Path, sources: Iterable[Path]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     own = Path(tempfile.mkdtemp(dir=folder, prefix="compiling-"))
     try:
-        command(["javac", "-nowarn", "-Xlint:none", "-d", own, "-cp", f"{libs}/*", *files])
+        command([*JAVAC, "-nowarn", "-Xlint:none", "-d", own, "-cp", f"{libs}/*", *files])
         own.rename(classes)
     except OSError:
         if not classes.exists():  # otherwise another process was first

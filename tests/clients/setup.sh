@@ -13,6 +13,9 @@ cache=${INTEROP_CACHE:-$here/../../.cache/interop}
 mkdir -p "$cache"; cache=$(cd "$cache" && pwd)
 echo '*' > "$cache/.gitignore"
 
+# Maven and npm's node-gyp run for seconds: what they start need not be optimized.
+export MAVEN_OPTS=${MAVEN_OPTS:--XX:+UseSerialGC -XX:TieredStopAtLevel=1}
+
 KAFKA_VERSION=4.3.1
 JAVA_CLIENTS="4.4.0 4.3.1 3.9.1 2.8.2"
 SPARK_VERSION=4.2.0    # the newest of Spark's Kafka source that registries have; it runs on 4.2 and 4.3
@@ -162,7 +165,7 @@ native_js() {
     cd "$1"
     if npx --no-install node-pre-gyp install > binary.log 2>&1; then return; fi
     say "the binary of @confluentinc/kafka-javascript cannot be fetched; building it"
-    export CKJS_LINKING=dynamic CFLAGS=-O0 MAKEFLAGS="-j$(nproc)" JOBS; JOBS=$(nproc)
+    export CKJS_LINKING=dynamic CFLAGS=-O0 CXXFLAGS=-O0 MAKEFLAGS="-j$(nproc)" JOBS; JOBS=$(nproc)
     # The first run configures librdkafka, and stops where its makefile does not know the file that was made.
     npx --no-install node-pre-gyp install --build-from-source=@confluentinc/kafka-javascript > build.log 2>&1 \
         || make -C build BUILDTYPE=Release > build.log 2>&1 \

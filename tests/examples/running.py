@@ -14,6 +14,8 @@ from tests.clients.targets import JVM, ROOT, kafka_libs
 
 EXAMPLES = ROOT / "examples"
 SETUP = ROOT / "tests" / "clients" / "setup.sh"
+MAVEN_OPTS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""As in setup.sh: it runs for seconds."""
 
 
 def needs(*tools: str) -> None:
@@ -27,7 +29,7 @@ def needs(*tools: str) -> None:
 
 def ran(command: Sequence[str | Path], folder: Path = ROOT, **environment: str) -> str:
     """What the command prints; fails the test if it ends badly."""
-    env = os.environ | {"PYTHONPATH": str(ROOT)} | environment
+    env = {"MAVEN_OPTS": MAVEN_OPTS} | os.environ | {"PYTHONPATH": str(ROOT)} | environment
     given = [str(part) for part in command]
     done = subprocess.run(given, cwd=folder, env=env, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, f"{' '.join(given)}: {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}"

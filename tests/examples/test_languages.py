@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.drivers import command
+from tests.clients.drivers import JAVAC, command
 from tests.clients.targets import CACHE
 from tests.examples.running import EXAMPLES, SETUP, needs, ran
 from tools import build_packages
@@ -152,7 +152,7 @@ def test_no_server_outlives_a_test_process_that_is_killed(name: str) -> None:
         listed = ["dependency:build-classpath", "-Dmdep.outputFile=classpath", "-Dmdep.includeScope=test"]
         ran(["mvn", "--batch-mode", "--quiet", *listed], folder)
         path = (folder / "classpath").read_text(encoding="utf-8")
-        ran(["javac", "-cp", path, "-d", "classes", file], folder)
+        ran([*JAVAC, "-cp", path, "-d", "classes", file], folder)
     if name == "node":
         ran(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], folder)
     if name == "go":

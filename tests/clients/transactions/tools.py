@@ -18,6 +18,7 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupState, Producer, TopicPartition
 
+from tests.clients.class_archive import archive_flags
 from tests.clients.python.script import expect, report
 from tests.clients.targets import JVM, kafka_libs
 from tests.clients.transactions.confluent import Confluent, cadmin
@@ -34,8 +35,10 @@ class Process:
     """A Java main class that prints JSON lines; a thread reads them."""
 
     def __init__(self, class_path: str, main_class: str, *arguments: str) -> None:
+        libs = kafka_libs()
+        archive = archive_flags(libs) if class_path.startswith(f"{libs}/*") else ()
         self.process = subprocess.Popen(
-            ["java", *JVM, "-cp", class_path, main_class, *arguments], stdout=subprocess.PIPE, text=True
+            ["java", *JVM, *archive, "-cp", class_path, main_class, *arguments], stdout=subprocess.PIPE, text=True
         )
         self.lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
