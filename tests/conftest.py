@@ -36,6 +36,7 @@ STARTERS = {
     "tests.understudy.serving",
     "understudy.launcher",
     "understudy.client.cluster",
+    "understudy.exam.runner",
 }
 """Modules with what starts a process."""
 STARTING_FIXTURES = {"servers", "spark", "pytester", "kafka", "kafka_cluster", "kafka_module", "kafka_session"}

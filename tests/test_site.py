@@ -11,6 +11,8 @@ from mkdocs.exceptions import Abort
 
 ROOT = Path(__file__).resolve().parent.parent
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:

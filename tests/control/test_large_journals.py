@@ -32,6 +32,8 @@ from protocol.messages.list_offsets import (
 )
 from understudy.control_api.journal import JournalQuery
 
+pytestmark = pytest.mark.slow  # the journal itself takes seconds
+
 MILLION = 1_000_000
 CHUNK = 1024
 FAILED = 1000
@@ -114,7 +116,6 @@ async def ids(journal: Journal, **query: Any) -> list[int]:
     return [raw[0] for raw, _ in await find(asked, conditions)]
 
 
-@pytest.mark.slow
 async def test_the_journal_page_looks_at_what_it_shows(journal: Journal, looked: Counter[str]) -> None:
     """The newest 500, of a million."""
     assert await ids(journal, limit=500) == list(range(MILLION - 499, MILLION + 1))
@@ -196,7 +197,6 @@ async def test_a_short_name_is_looked_for_with_its_length(journal: Journal, look
     assert len(await ids(journal, topic="orders", limit=10)) == 10
 
 
-@pytest.mark.slow
 async def test_a_page_that_is_opened_again_counts_the_newest_few_first(
     journal: Journal, looked: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,7 +215,6 @@ async def test_a_page_that_is_opened_again_counts_the_newest_few_first(
     assert looked["decoded"] == 11_000
 
 
-@pytest.mark.slow
 async def test_the_first_page_counts_the_newest_few_at_once(
     journal: Journal, looked: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ async def test_TOP_11_too_many_partitions_fail_all(topics: list[CreatableTopic],
     assert (brief(answer.topics) == wanted) is refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("topics", "refused"),
     [

@@ -129,6 +129,7 @@ def test_our_writer_writes_what_kio_writes(key: int, suffix: str, version: int) 
         assert buffer.getvalue() == raw
 
 
+@pytest.mark.slow
 def test_generated_messages_are_current() -> None:
     """The checked-in message classes are what the generator prints."""
     for name, text in generate_messages.generate().items():

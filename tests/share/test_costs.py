@@ -148,6 +148,7 @@ def test_records_that_are_sent_are_those_of_the_acquired_batches() -> None:
     assert piece_of([]).spans(0, 10) == []
 
 
+@pytest.mark.slow
 def test_what_is_acquired_does_not_depend_on_the_headers_behind() -> None:
     """One of two partitions has all record batches of a read, the other those that were looked at."""
     for seed in range(200):

@@ -42,6 +42,7 @@ def loop_of_100_s() -> VirtualLoop:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("endless", "problem"), [(spin, Spinning), (retry, Endless), (wait, NothingLeft)])
 def test_what_does_not_end_is_ended(endless: Callable[[], Coroutine[Any, Any, None]], problem: type[Exception]) -> None:
     """By the turns at one instant, by the virtual time, or since nothing is left to wait for. Then it can be closed."""

@@ -79,6 +79,7 @@ async def topics(wire: AsyncWire) -> dict[str, int]:
     return {topic.name: len(topic.partitions) for topic in answer.topics}
 
 
+@pytest.mark.slow
 @on_a_cluster
 async def test_producers_are_served_while_a_topic_of_many_partitions_is_created_and_deleted(stage: Stage) -> None:
     """Dozens of times; beside a small topic hardly ever."""

@@ -374,6 +374,7 @@ def test_alter_configs_takes_no_nulls() -> None:
     assert decision == Decision(REQUEST, "Null value not supported for : retention.ms, segment.ms")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", [APPEND, SUBTRACT])
 def test_long_lists_are_edited_at_once(operation: Operation) -> None:
     """Each of ten thousand elements was compared with each of the others: half a second for one value."""

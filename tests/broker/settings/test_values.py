@@ -192,6 +192,7 @@ def test_share_groups_begin_at_an_iso_duration_ago(text: str, accepted: bool) ->
             parse(row, f"by_duration:{text}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -253,6 +253,7 @@ PARTS = st.lists(st.sampled_from(TOPICS), max_size=3, unique=True)
 COUNTS = st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 9), max_size=1)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(PARTS, PARTS, st.sampled_from([[], [], ["in"], ["other"]]), COUNTS), min_size=1, max_size=6))
 def test_sinks_are_counted_as_by_kafkas_rounds(
     parts: list[tuple[list[str], list[str], list[str], dict[str, int]]],

@@ -45,6 +45,7 @@ def test_acls_outlive_a_restart_and_are_in_snapshots() -> None:
     assert bench.reloaded().image.acls == {}
 
 
+@pytest.mark.slow
 def test_too_many_acls_cannot_be_deleted_at_once() -> None:
     """INVALID_REQUEST, and none of them is deleted."""
     bench = Bench()
@@ -57,6 +58,7 @@ def test_too_many_acls_cannot_be_deleted_at_once() -> None:
     assert caught.value.code is ErrorCode.INVALID_REQUEST
 
 
+@pytest.mark.slow
 def test_filters_do_not_find_without_end() -> None:
     """Each of many may find all ACLs: INVALID_REQUEST, and none of them is deleted."""
     bench = Bench()
