@@ -22,7 +22,7 @@ _CONNECTS_FOR_30_S = (
     "(src/connection.cc). Nothing polls librdkafka's events meanwhile: those of the refusal, which came within the "
     "first second, are all delivered when the 30 s are over, for a producer after its promise was rejected with "
     "ERR__TRANSPORT, so that it does not mention the cause. Polling during `connect()`, and rejecting at once with "
-    "ERR__AUTHENTICATION or ERR__SSL, would mend it. KafkaJS, whose interface this is, rejects at once."
+    "ERR__AUTHENTICATION or ERR__SSL, would fix it. KafkaJS, whose interface this is, rejects at once."
 )
 
 _KAFKAJS_ENDED = (
@@ -30,7 +30,7 @@ _KAFKAJS_ENDED = (
     "After a retriable error the state remains, in which `isActive()` is false (src/producer/index.js): an "
     "application can neither commit nor abort, both reject with `Cannot continue to use transaction once ended`. It "
     "has to make another producer, without knowing whether the transaction is committed. A retry around `endTxn`, as"
-    " around `initProducerId`, would mend it."
+    " around `initProducerId`, would fix it."
 )
 _KAFKAJS_SAME_CONNECTION = (
     "A request that timed out is repeated on the same connection, which is never closed "
@@ -74,7 +74,7 @@ _REBOOTSTRAPS_BY_LUCK = (
     "brokers that refuse, a producer needed 1.6 to 13 s in four of ten plays and more than the 15 s of its "
     "`delivery.timeout.ms` in six; a consumer 2 to 12 s in nine of ten. Without luck it takes "
     "`metadata.recovery.rebootstrap.trigger.ms`, five minutes. To begin again once all brokers have failed since the "
-    "last successful Metadata would mend it."
+    "last successful Metadata would fix it."
 )
 _NEVER_CLOSED = (
     "KAFKA-13388. The state becomes CHECKING_API_VERSIONS when the TCP connection is there "
@@ -89,7 +89,7 @@ _RUST_ENUM = (
     "each code that a broker sends; one that is not in the enum (here 98, SNAPSHOT_NOT_FOUND; any of a later "
     "Kafka) is undefined behaviour as soon as `BorrowedMessage::from_dr_event` reads it (src/message.rs), and no "
     "application can catch it. A newtype (`--newtype-enum`), and another arm in "
-    "`rd_kafka_resp_err_t_to_rdkafka_error`, would mend it."
+    "`rd_kafka_resp_err_t_to_rdkafka_error`, would fix it."
 )
 _JOIN_FORGOTTEN = (
     "The same on Apache Kafka 4.3.1. A join that outlasts its poll is kept in `_join_task`, for the next poll to "
@@ -100,7 +100,7 @@ _JOIN_FORGOTTEN = (
     "disabled, nothing is fetched, no error is reported, and after `session_timeout_ms` the group goes on without"
     " the member. The same happens at the start of a consumer whose first join is answered before its topics' "
     "metadata, more often on a busy machine. `self.rejoin_needed = True` before the join is scheduled, or `return"
-    " self.rejoin_needed or self._join_task is not None` (the Java client's `rejoinNeededOrPending`), would mend "
+    " self.rejoin_needed or self._join_task is not None` (the Java client's `rejoinNeededOrPending`), would fix "
     "it."
 )
 
@@ -156,7 +156,7 @@ NOTES: dict[tuple[str, str], str] = {
         "answers "
         "PRODUCER_FENCED. So only the first process that uses a transactional id can begin transactions; one that "
         "takes "
-        "over after a restart is refused. `?? -1n` and `?? -1` as defaults would mend it."
+        "over after a restart is refused. `?? -1n` and `?? -1` as defaults would fix it."
     ),
     ("platformatic", "transactions/empty"): (
         "`Transaction.commit()` sends EndTxn although nothing was added to the transaction; the broker has none "
@@ -178,7 +178,7 @@ NOTES: dict[tuple[str, str], str] = {
         "`Connection` keeps the bytes of a frame that was cut (`chunks`, `bytesBuffered`, `bytesNeeded` in "
         "src/network/connection.js) when the socket closes, and puts them before the first answer on the next one: "
         "its correlation id is wrong (`Response without match`), the request times out, and so does each one after "
-        "it, because the connection stays out of step. Resetting the three fields in `connect()` would mend it."
+        "it, because the connection stays out of step. Resetting the three fields in `connect()` would fix it."
     ),
     ("kafkajs", "hostile/negative-length"): (
         "The size is not checked (src/network/connection.js, `processData`): `ERR_BUFFER_OUT_OF_BOUNDS` is thrown in"

@@ -32,13 +32,18 @@ SHOWN: Final = ("fail", "non-strict", "flaky", VARIED)
 EVIDENCE: Final = 6
 Run = Mapping[str, Any]
 ABOUT: Final = """\
-Verdicts of [`understudy exam`](exam.md), which plays scripted scenarios against a cluster whose answers can be lost,
-delayed and replaced. A *fail* is a broken rule of level MUST; *non-strict* is one of level SHOULD: mostly, a library
-gave up and reported that, where a better one tries again. *Not exercised*: the library never sent the request that was
-to fail. What a driver does not offer is *not supported*. Each failure was repeated three times; a scenario that
-differed between two runs counts as *varied*. *Time* is that of the last whole exam, in minutes and seconds, with six
-scenarios at a time, or the number in brackets. The runs were made on one machine of two cores, some of them beside
-other work with load averages up to 50: what depends on time may be better elsewhere."""
+The verdicts of [`understudy exam`](exam.md), which runs scripted scenarios against a cluster whose responses can be
+lost, delayed and replaced:
+
+* *fail*: the library broke a rule of level MUST. Each failure was repeated three times.
+* *non-strict*: it broke a rule of level SHOULD. Mostly, it gave up and reported that, where a better one retries.
+* *varied*: two runs differed.
+* *not exercised*: the library never sent the request that was to fail.
+* *not supported*: the driver does not offer what the scenario needs.
+
+*Time* is that of the last whole exam, in minutes and seconds, with six scenarios at a time, or the number in brackets.
+The runs were made on one machine of two cores, some of them beside other work with load averages up to 50, so what
+depends on time may be better elsewhere."""
 
 
 def recorded(file: Path = RECORDED) -> dict[str, Run]:
@@ -122,7 +127,7 @@ def page(found: Mapping[str, Run], on_kafka: Mapping[str, Run]) -> Iterator[str]
     yield ""
     yield "## By area"
     yield ""
-    yield "Passed, of those that were exercised."
+    yield "Scenarios that passed, of those that were exercised."
     yield ""
     yield from by_area(found)
     yield ""
@@ -134,8 +139,8 @@ def page(found: Mapping[str, Run], on_kafka: Mapping[str, Run]) -> Iterator[str]
     yield ""
     yield "## Findings"
     yield ""
-    yield "Each can be played again: `understudy exam --only ID -- $(python -m tests.exam.libraries LIBRARY)`, or on"
-    yield "Apache Kafka, whose answers `understudy proxy` spoils: `python -m tests.exam.real LIBRARY ID`."
+    yield "To play one again, run `understudy exam --only ID -- $(python -m tests.exam.libraries LIBRARY)`, or, on"
+    yield "Apache Kafka with `understudy proxy` in front of it, `python -m tests.exam.real LIBRARY ID`."
     for name, run in found.items():
         yield from findings(name, run, found, on_kafka)
 
@@ -197,7 +202,7 @@ def of_reference(on_kafka: Mapping[str, Run]) -> Iterator[str]:
 
 def of_others(found: Mapping[str, Run], on_kafka: Mapping[str, Run]) -> Iterator[str]:
     """Findings that were looked for on Kafka, each with the verdict on its own client."""
-    yield "Findings of other libraries, played there too:"
+    yield "Findings of other libraries that were also played on Apache Kafka:"
     yield ""
     yield "| library | scenario | here | on Apache Kafka | the Java client |"
     yield "|---|---|---|---|---|"
@@ -237,7 +242,7 @@ def findings(name: str, run: Run, found: Mapping[str, Run], on_kafka: Mapping[st
             first = noted.setdefault(note, key)
             yield f"  {note}" if first == key else f"  As for `{first}`."
         if each["verdict"] == "fail":
-            yield f"  A correct client: {scenario.correct} Otherwise lost: {scenario.loss} Rule: {scenario.rule}."
+            yield f"  Expected: {scenario.correct} At stake: {scenario.loss} Rule: {scenario.rule}."
             yield f"  {elsewhere(key, name, found, on_kafka)}"
             yield ""
             yield "  ```"
