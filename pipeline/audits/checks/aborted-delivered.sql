@@ -1,4 +1,4 @@
--- title: aborted records under read_committed
+-- title: aborted records delivered under read_committed
 -- severity: error
 -- needs: journal
 -- A consumer that reads committed was given records of a transaction that was aborted, and the answer did not name it among the

@@ -1,4 +1,4 @@
--- title: an answer that contradicts what was written or reported before
+-- title: a response that contradicts what was written or reported before
 -- severity: error
 -- needs: journal
 -- What clients have written by requests that were accepted is what brokers report afterwards: settings, numbers of partitions, quotas,

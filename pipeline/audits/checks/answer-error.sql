@@ -1,4 +1,4 @@
--- title: an error that the API does not have
+-- title: an error that this API never returns
 -- severity: error
 -- needs: journal
 -- Kafka gives an API the errors of its response class and those that any request may have, such as UNKNOWN_SERVER_ERROR and

@@ -1,4 +1,4 @@
--- title: an answer about something else than was asked
+-- title: a response with other items than were requested
 -- severity: error
 -- needs: journal
 -- A request named topics, partitions, groups, settings or others, or filtered them, and the answer leaves one of them out, has one twice, or

@@ -1,4 +1,4 @@
--- title: answers of a connection out of order
+-- title: responses of a connection out of order
 -- severity: error
 -- needs: journal
 -- A broker answers the requests of one connection in their order; a client takes each answer for that of its oldest request.

@@ -1,4 +1,4 @@
--- title: an answer about a place that the logs do not have
+-- title: a partition, offset or leader epoch in a response that the logs do not have
 -- severity: error
 -- needs: journal
 -- An answer named a partition that its topic does not have (partitions are never removed), a topic id that never was, an offset beyond the log's

@@ -1,4 +1,4 @@
--- title: a value that no answer has
+-- title: an impossible value in a response
 -- severity: error
 -- needs: journal
 -- A negative throttle time, an id, epoch or offset below those that mean none, a state or type that there is not, a port that cannot

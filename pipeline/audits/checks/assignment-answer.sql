@@ -1,4 +1,4 @@
--- title: work for two members at once
+-- title: a partition or task assigned to two members at once
 -- severity: error
 -- needs: journal
 -- Heartbeats gave a partition of a consumer group, or an active task of a streams group, to a member while another one had it, that is,

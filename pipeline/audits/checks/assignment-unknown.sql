@@ -1,4 +1,4 @@
--- title: an assignment of a partition that is not there
+-- title: an assignment of a partition that does not exist
 -- severity: error
 -- A member of a group owns, or is to own, a partition of a topic that the metadata never had, or a partition that the topic never had.
 -- What was meant instead is not read by any member. Topics that were deleted count as known; where the beginning of the

@@ -1,4 +1,4 @@
--- title: a bound that the log contradicts
+-- title: a bound in a response that the log contradicts
 -- severity: error
 -- needs: journal
 -- Fetch or ListOffsets gave a high watermark or an end beyond the end that the log has now, or a beginning behind the one that it has now: logs

@@ -1,4 +1,4 @@
--- title: the beginning of a compacted log is gone
+-- title: the beginning of a compacted log is missing
 -- severity: warning
 -- A topic that is compacted and nothing else since it was created loses no segment at its beginning: the cleaner keeps the first
 -- segment's name even where no record of it is left, retention does not apply, and DeleteRecords is refused.

@@ -1,4 +1,4 @@
--- title: an invalid answer to FindCoordinator
+-- title: an invalid response to FindCoordinator
 -- severity: error
 -- needs: journal
 -- FindCoordinator answered without an error, and named no broker, or none that can be reached.

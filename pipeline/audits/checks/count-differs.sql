@@ -1,4 +1,4 @@
--- title: another number of records in the output
+-- title: more or fewer records in the output than in the input
 -- severity: error
 -- needs: counts
 -- Of the records of one time bucket, there are more or fewer in the output topics than in the input topics: some were lost, or are

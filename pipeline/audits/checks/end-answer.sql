@@ -1,4 +1,4 @@
--- title: the end of a transaction that had to be refused
+-- title: EndTxn succeeded where it had to be refused
 -- severity: error
 -- needs: journal
 -- EndTxn was answered without an error though the transactional id had a newer epoch before; or the answer gives an epoch that is

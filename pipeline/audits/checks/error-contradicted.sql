@@ -1,4 +1,4 @@
--- title: an error that the logs or earlier answers contradict
+-- title: an error that the logs or earlier responses contradict
 -- severity: error
 -- needs: journal
 -- The offset lies in the log, and the broker had stated so; the topic and partition exist, and the same broker had named them; the

@@ -1,4 +1,4 @@
--- title: an answer to Fetch that contradicts itself
+-- title: a Fetch response that contradicts itself
 -- severity: error
 -- needs: journal
 -- The last stable offset is not beyond the high watermark, nor the log's start; a consumer gets no record beyond the high

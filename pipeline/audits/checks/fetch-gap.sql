@@ -1,4 +1,4 @@
--- title: records left out of an answer
+-- title: records missing from a Fetch response
 -- severity: error
 -- needs: journal
 -- The log has records between the offset that a consumer asked for, or a batch of the answer, and the next batch of the answer:

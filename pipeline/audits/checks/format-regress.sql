@@ -1,4 +1,4 @@
--- title: a batch of an older format behind one of a newer
+-- title: a batch of an older format after one of a newer
 -- severity: warning
 -- Brokers since 3.0 write format 2 only, so messages of format 0 or 1 come first in a log, if there are any. Behind a batch of format 2
 -- they are from elsewhere, unless an old broker was configured to write the older format again (message.format.version).

@@ -1,4 +1,4 @@
--- title: an answer that a classic group's generations contradict
+-- title: a response that the generations of a classic group contradict
 -- severity: error
 -- needs: journal
 -- A member was refused with a generation that it had been granted and that was the newest; it was unknown a second after it had been known,

@@ -1,4 +1,4 @@
--- title: a group that is described wrongly
+-- title: a wrong description of a group
 -- severity: error
 -- needs: journal
 -- A description or list of groups differs from what the members sent and were reported: another epoch, client id, subscription or assignment,

@@ -1,4 +1,4 @@
--- title: a record of a consumer, share or streams group that contradicts itself or those before
+-- title: a record of a consumer, share or streams group that contradicts itself or earlier ones
 -- severity: error
 -- Epochs, times and timeouts are not negative, those of a group, of its assignments and of its topology only grow until it is deleted; a member had its
 -- partitions, tasks and previous epoch before its current epoch; and a member's state is one that there is.

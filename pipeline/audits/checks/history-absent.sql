@@ -1,4 +1,4 @@
--- title: the log does not have what a client got
+-- title: a record that a client got is not in the log
 -- severity: error
 -- needs: history, logs
 -- A record was acknowledged at this offset, or polled from it, and no batch in the log has it. Offsets below the log's start and

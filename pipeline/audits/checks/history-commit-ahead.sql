@@ -1,4 +1,4 @@
--- title: committed without having been polled
+-- title: a commit beyond the polled records
 -- severity: error
 -- needs: history
 -- Since its assignment, the client committed an offset behind a record which it had not polled: after a failure, it is not processed.

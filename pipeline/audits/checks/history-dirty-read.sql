@@ -1,4 +1,4 @@
--- title: a record that must not be read was polled
+-- title: an aborted or refused record was polled
 -- severity: error
 -- needs: history
 -- Its transaction was aborted, and the consumer reads committed only; or the producer knows that the record was refused.

@@ -1,4 +1,4 @@
--- title: a line of a history that cannot be
+-- title: an invalid line in a history
 -- severity: error
 -- needs: history
 -- It cannot be read, or it contradicts the lines before: an acknowledgement of what the client has not sent, one id sent twice, a

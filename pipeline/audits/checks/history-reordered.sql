@@ -1,4 +1,4 @@
--- title: records in another order than they were sent
+-- title: records in a different order than they were sent
 -- severity: error
 -- needs: history
 -- An idempotent producer sent one record after another into a partition, and the later one has the smaller offset.

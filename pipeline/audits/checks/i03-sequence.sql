@@ -1,4 +1,4 @@
--- title: a sequence that neither goes on nor repeats (conformance 3 I03)
+-- title: a sequence that neither continues nor repeats (conformance 3 I03)
 -- severity: error
 -- needs: journal
 -- On the wire, per producer, epoch and partition: the next batch goes on where the last one ended, or it is one of the last five

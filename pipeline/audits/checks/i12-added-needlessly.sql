@@ -1,4 +1,4 @@
--- title: AddPartitionsToTxn from a client that need not (conformance 3 I12)
+-- title: a needless AddPartitionsToTxn (conformance 3 I12)
 -- severity: warning
 -- needs: journal
 -- Since KIP-890 (Produce from version 12 on) writing to a partition adds it. Asking besides costs a round trip.

@@ -1,4 +1,4 @@
--- title: a plain batch of a producer with a transaction (conformance 3 I14)
+-- title: a non-transactional batch during a transaction (conformance 3 I14)
 -- severity: error
 -- needs: journal
 -- A producer that is in a transaction on a partition sent it a batch that is not part of it.

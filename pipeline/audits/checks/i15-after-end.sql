@@ -1,4 +1,4 @@
--- title: more of a transaction whose end was not answered (conformance 3 I15)
+-- title: a request in a transaction before EndTxn was answered (conformance 3 I15)
 -- severity: error
 -- needs: journal
 -- Between EndTxn and its answer a producer does nothing under that epoch: what it sends might fall into the next transaction.

@@ -1,4 +1,4 @@
--- title: the identity that EndTxn gave was not taken (conformance 3 I17)
+-- title: the producer id and epoch from EndTxn were ignored (conformance 3 I17)
 -- severity: error
 -- needs: journal
 -- From version 5 on EndTxn answers with the producer id and epoch to go on with (KIP-890). The next request has others.

@@ -1,4 +1,4 @@
--- title: a fenced producer goes on (conformance 3 I20)
+-- title: a fenced producer continues (conformance 3 I20)
 -- severity: error
 -- needs: journal
 -- The producer was fenced or is not authorized, and continues with the same identity. Only a new instance may

@@ -1,4 +1,4 @@
--- title: an unknown producer goes on (conformance 3 I21)
+-- title: an unknown producer continues (conformance 3 I21)
 -- severity: warning
 -- needs: journal
 -- The broker does not know the producer (any more). It has to end its transaction or ask for a new identity, not go on as before.

@@ -1,4 +1,4 @@
--- title: another generation than the member's own (conformance 3 I24)
+-- title: a generation that is not the member's (conformance 3 I24)
 -- severity: error
 -- needs: journal
 -- A member asks with the generation that its last JoinGroup gave it. This one has another.

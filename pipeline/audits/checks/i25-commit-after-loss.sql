@@ -1,4 +1,4 @@
--- title: a commit of a member that knows it is out (conformance 3 I25)
+-- title: a commit of a member that knows that it was removed (conformance 3 I25)
 -- severity: error
 -- needs: journal
 -- The member learned that it is no longer in this generation (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID), and commits

@@ -1,4 +1,4 @@
--- title: tried again without asking who leads (conformance 3 I32)
+-- title: a retry without looking up the leader (conformance 3 I32)
 -- severity: warning
 -- needs: journal
 -- The partition has another leader, or is unknown, and the client sent there again without a Metadata request or the hint of the

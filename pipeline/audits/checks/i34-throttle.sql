@@ -1,4 +1,4 @@
--- title: a throttled client goes on (conformance 3 I34)
+-- title: a throttled client does not pause (conformance 3 I34)
 -- severity: warning
 -- needs: journal
 -- The answer asked the client to be quiet for a while (KIP-219), and it was not.

@@ -1,4 +1,4 @@
--- title: a correlation id twice, or another client id (conformance 3 I36)
+-- title: a repeated correlation id, or a changed client id (conformance 3 I36)
 -- severity: warning
 -- needs: journal
 -- On one connection the same correlation id is in two consecutive requests, or the client id changes.

@@ -1,4 +1,4 @@
--- title: another member epoch than the one granted (conformance 3 I37)
+-- title: a member epoch that was not granted (conformance 3 I37)
 -- severity: error
 -- needs: journal
 -- In a group of the consumer protocol (KIP-848) a heartbeat carries the epoch that the last one was answered with; 0 to join, -1 and

@@ -1,4 +1,4 @@
--- title: outputs of a key in another order than its inputs
+-- title: outputs of a key in a different order than its inputs
 -- severity: warning
 -- needs: id
 -- Of two inputs with the same key in one partition, the later one was written first. Consumers that apply the outputs end with the

@@ -1,4 +1,4 @@
--- title: an invalid answer to JoinGroup
+-- title: an invalid response to JoinGroup
 -- severity: error
 -- needs: journal
 -- A group's generation only grows for each of its members, a generation has one leader, and a member that names its id keeps it. The

@@ -1,4 +1,4 @@
--- title: a leader epoch that the metadata do not have
+-- title: a leader epoch that the metadata does not have
 -- severity: error
 -- A partition's leader epoch begins with its PartitionRecord, and each change that names a leader adds one. The log or the
 -- leader epoch checkpoint has a later epoch: the metadata, or the leader that wrote this, are of another history of the

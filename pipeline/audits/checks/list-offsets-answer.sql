@@ -1,4 +1,4 @@
--- title: an invalid answer to ListOffsets
+-- title: an invalid response to ListOffsets
 -- severity: error
 -- needs: journal
 -- The end of a log is not before what was acknowledged, or before an end that was returned earlier; a search by time gives no earlier

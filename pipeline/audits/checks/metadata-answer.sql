@@ -1,4 +1,4 @@
--- title: an answer to Metadata that contradicts itself
+-- title: a Metadata response that contradicts itself
 -- severity: error
 -- needs: journal
 -- A partition's leader is one of its replicas and of the brokers that the same answer names, its ISR are replicas, each partition

@@ -1,4 +1,4 @@
--- title: an answer that the metadata of the directory contradict
+-- title: a response that the directory's metadata contradicts
 -- severity: error
 -- needs: journal
 -- Metadata, or a heartbeat of a consumer group (KIP-848), named a partition that its topic does not have (partitions are never removed), or

@@ -1,4 +1,4 @@
--- title: a metadata record that contradicts itself or those before
+-- title: a metadata record that contradicts itself or earlier ones
 -- severity: error
 -- A partition has replicas, each once, its ISR and leader are among them, and its topic exists; a topic's name is given once until
 -- it is removed; blocks of producer ids only grow;

@@ -1,4 +1,4 @@
--- title: a partition that the metadata do not have here
+-- title: a partition that the metadata does not have here
 -- severity: warning
 -- The broker stopped cleanly, and has a directory of a topic or partition that the metadata do not know, or of which it has no replica.
 -- When it starts, it renames the directory to `-stray`: the records are not served. Asked where all directories are of one broker.

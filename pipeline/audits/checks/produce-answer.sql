@@ -1,4 +1,4 @@
--- title: an answer to Produce that contradicts itself
+-- title: a Produce response that contradicts itself
 -- severity: error
 -- needs: journal
 -- An accepted batch has an offset, not before the log's start, and no message about an error, and a refused one has no offset; the time of the log is that of the batch; every partition that was asked is

@@ -1,4 +1,4 @@
--- title: offsets given twice, or backwards
+-- title: offsets assigned twice, or backwards
 -- severity: error
 -- needs: journal
 -- Two batches were acknowledged at the same offsets, or a batch that was sent after another one had been acknowledged was put

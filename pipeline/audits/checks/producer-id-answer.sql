@@ -1,4 +1,4 @@
--- title: a producer id and epoch that were given out twice
+-- title: a producer id and epoch that were assigned twice
 -- severity: error
 -- needs: journal
 -- InitProducerId gives each producer an id and an epoch of its own; the epoch of a transactional id only grows. Two

@@ -1,4 +1,4 @@
--- title: a producer id that was never given out
+-- title: a producer id that was never allocated
 -- severity: error
 -- The controller reserves blocks of producer ids in the metadata log (ProducerIdsRecord). This id lies beyond the last one.
 SELECT directory, topic, partition, min(base_offset) AS offset, producer_id, next_producer_id

@@ -1,4 +1,4 @@
--- title: settings of a topic that is not there
+-- title: settings of a topic that does not exist
 -- severity: error
 -- The metadata set something for a topic that was never created, or was deleted before. Controllers refuse that; a topic that is
 -- created under this name later begins with settings that it was not given.

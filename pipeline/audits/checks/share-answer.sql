@@ -1,4 +1,4 @@
--- title: an answer that breaks the rules of a share group
+-- title: a response that breaks the rules of a share group
 -- severity: error
 -- needs: journal
 -- A record was given to a member of a share group (KIP-932) while another fetch still had it, after it had been accepted or rejected, outside

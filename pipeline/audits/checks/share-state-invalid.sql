@@ -1,4 +1,4 @@
--- title: a share partition's state of offsets or a partition that are not there
+-- title: share state for offsets or a partition that do not exist
 -- severity: error
 -- Its start offset, or records that it knows, are beyond the end of the log, the topic has no such partition, or the partition never had
 -- the leader epoch. Share consumers will miss what is written until then, or their leader is refused.

@@ -1,4 +1,4 @@
--- title: a share partition's record that does not follow from those before
+-- title: a share partition's record that does not follow from earlier ones
 -- severity: error
 -- Epochs and start offset of a share partition never go back, unless it is initialized again (by a reset of its offsets) or was
 -- deleted; each snapshot counts one more than the last, and an update names the snapshot that it changes. Otherwise a record was

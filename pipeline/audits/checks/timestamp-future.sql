@@ -1,4 +1,4 @@
--- title: records of the future
+-- title: records with timestamps in the future
 -- severity: warning
 -- The latest time of a batch is more than an hour ahead of this machine's clock: a producer's clock is wrong, or it counts in
 -- another unit. Retention by time keeps the segment until then, and everything before it.

@@ -1,4 +1,4 @@
--- title: a batch's latest time is not that of its records
+-- title: a batch's maximum timestamp is not that of its records
 -- severity: warning
 -- needs: records
 -- The header has the latest time of the batch, on which searches by time and retention rely.

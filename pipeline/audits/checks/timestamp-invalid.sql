@@ -1,4 +1,4 @@
--- title: times that no record has
+-- title: an invalid timestamp
 -- severity: error
 -- A time is -1 (none) or not negative, and the latest time of a batch is not before that of its first record.
 SELECT directory, topic, partition, base_offset AS offset, base_timestamp_ms, max_timestamp_ms, segment, position

@@ -1,4 +1,4 @@
--- title: a transaction that is not reported as its producer was answered
+-- title: a description of a transaction that its producer's responses contradict
 -- severity: error
 -- needs: journal
 -- DescribeTransactions or ListTransactions reported another state of a transactional id than its producer's last accepted request had made,

@@ -1,4 +1,4 @@
--- title: a transaction's state that may not follow
+-- title: an invalid transition of a transaction's state
 -- severity: error
 -- The coordinator's record does not follow from the one before it: Ongoing becomes PrepareCommit or PrepareAbort, that one the
 -- Complete of the same outcome, and only then, or from Empty, does a transaction begin again. Looked at where the cleaner has not

@@ -1,4 +1,4 @@
--- title: a verdict that the broker takes back
+-- title: a refusal that a later response contradicts
 -- severity: error
 -- needs: journal
 -- A member, producer or leader epoch that was refused for good is answered without an error afterwards: an unknown member, an old

@@ -1,4 +1,4 @@
--- title: an answer to ApiVersions that cannot be
+-- title: an invalid response to ApiVersions
 -- severity: error
 -- needs: journal
 -- There are APIs, each once, with a range of versions that are not negative and in order, and so are those of features. The answer is not
