@@ -7,7 +7,7 @@ _SARAMA = (
 )
 _NO_DELIVERY_TIMEOUT = "The library has no delivery timeout; the driver gives it as many retries as fit into one."
 _AFTER_METADATA = (
-    "`Writer.WriteMessages` repeats Produce, not the Metadata request before it: the error goes to the application."
+    "`Writer.WriteMessages` retries Produce, but not the Metadata request before it, whose error goes to the caller."
 )
 
 _RESOLVED = (
@@ -44,10 +44,10 @@ _COMMITS_THE_REST = (
     "`commitTransaction` throws if a send of the transaction failed; here an application has to await each send."
 )
 _KAFKAJS_READS_AGAIN = (
-    "Records are read twice: after an error of Fetch the library begins again, joins the group, and goes back to the "
+    "Records are read twice: after a Fetch error the library starts over, rejoins the group, and returns to the "
     "committed offsets, while the messages that it has already handed over cannot be committed any more "
     "(ILLEGAL_GENERATION). It has no consumers without a group. A group promises no more than that; the Java client "
-    "repeats the Fetch of this partition alone."
+    "retries only the Fetch of this partition."
 )
 
 _FENCED_FIRST = (
@@ -80,7 +80,7 @@ _NEVER_CLOSED = (
     "KAFKA-13388. The state becomes CHECKING_API_VERSIONS when the TCP connection is there "
     "(`NetworkClient.handleConnections`), which ends `socket.connection.setup.timeout.ms`, while "
     "`request.timeout.ms` begins with the first request after authentication. So nothing limits the wait for the "
-    "answer to SaslAuthenticate: `send` blocks for `max.block.ms`, each time. Mended in January 2022 for 3.0, 3.1 and "
+    "answer to SaslAuthenticate: `send` blocks for `max.block.ms`, each time. Fixed in January 2022 for 3.0, 3.1 and "
     "later: the state changes when ApiVersions is sent. 4.4.0 passes."
 )
 _RUST_ENUM = (
@@ -92,12 +92,12 @@ _RUST_ENUM = (
     "`rd_kafka_resp_err_t_to_rdkafka_error`, would fix it."
 )
 _JOIN_FORGOTTEN = (
-    "The same on Apache Kafka 4.3.1. A join that outlasts its poll is kept in `_join_task`, for the next poll to "
-    "take up (`AbstractCoordinator.join_group_async`, coordinator/base.py). The next poll asks `need_rejoin()` "
+    "It does the same on Apache Kafka 4.3.1. A join that outlasts its poll is kept in `_join_task`, for the next poll "
+    "to take up (`AbstractCoordinator.join_group_async`, coordinator/base.py). The next poll asks `need_rejoin()` "
     "first, and here that rests on `_joined_subscription` and `_assignment_snapshot`, which the join itself has "
     "renewed meanwhile (`group_protocols`, `_perform_assignment` in coordinator/consumer.py), while "
     "`rejoin_needed` is False since the previous join. So the finished join is never taken up: heartbeats stay "
-    "disabled, nothing is fetched, no error is reported, and after `session_timeout_ms` the group goes on without"
+    "disabled, nothing is fetched, no error is reported, and after `session_timeout_ms` the group continues without"
     " the member. The same happens at the start of a consumer whose first join is answered before its topics' "
     "metadata, more often on a busy machine. `self.rejoin_needed = True` before the join is scheduled, or `return"
     " self.rejoin_needed or self._join_task is not None` (the Java client's `rejoinNeededOrPending`), would fix "
@@ -124,7 +124,7 @@ NOTES: dict[tuple[str, str], str] = {
     ("kafkajs", "hostile/absurd-length"): (
         "The size is not checked, and the connection not closed when the request times out: it waits for the rest "
         "of the "
-        "two gigabytes while each request that is repeated on it times out too."
+        "two gigabytes while each retry on it times out, too."
     ),
     **{
         ("kafkajs", each): _KAFKAJS_READS_AGAIN
@@ -135,20 +135,20 @@ NOTES: dict[tuple[str, str], str] = {
         )
     },
     ("librdkafka", "produce/metadata-after-leader-error"): (
-        "In 7 of 26 plays on a quiet machine the Metadata request was sent right behind the repetition, on the same "
+        "In 7 of 26 plays on a quiet machine the Metadata request was sent right after the retry, on the same "
         "connection."
     ),
     ("franz-go", "share/heartbeat-unknown-member-id"): (
-        "In one of its runs, on a busy machine, and not when that was repeated: the member joined again and was given "
+        "It failed in one run, on a busy machine, and passed when repeated: the member rejoined and was assigned "
         "nothing within 15 s."
     ),
     ("kafkajs", "produce/delivery-timeout"): _NO_DELIVERY_TIMEOUT,
     ("kafkajs", "idempotence/duplicate-sequence"): (
-        "The code means that the batch is written already; `send` rejects with it, and an application that sends the "
-        "records again has them twice. The Java client takes it for success."
+        "The code means that the batch is already written. `send` rejects with it, so an application that sends the "
+        "records again writes them twice. The Java client treats the code as success."
     ),
     ("platformatic", "transactions/fenced"): (
-        "The same on Apache Kafka 4.3.1. `#initIdempotentProducer` (dist/clients/producer/producer.js) sends "
+        "It does the same on Apache Kafka 4.3.1. `#initIdempotentProducer` (dist/clients/producer/producer.js) sends "
         "InitProducerId "
         "with producer id 0 and epoch 0 where it has none, and not with -1. From version 3 on (KIP-360) that claims "
         "to be "
@@ -167,7 +167,7 @@ NOTES: dict[tuple[str, str], str] = {
     ("platformatic", "connection/unsupported-api-versions"): (
         "After UNSUPPORTED_VERSION it repeats ApiVersions with version 1 (`kListApis` in "
         "dist/clients/base/base.js), not "
-        "with one that the answer lists: brokers before 0.11 know version 0 alone."
+        "with one that the response lists: brokers before 0.11 support only version 0."
     ),
     ("platformatic", "hostile/negative-length"): (
         "The size is not checked: an `OUT_OF_BOUNDS` is thrown in the socket's `data` event, where no application can "
@@ -217,10 +217,11 @@ NOTES: dict[tuple[str, str], str] = {
         )
     },
     ("aiokafka", "transactions/record-refused"): (
-        "The same on Apache Kafka 4.3.1, with a record larger than `max.message.bytes` of one of two topics: `send` "
-        "reports MessageSizeTooLargeError, `commit_transaction()` returns without an error, and a read_committed "
-        "consumer sees the other records. The Java client's `commitTransaction` throws if a send of the transaction "
-        "failed. Until then, an application has to await each future of the transaction before it commits."
+        "It does the same on Apache Kafka 4.3.1, with a record larger than `max.message.bytes` of one of two topics: "
+        "`send` reports MessageSizeTooLargeError, `commit_transaction()` returns without an error, and a "
+        "read_committed consumer sees the other records. The Java client's `commitTransaction` throws if a "
+        "send of the transaction failed. Until then, an application has to await each future of the "
+        "transaction before it commits."
     ),
     ("sarama", "groups/commit-coordinator-load-in-progress"): _SARAMA,
     ("sarama", "groups/commit-not-coordinator"): _SARAMA,
@@ -248,12 +249,15 @@ NOTES: dict[tuple[str, str], str] = {
     },
     **{
         (library, f"admin/{each}"): (
-            "Admin requests are sent once; each error is the application's, also one that is retriable."
+            "Admin requests are sent once; each error is returned to the application, even a retriable one."
         )
         for each in ("not-controller", "throttling-quota-exceeded", "request-lost", "answer-lost")
         for library in _LIBRDKAFKAS
     },
-    ("librdkafka", "consumers/damaged-batch"): "By its default `check.crcs=false`; with `true` it notices.",
+    (
+        "librdkafka",
+        "consumers/damaged-batch",
+    ): "`check.crcs` is `false` by default; with `true` the library detects the damage.",
     ("librdkafka", "groups/offsetfetch-not-coordinator"): (
         "It looks up the coordinator and does not send OffsetFetch again within the scenario's 15 s: the member "
         "keeps its partition and reads nothing. The AdminClient of confluent-kafka 2.16.0 has a segmentation fault "
@@ -264,8 +268,8 @@ NOTES: dict[tuple[str, str], str] = {
         (library, scenario): text
         for library in ("confluent-kafka-go", "confluent-kafka-javascript", "rust-rdkafka")
         for scenario, text in {
-            "consumers/damaged-batch": "As librdkafka, by its default `check.crcs=false`.",
-            "groups/offsetfetch-not-coordinator": "As librdkafka, on which it is built.",
+            "consumers/damaged-batch": "As in librdkafka, `check.crcs` is `false` by default.",
+            "groups/offsetfetch-not-coordinator": "As in librdkafka, on which it is built.",
         }.items()
     },
     **{
@@ -301,16 +305,16 @@ NOTES: dict[tuple[str, str], str] = {
     ),
     ("kafka-python", "consumers/damaged-batch"): "`poll(timeout_ms=200)` had not returned after 20 s.",
     ("java-4.4.0", "connection/wrong-correlation-id"): (
-        "The sender's thread logs the mismatch and goes on; the batch has no request any more and expires by "
+        "The sender's thread logs the mismatch and continues; the batch no longer has a request, and expires by "
         "`delivery.timeout.ms`."
     ),
     ("java-4.4.0", "rebootstrap/producer"): _REBOOTSTRAPS_BY_LUCK,
     ("java-4.4.0", "sasl/consumer-session-ends"): (
-        "In one of its runs, on a busy machine, and not when that was repeated. It has 0.15 to 0.45 s for the second "
-        "login, before the session of three seconds ends."
+        "It failed in one run, on a busy machine, and passed when repeated. The client has 0.15 to 0.45 s for the "
+        "second login, before the session of three seconds ends."
     ),
     ("java-2.8.2", "sasl/authenticate-unanswered"): _NEVER_CLOSED,
     ("java-2.8.2", "connection/wrong-correlation-id"): (
-        "As in 4.4.0: the batch has no request any more and expires by `delivery.timeout.ms`."
+        "As in 4.4.0: the batch no longer has a request, and expires by `delivery.timeout.ms`."
     ),
 }
