@@ -89,6 +89,47 @@ def test_a_short_delivery_timeout_begins_with_a_connection(exam_cluster: Cluster
     assert Runner(Late).play(exam_cluster, SCENARIOS[name])[0] is Verdict.PASS
 
 
+class Idle(InProcess):
+    """It answers each command with a success, and never connects."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[int] = []
+
+    def call(self, command: str, **fields: Any) -> Mapping[str, Any]:
+        """Records are acknowledged, none are read."""
+        if command == "send":
+            self.sent += [each["id"] for each in fields["records"]]
+        if command == "flush":
+            outcomes, self.sent = [{"id": each, "offset": -1} for each in self.sent], []
+            return {"outcomes": outcomes, "pending": 0}
+        return {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "transactions/coordinator-moves",
+        "consumers/within-a-batch",
+        "groups/commit-and-resume",
+        "groups/coordinator-moves",
+        "groups/leaves-when-closed",
+        "consumer-protocol/coordinator-moves",
+        "consumer-protocol/heartbeat-unknown-member-id",
+        "consumer-protocol/leaves-when-closed",
+    ],
+)
+def test_a_library_that_never_connects_fails(exam_cluster: Cluster, name: str) -> None:
+    """The exam goes on: that there is no such group, or no such request, is a finding about the library."""
+    verdict, problem, _evidence = Runner(Idle, timeout_ms=200).play(exam_cluster, SCENARIOS[name])
+    assert (verdict, bool(problem)) == (Verdict.FAIL, True)
+
+
+def test_a_refused_record_that_is_not_repeated_is_a_finding(exam_cluster: Cluster) -> None:
+    """A library that takes each answer for a success never sends what the scenario compares with."""
+    check_broken(exam_cluster, "produce/metadata-after-leader-error", "error-is-success")
+
+
 class Connected(InProcess):
     """It gives up after Metadata without brokers, unless it knew the topic when it was connected.
 

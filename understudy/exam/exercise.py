@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, Unpack
 
 from understudy.client import Cluster
 from understudy.client.steering import Fault
+from understudy.errors import ControlError
 from understudy.exam import witnesses
 from understudy.exam.driver import AnyDriver, CallError, DriverProblem, LibraryError, library_error
 from understudy.exam.level import Level
@@ -18,6 +19,7 @@ REQUEST_TIMEOUT_MS: Final = 2_000
 EXPIRY_MS: Final = 3_000
 """How much later than `delivery_timeout_ms` a record may be reported as expired: librdkafka looks once a second."""
 RETRY_S: Final = 0.1
+NO_SUCH_THING: Final = 404
 PRODUCER: Final[Mapping[str, Any]] = {
     "acks": "all",
     "idempotent": False,
@@ -303,6 +305,21 @@ class Exercise:
         if client_id:
             query["client_id"] = client_id
         return list(self.cluster.journal.find(**query))
+
+    def served_by(self, client_id: str, api: str) -> int:
+        """The broker that the client's last request of an API went to. Raises Violation: there was none."""
+        sent = self.journal(client_id, api)
+        self.require(bool(sent), f"the library sent no {api}")
+        return sent[-1].broker
+
+    def group(self, name: str) -> Any:
+        """A group: its members and committed offsets. Raises Violation: there is none, since no member has joined."""
+        try:
+            return self.cluster.groups[name].show()
+        except ControlError as error:
+            if error.status != NO_SUCH_THING:
+                raise
+            raise Violation(f"no member has joined the group {name}") from error
 
     # --- checks ------------------------------------------------------------------------------------------------------
 

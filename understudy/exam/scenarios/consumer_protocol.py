@@ -77,7 +77,7 @@ def removed(exercise: Exercise) -> None:
     consumer = member(exercise)
     consumer.poll_for(10)
     group = exercise.cluster.groups["g"]
-    for each in group.show().members:
+    for each in exercise.group("g").members:
         group.evict(each.member_id)
 
     until, refused = exercise.deadline(), False
@@ -137,7 +137,7 @@ def coordinator_moves(exercise: Exercise) -> None:
     exercise.write(numbered(10, "a"))
     consumer = member(exercise)
     consumer.poll_for(10)
-    at = exercise.journal(consumer.name, HEARTBEAT)[-1].broker
+    at = exercise.served_by(consumer.name, HEARTBEAT)
     moved_to = at % 3 + 1
     exercise.cluster.coordinators.move(type="group", key="g", broker=moved_to)
     exercise.write(numbered(10, "b"))
@@ -214,9 +214,9 @@ def leaves_when_closed(exercise: Exercise) -> None:
     exercise.write(["r00"])
     consumer = member(exercise)
     consumer.poll_for(1)
-    exercise.require(bool(exercise.cluster.groups["g"].show().members), "the consumer is no member of the group")
+    exercise.require(bool(exercise.group("g").members), "the consumer is no member of the group")
     consumer.close()
     until = time.monotonic() + 5
-    while time.monotonic() < until and exercise.cluster.groups["g"].show().members:
+    while time.monotonic() < until and exercise.group("g").members:
         time.sleep(0.05)
-    exercise.require(not exercise.cluster.groups["g"].show().members, "the closed consumer is still a member")
+    exercise.require(not exercise.group("g").members, "the closed consumer is still a member")

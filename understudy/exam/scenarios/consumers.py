@@ -80,6 +80,7 @@ def within_a_batch(exercise: Exercise) -> None:
     producer.send(numbered(10))
     producer.flush()
     exercise.require_acknowledged(producer)
+    exercise.require_no_loss(producer)
     consumer = exercise.consumer()
     consumer.assign(7)
     check_read(exercise, consumer, exercise.log_values()[7:])

@@ -44,7 +44,7 @@ def check_reads_on(
 
 def committed(exercise: Exercise, topic: str = "t") -> list[int]:
     """What the group has committed."""
-    return [int(each.offset) for each in exercise.cluster.groups["g"].show().offsets if each.topic == topic]
+    return [int(each.offset) for each in exercise.group("g").offsets if each.topic == topic]
 
 
 @scenario(
@@ -284,7 +284,7 @@ def coordinator_moves(exercise: Exercise) -> None:
     exercise.write(numbered(10, "a"))
     consumer = member(exercise)
     consumer.poll_for(10)
-    at = exercise.journal(consumer.name, "JoinGroup")[-1].broker
+    at = exercise.served_by(consumer.name, "JoinGroup")
     exercise.cluster.coordinators.move(type="group", key="g", broker=at % 3 + 1)
     exercise.write(numbered(10, "b"))
     consumer.poll_for(20)
@@ -307,6 +307,6 @@ def leaves_when_closed(exercise: Exercise) -> None:
     consumer.poll_for(1)
     consumer.close()
     until = time.monotonic() + 5
-    while time.monotonic() < until and exercise.cluster.groups["g"].show().members:
+    while time.monotonic() < until and exercise.group("g").members:
         time.sleep(0.05)
-    exercise.require(not exercise.cluster.groups["g"].show().members, "the closed consumer is still a member")
+    exercise.require(not exercise.group("g").members, "the closed consumer is still a member")

@@ -263,6 +263,7 @@ def metadata_after_leader_error(exercise: Exercise) -> None:
     exercise.require_exercised()
     exercise.require_acknowledged(producer)
     asked = [entry.api for entry in exercise.journal(producer.name)]
+    exercise.require(asked.count("Produce") > 1, "Produce was refused, and not repeated")
     first = asked.index("Produce")
     again = asked.index("Produce", first + 1)
     exercise.require("Metadata" in asked[first:again], "Produce was repeated without a Metadata request in between")

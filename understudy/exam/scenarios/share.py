@@ -222,7 +222,7 @@ for _code in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "UNKNOWN_MEMBER
 def leader_moves(exercise: Exercise) -> None:
     """To the next broker; what was acquired from the former leader is delivered again at worst."""
     consumer = member(exercise)
-    at = exercise.journal(consumer.name, "ShareFetch")[-1].broker
+    at = exercise.served_by(consumer.name, "ShareFetch")
     exercise.cluster.topics["t"].partitions[0].move_leader(at % 3 + 1)
     exercise.write(numbered(COUNT))
     consumer.accept(COUNT)

@@ -165,8 +165,7 @@ def coordinator_moves(exercise: Exercise) -> None:
     """To the next broker."""
     producer = exercise.transactional()
     commit_ten(producer, "a")
-    asked = exercise.journal(producer.name, "InitProducerId")
-    at = asked[-1].broker
+    at = exercise.served_by(producer.name, "InitProducerId")
     exercise.cluster.coordinators.move(type="transaction", key="tx", broker=at % 3 + 1)
     commit_ten(producer, "b")
     found = exercise.committed_values()
@@ -296,7 +295,7 @@ def copy(exercise: Exercise, fault_api: str = "") -> None:
         found == [f"copy of {value}" for value in numbered(20)],
         f"the copy has {len(found)} of 20 records, or another order",
     )
-    offsets = [each.offset for each in exercise.cluster.groups["copier"].show().offsets if each.topic == "t"]
+    offsets = [each.offset for each in exercise.group("copier").offsets if each.topic == "t"]
     exercise.require(offsets == [20], f"the group has committed {offsets}, not 20")
 
 
