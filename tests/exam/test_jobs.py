@@ -11,8 +11,8 @@ import pytest
 
 from understudy.client import Cluster
 from understudy.errors import UnderstudyError
-from understudy.exam.driver import DriverProblem
-from understudy.exam.exercise import Exercise, Outcome, Producer, Violation
+from understudy.exam.driver import DriverProblem, NotSupported
+from understudy.exam.exercise import Exercise, NotExercised, Outcome, Producer, Violation
 from understudy.exam.level import Level
 from understudy.exam.runner import Runner
 from understudy.exam.scenario import Scenario
@@ -183,6 +183,30 @@ def test_a_rule_of_level_must_counts_as_broken_if_it_was_each_time(
     assert (result.verdict, result.plays) == (verdict, 3)
     if verdict is Verdict.NON_STRICT:
         assert result.problem == "a rule of level SHOULD"
+
+
+@pytest.mark.parametrize(
+    ("plays", "verdict"),
+    [
+        ((Violation, NotExercised, NotExercised), Verdict.FAIL),
+        ((Violation, NotExercised, Violation), Verdict.FAIL),
+        ((Violation, NotSupported, None), Verdict.FLAKY),
+        ((NotExercised,), Verdict.NOT_EXERCISED),
+    ],
+)
+def test_a_play_in_which_the_situation_did_not_arise_is_no_success(
+    plays: tuple[type[Exception] | None, ...], verdict: Verdict
+) -> None:
+    """What failed before it is still a failure: only a play that passes makes it flaky."""
+    kinds = iter(plays)
+
+    def play(_exercise: Exercise) -> None:
+        kind = next(kinds)
+        if kind is not None:
+            raise kind("a reason")
+
+    (result,) = Runner(Silent, opened=Opened()).run(scenarios(1, play)).results
+    assert (result.verdict, result.plays) == (verdict, len(plays))
 
 
 def test_a_value_that_is_no_text_is_a_verdict_and_not_the_end() -> None:

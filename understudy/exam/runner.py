@@ -127,7 +127,7 @@ class Runner:
         while verdict in BROKEN and plays < self.plays and not self._ended.is_set():
             plays += 1
             again = self.play(cluster, scenario)
-            if again[0] not in BROKEN:
+            if again[0] is Verdict.PASS:  # one in which the situation did not arise shows nothing
                 verdict = Verdict.FLAKY
             elif again[0] is Verdict.NON_STRICT:  # a MUST counts as broken if it was each time
                 verdict, problem, evidence = again
