@@ -14,13 +14,17 @@ WAITS = "Sends nothing on this connection until throttle_time_ms has passed."
 LOSS = "A quota that has no effect, until the broker stops reading the connection."
 
 
-def check_quiet(exercise: Exercise, client: str, api: str) -> None:
-    """After the first throttled answer, its connection has no request of the API for as long as asked."""
+def check_quiet(exercise: Exercise, client: str, api: str, *, under_way: int = 0) -> None:
+    """After the first throttled answer, its connection has no request of the API for as long as asked.
+
+    `under_way`: the last request that may have crossed the answer.
+    """
     entries = exercise.journal(client, api)
     first = next((each for each in entries if each.fault), None)
     if first is None or first.duration_ms is None:
         raise NotExercised(f"{api} was not throttled")
-    later = [each for each in entries if each.id > first.id and each.connection == first.connection]
+    known = max(first.id, under_way)
+    later = [each for each in entries if each.id > known and each.connection == first.connection]
     for each in later:
         after_ms = (each.ts_us - first.ts_us) / 1000 - first.duration_ms
         text = f"{api} was sent {after_ms:.0f} ms after an answer that asked to wait {THROTTLE_MS} ms"
@@ -37,16 +41,21 @@ def check_quiet(exercise: Exercise, client: str, api: str) -> None:
     loss=LOSS,
 )
 def producer_waits(exercise: Exercise) -> None:
-    """1.5 s, and more records right behind it."""
+    """1.5 s, and more records right behind it.
+
+    More of the first records may be on their way when the answer comes; the library has it once all are acknowledged.
+    """
     exercise.fault(api="Produce", alter={"throttle_time_ms": THROTTLE_MS})
     producer = exercise.producer()
-    for part in "ab":
-        producer.send(numbered(5, part))
-        producer.flush()
+    producer.send(numbered(5, "a"))
+    producer.flush()
+    under_way = max((each.id for each in exercise.journal(producer.name, "Produce")), default=0)
+    producer.send(numbered(5, "b"))
+    producer.flush()
     exercise.require_exercised()
     exercise.require_acknowledged(producer)
     exercise.require_no_loss(producer)
-    check_quiet(exercise, producer.name, "Produce")
+    check_quiet(exercise, producer.name, "Produce", under_way=under_way)
 
 
 @scenario(
