@@ -47,7 +47,9 @@ class Names:
         if not isinstance(value, int) or value < 0:
             return value
         since = value - self.base_ms
-        return f"+{since}" if 0 <= since < CLIENT_SPAN_MS else "now"
+        if 0 <= since < CLIENT_SPAN_MS:
+            return f"+{since}"
+        return "now" if abs(since) < CLOCKS_MS else value
 
 
 PRODUCER_IN_TEXT = re.compile(r"((?:producerId|producer id|producer|Producer)[ =:]+(?:id )?)(\d+)\b")
@@ -58,6 +60,8 @@ LAST_MS = 4_000_000_000_000
 """Times after the year 2096 are no sums with the clock's time, but overflow."""
 CLIENT_SPAN_MS = 600_000
 """Record timestamps of a history cover ten minutes, an hour before it began."""
+CLOCKS_MS = 30 * 86_400_000
+"""How far a time may be from the start: a clock of its own, plus or minus a setting. 0 is further away."""
 
 Rule = Callable[[Names, Any], Any]
 

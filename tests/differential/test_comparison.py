@@ -51,6 +51,15 @@ def test_what_each_cluster_draws_is_compared_by_its_order() -> None:
     assert comparable(ours, "X", {"producer_id": -1, "offset": 12}) == {"producer_id": -1, "offset": 12}
 
 
+def test_a_time_that_no_clock_shows_is_compared_as_it_is() -> None:
+    """A cluster that leaves a time at 0, or counts it in seconds, is not like one that answers with its clock."""
+    names = Names("h.1.", 1_700_000_000_000)
+    clock = {"log_append_time_ms": 1_700_003_600_123, "error_message": "the range is [1700003600123, 1700608400123]"}
+    assert comparable(names, "X", clock) == {"log_append_time_ms": "now", "error_message": "the range is [now, now]"}
+    for odd in (0, 1, 1_700_003_600, 1_700_003_600_123_000):
+        assert comparable(names, "X", {"log_append_time_ms": odd}) == {"log_append_time_ms": odd}
+
+
 def test_the_order_of_a_list_counts_unless_a_rule_exempts_it() -> None:
     """Metadata's topics come out of a hash map; records do not."""
     names = Names()
