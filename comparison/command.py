@@ -73,16 +73,18 @@ def main(options: Options, start: Callable[[Mapping[str, str]], str]) -> int:
 
     ``start`` starts a cluster of ours with these settings and returns its address.
     """
-    kafka = Target(options.kafka)
+    targets = [Target(options.kafka)]
     try:
-        settings = fit(kafka)
-        ours = options.understudy or start(settings)
-        report = compare(kafka, Target(ours), options)
+        settings = fit(targets[0])
+        targets.append(Target(options.understudy or start(settings)))
+        only_broker(targets[1])
+        report = compare(targets[0], targets[1], options)
     except (Unfit, OSError, Closed, Restless) as error:
         print(f"understudy compare: {str(error) or 'the broker hung up'}", file=sys.stderr)
         return 2
     finally:
-        kafka.close()
+        for target in targets:
+            target.close()
     rows = table(report)
     print("\n".join(rows))
     try:
@@ -102,17 +104,23 @@ def write_files(report: Report, options: Options) -> None:
 
 
 def fit(kafka: Target) -> dict[str, str]:
-    """Return the configs that ours needs to behave like that Kafka.
-
-    Raises:
-        Unfit: it has several brokers; a history talks to one, which must lead everything.
-    """
-    brokers = kafka.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
-    if len(brokers) != 1:
-        raise Unfit(f"{kafka.address} is a cluster of {len(brokers)} brokers; start one of a single broker for this.")
-    resource = DescribeConfigsResource(BROKER, str(brokers[0].broker_id), list(MIRRORED))
+    """Return the configs that ours needs to behave like that Kafka. Raises Unfit."""
+    broker = only_broker(kafka)
+    resource = DescribeConfigsResource(BROKER, str(broker), list(MIRRORED))
     (result,) = kafka.call(ApiKey.DESCRIBE_CONFIGS, 1, DescribeConfigsRequest([resource])).results
     return {each.name: each.value for each in result.configs if each.config_source == STATIC and each.value}
+
+
+def only_broker(target: Target) -> int:
+    """Return the id of a cluster's broker.
+
+    Raises:
+        Unfit: it has several; a history talks to one, which must lead everything.
+    """
+    brokers = target.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
+    if len(brokers) != 1:
+        raise Unfit(f"{target.address} is a cluster of {len(brokers)} brokers; start one of a single broker for this.")
+    return int(brokers[0].broker_id)
 
 
 def compare(kafka: Target, ours: Target, options: Options) -> Report:

@@ -60,6 +60,9 @@ def test_several_brokers_are_refused(broker_with: BrokerWith, capsys: pytest.Cap
     there = broker_with(brokers=3).addresses[0]
     assert compare.main(["--kafka", there]) == 2
     assert "3 brokers; start one of a single broker" in capsys.readouterr().err
+    alone = broker_with().addresses[0]
+    assert compare.main(["--kafka", alone, "--understudy", there, "--histories", "1"]) == 2
+    assert f"{there} is a cluster of 3 brokers" in capsys.readouterr().err
     assert compare.main(["--kafka", "127.0.0.1:1"]) == 2
     assert "refused" in capsys.readouterr().err
 
