@@ -47,6 +47,19 @@ def test_requests_before_a_time_are_left_out(kafka: understudy.Cluster) -> None:
     assert kafka.conformance(since=kafka.clock.show().now_ms + 60_000).document == {}
 
 
+def test_what_a_connection_that_began_earlier_sends_first_is_not_judged(kafka: understudy.Cluster) -> None:
+    """A test begins in the middle of a client's life; connections that came later are judged."""
+    entries = [asdict(entry) for entry in kafka.journal.find()]
+    late = [each for each in entries if each["api"] == "Produce"]
+    found = judge(late)
+    assert "i02-first-request" not in {*found.kept, *(each.invariant for each in found.broken)}
+    highest = max(each["connection"] for each in late)
+    greeting = next(each for each in entries if each["api"] == "ApiVersions")
+    later = [greeting | {"id": 1_001, "connection": highest + 1}, late[0] | {"id": 1_002, "connection": highest + 2}]
+    (broken,) = [each for each in judge([*late, *later]).broken if each.invariant == "i02-first-request"]
+    assert [each["id"] for each in broken.rows] == [1_002]
+
+
 def test_a_gap_in_a_sequence_is_named(kafka: understudy.Cluster) -> None:
     """The invariant, the client and the request."""
     entries = [asdict(entry) for entry in kafka.journal.find()]

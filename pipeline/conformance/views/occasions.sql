@@ -9,6 +9,10 @@ WITH sequenced AS (
          repeated AS (PARTITION BY run, era, producer_id, producer_epoch, topic, partition, base_sequence ORDER BY id),
          connected AS (PARTITION BY run, era, connection, producer_id ORDER BY id)
 ),
+openings AS (
+  SELECT *, min(id) OVER (PARTITION BY run) AS first_id, min(if(api = 'ApiVersions', connection, NULL)) OVER (PARTITION BY run) AS first_greeting
+  FROM (SELECT *, row_number() OVER (PARTITION BY run, connection ORDER BY id) AS place FROM calls) WHERE place = 1
+),
 placed AS (
   SELECT *, lag(error) OVER before AS previous_error, lag(end_us) OVER before AS previous_us
   FROM produces
@@ -65,7 +69,7 @@ assigned AS (SELECT DISTINCT run, era, group_id, generation FROM assignments),
 joined AS (SELECT DISTINCT run, era, group_id FROM members WHERE api = 'JoinGroup' AND error IS NULL),
 found AS (
   SELECT 'i01-version' AS invariant, run, id FROM spoken JOIN offered USING (run, connection, api_key) WHERE api <> 'ApiVersions'
-  UNION ALL SELECT 'i02-first-request', run, min(id) FROM calls GROUP BY run, connection
+  UNION ALL SELECT 'i02-first-request', run, id FROM openings WHERE first_id = 1 OR connection >= first_greeting
   UNION ALL SELECT 'i03-sequence', run, id FROM sequenced WHERE base_sequence >= 0 AND previous_id IS NOT NULL
   UNION ALL SELECT 'i04-resend', run, id FROM sequenced WHERE base_sequence >= 0 AND same_id IS NOT NULL
   UNION ALL SELECT 'i05-first-sequence', run, id FROM sequenced JOIN known USING (run, era, producer_id) WHERE place = 1 AND base_sequence >= 0
