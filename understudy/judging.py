@@ -64,6 +64,7 @@ def judge(entries: Sequence[Mapping[str, Any]], software: Sequence[str] = ()) ->
 
     Raises:
         ConformanceError: `understudy conformance` refused; usually `understudy-kafka[duckdb]` is not installed.
+            Or it takes more than LIMIT_S.
     """
     if not entries:
         return Conformance((), (), {})
@@ -73,7 +74,12 @@ def judge(entries: Sequence[Mapping[str, Any]], software: Sequence[str] = ()) ->
         command = [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), "conformance", str(journal)]
         command += ["--format", "json", "--quiet", "--out", str(found)]
         command += [part for name in software for part in ("--software", name)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise ConformanceError(
+                f"{len(entries)} requests could not be examined in {LIMIT_S:g} s; ask for those `since` a later time"
+            ) from None
         if done.returncode not in {0, 1} or not found.exists():
             raise ConformanceError(done.stderr.strip() or f"understudy conformance ended with {done.returncode}")
         return conformance_of(json.loads(found.read_text(encoding="utf-8")))

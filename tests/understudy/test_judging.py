@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 import understudy
+from understudy import judging
 from understudy.judging import judge
 
 pytestmark = pytest.mark.processes
@@ -58,6 +59,13 @@ def test_what_a_connection_that_began_earlier_sends_first_is_not_judged(kafka: u
     later = [greeting | {"id": 1_001, "connection": highest + 1}, late[0] | {"id": 1_002, "connection": highest + 2}]
     (broken,) = [each for each in judge([*late, *later]).broken if each.invariant == "i02-first-request"]
     assert [each["id"] for each in broken.rows] == [1_002]
+
+
+def test_an_examination_that_takes_too_long_is_an_error_of_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is ended."""
+    monkeypatch.setattr(judging, "LIMIT_S", 0.01)
+    with pytest.raises(understudy.ConformanceError, match=r"1 requests could not be examined in 0\.01 s"):
+        judge([{"id": 1}])
 
 
 def test_a_gap_in_a_sequence_is_named(kafka: understudy.Cluster) -> None:
