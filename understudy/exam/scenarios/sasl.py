@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from understudy.exam import security
 from understudy.exam.driver import CallError, LibraryError
-from understudy.exam.exercise import Exercise, NotExercised
+from understudy.exam.exercise import EXPIRY_MS, Exercise, NotExercised
 from understudy.exam.level import Level
 from understudy.exam.scenario import Play, scenario
 from understudy.exam.scenarios.connection import LOST, RECONNECT, check_written
@@ -37,7 +37,8 @@ def refusals(exercise: Exercise, **options: Any) -> list[LibraryError]:
     exercise.require(not any(each.acknowledged for each in producer.sent), "records are reported as written")
     exercise.require(not exercise.log_values(), "records were written")
     found = [each.error for each in producer.sent if each.error is not None]
-    exercise.require(bool(found), "no outcome 7.5 s after delivery.timeout.ms")
+    waited_s = (exercise.timeout_ms - exercise.timeout_ms // 2 + EXPIRY_MS) / 1000
+    exercise.require(bool(found), f"no outcome {waited_s:g} s after delivery.timeout.ms")
     return found
 
 
