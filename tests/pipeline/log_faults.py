@@ -13,6 +13,7 @@ from uuid import UUID
 
 from protocol.log_records.metadata import ConfigRecord, RemoveTopicRecord, TopicRecord
 from protocol.log_records.transaction import TransactionState as State
+from protocol.records.records import Record, build_batch
 from storage.leader_epochs import EpochEntry
 from tests.pipeline.fault_files import Planting
 
@@ -114,6 +115,10 @@ def clean_of_false_alarms(where: Planting) -> None:
     where.recreated("recreated")
     again.data(3, producer=12, sequence=40)
     again.data(3, producer=12, sequence=43)
+    plain = where.shelf("not-idempotent")  # a batch as KafkaJS sends it, and one as Sarama does
+    for epoch in (0, -1):
+        record = Record(plain.next_offset, where.tick(), b"k", b"v")
+        plain.raw(build_batch([record], producer_epoch=epoch, base_sequence=0, partition_leader_epoch=0))
     clean_of_settings(where)
     marked = where.shelf("markers-left", cleanup_policy="compact")  # all data compacted away, nothing written since
     marked.next_offset = 7

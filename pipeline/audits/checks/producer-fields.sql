@@ -1,14 +1,13 @@
 -- title: producer fields that contradict each other
 -- severity: error
 -- Producer id, epoch and sequence are there together or not at all; a marker has no sequence, and a transaction has a producer.
--- Epoch 32767 is none of a record's: before
--- it a producer gets another id. Coordinators and controllers write the sequence 0 without a producer into their own topics.
+-- Epoch 32767 is none of a record's: before it a producer gets another id. Without a producer, an epoch or sequence of 0 counts as
+-- none: coordinators and controllers write the sequence 0, and so do clients that are not idempotent (Sarama; KafkaJS with epoch 0).
 SELECT directory, topic, partition, base_offset AS offset, producer_id, producer_epoch, base_sequence, is_transactional,
        is_control, segment, position
 FROM batches
 WHERE damage IS NULL AND magic = 2 AND CASE
   WHEN producer_id < -1 THEN true
-  WHEN producer_id = -1 THEN producer_epoch <> -1 OR is_transactional
-                             OR (base_sequence <> -1 AND NOT (base_sequence = 0 AND left(topic, 2) = '__'))
+  WHEN producer_id = -1 THEN producer_epoch NOT IN (-1, 0) OR base_sequence NOT IN (-1, 0) OR is_transactional
   WHEN is_control THEN producer_epoch < 0 OR base_sequence <> -1
   ELSE producer_epoch < 0 OR producer_epoch = 32767 OR base_sequence < 0 END
