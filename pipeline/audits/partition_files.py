@@ -26,11 +26,15 @@ COMPACTED_TOPICS: Final = "SELECT DISTINCT topic FROM partitions WHERE is_compac
 
 
 def partition_rows(files: Iterable[PartitionFiles]) -> list[dict[str, Any]]:
-    """The rows of `PARTITION_FILES`."""
+    """The rows of `PARTITION_FILES`.
+
+    A log starts with its first segment at the earliest, also where the checkpoint is before: retention may have removed
+    segments since it was written, and with tiered storage the start is that of the remote segments.
+    """
     rows = [
         (
             each.directory, each.topic, each.partition, each.topic_id,
-            each.first_segment_base if each.log_start is None else each.log_start,
+            max(each.log_start or 0, each.first_segment_base),
             each.high_watermark, each.cleaned_to, each.first_segment_base, each.last_segment_base,
             each.last_segment_bytes,
         )

@@ -11,7 +11,7 @@ from pipeline.duck.tables import DuckTables
 from protocol.log_records import metadata
 from protocol.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, batches
 from protocol.records.records import Record, build_batch, frame_batch
-from storage.checkpoints import CLEANER, HIGH_WATERMARK
+from storage.checkpoints import CLEANER, HIGH_WATERMARK, LOG_START
 from storage.indexes.txn_index import AbortedTransaction
 from storage.producers.snapshot import encode_snapshot
 from storage.producers.state import BatchRange, ProducerEntry
@@ -159,6 +159,24 @@ def test_an_aborted_transaction_whose_beginning_is_gone_is_listed_rightly(
         for path in (tmp_path / "orders-0").glob(f"{0:020d}.*"):
             path.unlink()
     assert found(tmp_path, "index-transaction") == ({"index-transaction": expected} if expected else {})
+
+
+@pytest.mark.parametrize("checkpoint", [0, 1, 3])
+def test_a_log_starts_with_its_first_segment_though_the_checkpoint_is_before(tmp_path: Path, checkpoint: int) -> None:
+    """Retention removed the segment after the checkpoint was written, or it is in tiered storage."""
+    where = Planting(tmp_path)
+    shelf = where.shelf("orders")
+    shelf.data(1)
+    shelf.data(2, producer=5, transactional=True)
+    shelf.roll()
+    shelf.data(3, producer=5, transactional=True)
+    shelf.marker(5, 0, committed=False)
+    shelf.data(3, producer=7, sequence=3)
+    where.checkpoints[LOG_START, "orders", 0] = checkpoint
+    where.close()
+    for path in (tmp_path / "orders-0").glob(f"{0:020d}.*"):
+        path.unlink()
+    assert found(tmp_path) == {}
 
 
 @pytest.mark.parametrize(("stable", "expected"), [(1, {}), (4, {"index-transaction": [3]})])
