@@ -7,12 +7,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline.audits.findings import ask_all
 from pipeline.audits.identities import parse
+from pipeline.audits.registry import chosen
 from pipeline.commands.engines import is_small
+from pipeline.duck.tables import DuckTables
 from pipeline.reports.json_shape import json_paths
 from pipeline.values.columns import Schemas, with_values
 from pipeline.values.formats import Schema
-from tests.pipeline.fault_files import Planting
+from protocol.java import absolute_hash
+from protocol.log_records import group
+from tests.pipeline.fault_files import T0_MS, Planting
 from tests.pipeline.test_journal import line, write
 from understudy.cli import main
 
@@ -55,6 +60,24 @@ def test_paths_of_json_are_text_that_utf8_has() -> None:
     """Names and examples."""
     (path, types, _, example) = json_paths(rb'{"\ud800": "\udfff"}')[1]
     assert (path, types, example) == ('$["\ufffd"]', ["string"], "\ufffd")
+
+
+@pytest.mark.parametrize("group_id", ["copier", "gr\u00fc\u00dfe", "e\u0301", "\U0001f600", "a\U0010ffff\U00010000b"])
+def test_a_group_belongs_to_the_partition_that_java_gives_its_name(tmp_path: Path, group_id: str) -> None:
+    """Characters beyond 65535 are two of Java's. In any other partition it is a finding."""
+    where = Planting(tmp_path)
+    where.shelf("orders").data(3)
+    for number in range(7):
+        commit = group.OffsetCommit(group_id, "orders", 0, 1, commit_timestamp_ms=T0_MS)
+        where.shelf("__consumer_offsets", number, cleanup_policy="compact").records([group.encode(commit)])
+    where.close()
+    tables = DuckTables(str(tmp_path))
+    tables.register()
+    (finding,) = ask_all(tables.engine, chosen(["coordinator-partition"]))
+    tables.forget()
+    right = absolute_hash(group_id) % 7
+    assert {row["right_partition"] for row in finding.rows} == {right}
+    assert {row["partition"] for row in finding.rows} == {*range(7)} - {right}
 
 
 def test_an_identity_has_no_patterns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 -- title: a coordinator's record in the wrong partition
 -- severity: error
 -- A group, a transactional id, or a share partition (`group:topic id:partition`) belongs to the partition that its name hashes to
--- (Java's `String.hashCode`). In another one no coordinator will find it.
+-- (Java's `String.hashCode`, of UTF-16: a character beyond 65535 is two). In another one no coordinator will find it.
 WITH named AS (
   SELECT '__consumer_offsets' AS topic, partition, offset, group_id AS name FROM state_offsets
   UNION SELECT '__consumer_offsets', partition, offset, group_id FROM state_groups
@@ -12,7 +12,8 @@ WITH named AS (
 hashed AS (
   SELECT named.*, aggregate(
            transform(filter(split(name, ''), each -> each <> ''), each -> CAST(ascii(each) AS BIGINT)),
-           CAST(0 AS BIGINT), (total, each) -> pmod(total * 31 + each, 4294967296)
+           CAST(0 AS BIGINT), (total, each) -> pmod(CASE WHEN each < 65536 THEN total * 31 + each
+             ELSE (total * 31 + 55232 + each DIV 1024) * 31 + 56320 + each % 1024 END, 4294967296)
          ) AS hash
   FROM named
 )
