@@ -38,6 +38,26 @@ def test_every_fault_is_found_and_nothing_else(tmp_path: Path) -> None:
     assert found_in(tmp_path / "clean") == set()
 
 
+@pytest.mark.parametrize("is_cleaned", [False, True])
+@pytest.mark.parametrize(("topic", "hidden"), [("none", None), (OUTPUT, "identity-lost"), (INPUT, "identity-unknown")])
+def test_what_was_removed_is_neither_lost_nor_unknown(
+    tmp_path: Path, topic: str, hidden: str | None, is_cleaned: bool
+) -> None:
+    """A topic whose beginning retention has removed, or where the cleaner has been, may have had the record."""
+    where = Planting(tmp_path)
+    copier = identity_faults.clean(where)
+    identity_faults.fed(where, 0, ["lost"])
+    copier.copy(["unknown"], {0: 5})
+    if is_cleaned:
+        where.shelf(topic, cleanup_policy="compact").roll()
+        where.cleaned(topic, 0, 1)
+    else:
+        where.shelf(topic).log_start = 1
+    where.close()
+    names = {each.check for each in found_in(tmp_path)}
+    assert names == {"identity-lost", "identity-unknown"} - {hidden}
+
+
 def test_a_group_that_is_named_counts_instead_of_the_transactions(tmp_path: Path) -> None:
     """Its offset is behind: all outputs beyond it would be written again."""
     where = Planting(tmp_path)
