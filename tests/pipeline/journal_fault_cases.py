@@ -93,12 +93,14 @@ def commit_after_loss(wiring: Wiring, name: str) -> int:
 
 @plant("i26-not-assigned")
 def not_assigned(wiring: Wiring, name: str) -> int:
-    """It commits for a partition that it does not own."""
+    """It commits for a partition that it had, and that another member has now."""
     wire = wiring.connect(name)
     wire.join(name, name, 1)
-    wire.sync(name, name, 1, {name: assignment(name, 1)})
+    wire.sync(name, name, 1, {name: assignment(name, 0)})
     wire.fetch(name, 0, [(0, 4)])
-    return wire.commit(name, name, 1, name, 5)
+    wire.join(name, name, 2)
+    wire.sync(name, name, 2, {name: assignment(name, 1), "other": assignment(name, 0)})
+    return wire.commit(name, name, 2, name, 5)
 
 
 @plant("i27-commit-back")

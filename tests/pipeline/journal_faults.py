@@ -114,6 +114,9 @@ def clean(wiring: Wiring) -> set[FoundCall]:
         "wire-clean", 8, [(first, first + 2)], producer=901, committed=True, aborted=[(901, first)], stable=stop + 1
     )
     reader.commit("wire-group", "reader-1", 1, "wire-clean", 8)
+    reader.join("wire-group", "reader-1", 2)
+    reader.sync("wire-group", "reader-1", 2, {"reader-1": assignment("wire-clean", 1)})
+    reader.commit("wire-group", "reader-1", 2, "wire-clean", 8)  # as its cooperative consumer gives the partition up
     return clean_of_aborted_offsets(wiring)
 
 
