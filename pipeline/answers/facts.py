@@ -31,13 +31,23 @@ def note(call: Call, values: Registers) -> None:
     """Take down what a request wrote and what its answer reports."""
     if call.api in _WRITERS and (not call.is_answered or call.response):
         _WRITERS[call.api](call, values)
-    if call.is_answered and call.api in _READERS:
-        for key, value, topic, group_id in _READERS[call.api](call):
+    if call.is_answered:
+        for key, value, topic, group_id in _reported(call, values):
+            if key[0] == "topic id" and value is not None:
+                values.names[key[1]] = value
             times = (call.start_us, call.end_us)
             lag_us = 0 if key[0] in _AT_ONCE else LAG_US
             values.read(key, value, times, call.broker, call.id, topic=topic, group_id=group_id, lag_us=lag_us)
         for key, value in _missing(call, values):
             values.read(key, value, (call.start_us, call.end_us), call.broker, call.id)
+
+
+def _reported(call: Call, values: Registers) -> Reported:
+    """What an answer reports; of committed offsets by the names of their topics, also where it has ids (KIP-848)."""
+    if call.api == "OffsetFetch":
+        yield from group_facts.fetched_offsets(call, values.names)
+    elif call.api in _READERS:
+        yield from _READERS[call.api](call)
 
 
 # ---------------------------------------------------------------------- topics
@@ -239,8 +249,9 @@ def _missing(call: Call, values: Registers) -> Iterator[tuple[Key, str]]:
             yield from ((key, "none") for key in values.known("topic", each["name"], "id"))
     for one in listed(call.response, "groups") if call.api == "OffsetFetch" else ():
         whole = [each["group_id"] for each in listed(call.request, "groups") if each.get("topics") is None]
-        if one["error_code"] == NONE and one["group_id"] in whole:
-            reported = {key for key, *_ in group_facts.fetched_offsets(call)}
+        are_known = all(each.get("name") or each.get("topic_id") in values.names for each in listed(one, "topics"))
+        if one["error_code"] == NONE and one["group_id"] in whole and are_known:
+            reported = {key for key, *_ in group_facts.fetched_offsets(call, values.names)}
             yield from (
                 (key, UNSET) for key in values.known("committed offset", one["group_id"]) if key not in reported
             )
@@ -292,7 +303,7 @@ _READERS: Final = {
     "DescribeQuorum": _quorum, "DescribeShareGroupOffsets": group_facts.share_starts,
     "DescribeTopicPartitions": _described_topics,
     "DescribeUserScramCredentials": rights.described_credentials, "FindCoordinator": _coordinator,
-    "Metadata": _described_topics, "OffsetFetch": group_facts.fetched_offsets,
+    "Metadata": _described_topics,
     "ShareAcknowledge": group_facts.locks, "ShareFetch": group_facts.locks,
     "ShareGroupDescribe": group_facts.members_reported, "StreamsGroupDescribe": group_facts.members_reported,
 }  # fmt: skip

@@ -1,5 +1,7 @@
 """Committed offsets, where share groups begin, where members are: what requests write and answers report of them."""
 
+from collections.abc import Mapping
+
 from pipeline.answers.calls import NONE, ZERO_ID, Call, canonical, listed
 from pipeline.answers.registers import ANY, Registers
 from pipeline.answers.rights import UNSET, Reported
@@ -76,9 +78,13 @@ def commit(call: Call, values: Registers) -> None:
         for each in listed(call.response, "topics") for part in listed(each, "partitions")
     }  # fmt: skip
     for each in listed(call.request, "topics"):
-        name = each.get("name") or each.get("topic_id")
+        sent = each.get("name") or each.get("topic_id")
+        name = each.get("name") or values.names.get(sent)
+        if name is None:
+            values.reset(("committed offset", group_id), call.start_us)
+            continue
         for part in listed(each, "partitions"):
-            place = (name, part["partition_index"])
+            place = (sent, part["partition_index"])
             if done.get(place, NONE) != NONE:
                 continue
             reported = [
@@ -92,14 +98,14 @@ def commit(call: Call, values: Registers) -> None:
             values.write(key, value, call.start_us, call.end_us, certain=certain)
 
 
-def fetched_offsets(call: Call) -> Reported:
-    """OffsetFetch."""
+def fetched_offsets(call: Call, names: Mapping[str, str]) -> Reported:
+    """OffsetFetch. `names`: of topics by id; those of an id that is not known are left out."""
     for one in listed(call.response, "groups"):
         if one["error_code"] != NONE:
             continue
         for each in listed(one, "topics"):
-            name = each.get("name") or each.get("topic_id")
-            for part in listed(each, "partitions"):
+            name = each.get("name") or names.get(each.get("topic_id", ""))
+            for part in listed(each, "partitions") if name else ():
                 if part["error_code"] == NONE and call.version >= 5:
                     reported = [part["committed_offset"], part["committed_leader_epoch"], part["metadata"] or ""]
                     value = UNSET if part["committed_offset"] < 0 else canonical(reported)

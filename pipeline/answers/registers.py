@@ -48,6 +48,8 @@ class Registers:
         self._reads: dict[Key, list[_Read]] = defaultdict(list)
         self._resets: dict[Key, list[_Write]] = defaultdict(list)
         self._born: set[Key] = set()
+        self.names: dict[str, str] = {}
+        """By a topic's id: its name, as far as answers have reported both."""
 
     def write(self, key: Key, value: object, start_us: int, end_us: int, *, certain: bool = True) -> None:
         """A value was written between two moments; uncertain: at some time from the first on, or never."""

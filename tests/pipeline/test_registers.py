@@ -1,5 +1,11 @@
 """Values that are written and reported: which of them an answer may have."""
 
+from typing import Any
+
+import pytest
+
+from pipeline.answers import facts
+from pipeline.answers.calls import Call
 from pipeline.answers.registers import ANY, LAG_US, Registers
 
 KEY = ("setting", "2", "orders", "retention.ms")
@@ -91,3 +97,59 @@ def test_what_was_made_now_had_no_value_before() -> None:
     values.begin(KEY, "2", 10 * SECOND, 10 * SECOND + 1000)
     read(values, 1, "1", 11)
     assert found(values) == [(1, "is 1, not 2")]
+
+
+TOPIC_ID = "LiYnCOdmRjSHC2j8QOP_kQ"
+
+
+def answered(number: int, api: str, version: int, request: dict[str, Any], response: dict[str, Any]) -> Call:
+    """A call of the second of its number, which was answered without an error."""
+    at_us = number * SECOND
+    return Call(
+        "run", 0, number, at_us, at_us + 1000, number * 1000, None, 1, "", 1, None, None, api, version, True, None,
+        request, response,
+    )  # fmt: skip
+
+
+def committed(number: int, offset: int, *, by_id: bool) -> Call:
+    """OffsetCommit of partition 0 of `orders`."""
+    topic = {"topic_id": TOPIC_ID} if by_id else {"name": "orders"}
+    part = {"partition_index": 0, "committed_offset": offset, "committed_leader_epoch": -1, "committed_metadata": ""}
+    asked = {"group_id": "g", "topics": [{**topic, "partitions": [part]}]}
+    got = {"topics": [{**topic, "partitions": [{"partition_index": 0, "error_code": "NONE"}]}]}
+    return answered(number, "OffsetCommit", 10 if by_id else 9, asked, got)
+
+
+def fetched(number: int, offset: int | None, *, by_id: bool, is_whole: bool = False) -> Call:
+    """OffsetFetch, of all topics or of this one; None: it has no offset."""
+    topic = {"topic_id": TOPIC_ID} if by_id else {"name": "orders"}
+    part = {"partition_index": 0, "committed_offset": offset, "committed_leader_epoch": -1, "metadata": "",
+            "error_code": "NONE"}  # fmt: skip
+    topics = [] if offset is None else [{**topic, "partitions": [part]}]
+    asked = {"groups": [{"group_id": "g", "topics": None if is_whole else [{**topic, "partition_indexes": [0]}]}]}
+    got = {"groups": [{"group_id": "g", "error_code": "NONE", "topics": topics}]}
+    return answered(number, "OffsetFetch", 10 if by_id else 9, asked, got)
+
+
+@pytest.mark.parametrize("by_id", [True, False])
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_an_offset_is_the_same_by_the_name_and_by_the_id_of_its_topic(by_id: bool, is_whole: bool) -> None:
+    """Consumers of Kafka 4.1 commit by id, their administrators list and reset by name."""
+    partition = {"partition_index": 0, "leader_id": 1, "leader_epoch": 0, "replica_nodes": [1]}
+    topic = {"error_code": "NONE", "name": "orders", "topic_id": TOPIC_ID, "partitions": [partition]}
+    values = Registers()
+    for call in (
+        answered(1, "Metadata", 13, {"topics": []}, {"topics": [topic], "brokers": []}),
+        committed(2, 5, by_id=by_id),
+        fetched(3, 5, by_id=not by_id, is_whole=is_whole),
+        committed(4, 7, by_id=not by_id),
+        fetched(5, 7, by_id=by_id, is_whole=is_whole),
+        fetched(6, 5, by_id=not by_id, is_whole=is_whole),
+    ):
+        facts.note(call, values)
+    assert [(each.id, each.what) for each in values.faults()] == [
+        (6, 'committed offset g orders-0 is [5, -1, ""], not [7, -1, ""]')
+    ]
+    if is_whole:
+        facts.note(fetched(7, None, by_id=by_id, is_whole=True), values)
+        assert [each.id for each in values.faults()] == [6, 7]
