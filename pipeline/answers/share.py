@@ -152,20 +152,20 @@ class ShareGroups:
                 for offset in range(ack.first, min(ack.last, ack.first + _MOST_OFFSETS) + 1):
                     acks[offset].append(ack)
             seen: set[tuple[int, str]] = set()
-            for fault in self._of_partition(place, by_offset, acks):
+            highest = max(each.last for each in acquired)
+            for fault in self._of_partition(place, by_offset, acks, highest):
                 if (fault.id, fault.what) not in seen:  # one row for a range
                     seen.add((fault.id, fault.what))
                     yield fault
 
     def _of_partition(
-        self, place: Place, by_offset: dict[int, list[_Acquired]], acks: dict[int, list[_Acknowledged]]
+        self, place: Place, by_offset: dict[int, list[_Acquired]], acks: dict[int, list[_Acknowledged]], highest: int
     ) -> Iterator[Fault]:
         for offset, acquired in by_offset.items():
             for before, after in pairwise(acquired):
                 what = self._wrongly_again(before, after, offset, acks[offset])
                 if what:
                     yield self._fault(after.call, what, partition=place[2], offset=offset)
-        highest = max(by_offset)
         for offset, acks_of_it in acks.items():
             for each in acks_of_it:
                 if each.error == NONE and offset > highest and not self._is_reset(each.call, each.call):

@@ -9,8 +9,10 @@ import pytest
 from pipeline.answers.refusals import OF_ANY_REQUEST
 from pipeline.answers.rules import _settings
 from pipeline.answers.shapes import faults_of
+from pipeline.answers.share import ACCEPT, ShareGroups
 from pipeline.audits.registry import checks
 from protocol.api_errors import ERRORS_OF
+from tests.pipeline.test_registers import TOPIC_ID, answered
 
 TOPIC, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 3, 4, 5
 
@@ -57,3 +59,30 @@ def test_the_query_has_the_errors_of_produce_and_fetch() -> None:
     assert set(re.findall(r"[A-Z_]{3,}", " ".join(re.findall(r"'([^']*)'", sql)))) == {
         *ERRORS_OF["Produce"], *ERRORS_OF["Fetch"], *OF_ANY_REQUEST,
     }  # fmt: skip
+
+
+def shared(number: int, api: str, request: dict[str, Any], **response: Any) -> Any:
+    """A ShareFetch or ShareAcknowledge of partition 0."""
+    part = {"partition_index": 0, "error_code": "NONE", "acknowledge_error_code": "NONE", **response}
+    got = {"error_code": "NONE", "acquisition_lock_timeout_ms": 30000,
+           "responses": [{"topic_id": TOPIC_ID, "partitions": [part]}]}  # fmt: skip
+    asked = {"group_id": "g", "member_id": "m", "share_session_epoch": number - 1,
+             "topics": [{"topic_id": TOPIC_ID, "partitions": [{"partition_index": 0, **request}]}]}  # fmt: skip
+    return answered(number, api, 1, asked, got)
+
+
+@pytest.mark.parametrize("small", [True, False])
+@pytest.mark.parametrize(("acknowledged", "found"), [(150_000, 0), (200_001, 1)])
+def test_a_share_group_may_acquire_very_many_records_at_once(small: bool, acknowledged: int, found: int) -> None:
+    """A batch that is compressed may have them, and a broker acquires it as a whole."""
+    groups = ShareGroups()
+    run = {"first_offset": 5, "last_offset": 200_000, "delivery_count": 1}
+    runs = [{"first_offset": 0, "last_offset": 4, "delivery_count": 1}, run] if small else [run]
+    records = {"base_offset": 0, "last_offset": 200_000}
+    ack = {"first_offset": acknowledged, "last_offset": acknowledged, "acknowledge_types": [ACCEPT]}
+    for call in (
+        shared(1, "ShareFetch", {}, acquired_records=runs, records=records),
+        shared(2, "ShareAcknowledge", {"acknowledgement_batches": [ack]}),
+    ):
+        assert list(groups.note(call)) == []
+    assert [each.offset for each in groups.faults()] == [acknowledged] * found
