@@ -10,6 +10,8 @@ from pipeline.answers.calls import NONE, Call, Fault, listed
 
 _SOON_US: Final = 1_000_000
 """Within that time no session ends (`group.min.session.timeout.ms` is 6 s), and a request that came is at work."""
+_EMPTY_MS: Final = 600_000
+"""So often a coordinator deletes groups that are empty (`offsets.retention.check.interval.ms`)."""
 _OF_MEMBERS: Final = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit", "TxnOffsetCommit", "LeaveGroup"})
 _REMOVALS: Final = frozenset({"LeaveGroup", "DeleteGroups"})
 
@@ -60,7 +62,7 @@ class Generations:
         """What contradicts itself among all calls."""
         for group_id, group in self._groups.items():
             group.sort()
-            for call, what in (*_protocols(group), *_waiting(group), *self._refusals(group)):
+            for call, what in (*self._protocols(group), *_waiting(group), *self._refusals(group)):
                 yield Fault(
                     call.id, "generation-answer", what, group_id=group_id, member_id=call.request.get("member_id")
                 )
@@ -75,6 +77,26 @@ class Generations:
         for call in (*group.calls, *group.joins):
             if "UNKNOWN_MEMBER_ID" in _errors(call) and self._was_there(group, call):
                 yield call, "a member is unknown that was known a second before"
+
+    def _protocols(self, group: _Group) -> Iterator[tuple[Call, str]]:
+        """A generation has one protocol, until the group is gone and begins again with the first."""
+        chosen: dict[int, tuple[Call, str]] = {}
+        for each in group.joins:
+            name = each.response.get("protocol_name")
+            if each.is_accepted and name:
+                generation = _granted(each)
+                before, other = chosen.setdefault(generation, (each, name))
+                if self._may_begin_again(before, each):
+                    chosen[generation] = (each, name)
+                elif other != name:
+                    yield each, f"generation {generation} has the protocols {other} and {name}"
+
+    def _may_begin_again(self, before: Call, after: Call) -> bool:
+        """Whether the group may have been deleted in between: by an administrator, or when it was empty."""
+        return after.at_ms - before.at_ms >= _EMPTY_MS or any(
+            each.api == "DeleteGroups" and each.start_us <= after.end_us and each.end_us >= before.start_us
+            for each in self._removals
+        )
 
     def _was_there(self, group: _Group, call: Call) -> bool:
         """Whether the same connection was answered as a member's just before, and no one removed the member."""
@@ -93,17 +115,6 @@ class Generations:
             for each in self._removals
             if each is not call
         )
-
-
-def _protocols(group: _Group) -> Iterator[tuple[Call, str]]:
-    """A generation has one protocol."""
-    chosen: dict[int, str] = {}
-    for each in group.joins:
-        name = each.response.get("protocol_name")
-        if each.is_accepted and name:
-            generation = _granted(each)
-            if chosen.setdefault(generation, name) != name:
-                yield each, f"generation {generation} has the protocols {chosen[generation]} and {name}"
 
 
 def _waiting(group: _Group) -> Iterator[tuple[Call, str]]:

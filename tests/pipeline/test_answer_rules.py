@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from pipeline.answers.generations import Generations
 from pipeline.answers.refusals import OF_ANY_REQUEST
 from pipeline.answers.rules import _settings
 from pipeline.answers.shapes import faults_of
@@ -86,3 +87,19 @@ def test_a_share_group_may_acquire_very_many_records_at_once(small: bool, acknow
     ):
         assert list(groups.note(call)) == []
     assert [each.offset for each in groups.faults()] == [acknowledged] * found
+
+
+def joined(number: int, protocol: str) -> Any:
+    """A JoinGroup of the first generation of `g`."""
+    got = {"error_code": "NONE", "generation_id": 1, "protocol_name": protocol, "member_id": f"m{number}"}
+    return answered(number, "JoinGroup", 9, {"group_id": "g", "member_id": ""}, got)
+
+
+@pytest.mark.parametrize(("at_s", "is_deleted", "found"), [(3, False, [3]), (3, True, []), (700, False, [])])
+def test_a_group_that_was_deleted_begins_with_any_protocol(at_s: int, is_deleted: bool, found: list[int]) -> None:
+    """By an administrator, or by its coordinator ten minutes after its last member left; else a generation has one."""
+    generations = Generations()
+    deletion = answered(2, "DeleteGroups", 2, {"groups_names": ["g"]}, {"results": []})
+    for call in (joined(1, "range"), *([deletion] if is_deleted else []), joined(at_s, "cooperative-sticky")):
+        assert list(generations.note(call)) == []
+    assert [each.id for each in generations.faults()] == found
