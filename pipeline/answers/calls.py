@@ -43,6 +43,8 @@ BULK: Final = frozenset({"Produce", "Fetch"})
 """APIs that queries look at, and whose lines are most of a journal."""
 ZERO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 NONE: Final = "NONE"
+EMPTY_MS: Final = 600_000
+"""So often a coordinator deletes groups that are empty (`offsets.retention.check.interval.ms`)."""
 Body = dict[str, Any]
 _encoded: Final = json.JSONEncoder(sort_keys=True).encode
 

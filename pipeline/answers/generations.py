@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pipeline.answers.calls import NONE, Call, Fault, listed
+from pipeline.answers.calls import EMPTY_MS, NONE, Call, Fault, listed
 
 _SOON_US: Final = 1_000_000
 """Within that time no session ends (`group.min.session.timeout.ms` is 6 s), and a request that came is at work."""
-_EMPTY_MS: Final = 600_000
-"""So often a coordinator deletes groups that are empty (`offsets.retention.check.interval.ms`)."""
 _OF_MEMBERS: Final = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit", "TxnOffsetCommit", "LeaveGroup"})
 _REMOVALS: Final = frozenset({"LeaveGroup", "DeleteGroups"})
 
@@ -93,7 +91,7 @@ class Generations:
 
     def _may_begin_again(self, before: Call, after: Call) -> bool:
         """Whether the group may have been deleted in between: by an administrator, or when it was empty."""
-        return after.at_ms - before.at_ms >= _EMPTY_MS or any(
+        return after.at_ms - before.at_ms >= EMPTY_MS or any(
             each.api == "DeleteGroups" and each.start_us <= after.end_us and each.end_us >= before.start_us
             for each in self._removals
         )

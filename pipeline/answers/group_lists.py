@@ -103,8 +103,11 @@ def _left_out(call: Call, groups: Groups) -> Iterator[tuple[str, str]]:
             yield group_id, "the group is left out"
     for group_id, found in groups.alive.items():
         around = [each for each in found if each.broker == call.broker]
-        before, after = (any(test) for test in (
-            (each.end_us < call.start_us for each in around), (each.start_us > call.end_us for each in around),
-        ))  # fmt: skip
-        if group_id not in there and before and after:
+        before = max(
+            (each for each in around if each.end_us < call.start_us), key=lambda each: each.end_us, default=None
+        )
+        after = min(
+            (each for each in around if each.start_us > call.end_us), key=lambda each: each.start_us, default=None
+        )
+        if group_id not in there and before and after and not groups.may_be_gone(before, after):
             yield group_id, "the group is left out"

@@ -6,7 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from pipeline.answers import group_lists
 from pipeline.answers.generations import Generations
+from pipeline.answers.members import Groups
 from pipeline.answers.refusals import OF_ANY_REQUEST
 from pipeline.answers.rules import _settings
 from pipeline.answers.shapes import faults_of
@@ -92,7 +94,8 @@ def test_a_share_group_may_acquire_very_many_records_at_once(small: bool, acknow
 def joined(number: int, protocol: str) -> Any:
     """A JoinGroup of the first generation of `g`."""
     got = {"error_code": "NONE", "generation_id": 1, "protocol_name": protocol, "member_id": f"m{number}"}
-    return answered(number, "JoinGroup", 9, {"group_id": "g", "member_id": ""}, got)
+    asked = {"group_id": "g", "member_id": "", "protocol_type": "consumer"}
+    return answered(number, "JoinGroup", 9, asked, got)
 
 
 @pytest.mark.parametrize(("at_s", "is_deleted", "found"), [(3, False, [3]), (3, True, []), (700, False, [])])
@@ -103,3 +106,14 @@ def test_a_group_that_was_deleted_begins_with_any_protocol(at_s: int, is_deleted
     for call in (joined(1, "range"), *([deletion] if is_deleted else []), joined(at_s, "cooperative-sticky")):
         assert list(generations.note(call)) == []
     assert [each.id for each in generations.faults()] == found
+
+
+@pytest.mark.parametrize(("at_s", "is_deleted", "found"), [(5, False, 1), (5, True, 0), (700, False, 0)])
+def test_a_group_that_was_deleted_is_in_no_list(at_s: int, is_deleted: bool, found: int) -> None:
+    """Though members had it before, and have one of its name afterwards."""
+    groups = Groups()
+    deletion = answered(2, "DeleteGroups", 2, {"groups_names": ["g"]}, {"results": []})
+    listing = answered(3, "ListGroups", 5, {}, {"error_code": "NONE", "groups": []})
+    for call in (joined(1, "range"), *([deletion] if is_deleted else []), listing, joined(at_s, "range")):
+        assert list(groups.note(call)) == []
+    assert len(list(group_lists.faults_of(listing, groups))) == found
