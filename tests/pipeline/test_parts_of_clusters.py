@@ -14,6 +14,7 @@ from pipeline.live.counts import Counts
 from protocol.log_records import metadata
 from protocol.log_records.transaction import TransactionState as State
 from protocol.records.records import Record, build_batch
+from protocol.types import uuid_text
 from storage.checkpoints import CLEAN_SHUTDOWN
 from tests.pipeline import log_faults
 from tests.pipeline.fault_files import Planting
@@ -124,6 +125,29 @@ def test_a_partition_may_lie_in_a_log_directory_that_is_not_here(
         where.metadata_before.append(metadata.RegisterBrokerRecord(1, broker_epoch=4, log_dirs=log_dirs))
     where.close()
     assert found(tmp_path, "partition-missing") == expected
+
+
+@pytest.mark.parametrize("registered", [(9,), (9, 77)])
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_the_metadata_may_have_a_directory_of_their_own(
+    tmp_path: Path, registered: tuple[int, ...], is_alone: bool
+) -> None:
+    """`metadata.log.dir` has an id that no broker registers, and none of the partitions."""
+    data, quorum = Planting(tmp_path / "data"), Planting(tmp_path / "quorum")
+    for where, number in ((data, 9), (quorum, 55)):
+        where.shelf("orders").data(3)
+        where.properties["directory.id"] = uuid_text(UUID(int=number))
+    if len(registered) > 1:
+        quorum.lost.append(("orders", 1))
+    log_dirs = tuple(UUID(int=each) for each in registered)
+    quorum.metadata_before.append(metadata.RegisterBrokerRecord(1, broker_epoch=4, log_dirs=log_dirs))
+    data.close()
+    quorum.close()
+    shutil.rmtree(data.root / "__cluster_metadata-0")
+    shutil.rmtree(quorum.root / "orders-0")
+    if is_alone:
+        shutil.rmtree(data.root)
+    assert found(tmp_path, "partition-missing", "meta-properties") == {}
 
 
 @pytest.mark.parametrize(("first", "expected"), [(0, []), (100, [{"topic": "t", "from_ms": 20_000}])])

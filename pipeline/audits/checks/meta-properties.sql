@@ -1,7 +1,8 @@
 -- title: an invalid meta.properties
 -- severity: error
 -- `meta.properties` identifies the directory. A field is missing or of an unknown version, or two directories contradict each
--- other: of two clusters, or with one directory id. Or the broker registered other directories, or the file is gone: it does not start. (Several directories of one node are those of `log.dirs`.)
+-- other: of two clusters, or with one directory id. Or the broker registered other directories, or the file is gone: it does not start. (Several directories of one node are those of `log.dirs`. What has nothing but the
+-- metadata log, `metadata.log.dir`, is not registered.)
 WITH identities AS (
   SELECT *, count(*) OVER (PARTITION BY directory_id) AS same_id,
          min(cluster_id) OVER () AS first_cluster, max(cluster_id) OVER () AS last_cluster
@@ -24,3 +25,5 @@ FROM identities JOIN (
   WHERE size(fields.log_dirs) > 0 GROUP BY 1
 ) registered USING (node_id)
 WHERE directory_id IS NOT NULL AND NOT array_contains(log_dirs, directory_id)
+  AND (EXISTS (SELECT 1 FROM partitions WHERE partitions.directory = identities.directory AND topic <> '__cluster_metadata')
+    OR NOT EXISTS (SELECT 1 FROM partitions WHERE partitions.directory = identities.directory))
