@@ -94,14 +94,13 @@ TEXTS = (
     "", "true", "False", "yes", "0", "-1", "-2", "-3", "1", " 7 ", "13", "17", "18", "23", "99", "100", "999",
     "1048576", "2147483647", "2147483648", "9223372036854775808", "0.5", "1.5", ".5f", "compact", "compact, delete",
     "compact,,delete", "lz4", "none", "CreateTime", "createtime", "read_committed", "3600001", "x",
+    "latest", "earliest", "Latest", "by_duration:PT1H", "by_duration:x", "by_duration:", "by_duration",
 )  # fmt: skip
-OF_OLDER_BROKERS = {("segment.bytes", text) for text in ("17", "18", "23", "99", "100", "999")} | {
-    ("compression.gzip.level", "0")
-}
-"""Kafka before 4.0 took segments of 14 bytes; level 0 lies within the bounds of the check."""
+OF_OLDER_BROKERS = {("segment.bytes", text) for text in ("17", "18", "23", "99", "100", "999")}
+"""Kafka before 4.0 took segments of 14 bytes."""
 OF_ANOTHER_FORM = {
     "follower.replication.throttled.replicas", "leader.replication.throttled.replicas", "message.format.version",
-    "internal.segment.bytes", "share.auto.offset.reset", "match", "metrics",
+    "internal.segment.bytes", "match", "metrics",
 }  # fmt: skip
 """The check has no rule for these, or none but that of a number."""
 

@@ -15,7 +15,7 @@ WITH rules AS (
     UNION ALL SELECT 2, 'double', 0, 1, NULL, 'min.cleanable.dirty.ratio'
     UNION ALL SELECT 2, 'number', -131072, 22, NULL, 'compression.zstd.level'
     UNION ALL SELECT 2, 'number', 1, 17, NULL, 'compression.lz4.level'
-    UNION ALL SELECT 2, 'number', -1, 9, NULL, 'compression.gzip.level'
+    UNION ALL SELECT 2, 'pattern', NULL, NULL, '^([+]?0*[1-9]|-0*1)$', 'compression.gzip.level'
     UNION ALL SELECT 2, 'number', 0, 2147483647, NULL, 'index.interval.bytes max.message.bytes'
     UNION ALL SELECT 2, 'number', 1, 2147483647, NULL, 'min.insync.replicas'
     UNION ALL SELECT 2, 'number', 1, 2147483639, NULL, 'max.decompressed.message.bytes'
@@ -29,6 +29,7 @@ WITH rules AS (
     UNION ALL SELECT 2, 'number', 1, NULL, NULL, 'flush.messages max.compaction.lag.ms segment.ms'
     UNION ALL SELECT 16, 'number', 100, 3600000, NULL, 'interval.ms'
     UNION ALL SELECT 32, 'text', NULL, NULL, 'read_committed,read_uncommitted', 'share.isolation.level'
+    UNION ALL SELECT 32, 'pattern', NULL, NULL, '^(earliest|latest|by_duration:[+-]?[Pp].+)$', 'share.auto.offset.reset'
     UNION ALL SELECT 32, 'boolean', NULL, NULL, NULL, 'consumer.assignor.offload.enable errors.deadletterqueue.copy.record.enable share.assignor.offload.enable
       share.renew.acknowledge.enable streams.assignor.offload.enable'
     UNION ALL SELECT 32, 'number', 0, 2147483647, NULL, 'consumer.assignment.interval.ms share.assignment.interval.ms
@@ -54,6 +55,7 @@ WHERE given.resource_type NOT IN (2, 4, 8, 16, 32)
   OR (value IS NOT NULL AND CASE kind
     WHEN 'boolean' THEN lower(text) NOT IN ('true', 'false')
     WHEN 'text' THEN NOT array_contains(split(allowed, ','), text)
+    WHEN 'pattern' THEN NOT text RLIKE allowed
     WHEN 'list' THEN text <> '' AND exists(split(text, ','), each -> NOT array_contains(split(allowed, ','), trim(each)))
     WHEN 'double' THEN try_cast(regexp_replace(text, '[fFdD]$', '') AS DOUBLE) IS NULL
       OR NOT try_cast(regexp_replace(text, '[fFdD]$', '') AS DOUBLE) BETWEEN least AND most
