@@ -144,8 +144,7 @@ class Cluster:
         """Whole batches from the one that holds `offset` on, aborted ones and markers too; and the high watermark.
 
         Raises:
-            WireError: the broker refused, or gives nothing.
-            OSError: the connection broke.
+            WireError: the broker refused, or gives nothing; or no leader answers.
         """
         piece = FetchPartition(partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES, current_leader_epoch=-1)
         asked = FetchRequest(
@@ -161,12 +160,24 @@ class Cluster:
         return bytes(records or b""), int(answer.high_watermark)
 
     def _settled(self, topic: str, partition: int, ask: Callable[[], Any]) -> Any:
-        """The leader's answer about a partition, which is asked for again while it moves. Raises WireError, OSError."""
+        """The leader's answer about a partition, which is asked for again while it moves. Raises WireError.
+
+        A connection that breaks is such a case too: its broker may be gone, and another one leads soon.
+        """
         for _ in self._tries():
-            answer = ask()
-            if answer.error_code not in _MOVING or topic not in self.topics:
-                break
+            reason: OSError | None = None
+            try:
+                answer = ask()
+            except ssl.SSLError as error:
+                raise WireError(f"{topic}-{partition}: TLS failed: {error.reason or error}") from None
+            except OSError as error:
+                reason = error
+            else:
+                if answer.error_code not in _MOVING or topic not in self.topics:
+                    break
             self.refresh_if_possible()
+        if reason is not None:
+            raise WireError(f"the leader of {topic}-{partition} does not answer: {reason.strerror or reason}")
         _check(answer.error_code, topic, partition)
         return answer
 
@@ -259,7 +270,11 @@ class Cluster:
         for _ in self._tries():
             node = self._leader(topic, partition)
             if node is not None:
-                return self._connection(node).ask(key, request)
+                try:
+                    return self._connection(node).ask(key, request)
+                except OSError:
+                    self._drop(node)
+                    raise
             if topic not in self.topics:
                 break
         raise WireError(f"{topic}-{partition} has no leader")

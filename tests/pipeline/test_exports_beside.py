@@ -10,6 +10,7 @@ from pipeline.commands.export import starts_of
 from pipeline.reading import read_batches
 from pipeline.transfer import export, load_notes
 from pipeline.transfer import load as loading
+from pipeline.transfer.connection import Connection
 from pipeline.transfer.manifest import NAME, Manifest, ManifestError, Store
 from pipeline.transfer.mirror import mirror
 from pipeline.transfer.selection import Choice
@@ -19,6 +20,7 @@ from pipeline.transfer.wire import LATEST, Cluster, WireError
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchResponse
+from protocol.records.batch import batches
 from tests.forking import Started
 from tests.pipeline.test_interrupted import NOW_MS, created, data_files, exported, manifest_of, wanted_of, written
 from tests.storage.test_files import synced
@@ -145,6 +147,38 @@ def test_a_client_over_its_quota_fetches_again(tmp_path: Path, monkeypatch: pyte
             throttled[0] = 1000
             with pytest.raises(WireError, match="quota"):
                 cluster.fetch("a", 0, 0)
+    finally:
+        server.stop()
+
+
+def test_a_leader_whose_connection_breaks_is_looked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An export goes on from its offset over a new connection, for as long as it would wait for a leader."""
+    wanted = wanted_of(tmp_path, "a")
+    real = Connection.ask
+    breaks = {ApiKey.LIST_OFFSETS: 1, ApiKey.FETCH: 2}
+
+    def ask(self: Connection, key: ApiKey, request: Any, version: int | None = None) -> Any:
+        if breaks.get(key):
+            breaks[key] -= 1
+            self.close()
+            raise ConnectionResetError(104, "Connection reset by peer")
+        return real(self, key, request, version)
+
+    monkeypatch.setattr("pipeline.transfer.wire._PAUSE_S", 0.0)
+    server = Started(command_line(port=0, control_port="off"))
+    try:
+        with Cluster(server.ready.bootstrap_servers[0]) as cluster:
+            cluster.create(counts(wanted))
+            loading.into_cluster(None, server.ready.bootstrap_servers[0], wanted)
+            monkeypatch.setattr(Connection, "ask", ask)
+            mirror(cluster, tmp_path / "mirrored", Choice())
+            assert breaks == {ApiKey.LIST_OFFSETS: 0, ApiKey.FETCH: 0}
+            (log,) = (tmp_path / "mirrored" / "a-0").glob("*.log")
+            assert [batch.next_offset for batch in batches(log.read_bytes())][-1] == 3
+            breaks[ApiKey.LIST_OFFSETS] = 10**9
+            cluster._patience_s = 0.0
+            with pytest.raises(WireError, match="the leader of a-0 does not answer: Connection reset by peer"):
+                cluster.offset("a", 0, LATEST)
     finally:
         server.stop()
 
