@@ -20,6 +20,7 @@ from broker.coordination.metadata.effects import (
     MetadataUpgraded,
     PartitionChanged,
     QuotasChanged,
+    ShareGroupsDisabled,
     TopicDeleted,
 )
 from broker.coordination.metadata.image import NO_LEADER
@@ -72,11 +73,21 @@ class MetadataPublisher:
             case QuotasChanged():
                 for node in self._cluster.nodes.values():
                     follow_quotas(self._cluster, node)
+            case KraftVersionChanged() | MetadataUpgraded() | ShareGroupsDisabled():
+                self._follow_feature(change)
+            case _:
+                assert_never(change)
+
+    def _follow_feature(self, change: KraftVersionChanged | MetadataUpgraded | ShareGroupsDisabled) -> None:
+        match change:
             case KraftVersionChanged():
                 self._cluster.quorum.version = change.level
                 self._cluster.controller_log.record_voters(self._cluster.clock.now_ms())
             case MetadataUpgraded():
                 upgraded(self._cluster, change.before)
+            case ShareGroupsDisabled():
+                for node in self._cluster.nodes.values():
+                    node.shares.clear()
             case _:
                 assert_never(change)
 

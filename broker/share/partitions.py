@@ -55,10 +55,14 @@ class SharePartitions:
         if session is not None:
             self._release_all(session)
 
-    def close(self) -> None:
-        """The broker loses what is in its memory."""
+    def clear(self) -> None:
+        """Forget all: the cluster has no share groups any more (``SharePartitionManager.onShareVersionToggle``)."""
         self.sessions.close()
         self._close(list(self._partitions))
+
+    def close(self) -> None:
+        """The broker loses what is in its memory."""
+        self.clear()
         for task in self._tasks:
             task.cancel()
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from broker.coordination.metadata.features import METADATA_VERSION
+from broker.coordination.metadata.features import METADATA_VERSION, SHARE_VERSION
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.outcome import Outcome
 from protocol.log_records import metadata as records
@@ -68,6 +68,11 @@ class MetadataUpgraded:
     before: int
 
 
+@dataclass(frozen=True, slots=True)
+class ShareGroupsDisabled:
+    """``share.version`` of a cluster that runs went to a level without share groups."""
+
+
 MetadataChange = (
     PartitionChanged
     | TopicDeleted
@@ -76,6 +81,7 @@ MetadataChange = (
     | QuotasChanged
     | KraftVersionChanged
     | MetadataUpgraded
+    | ShareGroupsDisabled
 )
 MetadataOutcome = Outcome[MetadataChange]
 
@@ -102,15 +108,22 @@ def effects_of(image: ClusterImage, changes: Iterable[Any]) -> tuple[MetadataCha
                 | records.BrokerRegistrationChangeRecord()
             ):
                 effects[BrokerChanged(record.broker_id)] = None
-            case records.FeatureLevelRecord(name=name, feature_level=level) if name == METADATA_VERSION:
-                before = image.features.get(name, level)
-                if before != level:
-                    effects[MetadataUpgraded(before)] = None
+            case records.FeatureLevelRecord():
+                effects.update(dict.fromkeys(_features(image, record)))
             case ClientQuotaRecord():
                 effects[QuotasChanged()] = None
             case _:
                 pass
     return tuple(effects)
+
+
+def _features(image: ClusterImage, record: records.FeatureLevelRecord) -> Iterator[MetadataChange]:
+    """What follows a feature that has another level."""
+    name, level = record.name, record.feature_level
+    if name == METADATA_VERSION and (before := image.features.get(name, level)) != level:
+        yield MetadataUpgraded(before)
+    elif name == SHARE_VERSION and not level:
+        yield ShareGroupsDisabled()
 
 
 def _partitions(

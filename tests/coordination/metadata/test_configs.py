@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from broker.coordination.metadata.configs import NewConfigs
-from broker.coordination.metadata.effects import ConfigChanged, PartitionChanged
+from broker.coordination.metadata.effects import ConfigChanged, PartitionChanged, ShareGroupsDisabled
 from broker.coordination.metadata.features import FeatureUpdate, Node, decide, fresh_levels
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord, FeatureLevelRecord, ProducerIdsRecord
@@ -172,7 +172,7 @@ def test_levels_move_both_ways() -> None:
     outcome = bench.machine.update_features(updates, TOKEN)
     assert outcome.records == (FeatureLevelRecord("share.version", 0), FeatureLevelRecord("transaction.version", 1))
     assert answer(outcome) == {"transaction.version": 1, "share.version": 0}
-    assert changes(outcome) == []  # brokers ask for the level when they need it
+    assert changes(outcome) == [ShareGroupsDisabled()]  # brokers ask for a level when they need it
     bench.do(outcome)
     assert "share.version" not in bench.image.features
     assert decide([FeatureUpdate("metadata.version", 23, 2)], {"metadata.version": 29}, [CONTROLLER]) == {

@@ -8,6 +8,7 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.share_fetch import ShareFetchResponse
+from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from protocol.types import uuid_text
 from tests.conftest import BrokerWith
 from tests.scenarios.core.asking import create, produced, topic
@@ -19,6 +20,7 @@ from tests.wire import Wire
 
 WAIT_MS = 10_000
 LIMITED = "limited"
+UPGRADE, UNSAFE = 1, 3
 
 
 @pytest.fixture
@@ -97,3 +99,17 @@ def test_a_fetch_that_is_overtaken_names_the_new_leaders(server: Server) -> None
     overtaken = member.wire.answer()
     assert (overtaken.error_code, list(overtaken.responses)) == (ErrorCode.INVALID_SHARE_SESSION_EPOCH, [])
     assert leaders(server, overtaken)
+
+
+def test_sessions_end_where_the_cluster_has_share_groups_no_more(server: Server) -> None:
+    """share.version 0 forgets sessions and share partitions at each broker; records come again when it is back."""
+    member = divided(server)
+    member.partitions = (1,)
+    produced(server.wire(2), "foo", batch(b"0", b"1"), partition=1)
+    assert member.first() == [(0, 1, 1)]
+    for level, kind in ((0, UNSAFE), (1, UPGRADE)):
+        update = UpdateFeaturesRequest(60_000, [FeatureUpdateKey("share.version", level, upgrade_type=kind)])
+        assert not server.wire().call(ApiKey.UPDATE_FEATURES, 2, update).error_code
+    assert member.fetch().error_code is ErrorCode.SHARE_SESSION_NOT_FOUND
+    member.epoch = 0
+    assert [each[:2] for each in member.first()] == [(0, 1)]
