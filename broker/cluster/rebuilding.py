@@ -41,6 +41,11 @@ class Rebuilding:
         self._work: LongWork[Any] | None = None
         self._done = asyncio.Event()
         self._done.set()
+        self.turn = asyncio.Lock()
+        """Held by what takes brokers or the whole cluster down or brings them up, from its first look to its last port.
+
+        Two at once would find what the other has half done; and in the order in which they came, each has its turn.
+        """
 
     @property
     def under_way(self) -> bool:

@@ -35,7 +35,11 @@ async def reset(cluster: Cluster, keep: frozenset[str] = frozenset(), *, disconn
             is just starting; nothing has changed.
         WrongState: the directory of a broker that was down cannot be opened.
     """
-    await cluster.rebuilding.over()
+    async with cluster.rebuilding.turn:
+        await _reset(cluster, keep, disconnect=disconnect)
+
+
+async def _reset(cluster: Cluster, keep: frozenset[str], *, disconnect: bool) -> None:
     if cluster.lifecycle.starting and _IN_LOGS & keep:
         raise ResetRefused(f"broker {min(cluster.lifecycle.starting)} is starting; reset the cluster after that")
     check_resettable(cluster, empties=not _IN_LOGS & keep)
@@ -148,14 +152,14 @@ async def take_snapshot(cluster: Cluster) -> str:
     Raises:
         CannotKeep: a broker is down, the data directory is read-only, or there is no space beside it.
     """
-    await cluster.rebuilding.over()
-    for node in cluster.nodes.values():
-        if not node.up:
-            raise CannotKeep(f"broker {node.id} is down; start it first")
-    if cluster.options.read_only:
-        raise CannotKeep("the data directory is only read; a reset goes back to what is in it")
-    snapshots = cluster.snapshots
-    return await cluster.rebuilding.run(snapshots.take, len(cluster.partitions), copied=snapshots.on_disk)
+    async with cluster.rebuilding.turn:
+        for node in cluster.nodes.values():
+            if not node.up:
+                raise CannotKeep(f"broker {node.id} is down; start it first")
+        if cluster.options.read_only:
+            raise CannotKeep("the data directory is only read; a reset goes back to what is in it")
+        snapshots = cluster.snapshots
+        return await cluster.rebuilding.run(snapshots.take, len(cluster.partitions), copied=snapshots.on_disk)
 
 
 async def restore(cluster: Cluster, snapshot: Snapshot) -> None:
@@ -165,11 +169,11 @@ async def restore(cluster: Cluster, snapshot: Snapshot) -> None:
         PortTaken: the port of a broker that was down is in use.
         CannotKeep: there is no space in the data directory; nothing has changed.
     """
-    await cluster.rebuilding.over()
-    await cluster.lifecycle.add_missing(snapshot.files)
-    most = max(len(cluster.partitions), snapshot.partitions)
-    await cluster.rebuilding.run(lambda: _put_back(cluster, snapshot), most, copied=cluster.snapshots.on_disk)
-    await cluster.resume_serving()
+    async with cluster.rebuilding.turn:
+        await cluster.lifecycle.add_missing(snapshot.files)
+        most = max(len(cluster.partitions), snapshot.partitions)
+        await cluster.rebuilding.run(lambda: _put_back(cluster, snapshot), most, copied=cluster.snapshots.on_disk)
+        await cluster.resume_serving()
 
 
 def _put_back(cluster: Cluster, snapshot: Snapshot) -> None:

@@ -1,5 +1,7 @@
 """Verbs that make brokers die, stop, hang and come back."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from broker.cluster.lifecycle import WrongState
@@ -42,57 +44,57 @@ def broker_of(cluster: "Cluster", node: Node) -> Broker:
     )
 
 
+@asynccontextmanager
+async def _turn(asked: Asked) -> AsyncIterator[None]:
+    """Wait for the resets, restores and brokers' changes that came before; what is refused becomes Problem 409."""
+    async with asked.cluster.rebuilding.turn:
+        try:
+            yield
+        except (WrongState, PortTaken, EndpointError) as error:
+            raise conflict(str(error)) from error
+
+
 @answers("brokers add")
 async def add(asked: Asked, body: NewBroker) -> Broker:
     """Add a broker to the cluster, empty; partitions come to it when they are made or moved there."""
-    try:
+    async with _turn(asked):
         node = await asked.cluster.lifecycle.add(body.get("id"), rack=body.get("rack"), port=body.get("port"))
-    except (WrongState, PortTaken, EndpointError) as error:
-        raise conflict(str(error)) from error
-    return broker_of(asked.cluster, node)
+        return broker_of(asked.cluster, node)
 
 
 @answers("brokers remove")
 async def remove(asked: Asked) -> BrokerRemoved:
     """Remove a broker: it stops in good order, leaders move, and the cluster forgets it; its replicas stay listed."""
-    node = asked.node()
-    try:
+    async with _turn(asked):
+        node = asked.node()
         asked.cluster.lifecycle.remove(node)
-    except WrongState as error:
-        raise conflict(str(error)) from error
     return {"id": node.id, "state": "removed"}
 
 
 @answers("brokers kill")
 async def kill(asked: Asked) -> BrokerState:
     """Kill a broker: connections are reset, memory is lost, its log is recovered when it starts again."""
-    node = asked.node()
-    try:
+    async with _turn(asked):
+        node = asked.node()
         asked.cluster.lifecycle.kill(node)
-    except WrongState as error:
-        raise conflict(str(error)) from error
     return _state(node)
 
 
 @answers("brokers stop")
 async def stop(asked: Asked) -> BrokerState:
     """Stop a broker in good order: its leaders move to other replicas first."""
-    node = asked.node()
-    try:
+    async with _turn(asked):
+        node = asked.node()
         asked.cluster.lifecycle.stop(node)
-    except WrongState as error:
-        raise conflict(str(error)) from error
     return _state(node)
 
 
 @answers("brokers start")
 async def start(asked: Asked) -> BrokerState:
     """Start a broker that was killed or stopped, on the ports that it had."""
-    node = asked.node()
-    try:
+    async with _turn(asked):
+        node = asked.node()
         await asked.cluster.lifecycle.start(node)
-    except (WrongState, PortTaken) as error:
-        raise conflict(str(error)) from error
     return _state(node)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from broker.cluster import reset
+from broker.control import brokers
+from broker.control.request import Asked
 from broker.coordination.share.persister import SharePartitionKey
 from broker.node import Node
 from broker.requests.share_state import ATTEMPTS, BACKOFF_MS, initialize_partitions
@@ -82,3 +84,46 @@ async def test_a_reset_ends_though_a_broker_is_added(stage: Stage, monkeypatch: 
     monkeypatch.setattr(cluster, "bind", adding)
     await reset.reset(cluster)
     assert [each.id for each in cluster.nodes.values() if each.server.listening] == [1, 2, 3, 4]
+
+
+@on_three_brokers
+async def test_resets_and_restores_have_their_turns(stage: Stage) -> None:
+    """In the order in which they came: the second one does not find listeners that the first has just closed."""
+    cluster, done = stage.cluster, list[str]()
+    snapshot = cluster.snapshots.kept[await reset.take_snapshot(cluster)]
+
+    async def noted(name: str, work: Coroutine[Any, Any, Any]) -> None:
+        await work
+        done.append(name)
+
+    await asyncio.gather(
+        noted("moved", reset.reset(cluster, disconnect=True)),
+        noted("reset", reset.reset(cluster)),
+        noted("moved again", reset.reset(cluster, disconnect=True)),
+        noted("restored", reset.restore(cluster, snapshot)),
+        noted("taken", reset.take_snapshot(cluster)),
+    )
+    assert done == ["moved", "reset", "moved again", "restored", "taken"]
+    assert [(node.up, len(node.server._servers)) for node in cluster.nodes.values()] == [(True, 1)] * 3
+
+
+@on_three_brokers
+async def test_a_broker_is_killed_behind_the_reset_that_came_first(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not within it, which would open the ports of a broker that is down, and they would be taken at its start."""
+    cluster, bind = stage.cluster, stage.cluster.bind
+    asked, killing = Asked(cluster, {"broker": "3"}), list[asyncio.Task[Any]]()
+
+    async def meanwhile(node: Node) -> None:
+        if not killing:
+            killing.append(asyncio.create_task(brokers.kill(asked)))
+        await bind(node)
+
+    cluster.lifecycle.kill(cluster.nodes[2])
+    cluster.lifecycle.kill(cluster.nodes[3])
+    monkeypatch.setattr(cluster, "bind", meanwhile)
+    await reset.reset(cluster)
+    assert await killing[0] == {"id": 3, "state": "down"}
+    assert not cluster.nodes[3].server.listening
+    assert await brokers.start(asked) == {"id": 3, "state": "running"}
