@@ -1,6 +1,8 @@
+import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -43,6 +45,33 @@ async def test_start_can_be_awaited_or_entered(monkeypatch: pytest.MonkeyPatch) 
     assert not first.process.alive
     assert second.process is not None
     assert not second.process.alive
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["the server is ready", "it is not"])
+async def test_a_start_that_is_cancelled_leaves_nothing(monkeypatch: pytest.MonkeyPatch, late: bool) -> None:
+    """asyncio does not wait for the start; the server is stopped once it is there, with its folder."""
+    begun, ready, stopped = threading.Event(), threading.Event(), threading.Event()
+
+    class Slow(FakeProcess):
+        def __init__(self, options: Sequence[str]) -> None:
+            super().__init__(options)
+            begun.set()
+            ready.wait(20)
+
+        def stop(self) -> None:
+            super().stop()
+            stopped.set()
+
+    monkeypatch.setattr(cluster_module, "ServerProcess", Slow)
+    starting = asyncio.ensure_future(cluster_module._start({}))
+    await asyncio.to_thread(begun.wait, 20)
+    if not late:
+        ready.set()
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    ready.set()
+    assert await asyncio.to_thread(stopped.wait, 20)
 
 
 def test_it_runs_on_trio_too(control: FakeControl, monkeypatch: pytest.MonkeyPatch) -> None:

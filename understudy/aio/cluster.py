@@ -136,7 +136,7 @@ class AsyncCluster(AsyncBridge):
 async def _start(options: dict[str, Any]) -> AsyncCluster:
     check(options, StartOptions, "understudy.start")
     arguments = command_line(**{"port": 0, "control_port": 0, **options})
-    process = await in_thread(ServerProcess, arguments)
+    process = await in_thread(ServerProcess, arguments, undo=ServerProcess.stop)
     address = Address(process.ready.control_url or "", options.get("control_token"))
     return AsyncCluster(address, process.ready.bootstrap_servers, process)
 

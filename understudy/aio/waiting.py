@@ -1,6 +1,8 @@
 """Waiting in the asynchronous client. `understudy.client.waiting` has the same names for the blocking one."""
 
+import threading
 from collections.abc import Awaitable, Callable, Generator
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
@@ -9,13 +11,36 @@ Answer: TypeAlias = Awaitable[Any]
 """Return type of a transport."""
 
 
-async def in_thread(work: Callable[..., T], *arguments: Any) -> T:
-    """Do blocking work (a process to start or stop) beside the event loop, to its end even if the task is cancelled."""
+async def in_thread(work: Callable[..., T], *arguments: Any, undo: Callable[[T], object] | None = None) -> T:
+    """Do blocking work (a process to start or stop) beside the event loop, to its end even if the task is cancelled.
+
+    A task that asyncio cancels does not wait for that end; ``undo`` then gets what the work has made, in a thread too.
+    """
     import anyio
 
-    with anyio.CancelScope(shield=True):
-        done = await anyio.to_thread.run_sync(work, *arguments)
-    return done  # noqa: RET504 - inside the scope mypy takes it for a return that may be skipped
+    made: list[T] = []
+    left = threading.Event()
+
+    def take_back() -> None:
+        with suppress(IndexError):  # each of the two threads may be the later one, and one of them takes it
+            result = made.pop()
+            if undo is not None:
+                undo(result)
+
+    def do() -> None:
+        made.append(work(*arguments))
+        if left.is_set():
+            take_back()
+
+    try:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(do)
+    except BaseException:
+        left.set()
+        if made:
+            threading.Thread(target=take_back).start()
+        raise
+    return made.pop()
 
 
 class Leavable(Protocol):

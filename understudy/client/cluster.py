@@ -137,7 +137,7 @@ class Cluster(Bridge):
 def _start(options: dict[str, Any]) -> Cluster:
     check(options, StartOptions, "understudy.start")
     arguments = command_line(**{"port": 0, "control_port": 0, **options})
-    process = in_thread(ServerProcess, arguments)
+    process = in_thread(ServerProcess, arguments, undo=ServerProcess.stop)
     address = Address(process.ready.control_url or "", options.get("control_token"))
     return Cluster(address, process.ready.bootstrap_servers, process)
 

@@ -9,8 +9,8 @@ Answer: TypeAlias = Any
 Pending: TypeAlias = Annotated[T, "there already"]
 
 
-def in_thread(work: Callable[..., T], *arguments: Any) -> T:
-    """Do blocking work (a process to start or stop)."""
+def in_thread(work: Callable[..., T], *arguments: Any, undo: Callable[[T], object] | None = None) -> T:  # noqa: ARG001
+    """Do blocking work (a process to start or stop). No task can be cancelled here, so there is nothing to undo."""
     return work(*arguments)
 
 
