@@ -65,8 +65,8 @@ class Folding(Protocol[E]):
         """One event for both. Either may represent many already; ``older`` may be changed."""
         ...
 
-    def count(self, event: E) -> int:
-        """How many events it represents."""
+    def forgotten(self, event: E) -> int:
+        """How many events it represents; it is kept no longer, so that nothing more may be noted in it."""
         ...
 
 
@@ -202,7 +202,7 @@ class EventLog(Generic[K, E]):
 
     def _remember_gone(self, key: K, history: _History[E]) -> None:
         events = [*history.kept, *history.recent]
-        self._gone[key] = _sum(history.forgotten, sum(map(self._folding.count, events)))
+        self._gone[key] = _sum(history.forgotten, sum(map(self._folding.forgotten, events)))
         if len(self._gone) > self._limits.ids:
             self._gone.popitem(last=False)
             self._overflowed = True
@@ -226,7 +226,7 @@ class EventLog(Generic[K, E]):
         surplus = len(condensed) - self._limits.kept_of_one * 3 // 4
         least = sorted(range(len(condensed)), key=lambda at: (weights[at], at))[: max(surplus, 0)]
         for at in least:
-            history.forgotten = _sum(history.forgotten, folding.count(condensed[at]))
+            history.forgotten = _sum(history.forgotten, folding.forgotten(condensed[at]))
             history.causes.discard(id(condensed[at]))
         dropped = set(least)
         self._kept -= len(history.kept)

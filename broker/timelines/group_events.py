@@ -140,8 +140,8 @@ class Folding:
         )
 
     @staticmethod
-    def count(event: GroupEvent) -> int:
-        """How many events it represents."""
+    def forgotten(event: GroupEvent) -> int:
+        """How many events it represented."""
         return event.count
 
 

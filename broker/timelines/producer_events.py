@@ -30,7 +30,7 @@ class ProducerEvent(RequestEvent):
     ``epoch_before`` and ``epoch_after`` are those that the partition knows the producer by, -1 where it does not;
     ``producer_epoch`` is the request's. ``known_sequence`` is the last one that the partition had before.
     Accepted batches that follow each other are one event: it lasts from ``at_ms`` to ``until_ms``. ``merged``
-    is true of an event that has become part of another one.
+    is true of an event that has become part of another one, or has been forgotten.
     """
 
     at_ms: int
@@ -99,8 +99,9 @@ class Folding:
         return older
 
     @staticmethod
-    def count(event: ProducerEvent) -> int:
-        """How many events it represents."""
+    def forgotten(event: ProducerEvent) -> int:
+        """How many events it represented. It grows no more."""
+        event.merged = True
         return event.count
 
 

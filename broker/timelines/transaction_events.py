@@ -227,8 +227,8 @@ class Folding:
         return rounds
 
     @staticmethod
-    def count(event: Entry) -> int:
-        """How many events it represents."""
+    def forgotten(event: Entry) -> int:
+        """How many events it represented."""
         return 1 if isinstance(event, Move) else event.count
 
 

@@ -36,7 +36,7 @@ class Folding:
         return Event(newer.name if alike else "h", older.count + newer.count)
 
     @staticmethod
-    def count(event: Event) -> int:
+    def forgotten(event: Event) -> int:
         """How many."""
         return event.count
 

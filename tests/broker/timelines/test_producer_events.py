@@ -63,6 +63,19 @@ def test_an_event_that_was_folded_away_grows_no_more() -> None:
     assert (first.merged, second.merged) == (False, True)
 
 
+def test_an_event_that_was_forgotten_grows_no_more() -> None:
+    """With its whole producer, or alone: batches that were noted in it would be seen nowhere."""
+    log: EventLog[int, ProducerEvent] = EventLog(Folding(), Limits(recent=2, kept=2))
+    events = [accepted(at) for at in range(6)]
+    for producer_id, event in enumerate(events):
+        log.note(producer_id, event)
+    assert [event.merged for event in events] == [producer_id not in log for producer_id in range(6)]
+    assert events[0].merged
+    alone = accepted(0, partition=1)
+    log_of(alone, *(refused(at) for at in range(1, 20)))
+    assert alone.merged
+
+
 def test_what_a_refusal_is_explained_by_is_not_folded() -> None:
     """The batch that has the sequence that the partition knew."""
     written = accepted(5)
