@@ -5,31 +5,9 @@ from typing import NamedTuple, TypeVar
 
 from registry.errors import RegistryError
 from registry.formats import ParsedSchema
+from registry.levels import LEVELS
 
-DEFAULT = "BACKWARD"
 T = TypeVar("T")
-
-
-class Level(NamedTuple):
-    """What a level asks of a new version."""
-
-    reads_older: bool
-    """The new schema reads what the older one wrote."""
-    is_read_by_older: bool
-    """The older schema reads what the new one writes."""
-    transitive: bool
-    """All older versions count, not the newest only."""
-
-
-LEVELS = {
-    "NONE": Level(reads_older=False, is_read_by_older=False, transitive=False),
-    "BACKWARD": Level(reads_older=True, is_read_by_older=False, transitive=False),
-    "BACKWARD_TRANSITIVE": Level(reads_older=True, is_read_by_older=False, transitive=True),
-    "FORWARD": Level(reads_older=False, is_read_by_older=True, transitive=False),
-    "FORWARD_TRANSITIVE": Level(reads_older=False, is_read_by_older=True, transitive=True),
-    "FULL": Level(reads_older=True, is_read_by_older=True, transitive=False),
-    "FULL_TRANSITIVE": Level(reads_older=True, is_read_by_older=True, transitive=True),
-}
 
 
 class Older(NamedTuple):

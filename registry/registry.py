@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 
 from registry import records
-from registry.compatibility import DEFAULT, Older, compared, level_named, problems
+from registry.compatibility import Older, compared, level_named, problems
 from registry.errors import (
     RegistryError,
     incompatible,
@@ -27,6 +27,7 @@ from registry.errors import (
     version_not_deleted,
 )
 from registry.formats import ParsedSchema
+from registry.levels import DEFAULT
 from registry.names import DEFAULT_CONTEXT, context_of, matches, prefix_of
 from registry.reading import Reader, pinned
 from registry.records import Json

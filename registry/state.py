@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from registry.levels import LEVELS
 from registry.names import DEFAULT_CONTEXT, context_of, full_name, prefix_of
 from registry.records import Json, parsed
 
 AVRO = "AVRO"
+_LEVEL = "compatibilityLevel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +168,11 @@ class State:
         if kind == "CONFIG":
             if content is None:
                 self.configs.pop(subject, None)
+            elif content.get(_LEVEL) is not None and content[_LEVEL] not in tuple(LEVELS):
+                return False
             else:
-                self.configs[subject] = {name: value for name, value in content.items() if name != "subject"}
+                left_out = {"subject"} if content.get(_LEVEL) else {"subject", _LEVEL}
+                self.configs[subject] = {name: value for name, value in content.items() if name not in left_out}
         elif content is None:
             self.modes.pop(subject, None)
         elif isinstance(content.get("mode"), str):

@@ -128,3 +128,15 @@ def test_records_of_unknown_kinds_change_nothing() -> None:
     state = State()
     assert not state.replay(b'{"keytype":"ASSOC","tenant":"default","resourceName":"r","magic":0}', b'{"subject":"s"}')
     assert state == State()
+
+
+@pytest.mark.parametrize("level", ["UNHEARD_OF", "full", "", 7, [], {}])
+def test_a_level_that_there_is_not_changes_nothing(level: object) -> None:
+    """Nor is it met later, by a schema that is registered; without a level, that of all subjects is in force."""
+    state = State()
+    assert state.replay(*(each.encode() for each in (key("CONFIG", "s"), compact({"compatibilityLevel": "FULL"}))))
+    assert not state.replay(*(each.encode() for each in (key("CONFIG", "s"), compact({"compatibilityLevel": level}))))
+    assert state.configs == {"s": {"compatibilityLevel": "FULL"}}
+    without = {"compatibilityLevel": None, "alias": "t"}
+    assert state.replay(*(each.encode() for each in (key("CONFIG", "s"), compact(without))))
+    assert state.configs == {"s": {"alias": "t"}}
