@@ -13,6 +13,8 @@ from tests.control.harness import ControlPlane
 from tests.control.test_security import AUTHORIZER
 from understudy.control_api.security import Operation, ResourceKind
 
+_LISTEN = "window.sent = []; const real = fetch; window.fetch = (...call) => (sent.push(call[1]?.body), real(...call));"
+
 
 def listed(name: str) -> set[str]:
     """A list of names in the console's file."""
@@ -33,14 +35,16 @@ def test_the_lists_of_the_page_are_those_of_the_control_plane() -> None:
 @pytest.mark.interop
 @pytest.mark.timeout(120)
 def test_users_acls_and_quotas_are_added_and_removed(page: Page, plane_of: ControlPlaneOf) -> None:
-    """Each by its form and its button; the password leaves its field."""
+    """Each by its form and its button; the password leaves its field, and has the blanks that it was typed with."""
     plane = plane_of(settings=AUTHORIZER)
     page.open(plane.url, "security")
     page.sees("No SCRAM user yet.", "No ACLs yet.", "No client quotas yet.")
     page.named("form[aria-label='Set a password'] input", "User").send_keys("alice")
-    page.write("Password", "alice-secret")
+    page.driver.execute_script(_LISTEN)
+    page.write("Password", " alice-secret ")
     page.press("Set the password")
     page.sees("alice can log in with SCRAM-SHA-256.")
+    assert '{"password":" alice-secret ","mechanism":"SCRAM-SHA-256"}' in page.driver.execute_script("return sent;")
     assert page.named("input", "Password").get_attribute("value") == ""
     page.write("Principal", "User:alice")
     page.choose("Permission", "DENY")

@@ -27,12 +27,15 @@ export const render = (found, _, tools) => [
 
 const input = (name, label, props = {}) => field(label, h("input", { name, autocomplete: "off", spellcheck: "false", ...props }));
 
+/** What is typed in a field; blanks around it belong to nothing but a password. */
+const typed = ({ type, value }) => (type === "password" ? value : value.trim());
+
 /** Send a form as the body of a call; what is empty is left out. */
 function sends(work) {
   return (event) => {
     event.preventDefault();
     const { elements } = event.target;
-    const values = [...elements].filter((each) => each.name && each.value.trim() !== "").map((each) => [each.name, each.value.trim()]);
+    const values = [...elements].filter((each) => each.name && typed(each) !== "").map((each) => [each.name, typed(each)]);
     work(Object.fromEntries(values));
   };
 }
