@@ -301,14 +301,16 @@ def _joined(old: Bounds, new: Bounds) -> Bounds:
 def with_counts(
     topics: Mapping[str, Mapping[int, Bounds]], files: Iterable[ExportedFile]
 ) -> dict[str, dict[int, Bounds]]:
-    """Bounds with what was copied of each partition."""
+    """Bounds with what was copied of each partition; of a source that is being written, that may be more."""
     counted = {name: dict(partitions) for name, partitions in topics.items()}
     for each in files:
         for part in each.parts:
-            known = counted[each.topic][part.partition]
+            end = part.last_offset + 1
+            known = counted[each.topic].get(part.partition, Bounds(part.first_offset, end))
             firsts, lasts = {part.first_offset, known.first_offset}, {part.last_offset, known.last_offset}
             counted[each.topic][part.partition] = replace(
                 known,
+                log_end=max(known.log_end, end),
                 records=known.records + part.records,
                 first_offset=min(each for each in firsts if each is not None),
                 last_offset=max(each for each in lasts if each is not None),

@@ -11,7 +11,7 @@ from pipeline.reading import read_batches
 from pipeline.transfer import export, load_notes
 from pipeline.transfer import load as loading
 from pipeline.transfer.connection import Connection
-from pipeline.transfer.manifest import NAME, Manifest, ManifestError, Store
+from pipeline.transfer.manifest import NAME, Bounds, Manifest, ManifestError, Store
 from pipeline.transfer.mirror import mirror
 from pipeline.transfer.selection import Choice
 from pipeline.transfer.staging import Staging, recover
@@ -40,6 +40,13 @@ def test_an_export_does_not_replace_one_that_has_ended_meanwhile(tmp_path: Path)
     late.discard()
     assert store.read_manifest().encode() == in_force.encode()
     assert {path.name for path in tmp_path.iterdir()} == {NAME, *data_files(tmp_path)}
+
+
+def test_a_partition_that_comes_during_an_export_is_counted(tmp_path: Path) -> None:
+    """Of a data directory that is served meanwhile: its bounds, and those of a log that grew, are what was copied."""
+    files = written(str(tmp_path), "0123abcd", "a")
+    for known in ({}, {0: Bounds(0, 0)}, {0: Bounds(0, 2)}):
+        assert export.with_counts({"a": known}, files) == {"a": {0: Bounds(0, 3, 3, 0, 2)}}
 
 
 def test_a_folder_of_the_users_is_not_taken_for_a_killed_export(tmp_path: Path) -> None:
