@@ -1,5 +1,8 @@
 """The offsets that bound a log (core F.9; Kafka: UnifiedLog, LogOffsetMetadata)."""
 
+from protocol.errors import ErrorCode
+from protocol.records.batch import RecordBatch
+from storage.append_errors import RecordsRejectedError
 from storage.log.config import MAX_LONG
 
 
@@ -37,6 +40,21 @@ class LogBounds:
         self.log_end_offset = log_end_offset
         self.recovery_point = min(recovery_point, log_end_offset)
         self._check()
+
+    @staticmethod
+    def end_behind(batch: RecordBatch) -> int:
+        """The log's end once a stamped batch is appended.
+
+        Raises:
+            RecordsRejectedError: UNKNOWN_SERVER_ERROR: no offsets are left for it (Kafka: LogSegment.append, whose
+                LogSegmentOffsetOverflowException is no error of the protocol).
+        """
+        end_offset = batch.base_offset + batch.last_offset_delta + 1
+        if end_offset > MAX_LONG:
+            raise RecordsRejectedError(
+                ErrorCode.UNKNOWN_SERVER_ERROR, f"no offsets are left from {batch.base_offset} on"
+            )
+        return end_offset
 
     def extend(self, log_end_offset: int) -> None:
         """Move the log's end up after an append."""

@@ -229,6 +229,7 @@ class PartitionLog:
     def _write(self, batch: RecordBatch, decision: Accept | None, now_ms: int) -> None:
         """Write a stamped batch: roll if need be, append, sync as configured, and move the log's end."""
         context, config, segments, bounds, position = self.context, self.config, self.segments, self.bounds, -1
+        end_offset = bounds.end_behind(batch)
         try:
             if not segments:
                 self.materialise(now_ms)
@@ -249,7 +250,6 @@ class PartitionLog:
         except OSError as error:
             raise context.storage_error(error, fatal=position >= 0) from error
         segments.tail = (batch.base_offset, position)
-        end_offset = batch.base_offset + batch.last_offset_delta + 1
         bounds.extend(end_offset)
         if config.flush_ms != MAX_LONG or end_offset - bounds.recovery_point >= config.flush_messages:
             self.flusher.appended(config, now_ms)

@@ -17,6 +17,7 @@ from tests.control.harness import ControlPlane
 from tests.control.test_faults import add, errors, fetch, produce
 from tests.scenarios.core.batches import batch
 from tests.wire import Wire
+from understudy.control_api.topics import MOST_OFFSET
 
 E = ErrorCode
 T0 = "/v1/topics/t/partitions/0"
@@ -81,6 +82,19 @@ def test_an_offset_is_given_once(plane: ControlPlane, records: list[dict[str, An
     status, problem = plane.refused("POST", "/v1/topics/t/records", {"records": rows})
     assert (status, problem["field"]) == (422, field)
     assert bounds(plane) == (0, 2, 2)
+
+
+def test_a_log_has_offsets_left_behind_its_start(plane: ControlPlane) -> None:
+    """Beyond that, clients would meet the end of int64."""
+    for path, body, field in (
+        (f"{T0}/start", {"offset": MOST_OFFSET + 1}, "offset"),
+        ("/v1/topics/t/records", {"records": [{"partition": 0, "offset": MOST_OFFSET + 1}]}, "records.0.offset"),
+    ):
+        status, problem = plane.refused("POST", path, body)
+        assert (status, problem["field"]) == (422, field)
+        assert str(MOST_OFFSET) in problem["detail"]
+    plane.http("POST", f"{T0}/start", {"offset": MOST_OFFSET})
+    assert written(plane, {}, {}) == [MOST_OFFSET, MOST_OFFSET + 1]
 
 
 def test_the_state_of_coordinators_stays(plane: ControlPlane) -> None:

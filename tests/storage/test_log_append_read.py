@@ -5,6 +5,7 @@ import pytest
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records.batch import RecordBatch
 from storage.log.partition_log import AppendOrigin, LogSlice
+from storage.log.truncation import truncate_fully_and_start_at
 from tests.storage.logs import NOW_MS, SEGMENT, Tree, append, bases, contents, one_each, records_batch, sized
 
 
@@ -186,6 +187,25 @@ def test_a_refused_batch_leaves_nothing_behind(tree: Tree) -> None:
         append(log, sized(size=101))
     assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
     assert (log.log_end_offset, log.segments.size) == (1, size)
+
+
+def test_a_log_ends_where_the_offsets_do(tree: Tree) -> None:
+    """The last offset but one is the last of a record: then the log's end is the last offset, and takes nothing."""
+    log = tree.log()
+    truncate_fully_and_start_at(log, 2**63 - 3, NOW_MS)
+    assert append(log, records_batch(b"a")).base_offset == 2**63 - 3
+    size = log.segments.size
+    with pytest.raises(KafkaError, match="no offsets are left from 9223372036854775806 on") as caught:
+        append(log, records_batch(b"a", b"b"))
+    assert (caught.value.code, log.log_end_offset, log.segments.size) == (
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        2**63 - 2,
+        size,
+    )
+    assert append(log, records_batch(b"a")).base_offset == 2**63 - 2
+    with pytest.raises(KafkaError, match="no offsets are left"):
+        append(log, records_batch(b"a"))
+    assert log.log_end_offset == 2**63 - 1
 
 
 def test_the_high_watermark_never_passes_the_end_nor_goes_back(tree: Tree) -> None:

@@ -6,6 +6,9 @@ from typing import Annotated, Literal, Required, TypedDict
 from understudy.control_api.fields import About
 from understudy.control_api.verb import PARTITION, Verb
 
+MOST_OFFSET = 2**63 - 2**32
+"""At which a log may be made to go on: its offsets are int64, and those behind it are enough for any test."""
+
 
 class NewTopic(TypedDict, total=False):
     """A topic to create."""
@@ -62,7 +65,7 @@ class NewRecord(TypedDict, total=False):
     partition: Annotated[int, About("by default chosen as Kafka's Java client does", least=0)]
     timestamp_ms: Annotated[int, About("by default the cluster's time")]
     offset: Annotated[
-        int, About("by default the next one; a later one leaves a gap, as compaction does", least=0, most=2**63 - 2)
+        int, About("by default the next one; a later one leaves a gap, as compaction does", least=0, most=MOST_OFFSET)
     ]
 
 
@@ -78,7 +81,7 @@ class NewRecords(TypedDict):
 class LogStart(TypedDict):
     """Where an emptied log starts."""
 
-    offset: Annotated[int, About("first offset of the empty log", least=0, most=2**63 - 2)]
+    offset: Annotated[int, About("first offset of the empty log", least=0, most=MOST_OFFSET)]
 
 
 class LeaderMove(TypedDict):
