@@ -7,7 +7,8 @@ frames under way have a deadline and a common budget of bytes.
 import ipaddress
 import socket
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterator
+from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
 from broker.clock import Clock
@@ -70,6 +71,10 @@ class IdleTimeouts(Generic[C]):
     def longest_idle(self) -> C | None:
         """The one that would expire first."""
         return next(iter(self._since), None)
+
+    def longest_first(self, *, without: Container[C]) -> Iterator[C]:
+        """Those that would expire, in their order."""
+        return (each for each in self._since if each not in without)
 
     def clear(self) -> None:
         """None of them expires."""
@@ -186,6 +191,13 @@ class Connections(Generic[C]):
         while self._waiting and len(self.open) - len(self._waiting) < self._settings.int("max.connections"):
             self._waiting.popleft().start()
 
+    def _close_excess(self) -> None:
+        """Close those that were silent for longest, as far as more are open than allowed (closeExcessConnections)."""
+        excess = len(self.open) - len(self._waiting) - self._settings.int("max.connections")
+        if excess > 0:
+            for connection in list(islice(self.idle.longest_first(without=set(self._waiting)), excess)):
+                connection.hang_up()
+
     def account(self, more_bytes: int) -> None:
         """Note that requests under way take more memory, or less; above the budget the slowest sender is closed."""
         self.held_bytes += more_bytes
@@ -202,6 +214,7 @@ class Connections(Generic[C]):
         if overrides != self._overrides:
             self._overrides, self._limits = overrides, _limits(overrides)
         self._begin_waiting()  # under a limit that was raised (ConnectionQuotas.updateBrokerMaxConnections)
+        self._close_excess()  # under one that was lowered
 
     @property
     def roomy(self) -> bool:

@@ -113,6 +113,20 @@ def test_a_limit_that_is_raised_lets_those_begin_that_wait() -> None:
     assert [peer.begun for peer in peers] == [True, True, True, False]
 
 
+def test_a_limit_that_is_lowered_closes_those_that_were_silent_for_longest() -> None:
+    """As many as are too many; those that wait go on waiting (Processor.closeExcessConnections)."""
+    settings, clock = BrokerSettings(1, {"max.connections": "4"}), ManualClock()
+    known: Connections[Peer] = Connections(settings, clock)
+    peers = [joined(known) for _ in range(5)]
+    clock.advance(10)
+    known.idle.touch(peers[0])
+    settings.set_dynamic({"max.connections": "2"}, {})
+    assert [peer.closed for peer in peers] == [False, True, True, False, False]
+    assert not peers[4].begun
+    peers[0].hang_up()
+    assert peers[4].begun
+
+
 def test_who_leaves_while_waiting_is_not_begun() -> None:
     """The next one is."""
     known = connections(max_connections=1)
