@@ -40,7 +40,7 @@ class SetTimer:
     at_ms: int
     then: "Callable[[int], Outcome[Any]]" = field(compare=False)
     rhythm: Rhythm | None = field(default=None, compare=False)
-    """Set for a round of periodic work. A round that has no records found nothing."""
+    """Set for a round of periodic work. A round of which no records were appended found nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,20 +199,20 @@ class Runtime(Generic[M, X]):
     def submit(self, operation: Callable[[int], Outcome[X]]) -> bool:
         """Run an operation without a reply, such as a timer's, or the report that markers are written.
 
-        Returns whether it had records, or failed.
+        Returns whether records of it were appended, or it failed.
         """
         self.finish()
         if self.state is State.CLOSED:
             return False
         try:
             outcome = operation(self._clock.now_ms())
-            self._do(outcome)
+            appended = self._do(outcome)
         except KafkaError as error:
             self._warn(error)
             return True
         if outcome.refusal is not None:
             self._warn(outcome.refusal)
-        return bool(outcome.records)
+        return appended
 
     def _warn(self, error: KafkaError) -> None:
         _log.warning("coordinator operation failed", partition=self.partition, error=str(error))
@@ -300,10 +300,11 @@ class Runtime(Generic[M, X]):
 
     # --- doing -------------------------------------------------------------------------------------------------------
 
-    def _do(self, outcome: Outcome[X], cause: object | None = None) -> None:
+    def _do(self, outcome: Outcome[X], cause: object | None = None) -> bool:
+        """Append, replay, perform. Returns whether there were records, and the log took them."""
         replaced: Sequence[Any] = ()
         unreplicated_end: int | None = None
-        refused = outcome.failed
+        refused, appended = outcome.failed, False
         if outcome.records:
             now_ms = self._clock.now_ms()
             try:
@@ -312,13 +313,13 @@ class Runtime(Generic[M, X]):
             except KafkaError as error:
                 if outcome.divisible and error.code in _TOO_LARGE and len(outcome.records) > 1:
                     self._do_in_halves(outcome, cause)
-                    return
+                    return True
                 self._effects(kept(outcome))
                 if outcome.on_append_error is None:
                     raise
                 outcome, refused = outcome.on_append_error(error, now_ms), True
             else:
-                end = base + len(outcome.records)
+                end, appended = base + len(outcome.records), True
                 if self._deferred or self._log.high_watermark < end:
                     unreplicated_end = end
                     self.machine.replicating(outcome.records, outcome.transactional)
@@ -332,6 +333,7 @@ class Runtime(Generic[M, X]):
             self._effects(outcome.effects)
         else:
             self._defer(outcome, unreplicated_end)
+        return appended
 
     def _do_in_halves(self, outcome: Outcome[X], cause: object | None) -> None:
         """Append records that are too many for one batch as two, and perform the effects with the last of them."""

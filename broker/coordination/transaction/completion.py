@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from broker.coordination.outcome import Outcome, SetTimer, TransactionOutcome, WriteMarkers
 from broker.coordination.reasons import Reason, Refusal, StateChange
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
-from broker.coordination.transaction.marker_progress import Completion, Progress
+from broker.coordination.transaction.marker_progress import LAST_RETRY_MS, Completion, Progress
 from broker.coordination.transaction.refusals import KIP_98
 from broker.coordination.transaction.scans import Scans
 from broker.coordination.transaction.states import append_error
 from broker.coordination.transaction.transitions import Transitions
+from broker.timers import Rhythm
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TopicPartition, TransactionRecord, TransactionState
 
@@ -17,6 +18,9 @@ _COMMITTED = Reason("committed", "transactions B.6", KIP_98)
 _ABORTED = Reason("aborted", "transactions B.6", KIP_98)
 CANNOT_BE_COMPLETED = "cannot be completed"
 """The event of a transaction whose Complete record cannot be written."""
+
+_AGAIN = Rhythm(LAST_RETRY_MS, lambda: None)
+"""Of attempts while a leader is silent or a log refuses: time alone changes neither, so a push leaves them out."""
 
 
 def markers_of(record: TransactionRecord, partitions: frozenset[TopicPartition] | None = None) -> WriteMarkers:
@@ -115,4 +119,4 @@ class Completions:
     def _later(
         name: str, completion: Completion, now_ms: int, then: Callable[[int], TransactionOutcome]
     ) -> TransactionOutcome:
-        return Outcome(effects=(SetTimer(("markers", name), now_ms + completion.back_off(), then),))
+        return Outcome(effects=(SetTimer(("markers", name), now_ms + completion.back_off(), then, _AGAIN),))

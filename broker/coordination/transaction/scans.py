@@ -11,6 +11,7 @@ from typing import Protocol
 
 from broker.coordination.outcome import SetTimer, TransactionOutcome
 from broker.coordination.transaction.states import IDLE
+from broker.timers import Rhythm
 from protocol.errors import KafkaError
 from protocol.log_records.transaction import TransactionRecord, TransactionState
 
@@ -54,18 +55,24 @@ class Scan:
         """The timer has fired, or was never set because the records before it were refused."""
         self._armed_ms = None
 
-    def watch(self, due_after_ms: int, now_ms: int) -> tuple[SetTimer, ...]:
-        """The timer for something that is due once ``due_after_ms`` has passed; none if an earlier one is set."""
+    def watch(self, due_after_ms: int, now_ms: int, next_ms: int | None = None) -> tuple[SetTimer, ...]:
+        """The timer for something that is due once ``due_after_ms`` has passed; none if an earlier one is set.
+
+        Where that has passed already, and what was due then could not be done, time alone gives the scan nothing to
+        find before ``next_ms`` has passed too.
+        """
         at_ms = self._first_after(max(due_after_ms, now_ms))
         if self._armed_ms is not None and self._armed_ms <= at_ms:
             return ()
         self._armed_ms = at_ms
-        return (SetTimer(self._key, at_ms, self._then),)
+        rhythm = Rhythm(self._interval_ms(), lambda: None if next_ms is None else next_ms + 1)
+        return (SetTimer(self._key, at_ms, self._then, rhythm if due_after_ms < now_ms else None),)
 
     def watch_all(self, due_after_ms: Iterable[int], now_ms: int) -> tuple[SetTimer, ...]:
         """The timer for the earliest of them; none where there is nothing to wait for."""
-        earliest_ms = min(due_after_ms, default=None)
-        return () if earliest_ms is None else self.watch(earliest_ms, now_ms)
+        known_ms = list(due_after_ms)
+        next_ms = min((each for each in known_ms if each >= now_ms), default=None)
+        return self.watch(min(known_ms), now_ms, next_ms) if known_ms else ()
 
     def _first_after(self, instant_ms: int) -> int:
         interval_ms = self._interval_ms()

@@ -6,11 +6,16 @@ import pytest
 
 from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
 from broker.releases import release
-from broker.transactions.markers import Marker, write_marker
+from broker.timers import Timer
+from broker.transactions.markers import Marker, Step, write_marker
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
+from protocol.log_records.transaction import TransactionState
+from protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from protocol.messages.end_txn import EndTxnRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
+from tests.broker.cluster.test_lifecycle import assigned
 from tests.scenarios.transactions.harness import SETTINGS, Stage, running
 
 TIMEOUT_MS = 9_000
@@ -63,3 +68,49 @@ async def test_a_marker_among_offsets_that_too_few_replicas_would_have(name: str
         before = log.log_end_offset
         written = write_marker(stage.cluster, node, (GROUP_TOPIC, index), Marker(9, 0, True, 0, 1), answered.append)
         assert (answered, written, log.log_end_offset) == (codes, *((-1, before) if codes else (before, before + 1)))
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+async def test_a_push_does_not_repeat_what_time_alone_cannot_do(
+    prepared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An abort by timeout, and a Complete record, that too few replicas would have; a week of attempts is no work."""
+    log = {"transaction.state.log.replication.factor": "2", "transaction.state.log.min.isr": "2"}
+    async with running(brokers=2, settings={**SETTINGS, **log}) as stage:
+        leader = await coordinated(stage)
+        await assigned(stage, leader)
+        wire, cluster = await stage.connect(leader), stage.cluster
+        producer = await wire.call(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest("tx", TIMEOUT_MS))
+        assert producer.error_code is ErrorCode.NONE
+        named = "tx", producer.producer_id, producer.producer_epoch
+        topics = [AddPartitionsToTxnTopic("t", [0])]
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=named[0], v3_and_below_producer_id=named[1],
+            v3_and_below_producer_epoch=named[2], v3_and_below_topics=topics,
+        )  # fmt: skip
+        added = await wire.call(ApiKey.ADD_PARTITIONS_TO_TXN, 3, request)
+        assert added.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code is ErrorCode.NONE
+        if prepared:
+            cluster.markers.holds.hold("tx", Step.COMPLETE)
+            await wire.call(ApiKey.END_TXN, 3, EndTxnRequest(*named, committed=True))
+            await stage.pass_time(0)
+        other = cluster.nodes[3 - leader]
+        cluster.lifecycle.stop(other)
+        cluster.markers.holds.release("tx")
+        machine = next(
+            each.machine for each in cluster.nodes[leader].transaction_shards.values() if each.machine.transactions
+        )
+        before, fired, fire = machine.transactions["tx"].state, list[Timer](), Timer.fire
+
+        def counted(timer: Timer) -> None:
+            fired.append(timer)
+            fire(timer)
+
+        monkeypatch.setattr(Timer, "fire", counted)
+        await stage.pass_time(7 * 24 * 3_600_000)
+        assert machine.transactions["tx"].state is before
+        assert len(fired) < 1000
+        await cluster.lifecycle.start(other)
+        await stage.pass_time(20_000)
+        expected = TransactionState.COMPLETE_COMMIT if prepared else TransactionState.COMPLETE_ABORT
+        assert machine.transactions["tx"].state is expected
