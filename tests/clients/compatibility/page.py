@@ -15,14 +15,14 @@ from tests.clients.targets import ROOT
 PAGE = ROOT / "docs" / "compatibility.md"
 HEAD = """# Client compatibility
 
-A nightly test run writes this page: `tests/clients/compatibility`. Each client runs four scenarios against
-Understudy with [`--as-version`](old-brokers.md): it produces (compressed), produces idempotently, reads in a group and
-commits, and runs an aborted and a committed transaction that writes records and offsets; the clients in Java,
-kafka-python, aiokafka and KafkaJS also describe a topic's settings. "ok" means that all of them passed. Otherwise the
-cell has the failed scenario and the error.
+A nightly test run (`tests/clients/compatibility`) writes this page. It runs each client against Understudy with
+[`--as-version`](old-brokers.md), in four scenarios: the client produces (compressed), produces idempotently, reads in
+a group and commits, and runs an aborted and a committed transaction that writes records and offsets. The clients in
+Java, kafka-python, aiokafka and KafkaJS also describe a topic's settings. "ok" means that all scenarios passed.
+Otherwise the cell contains the failed scenario and the error.
 
-The same scenarios ran against real brokers of the releases in bold. If the result was different there, the cell has
-it too: "(Kafka: ...)".
+The same scenarios ran against real brokers of the releases in bold. If the result was different there, the cell also
+contains that result: "(Kafka: ...)".
 
 """
 TITLES = {
@@ -53,8 +53,8 @@ TITLES = {
     "streams": (
         "Kafka Streams",
         (
-            "Counts records by key, with the `processing.guarantee` of the column: it crashes in the middle of "
-            "its first\ntransaction and restarts, and every step of every count must exist exactly once."
+            "An application counts records by key, with the `processing.guarantee` of the column. It crashes in the "
+            "middle of its\nfirst transaction and restarts; every step of every count must exist exactly once."
         ),
         "Streams ",
     ),
