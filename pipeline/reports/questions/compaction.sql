@@ -1,9 +1,9 @@
 -- title: what compaction would remove
 -- needs: records
--- If the cleaner ran now: older records of a key that has a newer one, records without a key, those of aborted transactions, and
--- tombstones whose time is over, as far as it may go (`cleanable_to`: not into the active segment, not beyond the last stable offset, not
--- into what is younger than min.compaction.lag.ms). `later_records`: what more would go if the log were rolled here. `removable_bytes`
--- is estimated from the sizes of keys and values. `is_due`: the topic is compacted, and its dirty ratio beyond its setting.
+-- If the cleaner ran now, it would remove older records of a key that has a newer one, records without a key, records of aborted
+-- transactions, and expired tombstones. It stops at `cleanable_to`: not in the active segment, not beyond the last stable offset, not in
+-- records younger than min.compaction.lag.ms. `later_records`: how many more it would remove if the log were rolled here. `removable_bytes`
+-- is estimated from the sizes of keys and values. `is_due`: the topic is compacted, and its dirty ratio exceeds its setting.
 WITH young AS (
   SELECT topic, partition, min(segment_base) AS segment_base FROM segments JOIN logs USING (topic, partition)
   WHERE NOT is_active AND min_compaction_lag_ms > 0 AND largest_ms > :now_ms - min_compaction_lag_ms

@@ -1,6 +1,7 @@
--- title: the keys with most records
+-- title: the keys with the most records
 -- needs: records
--- The first keys of each topic (`--top`). `main_partition` has most of the key's records. Keys that are not text are shown as X'...'.
+-- The keys with the most records in each topic (`--top`). `main_partition` has most of the key's records. Keys that are not text are shown
+-- as X'...'.
 SELECT topic, place, shown_bytes(key) AS key,
        records, share, value_bytes, partitions, main_partition,
        if(newest_ms BETWEEN 0 AND 253402300799999, timestamp_millis(newest_ms), NULL) AS newest_at

@@ -1,7 +1,8 @@
 -- title: the shape of JSON values
 -- needs: records
--- One row per path in the sample (`--values`): `[]` is every element of an array. `present_share`: of the topic's JSON values;
--- `null_share`: of those that have the path. `least` and `most` are examples, cut to 40 characters; `different`: how many.
+-- One row per path in the sample (`--values`); `[]` is every element of an array. `present_share`: share of the topic's JSON values that
+-- have the path; `null_share`: share of these in which it is null. `least` and `most` are examples, cut to 40 characters; `different` is
+-- the number of different values.
 WITH leaves AS (
   SELECT topic, leaf.*, total
   FROM (SELECT topic, value, count(*) OVER (PARTITION BY topic) AS total FROM sampled WHERE kind LIKE 'JSON%')

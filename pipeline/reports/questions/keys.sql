@@ -1,7 +1,8 @@
--- title: how records are spread over keys
+-- title: distribution of records over keys
 -- needs: records
--- One row per topic. `keys_of_half`: so many keys have half of the records. `scattered_keys` lie in more than one partition: the order of
--- their records is lost; a change of the number of partitions, two partitioners, or records sent to a partition by number does it.
+-- One row per topic. `keys_of_half`: how many keys have half of the records. `scattered_keys` are in more than one partition, so the order
+-- of their records is lost. Causes are a changed number of partitions, two partitioners, or records that were sent to a partition by
+-- number.
 WITH ranked AS (
   SELECT topic, records, partitions, sum(records) OVER (PARTITION BY topic) AS total,
          sum(records) OVER (PARTITION BY topic ORDER BY records DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before

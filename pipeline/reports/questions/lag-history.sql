@@ -1,8 +1,8 @@
--- title: how the lag went
+-- title: lag over time
 -- needs: journal
--- One row per reader and partition: groups by what they committed, clients without a group by the offset that they fetched from.
--- `position` and `log_end` as last seen in the journal. `still_ms`: so long, up to its end, the position had not moved although
--- there was lag; `trend`: of the last quarter of the time.
+-- One row per reader and partition: groups by their commits, clients without a group by the offset that they fetched from. `position` and
+-- `log_end` are the last ones in the journal. `still_ms`: for how long, up to its end, the position had not moved although there was lag;
+-- `trend`: that of the last quarter of the time.
 WITH placed AS (
   SELECT *, lag(position) OVER before AS previous_position, max(at_ms) OVER whole AS last_ms, min(at_ms) OVER whole AS first_ms
   FROM lag_windows

@@ -1,6 +1,6 @@
--- title: how far groups are behind
--- By `__consumer_offsets` and the ends of the logs: offsets, so markers and what compaction removed count. `lost`: offsets that were gone
--- before the group came to them.
+-- title: lag of consumer groups
+-- From `__consumer_offsets` and the ends of the logs. The lag is in offsets, so it includes markers and records that compaction removed.
+-- `lost`: offsets that were deleted before the group read them.
 SELECT group_id, topic, partition, committed_offset, log_start, log_end, greatest(log_end - committed_offset, 0) AS lag,
        greatest(log_start - committed_offset, 0) AS lost,
        if(commit_timestamp_ms BETWEEN 0 AND 253402300799999, timestamp_millis(commit_timestamp_ms), NULL) AS committed_at

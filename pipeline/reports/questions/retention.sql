@@ -1,7 +1,7 @@
 -- title: what retention would remove
--- With the topic's own settings, or with `--retention-ms` and `--retention-bytes` in their place, at `--at` (default: now). Kafka removes
--- whole segments from the oldest on: by size as long as what remains is not smaller than retention.bytes, by time up to the first
--- segment that has a record within retention.ms. Topics that are only compacted lose nothing. Segments without any time stay.
+-- With the topic's own settings, or with `--retention-ms` and `--retention-bytes` instead, at `--at` (default: now). Kafka removes whole
+-- segments, the oldest first: by size while the rest is not smaller than retention.bytes, by time up to the first segment that has a record
+-- within retention.ms. Topics that are only compacted lose nothing. Segments without any timestamp stay.
 WITH limited AS (
   SELECT segments.*, cleanup_policy, log_start, high_watermark,
          coalesce(CAST(:retention_ms AS BIGINT), retention_ms) AS retention_ms,

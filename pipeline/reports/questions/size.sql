@@ -1,6 +1,6 @@
--- title: how much there is
--- One row per topic. `bytes`: of one replica of each partition, as it lies on the disk, compressed where the producers compressed;
--- `per_day_bytes`: spread over the time between its first and its last record.
+-- title: size of each topic
+-- One row per topic. `bytes`: size on disk of one replica of each partition, compressed if the producers compressed; `per_day_bytes`: the
+-- average between the first and the last record.
 SELECT topic, count(DISTINCT partition) AS partitions, max(replicas) AS replicas, count(DISTINCT partition, segment_base) AS segments,
        sum(if(is_control, 0, record_count)) AS records, sum(size) AS bytes, sum(size) / sum(sum(size)) OVER () AS share,
        sum(size) / nullif(sum(if(is_control, 0, record_count)), 0) AS per_record_bytes,

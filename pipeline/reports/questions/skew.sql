@@ -1,6 +1,6 @@
--- title: topics whose partitions are not equally full
--- One row per topic of several partitions, the most uneven first. `most_times_the_mean` is what decides how long one consumer takes
--- while the others have nothing to do. Look at `hot-keys` for the reason.
+-- title: topics with unevenly filled partitions
+-- One row per topic with several partitions, the most uneven first. `most_times_the_mean` decides how long one consumer works while the
+-- others have nothing to do. See `hot-keys` for the reason.
 SELECT topic, count(*) AS partitions, count_if(records = 0) AS empty_partitions, sum(records) AS records,
        max_by(partition, struct(records AS most, -partition AS place)) AS fullest_partition, max(records) AS most_records,
        max(records) / nullif(avg(records), 0) AS most_times_the_mean, min(records) AS fewest_records,

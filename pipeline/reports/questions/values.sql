@@ -1,7 +1,7 @@
--- title: what the values are
+-- title: kinds of values
 -- needs: records
--- Looked at in a sample of the records (`--values`). `schema registry`: a zero byte and a schema's number in front, as the serializers of
--- schema registries write it; the rest is not looked into.
+-- From a sample of the records (`--values`). `schema registry`: the value begins with a zero byte and a schema id, as the serializers of
+-- schema registries write it; the rest is not decoded.
 SELECT topic, kind, count(*) AS sampled, count(*) / sum(count(*)) OVER (PARTITION BY topic) AS share,
        min(octet_length(value)) AS least_bytes, avg(octet_length(value)) AS mean_bytes,
        CAST(floor(percentile_cont(0.99) WITHIN GROUP (ORDER BY octet_length(value))) AS BIGINT) AS p99_bytes, max(octet_length(value)) AS most_bytes,
