@@ -243,7 +243,7 @@ def _sentence(error: Exception, options: Options) -> str:
         option = options.option_of_port(error.port)
         if error.errno in (errno.EADDRNOTAVAIL, None) or isinstance(error.__cause__, socket.gaierror):
             where = options.option_of_host(error.host)
-            return f"{error.host} is no address of this machine; {where} needs one that is, or 0.0.0.0 for all of them"
+            return f"{error.host} is not an address of this machine; {where} needs one that is, or 0.0.0.0 for all"
         if error.errno == errno.EACCES:
             return f"port {error.port} needs more rights than this process has; choose one from 1024 on with {option}"
         return f"port {error.port} is taken; choose another one with {option}, or 0 for a free one"

@@ -92,5 +92,5 @@ def _read(given: tuple[str, str]) -> tuple[str, tuple[str, str | None], Schema]:
 def _sentence(error: PortTaken) -> str:
     """The problem and its remedy, in one sentence."""
     if error.errno in (errno.EADDRNOTAVAIL, None) or isinstance(error.__cause__, socket.gaierror):
-        return f"{error.host} is no address of this machine; {OPTION} needs one that is, or 0.0.0.0 for all of them"
+        return f"{error.host} is not an address of this machine; {OPTION} needs one that is, or 0.0.0.0 for all"
     return f"port {error.port} of {OPTION} is taken; choose another one, or 0 for a free one"

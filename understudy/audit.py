@@ -108,7 +108,7 @@ def main(argv: Sequence[str]) -> int:
     )
     made.add_argument("--journal", metavar="DIR", help="files of `understudy serve --journal` to compare the logs with")
     made.add_argument(
-        "--history", metavar="PATH", help="what clients wrote down as JSON lines: a file or folder; also without DIR"
+        "--history", metavar="PATH", help="histories of clients, as JSON lines: a file or folder; works without DIR"
     )
     made.add_argument("--format", choices=FORMATS, default="table", help="output format (default table)")
     spark_command.spark_above(made)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 PROGRAM = "understudy ctl"
 UNAUTHORIZED = 401
 REPEATS = {
-    "watch": "redraw the answer until Ctrl-C (on a terminal)",
-    "follow": "print new rows as they come, until Ctrl-C; with --json one document a line",
+    "watch": "redraw the response until Ctrl-C (on a terminal)",
+    "follow": "print new rows as they arrive, until Ctrl-C; with --json, one document per line",
 }
 EVERY = "pause of --watch (2s) and --follow (500ms)"
 _LONGEST_MS = 86_400_000
@@ -92,7 +92,7 @@ def common() -> Parser:
     made = Parser(add_help=False)
     made.add_argument("--control", metavar="URL", default=argparse.SUPPRESS, help="URL of the control plane")
     made.add_argument("--token", default=argparse.SUPPRESS, help="bearer token of the control plane")
-    made.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print the answer as JSON")
+    made.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print the response as JSON")
     return made
 
 

@@ -59,7 +59,7 @@ def make_folder(path: str | Path, option: str) -> None:
     except FileExistsError:
         raise OutputFileError(f"{option} {path} is a file; name a folder") from None
     except OSError as error:
-        raise OutputFileError(f"{option} {path} cannot be made: {error.strerror}; name another folder") from error
+        raise OutputFileError(f"{option} {path} cannot be created: {error.strerror}; name another folder") from error
 
 
 def write_new(path: str | Path, content: bytes, option: str) -> None:

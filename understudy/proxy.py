@@ -36,14 +36,14 @@ OPTIONS = (
     Option(
         "client-config",
         "FILE",
-        "*.properties of a Kafka client, with TLS and SASL towards the brokers; without SASL, clients' own passes",
+        "*.properties of a Kafka client: TLS and SASL to brokers; without SASL, the clients' SASL passes through",
     ),
     Option("port", "PORT", "port for the first broker, the others follow; 0: free ports", "19092"),
     Option("advertise", "HOST[:PORT]", "address that clients are given; each further broker gets the next port"),
     Option(
         "protocol",
         "plaintext|ssl",
-        "towards clients; ssl needs a certificate, as in Kafka: ssl.keystore.location",
+        "protocol for clients; ssl needs a certificate, as in Kafka: ssl.keystore.location",
         "plaintext",
     ),
     Option("set", "KEY=VALUE", "setting of the listeners or of the journal, by its name in `serve`", repeatable=True),

@@ -44,7 +44,7 @@ OPTIONS = (
     Option(
         "broker-id", "ID", "id of the first broker, the others follow; by default 1, or the id in the data directory"
     ),
-    Option("rack", "RACK,...", "racks of the brokers, which take them in turn, such as a,b,c"),
+    Option("rack", "RACK,...", "racks, such as a,b,c, which are assigned to the brokers in turn"),
     Option("advertise", "HOST[:PORT]", "address that Metadata gives clients; each further broker gets the next port"),
     Option(
         "listener",
@@ -61,13 +61,13 @@ OPTIONS = (
     Option(
         "add-scram",
         "MECHANISM=[name=USER,password=PASSWORD]",
-        "SCRAM user to begin with, as kafka-storage format --add-scram; other users of the machine can read it here",
+        "initial SCRAM user, as kafka-storage format --add-scram; other users of the machine can read it here",
         repeatable=True,
     ),
     Option("set", "KEY=VALUE", "Kafka broker setting, by its Kafka name", repeatable=True),
     Option("feature", "NAME=LEVEL", "finalized feature level, such as transaction.version=1", repeatable=True),
     Option("as-version", "X.Y", "behave like this Kafka release, such as 3.9"),
-    Option("for-tests", None, "shorten the pauses of clients: defaults of settings that Kafka has for production"),
+    Option("for-tests", None, "use shorter defaults than Kafka's for settings that make clients pause"),
     Option(
         "data-dir", "DIR", "directory for all data, in Kafka's own file formats; by default data is kept in memory only"
     ),
@@ -102,7 +102,7 @@ OPTIONS = (
     Option(
         "key-schema",
         "[TOPIC=]FILE",
-        "schema of keys, *.avsc, *.proto[#package.Message] or *.json, that decodes them there",
+        "schema, *.avsc, *.proto[#package.Message] or *.json, that decodes keys there",
         repeatable=True,
     ),
     Option("value-schema", "[TOPIC=]FILE", "the same for values", repeatable=True),
@@ -112,9 +112,9 @@ OPTIONS = (
     Option(
         "otlp-endpoint",
         "URL",
-        "OpenTelemetry collector that gets a span of each request, such as http://127.0.0.1:4318; by default none does",
+        "OpenTelemetry collector that gets a span of each request, such as http://127.0.0.1:4318; by default none",
     ),
-    Option("scenario", "FILE", "steps to begin with: faults, holds and others, as `ctl scenario record` writes them"),
+    Option("scenario", "FILE", "scenario to run at the start: a file that `ctl scenario record` has written"),
     Option("seed", "N", "seed of all random choices (ids, leaders, jitter)"),
     Option("log-format", "console|json", "format of the log on stderr", "console"),
     Option("log-level", "LEVEL", "log level: debug, info, warning, error or critical", "info"),

@@ -26,7 +26,7 @@ def parser() -> Parser:
     )
     made.add_argument("--seed", metavar="N", type=int, help="first seed (default: a random one, which is printed)")
     made.add_argument("--seeds", metavar="N", type=int, default=1, help="number of runs, with consecutive seeds")
-    made.add_argument("--seconds", metavar="S", type=float, help="begin no further run after so many real seconds")
+    made.add_argument("--seconds", metavar="S", type=float, help="start no further run after this many real seconds")
     made.add_argument(
         "--minutes", metavar="M", type=float, default=0.5, help="virtual minutes with faults in each run (default 0.5)"
     )
@@ -34,10 +34,10 @@ def parser() -> Parser:
     made.add_argument(
         "--kinds",
         metavar="KIND,...",
-        help=f"what each run has besides, of {', '.join(KINDS)}, all or none (default: as the seed gives)",
+        help=f"what each run adds: any of {', '.join(KINDS)}, or all, or none (default: the seed decides)",
     )
     made.add_argument("--faults", metavar="N,N,...", help="only these faults of the seed's plan, by number")
-    made.add_argument("--shrink", action="store_true", help="leave out faults that a broken promise does not need")
+    made.add_argument("--shrink", action="store_true", help="reduce the faults to those that a broken promise needs")
     made.add_argument(
         "--coverage", action="store_true", help="print which transitions of the coordinators were reached"
     )
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except FileExistsError:
             refuse("understudy simulate", f"--data-dir needs a new folder, and {arguments.data_dir} exists")
         except OSError as error:
-            refuse("understudy simulate", f"--data-dir {arguments.data_dir} cannot be made: {error.strerror}")
+            refuse("understudy simulate", f"--data-dir {arguments.data_dir} cannot be created: {error.strerror}")
     server_path.enter()
     command = importlib.import_module("simulator.command")
     options = command.Options(

@@ -41,7 +41,7 @@ class Call:
             return json.loads(content) if content else {}
         except ValueError:
             shown = content.decode(errors="replace")[:500]
-            raise ControlError(status, "no JSON", f"this is no answer of a control plane: {shown}") from None
+            raise ControlError(status, "not JSON", f"this is not a response of a control plane: {shown}") from None
 
 
 def refusal(status: int, content: bytes) -> ControlError:

@@ -218,7 +218,7 @@ def _check_entries(root: Path, *, read_only: bool) -> None:
         )
     if read_only:
         if not (root / META_PROPERTIES).exists() and not replacement.is_under_way(DiskFiles(root)):
-            raise WrongDirectoryError(f"{root} is no data directory to be read: it has no {META_PROPERTIES}")
+            raise WrongDirectoryError(f"{root} is not a data directory: it has no {META_PROPERTIES}")
         return
     if not root.exists():
         return
@@ -227,7 +227,7 @@ def _check_entries(root: Path, *, read_only: bool) -> None:
     if not files.exists(META_PROPERTIES):
         if not is_unused(files) and not replacement.is_under_way(files):
             raise WrongDirectoryError(
-                f"{root} is not empty and is no data directory: it has no {META_PROPERTIES}, but "
+                f"{root} is not empty and not a data directory: it has no {META_PROPERTIES}, but "
                 f"{named(_names(root))}; choose an empty directory, or one that does not exist yet"
             )
     elif foreign := foreign_entries(files):

@@ -107,7 +107,7 @@ def _after(text: str, at: int, character: str) -> int:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 _DECODE = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode

@@ -159,7 +159,7 @@ def _code(name: str, field: str, match: Match) -> ErrorCode:
     """The error code. Raises Problem 422 for an unknown one, and where the API's response has no error per match."""
     code = error_code(name, field)
     if code is ErrorCode.NONE:
-        raise unprocessable("NONE is no error; to change an answer use 'alter'", field)
+        raise unprocessable("NONE is not an error; to change a response, use 'alter'", field)
     if match.api is not None:
         listed = match.items.kinds - set(request_level(match.api).own)
         if listed and not lists_errors_of(response_level(match.api), listed):

@@ -16,7 +16,7 @@ def check(request: Request) -> None:
     """Raises Problem 403 for what a page of another site has sent."""
     host, origin = request.headers.get("host", ""), request.headers.get("origin")
     if host and not is_own_name(name_of(host)):
-        raise Problem(403, f"{host!r} is no name of this machine's; ask 127.0.0.1 or localhost, or set --control-token")
+        raise Problem(403, f"{host!r} is not a name of this machine; use 127.0.0.1, localhost or --control-token")
     if origin is not None and origin.partition("//")[2] != host:
         raise Problem(403, f"a page of {origin} may not steer this cluster; use the console here, or --control-token")
 

@@ -2,7 +2,7 @@
 
 Versions 3-13 (listed from 0, as Kafka does for librdkafka's sake). Topic ids from v13, leader hints from v10; from v12
 a transactional batch adds its partition to the transaction (KIP-890).
-Differs from Kafka: batches that are oddly or wrongly written (GAPS.md, Records).
+Differs from Kafka: unusual and malformed batches (GAPS.md, Records).
 """
 
 from collections.abc import Sequence

@@ -169,7 +169,7 @@ def parse(given: Given) -> ServeOptions:
 def settings_of(given: Given, tables: Tables) -> tuple[dict[str, str], tuple[str, ...]]:
     """The settings of `--config`, `--set` and `--for-tests`, and what is to be noted about those that have no use."""
     if {"strict-settings", "no-strict-settings"} <= given.keys():
-        raise OptionError("--strict-settings and --no-strict-settings exclude each other")
+        raise OptionError("--strict-settings and --no-strict-settings cannot be combined")
     check_secrets(given.get("typed", ()))
     lines, typed = resolved(given.get("properties", ()), given.get("set", ()))
     found, ignored = from_properties(lines, strict="strict-settings" in given, tables=tables)
@@ -198,9 +198,9 @@ def features_of(as_version: str | None, given: Iterable[str]) -> dict[str, int]:
         if name in supported and low <= level <= high:
             continue
         if as_version in (None, DEFAULT):
-            raise OptionError(f"--feature {name}={level} is no level of Kafka {DEFAULT}, which has {low} to {high}")
+            raise OptionError(f"--feature {name}={level} is not a level of Kafka {DEFAULT}, which has {low} to {high}")
         has = f"has it at {low} to {high}" if name in supported else "has no such feature"
-        raise OptionError(f"--feature {name}={level} does not go with --as-version {as_version}, which {has}")
+        raise OptionError(f"--feature {name}={level} is not possible with --as-version {as_version}, which {has}")
     return levels
 
 

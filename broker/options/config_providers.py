@@ -106,7 +106,7 @@ def _environment(parameters: Mapping[str, str]) -> Provider:
     try:
         pattern = re.compile(written)
     except re.error as error:
-        raise OptionError(f"allowlist.pattern={written} of a provider is no regular expression: {error}") from None
+        raise OptionError(f"allowlist.pattern={written} of a provider is not a regular expression: {error}") from None
 
     def value(path: str, key: str) -> str | None:
         if path:

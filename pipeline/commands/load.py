@@ -90,7 +90,7 @@ def _loaded(spark: Any, arguments: Mapping[str, Any], wanted: list[Target], secu
     try:
         Path(arguments["to"]).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LoadError(f"--to {arguments['to']} cannot be made: {error.strerror}; name another folder") from None
+        raise LoadError(f"--to {arguments['to']} cannot be created: {error.strerror}; name another folder") from None
     if not load_notes.is_unfinished(arguments["to"]):
         try:
             with arguments["serve"](arguments["to"]) as bootstrap, Cluster(bootstrap) as cluster:
@@ -105,7 +105,7 @@ def _loaded(spark: Any, arguments: Mapping[str, Any], wanted: list[Target], secu
 
 def _codec(name: str) -> int:
     if name.upper() not in Codec.__members__:
-        raise ChoiceError(f"--codec {name}: there is none, gzip, snappy, lz4 and zstd")
+        raise ChoiceError(f"--codec {name} is not one of none, gzip, snappy, lz4 and zstd")
     return int(Codec[name.upper()])
 
 

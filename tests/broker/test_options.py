@@ -179,8 +179,8 @@ def test_the_other_options_arrive_parsed() -> None:
         ("--feature transaction.verson=1", "does not exist (did you mean transaction.version?)"),
         ("--as-version 9.9", "--as-version 9.9 cannot be emulated: there are 0.11 to 4.4 (did you mean 3.9?)"),
         ("--as-version 3.10", "--as-version 3.10 cannot be emulated: there are 0.11 to 4.4 (did you mean 3.1?)"),
-        ("--feature transaction.version=9", "transaction.version=9 is no level of Kafka 4.4, which has 0 to 2"),
-        ("--feature metadata.version=99", "metadata.version=99 is no level of Kafka 4.4, which has 7 to 33"),
+        ("--feature transaction.version=9", "transaction.version=9 is not a level of Kafka 4.4, which has 0 to 2"),
+        ("--feature metadata.version=99", "metadata.version=99 is not a level of Kafka 4.4, which has 7 to 33"),
         ("--topic __consumer_offsets:1", "--set offsets.topic.num.partitions=N sets its number of partitions"),
         ("--topic a:1:cleanup.polcy=compact", "no topic setting cleanup.polcy (did you mean cleanup.policy?)"),
         ("--feature group.version=1 --as-version 3.9", "with --as-version 3.9, which has no such feature"),
@@ -252,7 +252,7 @@ def test_unknown_settings_are_errors_or_notes_as_asked(tmp_path: Path) -> None:
         options("--config", str(file), "--strict-settings")
     with pytest.raises(OptionError, match=r"--set bogus\.of\.line=1: Kafka has no such broker setting"):
         options("--config", str(file), "--set", "bogus.of.line=1")
-    with pytest.raises(OptionError, match="exclude each other"):
+    with pytest.raises(OptionError, match="cannot be combined"):
         options("--strict-settings", "--no-strict-settings")
     known = tmp_path / "known.properties"
     known.write_text("log.dirs=/somewhere\nlog.retention.ms=7\n", encoding="utf-8")

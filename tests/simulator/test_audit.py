@@ -96,7 +96,7 @@ def test_an_existing_folder_is_left_as_it_is(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("name", "sentence"), [("there", "needs a new folder"), ("file/below", "cannot be made")])
+@pytest.mark.parametrize(("name", "sentence"), [("there", "needs a new folder"), ("file/below", "cannot be created")])
 def test_the_command_begins_with_a_new_folder_only(
     name: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,7 +56,7 @@ def test_kafka_and_we_keep_each_other_out(node: Node, tmp_path: Path) -> None:
 
 def test_what_is_no_data_directory_is_refused(bare_node: Node) -> None:
     """Nothing there to be read; a file in its place; another node's; partitions whose metadata is missing."""
-    assert "is no data directory to be read: it has no meta.properties" in refused(bare_node, read_only=True)
+    assert "is not a data directory: it has no meta.properties" in refused(bare_node, read_only=True)
     bare_node.data.write_text("")
     assert "--data-dir needs a directory, and" in refused(bare_node)
     bare_node.data.unlink()

@@ -46,7 +46,7 @@ def test_a_folder_with_other_files_is_refused_and_not_touched(bare_node: Node, b
 def test_no_broker_of_several_is_formatted_when_one_cannot_be(bare_node: Node) -> None:
     """Broker 2's directory has other files: broker 1 gets none."""
     before = fill_with_sources(bare_node.data / "broker-2")
-    assert "broker-2 is not empty and is no data directory" in refused(bare_node, brokers=2)
+    assert "broker-2 is not empty and not a data directory" in refused(bare_node, brokers=2)
     assert tree(bare_node.data / "broker-2") == before
     assert [path.name for path in bare_node.data.iterdir()] == ["broker-2"]
 
@@ -188,6 +188,6 @@ def test_a_copied_directory_is_reset_where_the_copy_lies(bare_node: Node, tmp_pa
 def test_the_start_error_of_a_fixture_names_the_folder(tmp_path: Path) -> None:
     """`understudy.start(data_dir=...)`, which the pytest fixture calls, raises and changes nothing."""
     before = fill_with_sources(tmp_path / "project")
-    with pytest.raises(StartError, match="is not empty and is no data directory"):
+    with pytest.raises(StartError, match="is not empty and not a data directory"):
         start(data_dir=tmp_path / "project")
     assert tree(tmp_path / "project") == before

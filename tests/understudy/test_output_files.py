@@ -66,7 +66,7 @@ def test_a_place_that_cannot_hold_the_output_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(OutputFileError, match="is a file; name a folder"):
         make_folder(tmp_path / "file", "--plots")
-    with pytest.raises(OutputFileError, match="file/inner cannot be made: Not a directory; name another folder"):
+    with pytest.raises(OutputFileError, match="file/inner cannot be created: Not a directory; name another folder"):
         make_folder(tmp_path / "file" / "inner", "--plots")
     make_folder(tmp_path / "new" / "inner", "--plots")
     make_folder(tmp_path / "new" / "inner", "--plots")

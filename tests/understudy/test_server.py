@@ -53,7 +53,7 @@ def test_the_server_is_a_child_of_who_starts_it(cluster: Cluster) -> None:
 def test_an_address_of_another_machine_is_called_that(options: tuple[str, ...], option: str) -> None:
     """192.0.2.0/24 belongs to no machine (RFC 5737): the sentence speaks of the address, not of a taken port."""
     done = subprocess.run([*COMMAND, "serve", *FREE, *options], capture_output=True, text=True, timeout=20, check=False)
-    sentence = f"192.0.2.1 is no address of this machine; {option} needs one that is, or 0.0.0.0 for all of them"
+    sentence = f"192.0.2.1 is not an address of this machine; {option} needs one that is, or 0.0.0.0 for all"
     assert (done.returncode, done.stderr) == (1, f"understudy serve: {sentence}\n")
 
 

@@ -70,7 +70,7 @@ def test_a_process_ends_with_the_sentence_and_the_exit_code() -> None:
         (["report"], "needs DIR"),
         (["report", "tests", "--out", "tests"], "--out tests is a folder; name a file"),
         (["report", "tests", "--plots", "README.md"], "--plots README.md is a file; name a folder"),
-        (["report", "tests", "--plots", "README.md/x"], "--plots README.md/x cannot be made: Not a directory; name"),
+        (["report", "tests", "--plots", "README.md/x"], "--plots README.md/x cannot be created: Not a directory; name"),
         (["report", "x" * 300], "File name too long"),
         (["report", "foo://x"], "foo://x: Unrecognized filesystem type"),
         (["conformance", "foo://x"], "foo://x: Unrecognized filesystem type"),

@@ -23,7 +23,7 @@ class ClusterVerbs(AsyncPart):
         return build(results.ClusterInfo, await self._ask("cluster"))
 
     async def overview(self) -> results.Overview:
-        """What happens: rates, errors, clients, groups with lag, open transactions, faults, holds, refusals."""
+        """Current activity: rates, errors, clients, groups with lag, open transactions, faults, holds, refusals."""
         return build(results.Overview, await self._ask("overview"))
 
     async def apis(self, *, api: str | None = None) -> list[results.ServedApi]:
@@ -205,7 +205,7 @@ class PartitionVerbs(AsyncPart):
         return [build(results.Record, each) for each in found["records"]]
 
     async def start_at(self, offset: int) -> results.Partition:
-        """Remove all records of a partition; its log goes on, empty, at this offset."""
+        """Remove all records of a partition; its log continues, empty, at this offset."""
         return build(results.Partition, await self._ask("partitions start-at", offset=offset))
 
     async def move_leader(self, broker: int | None) -> results.Partition:

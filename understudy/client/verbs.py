@@ -24,7 +24,7 @@ class ClusterVerbs(Part):
         return build(results.ClusterInfo, self._ask("cluster"))
 
     def overview(self) -> results.Overview:
-        """What happens: rates, errors, clients, groups with lag, open transactions, faults, holds, refusals."""
+        """Current activity: rates, errors, clients, groups with lag, open transactions, faults, holds, refusals."""
         return build(results.Overview, self._ask("overview"))
 
     def apis(self, *, api: str | None = None) -> list[results.ServedApi]:
@@ -206,7 +206,7 @@ class PartitionVerbs(Part):
         return [build(results.Record, each) for each in found["records"]]
 
     def start_at(self, offset: int) -> results.Partition:
-        """Remove all records of a partition; its log goes on, empty, at this offset."""
+        """Remove all records of a partition; its log continues, empty, at this offset."""
         return build(results.Partition, self._ask("partitions start-at", offset=offset))
 
     def move_leader(self, broker: int | None) -> results.Partition:

@@ -18,7 +18,7 @@ class Reset(TypedDict, total=False):
         bool,
         About(
             "disconnect all clients, and move listeners on ports that the system chose, so that no client comes back "
-            "by itself; they do not move where topics, groups or transactions are kept"
+            "by itself; they do not move if topics, groups or transactions are kept"
         ),
     ]
 

@@ -61,7 +61,7 @@ class InsteadOfReply(TypedDict, total=False):
 
     error: Annotated[
         str | Error,
-        About("Kafka error code, by name, to answer instead of serving the request", such="NOT_COORDINATOR"),
+        About("Kafka error code, by name, to return instead of processing the request", such="NOT_COORDINATOR"),
     ]
     disconnect: Annotated[Literal["close", "reset"] | Disconnect, About("close the connection")]
     drop: Annotated[Literal[True], About("never answer; the connection stays open and silent")]
@@ -102,7 +102,7 @@ class FaultEffects(InsteadOfReply, total=False):
     ]
     apply_then: Annotated[
         InsteadOfReply | Action | Mapping[str, Any],
-        About("serve the request, then do this instead of answering", such={"disconnect": "close"}, one=True),
+        About("process the request, then do this instead of responding", such={"disconnect": "close"}, one=True),
     ]
     throttle_ms: Annotated[int, About("answer with this throttle time (KIP-219)", least=1)]
     alter: Annotated[

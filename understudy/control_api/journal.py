@@ -40,7 +40,7 @@ class JournalFile(TypedDict):
 
 
 VERBS = (
-    Verb("journal list", "GET", "/v1/journal", "journal.find(...)", "requests with their answers",
+    Verb("journal list", "GET", "/v1/journal", "journal.find(...)", "requests with their responses",
          query=JournalListing, answer="journal.JournalEntries", items="entries",
          columns=("id", "at_ms", "broker", "connection", "client_id", "api", "version", "topics", "groups",
                   "transactional_ids", "error", "fault")),

@@ -4,6 +4,6 @@ from understudy.control_api.verb import Verb
 
 VERBS = (
     Verb("overview", "GET", "/v1/overview", "overview()",
-         "what happens: rates, errors, clients, groups with lag, open transactions, faults, holds, refusals",
+         "current activity: rates, errors, clients, groups with lag, open transactions, faults, holds, refusals",
          answer="overview.Overview", example={}),
 )  # fmt: skip

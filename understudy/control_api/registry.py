@@ -12,7 +12,7 @@ class RegistryFault(TypedDict, total=False):
     status: Annotated[
         int,
         About(
-            "HTTP status or error code of the registry, such as 500 or 50002, to answer instead of serving the request",
+            "HTTP status or error code of the registry, such as 500 or 50002, to return instead of a result",
             least=400,
             most=59_999,
             such=50002,
@@ -20,7 +20,7 @@ class RegistryFault(TypedDict, total=False):
     ]
     message: Annotated[str, About("message of that error", default="an injected fault")]
     delay_ms: Annotated[int, About("delay of the answer, by the cluster's clock", least=0, default=0)]
-    path: Annotated[str, About("what the path of a request begins with, such as /subjects; all paths without it")]
+    path: Annotated[str, About("start of the path of a request, such as /subjects; by default all paths")]
     method: Annotated[Literal["GET", "POST", "PUT", "DELETE"], About("method of a request; all methods without it")]
     skip: Annotated[int, About("number of matching requests to let pass first", least=0, most=2**31 - 1, default=0)]
     times: Annotated[int, About("maximum number of requests to affect; 0: all", least=0, most=2**31 - 1, default=1)]

@@ -42,9 +42,9 @@ class ScenarioDone(TypedDict):
 
 VERBS = (
     Verb("scenario record", "GET", "/v1/scenario", "scenario.record()",
-         "the steps that have steered the cluster since its start or its last reset, as a scenario file",
+         "the commands that have changed the cluster since its start or its last reset, as a scenario file",
          answer="scenario.ScenarioRecord", items="steps", columns=("at_ms", "verb", "arguments"), example={}),
-    Verb("scenario run", "POST", "/v1/scenario", "scenario.run(steps)", "do the steps of a scenario, in order",
+    Verb("scenario run", "POST", "/v1/scenario", "scenario.run(steps)", "run the steps of a scenario, in order",
          body=ScenarioRequest, answer=ScenarioDone,
          example={"steps": [{"verb": "clock advance", "arguments": {"ms": 1000}}]}),
 )  # fmt: skip

@@ -126,7 +126,7 @@ VERBS = (
          "write records without a Kafka client", body=NewRecords, answer="topics.RecordsWritten",
          items="written", columns=("partition", "offset")),
     Verb("partitions start-at", "POST", f"{PARTITION}/start", "topics[topic].partitions[partition].start_at(offset)",
-         "remove all records of a partition; its log goes on, empty, at this offset", body=LogStart,
+         "remove all records of a partition; its log continues, empty, at this offset", body=LogStart,
          answer="topics.Partition", example={"topic": "orders", "partition": 1, "offset": 8_000_000}),
     Verb("leader move", "POST", f"{PARTITION}/leader", "topics[topic].partitions[partition].move_leader(broker)",
          "move the leader, or remove it (null); the leader epoch increases", body=LeaderMove,

@@ -51,11 +51,11 @@ def parser() -> Parser:
         metavar="N",
         type=int,
         default=PLAYS,
-        help=f"how often a scenario that fails is played in all (default {PLAYS})",
+        help=f"how often a scenario that fails is played in total (default {PLAYS})",
     )
     made.add_argument(
         "--jobs", metavar="N", type=int,
-        help=f"how many scenarios are played at a time, each on a cluster of its own (default {JOBS})",
+        help=f"how many scenarios are played at the same time, each on a cluster of its own (default {JOBS})",
     )  # fmt: skip
     made.add_argument("--as-version", metavar="X.Y", help="Kafka release that the cluster emulates")
     made.add_argument("--upstream", metavar="HOST:PORT", help="a cluster for tests that runs elsewhere, such as Kafka")

@@ -42,10 +42,10 @@ def _from_journal(made: Parser) -> None:
     made.add_argument("--since", metavar="TIME", help="only from this time on: milliseconds or 2026-11-22T10:00:00")
     made.add_argument("--until", metavar="TIME", help="only before this time")
     made.add_argument("--run", metavar="RUN", help="the run, by the name in its files (default: the last one)")
-    made.add_argument("--era", metavar="N", type=int, help="the part behind the N-th reset (default: the last one)")
+    made.add_argument("--era", metavar="N", type=int, help="the part after the N-th reset (default: the last one)")
     made.add_argument(
         "--late-ms", metavar="N", type=whole_number, default=1000,
-        help="play back answers that took so much longer than they had to (default 1000)",
+        help="play back responses that came at least this much later than necessary (default 1000)",
     )  # fmt: skip
     made.add_argument(
         "--records",

@@ -95,4 +95,4 @@ def microseconds(text: str) -> int:
             return int(text) * 1000
         return round(datetime.fromisoformat(text).timestamp() * 1_000_000)
     except (ValueError, OverflowError):
-        raise JournalError(f"{text} is no time; give one such as 2026-11-22T10:00:00") from None
+        raise JournalError(f"{text} is not a time; use a form such as 2026-11-22T10:00:00") from None

@@ -132,7 +132,7 @@ func brokerCount(options []string) (int, error) {
 	}
 	count, err := strconv.Atoi(value)
 	if err != nil || count < 1 {
-		return 0, fmt.Errorf("--brokers %s is no number of brokers", value)
+		return 0, fmt.Errorf("--brokers %s is not a number of brokers", value)
 	}
 	return count, nil
 }
