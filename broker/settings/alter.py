@@ -18,6 +18,7 @@ from broker.settings.names import as_broker_id
 from broker.settings.tables import BROKER, TOPIC
 from broker.settings.values import shown
 from protocol.errors import ErrorCode, KafkaError
+from protocol.java import split
 
 _MAX_VALUE_BYTES = 32767
 _ELR_SETTING = "min.insync.replicas"
@@ -276,12 +277,18 @@ def _applied(one: Alteration, stored: Mapping[str, str]) -> dict[str, str]:
 
 def _edited(text: str, elements: str, *, subtract: bool) -> str:
     """A list's text with elements taken out or put at its end; split at bare commas, so blanks belong to elements."""
-    parts = text.split(",") if text else []
-    if subtract:
-        unwanted = frozenset(elements.split(","))
-        return ",".join(part for part in parts if part not in unwanted)
-    known = set(parts)
-    return ",".join([*parts, *(each for each in dict.fromkeys(elements.split(",")) if each not in known)])
+    parts = [part for part in text.split(",") if part]
+    given = split(elements, ",")
+    if not subtract:
+        known = set(parts)
+        return ",".join([*parts, *(each for each in dict.fromkeys(given) if each not in known)])
+    unwanted, kept = Counter(given), []
+    for part in parts:  # each element that is given takes out the first that is left of it
+        if unwanted[part]:
+            unwanted[part] -= 1
+        else:
+            kept.append(part)
+    return ",".join(kept)
 
 
 def _check_elr(

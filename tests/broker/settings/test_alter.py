@@ -14,6 +14,8 @@ METRICS, LOGGER = ConfigResourceType.CLIENT_METRICS, ConfigResourceType.BROKER_L
 CONFIG, REQUEST = ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST
 NO_TOPIC = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
+REPLICAS = "leader.replication.throttled.replicas"
+
 Stored = Mapping[tuple[int, str], Mapping[str, str]]
 FRESH: Stored = {(BROKER, ""): {"min.insync.replicas": "1"}}
 Step = tuple[str, int, str | None]
@@ -320,7 +322,13 @@ def test_CFG_06_alter_configs_replaces_everything() -> None:
         ("", ("cleanup.policy", APPEND, "compact"), "compact"),
         ("delete,compact", ("cleanup.policy", SUBTRACT, "compact,foo"), "delete"),
         (" delete , compact ", ("cleanup.policy", SUBTRACT, "delete"), " delete , compact "),
-        (None, ("leader.replication.throttled.replicas", APPEND, "0:1,1:1,0:1"), "0:1,1:1"),
+        (None, (REPLICAS, APPEND, "0:1,1:1,0:1"), "0:1,1:1"),
+        ("compact", ("cleanup.policy", APPEND, "delete,,"), "compact,delete"),
+        ("compact", ("cleanup.policy", APPEND, ","), "compact"),
+        ("0:1", (REPLICAS, APPEND, ""), "0:1,"),
+        (",0:1,,", (REPLICAS, APPEND, "1:1"), "0:1,1:1"),
+        ("0:1,0:1,1:1", (REPLICAS, SUBTRACT, "0:1,"), "0:1,1:1"),
+        ("0:1,0:1,1:1", (REPLICAS, SUBTRACT, "0:1,0:1"), "1:1"),
     ],
 )
 def test_CFG_04_lists_are_appended_to_and_subtracted_from(stored: str | None, step: Step, result: str) -> None:
