@@ -9,7 +9,7 @@ from functools import cache
 from broker.settings.model import Check, Value
 from broker.settings.values import invalid, shown
 
-_REPLICAS = r"\d+:\d+"
+_REPLICAS = r"([0-9]+:[0-9]+)?"
 _VOTER = r"(\d+)@.*"
 _HOST_PORT = r"(?:[a-zA-Z][a-zA-Z\d+.-]*://)?\[?([0-9a-zA-Z\-._%:]*)\]?:([0-9]+)"
 _MOST_DIGITS = 20  # of an int64, with its sign
@@ -116,18 +116,13 @@ def gzip_level(name: str, value: Value) -> str | None:
 
 
 def throttled_replicas(name: str, value: Value) -> str | None:
-    """`*`, or elements partition:broker (ThrottledReplicaListValidator)."""
+    """`*`, or elements partition:broker (ThrottledReplicaListValidator). Quirk: empty ones count as neither."""
     assert isinstance(value, tuple)  # the tables give this to lists only
-    if value == ("*",) or all(re.fullmatch(_REPLICAS, element) for element in _without_blank_tail(value)):
+    if "".join(value).strip() == "*" or all(re.fullmatch(_REPLICAS, element.strip()) for element in value):
         return None
     form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
     reason = f"{name} must be the literal '*' or a list of replicas in the following format: {form}"
     return invalid(name, f"[{', '.join(value)}]", reason)
-
-
-def _without_blank_tail(value: tuple[str, ...]) -> tuple[str, ...]:
-    # Quirk: Kafka joins the list and splits it again, and that forgets empty elements, but only if there are no others.
-    return () if not any(value) else value
 
 
 def share_offset_reset(name: str, value: Value) -> str | None:

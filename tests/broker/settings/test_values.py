@@ -29,6 +29,8 @@ ACCEPTED: list[tuple[str, str, Value, str]] = [
     ("broker.rack", " a ", "a", "a"),
     ("follower.replication.throttled.replicas", "*", ("*",), "*"),
     ("follower.replication.throttled.replicas", "0:1,1:2", ("0:1", "1:2"), "0:1,1:2"),
+    ("follower.replication.throttled.replicas", "0:1,,1:2,", ("0:1", "", "1:2", ""), "0:1,,1:2,"),
+    ("follower.replication.throttled.replicas", ",*", ("", "*"), ",*"),
     ("group.consumer.migration.policy", "Upgrade", "Upgrade", "Upgrade"),
     ("controller.quorum.voters", "1@localhost:9093", ("1@localhost:9093",), "1@localhost:9093"),
     ("controller.quorum.bootstrap.servers", "[::1]:9093", ("[::1]:9093",), "[::1]:9093"),
@@ -108,6 +110,8 @@ REFUSED = [
         "Invalid value  for configuration remote.log.metadata.manager.impl.prefix: String must be non-empty",
     ),
     ("leader.replication.throttled.replicas", "x", REPLICAS),
+    ("leader.replication.throttled.replicas", "*,*", REPLICAS.replace("[x]", "[*, *]")),
+    ("leader.replication.throttled.replicas", "\u0663:1", REPLICAS.replace("[x]", "[\u0663:1]")),
     ("controller.quorum.voters", "a", f"Invalid configuration value for controller.quorum.voters. {VOTERS}"),
     (
         "controller.quorum.voters",
