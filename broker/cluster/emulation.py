@@ -92,4 +92,8 @@ def apply_producer_rules(release: Release, node: Node) -> None:
 
 def apply_release_defaults(release: Release, settings: BrokerSettings) -> None:
     """Let a broker's settings be what they were in the release."""
-    settings.emulate(setting_tables(release.name), bounds_as_ranges=release.has(Behaviour.BOUNDS_AS_RANGES))
+    settings.emulate(
+        setting_tables(release.name),
+        bounds_as_ranges=release.has(Behaviour.BOUNDS_AS_RANGES),
+        refuses_duplicates=release.has(Behaviour.DUPLICATES_OF_BROKERS_REFUSED),
+    )

@@ -204,6 +204,10 @@ class Behaviour(Enum):
             "the name of the broker's setting."
         ),
     )
+    DUPLICATES_OF_BROKERS_REFUSED = (
+        "4.4",
+        "A broker's list that is altered may have no element twice; before, only the first of them counts.",
+    )
     BROKER_CONFIGS_AUTHORIZED_FIRST = (
         "4.4",
         (

@@ -213,7 +213,8 @@ def _check_broker(one: Alteration, world: World, incremental: bool) -> None:
                     raise _config(f"Config value {operation} is not allowed for config key: {change.name}")
                 if change.name in _WITHOUT_DEFAULT and not world.stored(one.type, one.name).get(change.name):
                     raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        new = _applied(one, world.stored(one.type, one.name))
+        # Quirk: for this check, an element that is not there yet and is given twice is put at the end twice.
+        new = _applied(one, world.stored(one.type, one.name), distinct=not world.settings.refuses_duplicates)
     validate_broker(new, world.settings, per_broker=bool(one.name))
 
 
@@ -250,8 +251,10 @@ def _replaced(one: Alteration) -> dict[str, str]:
     return {change.name: change.value for change in one.changes if change.value is not None}
 
 
-def _applied(one: Alteration, stored: Mapping[str, str]) -> dict[str, str]:
+def _applied(one: Alteration, stored: Mapping[str, str], *, distinct: bool = True) -> dict[str, str]:
     """IncrementalAlterConfigs: the stored keys with the changes applied, as a hash table has them (core C.4 A11).
+
+    ``distinct`` elements are appended once each.
 
     Raises:
         KafkaError: the first that cannot be applied.
@@ -271,17 +274,19 @@ def _applied(one: Alteration, stored: Mapping[str, str]) -> dict[str, str]:
                 raise _config(f"Can't {operation.name} to key {name} because its type is not LIST.")
             # Quirk: what is not set starts from the default of the table, not from the broker's value.
             start = stored.get(name, shown(row.default) or "")
-            new[name] = _edited(start, value or "", subtract=operation == Operation.SUBTRACT)
+            new[name] = _edited(start, value or "", subtract=operation == Operation.SUBTRACT, distinct=distinct)
     return new
 
 
-def _edited(text: str, elements: str, *, subtract: bool) -> str:
+def _edited(text: str, elements: str, *, subtract: bool, distinct: bool) -> str:
     """A list's text with elements taken out or put at its end; split at bare commas, so blanks belong to elements."""
     parts = [part for part in text.split(",") if part]
     given = split(elements, ",")
     if not subtract:
         known = set(parts)
-        return ",".join([*parts, *(each for each in dict.fromkeys(given) if each not in known)])
+        return ",".join(
+            [*parts, *(each for each in (dict.fromkeys(given) if distinct else given) if each not in known)]
+        )
     unwanted, kept = Counter(given), []
     for part in parts:  # each element that is given takes out the first that is left of it
         if unwanted[part]:

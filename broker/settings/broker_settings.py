@@ -44,7 +44,7 @@ class BrokerSettings:
         self.own: Mapping[_Str, _Str] = {}
         self.loggers = Loggers()
         self.tables = TODAY
-        self.bounds_as_ranges = True
+        self.bounds_as_ranges = self.refuses_duplicates = True
         self._base = self._below_dynamic()
         self._values: dict[_Str, Any] = self._base
         self._topic_defaults: dict[_Str, Value] | None = None
@@ -56,13 +56,15 @@ class BrokerSettings:
         self._base = self._below_dynamic()
         self.set_dynamic(self.cluster_wide, self.own)
 
-    def emulate(self, tables: Tables, *, bounds_as_ranges: bool = True) -> None:
+    def emulate(self, tables: Tables, *, bounds_as_ranges: bool = True, refuses_duplicates: bool = True) -> None:
         """Take over what the settings were in an older release.
 
         Args:
             tables: its settings.
             bounds_as_ranges: whether a group's setting outside of the broker's bounds is refused with their values.
+            refuses_duplicates: whether a broker's list that is altered may have no element twice.
         """
+        self.refuses_duplicates = refuses_duplicates
         self.tables, self.bounds_as_ranges = tables, bounds_as_ranges
         self._base = self._below_dynamic()
         self.set_dynamic(self.cluster_wide, self.own)

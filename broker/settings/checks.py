@@ -6,8 +6,8 @@ Each answers with the full message, or None. `invalid` gives most of them their 
 import re
 from functools import cache
 
-from broker.settings.model import Check, Value
-from broker.settings.values import invalid, shown
+from broker.settings.model import Check, Row, Value
+from broker.settings.values import drops_duplicates, elements_of, invalid, shown
 
 _REPLICAS = r"([0-9]+:[0-9]+)?"
 _VOTER = r"(\d+)@.*"
@@ -75,6 +75,14 @@ class ValidList:
             if self.allowed and element not in self.allowed:
                 return invalid(name, element, f"String must be one of: {', '.join(self.allowed)}")
         return None
+
+
+def duplicates_problem(row: Row, text: str) -> str | None:
+    """The problem with a text that has an element twice, where elsewhere only the first of them counts."""
+    if not drops_duplicates(row):
+        return None
+    elements = elements_of(text)
+    return None if len(set(elements)) == len(elements) else f"Configuration '{row.name}' values must not be duplicated."
 
 
 ANY_LIST = ValidList()

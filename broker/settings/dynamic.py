@@ -6,6 +6,7 @@ All refusals are INVALID_REQUEST, also those of bad values: a quirk of Kafka's.
 from collections.abc import Iterable, Mapping
 
 from broker.settings.broker_settings import BrokerSettings
+from broker.settings.checks import duplicates_problem
 from broker.settings.crosschecks import Values, broker_problem, log_default
 from broker.settings.definition_order import as_defined, as_hashed
 from broker.settings.model import Row, UpdateMode, Value
@@ -56,7 +57,8 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
         "These security configs can be dynamically updated only per-listener using the listener prefix",
         (name for name in texts if _is_secret_of_a_listener(name)),
     )
-    problems = {name: problem for name, row in known.items() if (problem := _problem(name, row, texts[name]))}
+    distinct = settings.refuses_duplicates
+    problems = {name: problem for name, row in known.items() if (problem := _problem(row, texts[name], distinct))}
     for name in as_defined("broker", problems) if problems else ():
         raise _refused(problems[name])
     if not per_broker:
@@ -96,9 +98,12 @@ def _refuse_names(complaint: str, names: Iterable[str]) -> None:
         raise _refused(f"{complaint}: [{', '.join(as_hashed(found))}]")
 
 
-def _problem(name: str, row: Row, text: str) -> str | None:
+def _problem(row: Row, text: str, distinct: bool) -> str | None:
+    """The problem with a value, under the setting's name without a listener's prefix."""
+    if distinct and (problem := duplicates_problem(row, text)):
+        return problem
     try:
-        parse(row._replace(name=name), text)
+        parse(row, text)
     except KafkaError as error:
         return error.message or ""
     return None

@@ -81,11 +81,14 @@ def _string(_row: Row, text: str) -> Value:
     return text.strip(BLANKS)
 
 
-def _list(row: Row, text: str) -> Value:
+def elements_of(text: str) -> tuple[str, ...]:
+    """The elements of a list's text, also those that are there twice."""
     trimmed = text.strip(BLANKS)
-    if not trimmed:
-        return ()
-    elements = tuple(each.strip(_AROUND_COMMAS) for each in trimmed.split(","))
+    return tuple(each.strip(_AROUND_COMMAS) for each in trimmed.split(",")) if trimmed else ()
+
+
+def _list(row: Row, text: str) -> Value:
+    elements = elements_of(text)
     # Duplicates are dropped with a warning, except where a check of its own reads the list (throttled replicas).
     return tuple(dict.fromkeys(elements)) if drops_duplicates(row) else elements
 

@@ -344,6 +344,13 @@ def test_a_brokers_list_starts_from_the_tables_default() -> None:
     assert decision == Decision(configs={"log.cleanup.policy": "delete,compact"})
 
 
+def test_elements_that_are_appended_to_a_broker_s_list_must_differ() -> None:
+    """One that is there already may be given again (4.4.0)."""
+    assert incremental(BROKER, "1", ("log.cleanup.policy", APPEND, "delete,delete")).error is ErrorCode.NONE
+    refused = Decision(REQUEST, "Configuration 'log.cleanup.policy' values must not be duplicated.")
+    assert incremental(BROKER, "1", ("log.cleanup.policy", APPEND, "compact,compact")) == refused
+
+
 def test_groups_and_subscriptions_need_not_exist() -> None:
     """Their settings are stored before anything else is known of them (core C.4 A14)."""
     assert incremental(GROUP, "g", ("consumer.session.timeout.ms", SET, "50000")).error is ErrorCode.NONE

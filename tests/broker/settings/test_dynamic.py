@@ -4,6 +4,7 @@ import pytest
 
 from broker.settings import BrokerSettings
 from broker.settings.dynamic import validate_broker
+from broker.settings.of_release import TODAY
 from protocol.errors import ErrorCode, KafkaError
 
 FRAME = (
@@ -18,6 +19,7 @@ REPORTERS = (
 )
 SECRETS = "These security configs can be dynamically updated only per-listener using the listener prefix"
 PER_BROKER = "Cannot update these configs at default cluster level, broker id must be specified"
+DOUBLED = "Configuration '{}' values must not be duplicated."
 KEYSTORE = "listener.name.plaintext.ssl.keystore.location"
 
 FOR_ALL: list[tuple[dict[str, str], str | None]] = [
@@ -78,6 +80,14 @@ FOR_ALL: list[tuple[dict[str, str], str | None]] = [
         "Invalid value -5 for configuration leader.replication.throttled.rate: Value must be at least 0",
     ),
     ({"log.retention.ms": "-5"}, None),
+    ({"log.cleanup.policy": "compact, compact"}, DOUBLED.format("log.cleanup.policy")),
+    ({"log.cleanup.policy": ","}, DOUBLED.format("log.cleanup.policy")),
+    ({"log.cleanup.policy": "compact,,delete"}, "Configuration 'log.cleanup.policy' values must not be empty."),
+    ({"listener.name.plaintext.ssl.enabled.protocols": "a,a"}, DOUBLED.format("ssl.enabled.protocols")),
+    (
+        {"listener.name.plaintext.max.connections": "x"},
+        "Invalid value x for configuration max.connections: Not a number of type INT",
+    ),
     ({"listener.name.plaintext.max.connections": "5"}, None),
 ]
 
@@ -169,3 +179,10 @@ def test_a_contradiction_that_was_there_before_does_not_block_changes() -> None:
     """Listeners come from the command line and may have names of their own."""
     settings = BrokerSettings(1, {"listeners": "INSIDE://:1,OUTSIDE://:2"})
     assert complaint({"log.retention.ms": "5"}, settings, per_broker=False) is None
+
+
+def test_up_to_4_3_the_first_of_two_equal_elements_counts() -> None:
+    """A broker of 4.3.1 takes what one of 4.4.0 refuses."""
+    settings = BrokerSettings(1)
+    settings.emulate(TODAY, refuses_duplicates=False)
+    assert complaint({"log.cleanup.policy": "compact,compact"}, settings, per_broker=True) is None
