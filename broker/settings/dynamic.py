@@ -12,7 +12,7 @@ from broker.settings.definition_order import as_defined, as_hashed
 from broker.settings.model import Row, UpdateMode, Value
 from broker.settings.names import base_name
 from broker.settings.topics import local_retention_problem
-from broker.settings.values import parse
+from broker.settings.values import invalid, parse
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import string_hash
 from protocol.scala import mutable_order
@@ -33,7 +33,10 @@ THREAD_POOLS = frozenset(
 )
 _CLEANER = "log.cleaner.threads"
 # What the listeners that are open were opened with.
-_OF_OPEN_LISTENERS = ("listeners", "listener.security.protocol.map", "sasl.mechanism.inter.broker.protocol")
+_OF_OPEN_LISTENERS = ("listeners", "listener.security.protocol.map")
+# Limits that may be 0 in a file, which is no limit that a running listener takes.
+_OF_CONNECTIONS = ("max.connections", "max.connection.creation.rate")
+_AS_MUCH_AS_AT_ALL = -2
 # The one class of metrics reporters that need not be loaded.
 _REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 
@@ -74,7 +77,11 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
     if "listeners" in texts and not _has_controller(after):
         raise _refused(_NO_CONTROLLER)
     changed = _changed(settings, texts, per_broker=per_broker)
-    for problem in (*_reporter_problems(before, after, changed), *_reconfiguration_problems(before, after)):
+    for problem in (
+        *_connection_problems(before, after),
+        *_reporter_problems(before, after, changed),
+        *_reconfiguration_problems(before, after),
+    ):
         # The reason arrives as an exception's text in the place of a value: a quirk of Kafka's.
         exception = f"org.apache.kafka.common.config.ConfigException: {problem}"
         raise _refused(f"Invalid value {exception} for configuration Invalid dynamic configuration")
@@ -131,6 +138,18 @@ def _reconfiguration_problems(before: Values, after: Values) -> Iterable[str]:
             "create a new listener for update"
         )
     yield from _local_retention_problems(before, after)
+    yield from _copy_lag_problems(before, after)
+
+
+def _connection_problems(before: Values, after: Values) -> Iterable[str]:
+    """Of listeners, before all else; the controller's has the values without a prefix (ListenerConnectionQuota)."""
+    listed = before["listeners"] if isinstance(before["listeners"], tuple) else ()
+    for prefix in (*(f"listener.name.{each.partition(':')[0].lower()}." for each in listed), ""):
+        old, new = (
+            {name: values.get(prefix + name, values[name]) for name in _OF_CONNECTIONS} for values in (before, after)
+        )
+        if old != new:
+            yield from (f"Invalid {name} {limit}" for name, limit in new.items() if limit == 0)
 
 
 def _changed(settings: BrokerSettings, texts: Mapping[str, str], *, per_broker: bool) -> list[str]:
@@ -175,3 +194,14 @@ def _local_retention_problems(before: Values, after: Values) -> Iterable[str]:
             complaint = local_retention_problem(name, local, limit, max(total, -1))
             if complaint is not None:
                 yield complaint
+
+
+def _copy_lag_problems(before: Values, after: Values) -> Iterable[str]:
+    """What waits for its copy to the remote storage is on the broker's disk: no longer than that is kept there."""
+    for unit in ("ms", "bytes"):
+        name, kept, limit = f"log.remote.copy.lag.{unit}", f"log.local.retention.{unit}", f"retention.{unit}"
+        lag, local, total = after[name], after[kept], log_default(after, limit)
+        unchanged = before[name] == lag and before[kept] == local and log_default(before, limit) == total
+        effective = total if local == _AS_MUCH_AS_AT_ALL else local
+        if isinstance(lag, int) and isinstance(effective, int) and lag > effective >= 0 and not unchanged:
+            yield invalid(name, str(lag), f"Value must not exceed {kept} (effective value: {effective})")

@@ -19,6 +19,10 @@ REPORTERS = (
 )
 SECRETS = "These security configs can be dynamically updated only per-listener using the listener prefix"
 PER_BROKER = "Cannot update these configs at default cluster level, broker id must be specified"
+LAG = (
+    "Invalid value {} for configuration log.remote.copy.lag.{}: "
+    "Value must not exceed log.local.retention.{} (effective value: {})"
+)
 DOUBLED = "Configuration '{}' values must not be duplicated."
 KEYSTORE = "listener.name.plaintext.ssl.keystore.location"
 
@@ -89,6 +93,33 @@ FOR_ALL: list[tuple[dict[str, str], str | None]] = [
         "Invalid value x for configuration max.connections: Not a number of type INT",
     ),
     ({"listener.name.plaintext.max.connections": "5"}, None),
+    ({"max.connections": "0", "num.io.threads": "99"}, FRAME.format("Invalid max.connections 0")),
+    ({"max.connections": "0", "metric.reporters": "com.example.Reporter"}, FRAME.format("Invalid max.connections 0")),
+    (
+        {"max.connections": "0", "listener.name.plaintext.max.connections": "5"},
+        FRAME.format("Invalid max.connections 0"),
+    ),
+    ({"max.connection.creation.rate": "0"}, FRAME.format("Invalid max.connection.creation.rate 0")),
+    (
+        {"max.connection.creation.rate": "0", "listener.name.plaintext.max.connections": "0"},
+        FRAME.format("Invalid max.connections 0"),
+    ),
+    ({"listener.name.other.max.connections": "0"}, None),
+    ({"log.remote.copy.lag.ms": "604800000"}, None),
+    ({"log.remote.copy.lag.ms": "604800001"}, FRAME.format(LAG.format(604_800_001, "ms", "ms", 604_800_000))),
+    ({"log.remote.copy.lag.ms": "10", "log.retention.ms": "9"}, FRAME.format(LAG.format(10, "ms", "ms", 9))),
+    ({"log.remote.copy.lag.ms": "10", "log.local.retention.ms": "0"}, FRAME.format(LAG.format(10, "ms", "ms", 0))),
+    ({"log.remote.copy.lag.ms": "10", "log.retention.ms": "-1"}, None),
+    ({"log.remote.copy.lag.ms": "-1", "log.local.retention.ms": "9"}, None),
+    ({"log.remote.copy.lag.bytes": "10", "log.local.retention.bytes": "-1"}, None),
+    (
+        {"log.remote.copy.lag.bytes": "10", "log.local.retention.bytes": "9", "log.remote.copy.lag.ms": "604800001"},
+        FRAME.format(LAG.format(604_800_001, "ms", "ms", 604_800_000)),
+    ),
+    (
+        {"log.remote.copy.lag.bytes": "10", "log.retention.bytes": "9"},
+        FRAME.format(LAG.format(10, "bytes", "bytes", 9)),
+    ),
 ]
 
 FOR_ONE: list[tuple[dict[str, str], str | None]] = [
@@ -107,7 +138,7 @@ FOR_ONE: list[tuple[dict[str, str], str | None]] = [
             "create a new listener for update"
         ),
     ),
-    ({"sasl.mechanism.inter.broker.protocol": "GSSAPI"}, None),
+    ({"sasl.mechanism.inter.broker.protocol": "PLAIN"}, None),
     ({"cordoned.log.dirs": "*"}, None),
     (
         {"metric.reporters": "com.example.Reporter", "cordoned.log.dirs": "*"},
