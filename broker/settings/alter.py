@@ -14,7 +14,7 @@ from broker.settings.definition_order import as_hashed
 from broker.settings.dynamic import validate_broker
 from broker.settings.loggers import Loggers
 from broker.settings.model import ConfigResourceType, ConfigType, Operation, Row
-from broker.settings.names import as_broker_id
+from broker.settings.names import PLUGIN_SETTINGS, as_broker_id
 from broker.settings.tables import BROKER, TOPIC
 from broker.settings.values import shown
 from protocol.errors import ErrorCode, KafkaError
@@ -206,7 +206,7 @@ def _check_broker(one: Alteration, world: World, incremental: bool) -> None:
         for change in one.changes:
             if change.operation in {Operation.APPEND, Operation.SUBTRACT}:
                 row = world.settings.tables.broker.get(change.name)
-                if row is None or change.name in _NOT_IN_CONFIG_DEF:
+                if row is None or change.name in _NOT_IN_CONFIG_DEF | PLUGIN_SETTINGS:
                     raise _config(f"Unknown config name: {change.name}")
                 if row.type is not ConfigType.LIST:
                     operation = Operation(change.operation).name.lower()

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from broker.settings.loggers import Loggers
 from broker.settings.model import ConfigSource, Row, UpdateMode, Value, Visibility
-from broker.settings.names import base_name, broker_row
+from broker.settings.names import PLUGIN_SETTINGS, base_name, broker_row
 from broker.settings.of_release import TODAY, Tables
 from broker.settings.tables import BROKER, TOPIC
 from broker.settings.values import parse, shown
@@ -142,9 +142,9 @@ class BrokerSettings:
         return {**self._base, **self._dynamic(cluster_wide), **self._dynamic(own)}
 
     def _dynamic(self, texts: Mapping[_Str, _Str]) -> dict[_Str, Value]:
-        """The values of a dynamic layer, where what the release does not know has no effect."""
-        missing = self.tables.missing
-        known = {name: text for name, text in texts.items() if base_name(name) not in missing} if missing else texts
+        """The values of a dynamic layer, where what the release does not know, and plugins read once, has no effect."""
+        ignored = self.tables.missing | PLUGIN_SETTINGS
+        known = {name: text for name, text in texts.items() if base_name(name) not in ignored}
         return _parsed(known, self.tables.removed)
 
     def _acceptable(self, texts: Mapping[_Str, _Str], *, per_broker: bool) -> dict[_Str, _Str]:

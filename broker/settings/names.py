@@ -34,6 +34,9 @@ PLUGIN_PREFIXES = (
     "plugin.",
 )
 
+PLUGIN_SETTINGS = frozenset(row.name for row in BROKER.values() if row.visibility is Visibility.PLUGIN)
+"""Settings of the authorizer, which Kafka's own definitions do not have: altered to any text, and without effect."""
+
 SYNONYMS_OF_A_BROKER = {
     name: family
     for family in (

@@ -109,6 +109,7 @@ REFUSED: list[tuple[str, int, str, list[Step], ErrorCode, str | None]] = [
         "Config value subtract is not allowed for config key: log.retention.ms",
     ),
     ("A7", BROKER, "", [("no.such", APPEND, "5")], CONFIG, "Unknown config name: no.such"),
+    ("A7", BROKER, "1", [("super.users", SUBTRACT, "5")], CONFIG, "Unknown config name: super.users"),
     (
         "A7",
         BROKER,

@@ -122,3 +122,10 @@ def test_topics_inherit_in_their_own_units() -> None:
     settings.set_dynamic({"log.retention.ms": "-7", "log.flush.interval.ms": "5"}, {"log.roll.ms": "1000"})
     inherited = settings.topic_defaults
     assert (inherited["retention.ms"], inherited["flush.ms"], inherited["segment.ms"]) == (-1, 5, 1000)
+
+
+def test_settings_of_the_authorizer_are_those_that_it_began_with() -> None:
+    """Kafka stores what they are altered to, of any form; StandardAuthorizer reads them once."""
+    settings = BrokerSettings(1, {"super.users": "User:root"})
+    settings.set_dynamic({"super.users": "nonsense"}, {"allow.everyone.if.no.acl.found": "nonsense"})
+    assert (settings.string("super.users"), settings.boolean("allow.everyone.if.no.acl.found")) == ("User:root", False)

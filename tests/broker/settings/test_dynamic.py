@@ -139,6 +139,8 @@ FOR_ONE: list[tuple[dict[str, str], str | None]] = [
         ),
     ),
     ({"sasl.mechanism.inter.broker.protocol": "PLAIN"}, None),
+    ({"super.users": "x", "allow.everyone.if.no.acl.found": "x"}, None),
+    ({"config.providers": ",a"}, None),
     ({"cordoned.log.dirs": "*"}, None),
     (
         {"metric.reporters": "com.example.Reporter", "cordoned.log.dirs": "*"},
