@@ -10,8 +10,11 @@ from broker.requests.groups import coordinator, described, require_group
 from broker.requests.share_groups import require_share_groups
 from broker.requests.topology import authorized_operations
 from protocol.apis import ApiKey
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import ErrorCode, KafkaError, texts_of
 from protocol.messages.share_group_describe import DescribedGroup, ShareGroupDescribeRequest, ShareGroupDescribeResponse
+
+_OF_COORDINATORS = texts_of(ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+"""Unlike the APIs of other groups, this one has their texts (``ShareGroupDescribeRequest``)."""
 
 
 async def handle(request: ShareGroupDescribeRequest, ctx: RequestContext) -> ShareGroupDescribeResponse:
@@ -30,7 +33,7 @@ def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
         require_group(AclOperation.DESCRIBE, group_id, ctx)
         found = coordinator(group_id, ctx).shares.describe(group_id)
     except KafkaError as error:
-        return DescribedGroup(error.code, error.message, group_id)
+        return DescribedGroup(error.code, error.message or _OF_COORDINATORS.get(error.code), group_id)
     if all(ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic) for topic in _topics(found)):
         return found
     return DescribedGroup(

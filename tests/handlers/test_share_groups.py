@@ -111,6 +111,12 @@ async def test_groups_that_cannot_be_described(stage: Stage) -> None:
     assert denied.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED
     (denied,) = await describe(stage, "g", denied=[(AclOperation.DESCRIBE, "foo")])
     assert (denied.error_code, denied.members) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ())
+    stage.group_shards.clear()
+    (elsewhere,) = await describe(stage, "g")
+    assert (elsewhere.error_code, elsewhere.error_message) == (
+        ErrorCode.NOT_COORDINATOR,
+        "This is not the correct coordinator.",
+    )
 
 
 async def test_SHR_37_deletion_takes_the_state_along(stage: Stage) -> None:
