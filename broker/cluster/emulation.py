@@ -96,4 +96,5 @@ def apply_release_defaults(release: Release, settings: BrokerSettings) -> None:
         setting_tables(release.name),
         bounds_as_ranges=release.has(Behaviour.BOUNDS_AS_RANGES),
         refuses_duplicates=release.has(Behaviour.DUPLICATES_OF_BROKERS_REFUSED),
+        names_unknown_operations=release.has(Behaviour.LOGGER_OPERATIONS_NAMED),
     )

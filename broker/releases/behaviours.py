@@ -208,6 +208,10 @@ class Behaviour(Enum):
         "4.4",
         "A broker's list that is altered may have no element twice; before, only the first of them counts.",
     )
+    LOGGER_OPERATIONS_NAMED = (
+        "4.4",
+        "An unknown operation on a logger is refused with INVALID_REQUEST; before, with UNKNOWN_SERVER_ERROR.",
+    )
     BROKER_CONFIGS_AUTHORIZED_FIRST = (
         "4.4",
         (

@@ -242,7 +242,9 @@ def _decide_loggers(one: Alteration, world: World) -> Decision:
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     _own_id(one, world, "Unexpected node id. Expected")
     for change in one.changes:
-        Loggers.check(change.name, change.operation, change.value)
+        Loggers.check(
+            change.name, change.operation, change.value, names_unknown=world.settings.names_unknown_operations
+        )
     return Decision()
 
 

@@ -44,7 +44,7 @@ class BrokerSettings:
         self.own: Mapping[_Str, _Str] = {}
         self.loggers = Loggers()
         self.tables = TODAY
-        self.bounds_as_ranges = self.refuses_duplicates = True
+        self.bounds_as_ranges = self.refuses_duplicates = self.names_unknown_operations = True
         self._base = self._below_dynamic()
         self._values: dict[_Str, Any] = self._base
         self._topic_defaults: dict[_Str, Value] | None = None
@@ -56,15 +56,23 @@ class BrokerSettings:
         self._base = self._below_dynamic()
         self.set_dynamic(self.cluster_wide, self.own)
 
-    def emulate(self, tables: Tables, *, bounds_as_ranges: bool = True, refuses_duplicates: bool = True) -> None:
+    def emulate(
+        self,
+        tables: Tables,
+        *,
+        bounds_as_ranges: bool = True,
+        refuses_duplicates: bool = True,
+        names_unknown_operations: bool = True,
+    ) -> None:
         """Take over what the settings were in an older release.
 
         Args:
             tables: its settings.
             bounds_as_ranges: whether a group's setting outside of the broker's bounds is refused with their values.
             refuses_duplicates: whether a broker's list that is altered may have no element twice.
+            names_unknown_operations: whether an unknown operation on a logger is refused with its number.
         """
-        self.refuses_duplicates = refuses_duplicates
+        self.refuses_duplicates, self.names_unknown_operations = refuses_duplicates, names_unknown_operations
         self.tables, self.bounds_as_ranges = tables, bounds_as_ranges
         self._base = self._below_dynamic()
         self.set_dynamic(self.cluster_wide, self.own)

@@ -36,18 +36,19 @@ class Loggers:
             self._own.pop(name, None)
 
     @staticmethod
-    def check(name: str, operation: int, value: str | None) -> None:
-        """Whether a level may be set or deleted.
+    def check(name: str, operation: int, value: str | None, *, names_unknown: bool = True) -> None:
+        """Whether a level may be set or deleted. ``names_unknown`` is whether an unknown operation is named.
 
         Raises:
             KafkaError: INVALID_CONFIG for an unknown logger or level, INVALID_REQUEST for what is never allowed,
-                UNKNOWN_SERVER_ERROR for an unknown operation.
+                UNKNOWN_SERVER_ERROR for an unknown operation that is not named.
         """
         if operation not in {Operation.SET, Operation.DELETE}:
-            if operation not in set(Operation):
-                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # null to Kafka, whose ConfigAdminManager fails on it
-            verb = Operation(operation).name
-            reason = f"{verb} operation is not allowed for the BROKER_LOGGER resource"
+            known = operation in set(Operation)
+            if not known and not names_unknown:
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # null to Kafka 4.3, which fails on it
+            kind = f"{Operation(operation).name} operation" if known else f"Unknown operation type {operation}"
+            reason = f"{kind} is not allowed for the BROKER_LOGGER resource"
             raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
         if name not in NAMES:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")

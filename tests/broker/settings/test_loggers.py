@@ -28,18 +28,25 @@ SUPPORTED = "it is not a supported log level. Valid log levels are DEBUG, ERROR,
             "root",
             9,
             "INFO",
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            None,
+            ErrorCode.INVALID_REQUEST,
+            "Unknown operation type 9 is not allowed for the BROKER_LOGGER resource",
         ),
     ],
 )
 def test_CFG_14_what_a_logger_is_refused(
     name: str, operation: int, value: str | None, code: ErrorCode, message: str | None
 ) -> None:
-    """Unknown loggers and levels with 40, what is never allowed with 42, unknown operations with -1."""
+    """Unknown loggers and levels with 40, what is never allowed with 42."""
     with pytest.raises(KafkaError) as refusal:
         Loggers.check(name, operation, value)
     assert (refusal.value.code, refusal.value.message) == (code, message)
+
+
+def test_up_to_4_3_an_unknown_operation_is_an_unexpected_error() -> None:
+    """Nothing but -1: its number is null to a broker of 4.3.1."""
+    with pytest.raises(KafkaError) as refusal:
+        Loggers.check("root", 9, "INFO", names_unknown=False)
+    assert (refusal.value.code, refusal.value.message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
 
 def test_a_logger_without_a_level_has_that_of_root() -> None:
