@@ -85,6 +85,12 @@ def duplicates_problem(row: Row, text: str) -> str | None:
     return None if len(set(elements)) == len(elements) else f"Configuration '{row.name}' values must not be duplicated."
 
 
+def without_blanks(name: str, value: Value) -> str | None:
+    """A list without empty elements, in which another check looks for equal ones."""
+    assert isinstance(value, tuple)  # the tables give this to lists only
+    return f"Configuration '{name}' values must not be empty." if "" in value else None
+
+
 ANY_LIST = ValidList()
 FILLED_LIST = ValidList(may_be_empty=False)
 

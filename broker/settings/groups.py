@@ -6,7 +6,7 @@ from broker.settings.broker_settings import BrokerSettings
 from broker.settings.definition_order import as_defined
 from broker.settings.model import Value
 from broker.settings.tables import GROUP
-from broker.settings.values import parse
+from broker.settings.values import elements_of, parse
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import string_hash, table_order
 
@@ -108,8 +108,7 @@ def _check_names(given: Mapping[str, Value], settings: BrokerSettings) -> None:
 
 def _check_tags(text: str | None) -> None:
     """Kafka looks at the tags before it reads any value."""
-    tags = () if text is None else parse(GROUP[_TAGS], text)
-    assert isinstance(tags, tuple)  # a LIST
+    tags = elements_of(text or "")
     if len(set(tags)) < len(tags):
         raise _refused(f"{_TAGS} must not contain duplicate tag keys.")
 

@@ -1,6 +1,6 @@
 """Settings of one group, the resource type GROUP (core appendix 2, groups 0.7)."""
 
-from broker.settings.checks import at_least, one_of, share_offset_reset
+from broker.settings.checks import at_least, one_of, share_offset_reset, without_blanks
 from broker.settings.model import BOOLEAN, INT, LIST, LONG, STRING, WHEN_SET, Row, Synonym
 
 ROWS: tuple[Row, ...] = (
@@ -25,6 +25,7 @@ ROWS: tuple[Row, ...] = (
         "streams.rack.aware.assignment.tags",
         LIST,
         (),
+        without_blanks,
         synonyms=(Synonym("group.streams.rack.aware.assignment.tags"),),
     ),
     Row(

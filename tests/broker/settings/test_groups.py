@@ -94,6 +94,14 @@ def test_a_group_is_refused_settings_outside_the_brokers_bounds(proposed: dict[s
             "errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'",
         ),
         (
+            {"streams.rack.aware.assignment.tags": "a,"},
+            "Configuration 'streams.rack.aware.assignment.tags' values must not be empty.",
+        ),
+        (
+            {"streams.rack.aware.assignment.tags": "a,,"},
+            "streams.rack.aware.assignment.tags must not contain duplicate tag keys.",
+        ),
+        (
             {"streams.rack.aware.assignment.tags": "a,a"},
             "streams.rack.aware.assignment.tags must not contain duplicate tag keys.",
         ),
