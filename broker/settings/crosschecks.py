@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from broker.settings.model import Value
 from broker.settings.tables import TOPIC
-from protocol.java import parse_integer
+from protocol.java import parse_integer, split
 
 Values = Mapping[str, Value]
 
@@ -86,7 +86,7 @@ def connection_problems(values: Values) -> Iterator[str]:
     """What is wrong with the limits of connections per address."""
     name = "max.connections.per.ip.overrides"
     overrides = str(values[name] or "")
-    for part in filter(None, (part.strip() for part in overrides.split(","))):
+    for part in _pairs(overrides):
         host, colon, limit = part.rpartition(":")
         if not colon:
             yield _no_colon(name, part)
@@ -125,7 +125,12 @@ def _cordoned(values: Values) -> Iterator[str]:
 
 
 def _protocol_map(values: Values) -> list[str]:
-    return [part.strip() for part in str(values["listener.security.protocol.map"]).split(",") if part.strip()]
+    return _pairs(str(values["listener.security.protocol.map"]))
+
+
+def _pairs(text: str) -> list[str]:
+    """The parts between commas (Csv.parseCsvMap): of empty ones, those at the end are left out."""
+    return split(",".join(part.strip() for part in text.split(",")), ",") if text.strip() else []
 
 
 def _protocols(values: Values) -> Iterator[str]:

@@ -52,6 +52,16 @@ PROBLEMS: list[tuple[dict[str, str], str | None]] = [
         {"max.connections.per.ip.overrides": "abc"},
         "Error parsing configuration property 'max.connections.per.ip.overrides': begin 0, end -1, length 3",
     ),
+    (
+        {"max.connections.per.ip.overrides": "127.0.0.1:1, ,abc"},
+        "Error parsing configuration property 'max.connections.per.ip.overrides': begin 0, end -1, length 0",
+    ),
+    ({"max.connections.per.ip.overrides": "127.0.0.1:1, ,"}, None),
+    ({"max.connections.per.ip.overrides": ","}, None),
+    (
+        {"listener.security.protocol.map": ",PLAINTEXT:PLAINTEXT"},
+        "Error parsing configuration property 'listener.security.protocol.map': begin 0, end -1, length 0",
+    ),
     ({"max.connections.per.ip.overrides": "127.0.0.1:x"}, 'For input string: "x"'),
     ({"max.connections.per.ip.overrides": "h:2147483648"}, 'For input string: "2147483648"'),
     ({"max.connections.per.ip.overrides": f"h:{'1' * 5000}"}, f'For input string: "{"1" * 5000}"'),
