@@ -7,7 +7,7 @@ ROWS: tuple[Row, ...] = (
     Row("advertised.listeners", LIST, None, FILLED_LIST),
     Row("background.threads", INT, 10, at_least(1), CLUSTER),
     Row("client.quota.callback.class", CLASS, None),
-    Row("config.providers", LIST, (), mode=CLUSTER),
+    Row("config.providers", LIST, (), ANY_LIST, CLUSTER),
     Row("connection.failed.authentication.delay.ms", INT, 100, at_least(0)),
     Row("connections.max.idle.ms", LONG, 600_000),
     Row("connections.max.reauth.ms", LONG, 0),

@@ -3,6 +3,7 @@
 import pytest
 
 from broker.settings import BrokerSettings, ConfigSource
+from broker.settings.dynamic import validate_broker
 from protocol.errors import ErrorCode, KafkaError
 
 
@@ -122,6 +123,16 @@ def test_topics_inherit_in_their_own_units() -> None:
     settings.set_dynamic({"log.retention.ms": "-7", "log.flush.interval.ms": "5"}, {"log.roll.ms": "1000"})
     inherited = settings.topic_defaults
     assert (inherited["retention.ms"], inherited["flush.ms"], inherited["segment.ms"]) == (-1, 5, 1000)
+
+
+def test_a_list_of_providers_that_is_bad_is_taken_and_has_no_effect() -> None:
+    """Kafka does not check it where it is altered; where the first of two equal ones counts, so it does here."""
+    settings = BrokerSettings(1)
+    validate_broker({"config.providers": ",a"}, settings, per_broker=True)
+    settings.set_dynamic({}, {"config.providers": ",a"})
+    assert settings.value("config.providers") == ()
+    settings.set_dynamic({}, {"config.providers": "b,b"})
+    assert settings.value("config.providers") == ("b",)
 
 
 def test_settings_of_the_authorizer_are_those_that_it_began_with() -> None:

@@ -92,7 +92,6 @@ def test_lists_keep_duplicates_only_where_a_check_reads_them() -> None:
     """ConfigDef.ValidList drops duplicates; throttled replicas and quorum addresses have validators of their own."""
     kept = {row.name for row in ALL_ROWS if row.type is ConfigType.LIST and not drops_duplicates(row)}
     assert kept == {
-        "config.providers",
         "controller.quorum.bootstrap.servers",
         "controller.quorum.voters",
         "follower.replication.throttled.replicas",
