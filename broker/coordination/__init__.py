@@ -1,1 +1,1 @@
-"""Coordinators: pure machines over their own logs, and the runtime that remembers for them."""
+"""Coordinators: deterministic state machines, and the runtime that writes their records to their logs."""

@@ -1,4 +1,4 @@
-"""The four kinds of coordinators: which machine runs, and which effects of its own are performed outside."""
+"""Runtime types of the four coordinators: each names its machine and the machine's own effects."""
 
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.outcome_builder import InitializeShareState

@@ -14,25 +14,25 @@ from protocol.errors import ErrorCode, KafkaError
 
 
 class ReplicatedLog(Protocol):
-    """A log whose replication can be watched."""
+    """A log that notifies watchers when its high watermark may have moved."""
 
     @property
     def high_watermark(self) -> int:
-        """The offset up to which everything is replicated. Raises KafkaError where the log is not led here."""
+        """Return the high watermark. Raises KafkaError if this broker does not lead the log."""
         ...
 
     def watch(self, call: Callable[[], None]) -> None:
-        """Call whenever the high watermark may have moved, until :meth:`unwatch`."""
+        """Run ``call`` whenever the high watermark may have moved, until :meth:`unwatch`."""
         ...
 
     def unwatch(self, call: Callable[[], None]) -> None:
-        """Call no more."""
+        """Stop running ``call``."""
         ...
 
 
 @dataclass(slots=True)
 class _Append:
-    """One batch that is not replicated: what follows when it is."""
+    """One appended batch that is not replicated yet, and its waiting effects."""
 
     end_offset: int
     records: Sequence[Any]
@@ -41,11 +41,11 @@ class _Append:
 
 
 class DeferredEffects:
-    """What the appends of one log wait with, in the order of the log.
+    """Effects that wait for the replication of their appends, in log order.
 
-    ``perform`` performs one effect; ``replicated`` hears which records all replicas in sync have now. Replies wait for
-    ``timeout_ms`` of the records at most: then they are COORDINATOR_NOT_AVAILABLE, which clients retry, and the other
-    effects go on waiting.
+    ``perform`` performs one effect; ``replicated`` receives the records that all in-sync replicas now have. A reply
+    waits at most ``timeout_ms(records)``, then becomes COORDINATOR_NOT_AVAILABLE, which clients retry; the other
+    effects keep waiting.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class DeferredEffects:
         self._scheduled = False
 
     def __bool__(self) -> bool:
-        """Whether any append is not replicated."""
+        """Return whether any append is not replicated yet."""
         return bool(self._appends)
 
     def add(self, end_offset: int, records: Sequence[Any], effects: Sequence[Any]) -> None:
-        """Effects of an append that ends before ``end_offset``."""
+        """Defer the effects of an append until the high watermark reaches ``end_offset``."""
         append = _Append(end_offset, records, list(effects))
         if not self._appends:
             self._log.watch(self._wake)
@@ -74,7 +74,7 @@ class DeferredEffects:
         self._limit(append)
 
     def add_to_last(self, effects: Sequence[Any]) -> None:
-        """Effects of an operation without records: its answer depends on the records before it."""
+        """Defer the effects of an operation without records until the last append is replicated."""
         append = self._appends[-1]
         append.effects.extend(effects)
         self._limit(append)
@@ -92,7 +92,7 @@ class DeferredEffects:
             resolve(reply.to, KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
     def _wake(self) -> None:
-        """Look in a turn of its own: an append of this same log may be under way, and not be replayed yet."""
+        """Check in a later iteration of the event loop: an append to this log may be running and not replayed yet."""
         if not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._look)
@@ -102,7 +102,7 @@ class DeferredEffects:
         try:
             high_watermark = self._log.high_watermark
         except KafkaError:
-            return  # another broker leads: this coordinator is about to be closed
+            return  # another broker leads the log: this coordinator is about to be closed
         while self._appends and self._appends[0].end_offset <= high_watermark:
             append = self._appends.popleft()
             if not self._appends:
@@ -114,7 +114,7 @@ class DeferredEffects:
                 self._perform(effect)
 
     def fail(self, error: KafkaError) -> None:
-        """Answer everything with an error, and forget the other effects: another broker leads the log."""
+        """Answer waiting requests with an error and drop the other effects, as another broker leads the log."""
         appends = tuple(self._appends)
         self._appends.clear()
         self._log.unwatch(self._wake)
@@ -127,7 +127,7 @@ class DeferredEffects:
 
 
 def parted(effects: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """The effects that are performed at once, soft state and direct replies, and those that wait for the replicas."""
+    """Split effects into immediate ones (soft state, direct replies) and those that wait for replication."""
     at_once: list[Any] = []
     later: list[Any] = []
     for effect in effects:
@@ -137,7 +137,7 @@ def parted(effects: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def kept(outcome: Outcome[Any]) -> list[Any]:
-    """The effects of an outcome that are performed although the log has refused its records."""
+    """Return the effects of an outcome that are performed even though the log refused its records."""
     timers = (SetTimer, CancelTimer) if outcome.keeps_timers else ()
     return [effect for effect in outcome.effects if _is_direct(effect) or isinstance(effect, timers)]
 
@@ -147,7 +147,7 @@ def _is_direct(effect: Any) -> bool:
 
 
 def resolve(token: Hashable, message: Any) -> None:
-    """Answer a parked request, unless its connection is gone."""
+    """Answer a parked request, unless its connection is closed."""
     if isinstance(token, asyncio.Future) and not token.done():
         if isinstance(message, BaseException):
             token.set_exception(message)

@@ -1,12 +1,12 @@
-"""What a coordinator may answer with: records to append, effects to perform.
+"""Results of a coordinator's operation: records to append and effects to perform.
 
-A machine (metadata, transactions, groups) never waits, never reads a clock and does no input or output. Asked something
-together with the time, it returns an :class:`Outcome`. The runtime appends the records to the machine's log, replays
-them into the machine, and then performs the effects in order. After Kafka's ``CoordinatorResult``.
+A machine (metadata, transactions, groups) never waits, never reads a clock and does no I/O. Each operation receives
+the current time and returns an :class:`Outcome`. The runtime appends the records to the machine's log, replays them
+into the machine, and then performs the effects in order. After Kafka's ``CoordinatorResult``.
 
-Replies, timers and operations for later are effects that every machine has; the runtime performs them. The other
-effects are a machine's own, and a parameter of its outcomes: ``Outcome[WriteMarkers]``, ``Outcome[Never]``. So mypy
-proves that each of them is performed.
+Replies, timers and postponed operations are effects of every machine; the runtime performs them. All other effects
+belong to one machine and are the type parameter of its outcomes: ``Outcome[WriteMarkers]``, ``Outcome[Never]``. So
+mypy proves that each of them is performed.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -24,7 +24,8 @@ X_co = TypeVar("X_co", covariant=True)
 class Reply:
     """Answer the request that waits under the token ``to``, parked or not; ``message`` may be an exception.
 
-    A ``direct`` one goes out when it is decided: it waits for no record, and the log may refuse those of its outcome.
+    A ``direct`` reply is sent immediately: it does not wait for replication, and is sent even if the log refuses the
+    records of its outcome.
     """
 
     to: Hashable
@@ -40,28 +41,28 @@ class SetTimer:
     at_ms: int
     then: "Callable[[int], Outcome[Any]]" = field(compare=False)
     rhythm: Rhythm | None = field(default=None, compare=False)
-    """Set for a round of periodic work. A round of which no records were appended found nothing."""
+    """Set for a round of periodic work. A round that appends no records found nothing to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class CancelTimer:
-    """Cancel the timer of that key, if there is one."""
+    """Cancel the timer with that key, if there is one."""
 
     key: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class RunLater:
-    """Run ``then(now_ms)`` in a later turn of the loop, as an operation of its own."""
+    """Run ``then(now_ms)`` as a separate operation in a later iteration of the event loop."""
 
     then: "Callable[[int], Outcome[Any]]" = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class RunAtOnce:
-    """Run ``then(now_ms)`` as soon as the records are replayed, before anything else is decided.
+    """Run ``then(now_ms)`` as soon as the records are replayed, before any other operation.
 
-    For soft state that follows from the records: it does not wait for the replicas, and has no records itself.
+    For soft state derived from the records: it does not wait for replication, and writes no records itself.
     """
 
     then: "Callable[[int], Outcome[Any]]" = field(compare=False)
@@ -71,8 +72,8 @@ class RunAtOnce:
 class WriteMarkers:
     """Write commit or abort markers to these partitions, then report to the machine (``markers_written``).
 
-    ``producer_epoch`` is that of the marker; ``transaction_version`` the client's (0, 1, 2), which decides how
-    partition leaders check the epoch (KIP-890). ``coordinator_epoch`` is filled in by the runtime.
+    ``producer_epoch`` goes into the marker. ``transaction_version`` is the client's (0, 1, 2) and decides how partition
+    leaders check the epoch (KIP-890). The runtime adds the coordinator epoch.
     """
 
     transactional_id: str
@@ -85,10 +86,10 @@ class WriteMarkers:
 
 @dataclass(frozen=True, slots=True)
 class TransactionalAppend:
-    """Records that belong to a producer's transaction: the runtime appends them as one transactional batch.
+    """The transaction that the records belong to: the runtime appends them as one transactional batch.
 
-    Used for TxnOffsetCommit; the log may refuse it as any producer's batch (fencing by epoch, verification). ``guard``
-    comes from verification, ``None`` where the transaction is open there already.
+    Used for TxnOffsetCommit. The log may refuse it like any producer's batch (epoch fencing, verification). ``guard``
+    comes from verification; ``None`` if the transaction is already open in that partition.
     """
 
     producer_id: int
@@ -100,29 +101,29 @@ class TransactionalAppend:
 
 @dataclass(frozen=True, slots=True)
 class TransactionEnd:
-    """A transaction marker in the machine's own log, where records that are not replicated are listed."""
+    """A transaction marker in the machine's own log, listed among the records that are not replicated yet."""
 
     producer_id: int
     committed: bool
 
 
 CommonEffect = Reply | SetTimer | CancelTimer | RunLater | RunAtOnce
-"""What every machine may ask of its runtime."""
+"""Effects of every machine, which the runtime performs itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[X_co]):
-    """What follows from an operation: first the records (one atomic batch), then the effects, in order.
+    """Result of an operation: records, appended first as one atomic batch, then effects, performed in order.
 
-    ``transactional`` is set where the records belong to a producer's open transaction.
-    ``on_append_error`` turns a refused append into another outcome (whose records, if any, are ignored), for the
-    few operations that parked replies; without it the operation's caller gets the error.
-    ``divisible``: the records need not be one batch, where they are too many for one (Kafka: not atomic).
-    ``failed``: the operation has failed, although it has effects: they wait for no records that others have written.
-    ``keeps_timers``: they are set and cancelled even if the append is refused, for soft state that is not taken back.
+    ``transactional`` is set if the records belong to a producer's open transaction.
+    ``on_append_error`` turns a refused append into another outcome, whose records are ignored; it is for the few
+    operations that park replies. Without it, the operation's caller gets the error.
+    ``divisible``: the records may be split into several batches if they do not fit into one (Kafka: not atomic).
+    ``failed``: the operation failed, but has effects; they do not wait for the records of earlier operations.
+    ``keeps_timers``: timers are set and cancelled even if the append is refused, as soft state is not rolled back.
 
-    For people: ``reason`` is why the records are written, ``changes`` are state changes with reasons of their own,
-    ``refusal`` is what the reply refuses although the operation had an effect.
+    For observers: ``reason`` explains the records, ``changes`` are state changes with their own reasons, and
+    ``refusal`` is the error in the reply of an operation that has effects all the same.
     """
 
     records: tuple[Any, ...] = ()
@@ -141,7 +142,7 @@ TransactionOutcome = Outcome[WriteMarkers]
 
 
 class RepliesInOrder:
-    """A machine whose runtime does all that is needed: the replies wait for the replicas, in the order of the log."""
+    """A machine that does not track replication: its runtime alone delays replies, in log order."""
 
     def replicating(self, records: Sequence[Any], transaction: TransactionalAppend | None) -> None:
         """See :meth:`Machine.replicating`."""
@@ -151,34 +152,34 @@ class RepliesInOrder:
 
 
 class Machine(Protocol[X_co]):
-    """A coordinator's pure part. Its state changes in ``replay``; each machine's module lists what does not fit."""
+    """The deterministic part of a coordinator. Only ``replay`` changes its state; each module lists exceptions."""
 
     def replay(self, record: Any, offset: int, transaction: TransactionalAppend | None) -> Any:
-        """Apply one record of the log, and return what it replaces, as far as observers need it.
+        """Apply one record of the log, and return the state that it replaces, as far as observers need it.
 
-        ``offset`` is its log offset; ``transaction`` is set for pending ones.
+        ``offset`` is the record's log offset; ``transaction`` is set for records of an open transaction.
         """
         ...
 
     def replicating(self, records: Sequence[Any], transaction: TransactionalAppend | None) -> None:
-        """Note that records, or the :class:`TransactionEnd` of a marker, are in the leader's log alone.
+        """Note that only the leader's log has these records, or the :class:`TransactionEnd` of a marker.
 
         Called before they are replayed.
         """
         ...
 
     def replicated(self, records: Sequence[Any]) -> None:
-        """Note that all replicas in sync have these records now, which were :meth:`replicating`."""
+        """Note that all in-sync replicas now have these records, which were passed to :meth:`replicating`."""
         ...
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
-        """Apply a transaction marker found in the machine's own log, or written to it."""
+        """Apply a transaction marker that was read from the machine's own log or written to it."""
         ...
 
     def loaded(self, now_ms: int) -> Outcome[X_co]:
-        """Re-arm what a log cannot hold: timers, markers still to be written."""
+        """Restore the soft state that the log does not hold: timers, and markers that are still to be written."""
         ...
 
     def unloaded(self) -> Outcome[X_co]:
-        """Answer every parked request with NOT_COORDINATOR; called when this broker loses the partition."""
+        """Answer every parked request with NOT_COORDINATOR. Called when this broker stops leading the partition."""
         ...

@@ -1,4 +1,4 @@
-"""Producer ids as a broker hands them out: from a block that the metadata gave to it alone (KIP-730)."""
+"""Producer ids that a broker assigns from the block that the controller allocated to it (KIP-730)."""
 
 from collections.abc import Callable
 
@@ -6,16 +6,16 @@ from protocol.errors import ErrorCode, KafkaError
 
 
 class ProducerIds:
-    """One broker's block. Ids left in it when the broker stops are never used, as in Kafka."""
+    """The current block of one broker. Ids left in it when the broker stops are never used, as in Kafka."""
 
     def __init__(self) -> None:
         self._left: list[int] = []
 
     def next(self, allocate: Callable[[], range]) -> int:
-        """A fresh id; ``allocate`` is asked for a block when the last one is used up.
+        """Return a new producer id; calls ``allocate`` for another block when the current one is used up.
 
         Raises:
-            KafkaError: COORDINATOR_LOAD_IN_PROGRESS where no block is to be had now (transactions A.4).
+            KafkaError: COORDINATOR_LOAD_IN_PROGRESS if no block is available now (transactions A.4).
         """
         if not self._left:
             self._left = list(reversed(allocate()))

@@ -1,8 +1,8 @@
-"""Why a machine decided as it did, for people.
+"""Reasons for a machine's decisions, shown in reports.
 
-The code that decides gives the reason: it is never derived later from the state before and after. The rule is the id
-of a row or a section of the specification, such as ``transactions A.2 I5`` or ``groups A.5 R7``; the source is the KIP
-or the class of Kafka that the rule was read from.
+The deciding code names the reason; it is never derived later from the states before and after. A rule is the id of a
+row or a section of the specification, such as ``transactions A.2 I5`` or ``groups A.5 R7``; its source is the KIP or
+the Kafka class that it comes from.
 """
 
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from typing import NamedTuple
 from protocol.errors import ErrorCode, KafkaError
 
 STEERING = "steering"
-"""The rule of what the control plane did, which no Kafka does."""
+"""Rule of the control plane's own actions, which Kafka does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What a decision is called, such as ``commit decided``, its rule and source, and a sentence of explanation."""
+    """The name of a decision, such as ``commit decided``, its rule, its source, and a sentence of explanation."""
 
     kind: str
     rule: str
@@ -25,9 +25,9 @@ class Reason:
 
 
 class StateChange(NamedTuple):
-    """What a machine decided on: for which group or transactional id, why, and the state and epoch before and after it.
+    """A state change of a group or a transactional id (``name``), with its reason and the states and epochs around it.
 
-    For state that follows from several records, or from none. ``epoch_*`` are generations of a classic group.
+    For state that is derived from several records, or from none. For a classic group ``epoch_*`` are generations.
     """
 
     name: str
@@ -41,7 +41,7 @@ class StateChange(NamedTuple):
 class Refusal(KafkaError):
     """A refusal that names its rule and source.
 
-    ``message`` goes into the response if the API has a message field; ``sentence`` is a longer text, for people only.
+    ``message`` goes into the response if the API has a field for it; ``sentence`` is a longer text for reports only.
     """
 
     def __init__(

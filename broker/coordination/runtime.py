@@ -1,14 +1,14 @@
-"""The shell around a machine: append, replay, perform.
+"""Runtime of a coordinator's machine: appends its records, replays them, performs its effects.
 
-One runtime leads one partition of a coordinator's log. Everything in it is synchronous: an operation is decided on the
-state of that moment, its records are appended as one batch and replayed, and then its effects are performed. Nothing
-can come in between, so there are no locks. After Kafka's ``CoordinatorRuntime``.
+One runtime serves one partition of a coordinator's log, on the broker that leads it. Operations run synchronously: the
+machine decides on its current state, the records are appended as one batch and replayed, and then the effects are
+performed. Nothing can run in between, so there are no locks. After Kafka's ``CoordinatorRuntime``.
 
-What may be seen outside, replies and a machine's own effects, waits until all replicas in sync have the records: mostly
-that is so as soon as they are appended (``deferred``).
+Replies and a machine's own effects wait until all in-sync replicas have the records; mostly that is so as soon as they
+are appended (``deferred``).
 
-An observer may watch a runtime, for people: it receives each outcome and each refusal, with the reason that the machine
-gives and the cause of the operation, an object that the caller passed: mostly the request's context.
+An observer, if there is one, receives each outcome and each refusal for the journal, with the machine's reason and the
+cause of the operation: an object that the caller passed, mostly the request's context.
 """
 
 import asyncio
@@ -45,27 +45,27 @@ X = TypeVar("X")
 T = TypeVar("T")
 M_contra = TypeVar("M_contra", contravariant=True)
 Token = asyncio.Future[T]
-"""The address of a reply. Machines compare tokens and hand them on; what a token is, only the runtime knows."""
-_FEW_RECORDS = 200  # that are made, and their effects performed, within about 10 ms
-_LOGGED_SKIPS = 10  # of one log, one by one
+"""The future of a reply. Machines treat it as an opaque token: they only compare and pass it on."""
+_FEW_RECORDS = 200  # as many are written, and their effects performed, within about 10 ms
+_LOGGED_SKIPS = 10  # logged one by one, for each log; the rest only as a number
 _WRITE_TIMEOUT_MS = 5000  # the default of offsets.commit.timeout.ms and share.coordinator.write.timeout.ms
 _TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
 
 class Codec(Protocol):
-    """How a machine's records are written in its log."""
+    """Encoding of a machine's records in its log."""
 
     def encode(self, record: Any) -> tuple[bytes | None, bytes | None]:
-        """Key and value; a null value is a tombstone."""
+        """Return key and value; a null value is a tombstone."""
         ...
 
     def decode(self, key: bytes | None, value: bytes | None) -> Any | None:
-        """The record, or ``None`` for a kind that this machine ignores."""
+        """Return the record, or ``None`` for a kind that this machine ignores."""
         ...
 
 
 class MachineLog(ReplicatedLog, Protocol):
-    """Where a machine's records go: the leader's side of one partition."""
+    """The log of a machine: one partition, on its leader."""
 
     def append(
         self, records: list[tuple[bytes | None, bytes | None]], now_ms: int, transaction: TransactionalAppend | None
@@ -74,29 +74,29 @@ class MachineLog(ReplicatedLog, Protocol):
         ...
 
     def replay(self) -> Iterable[Any]:
-        """All batches from the log's start, with the fields of ``broker.replication.coordinator_log.LoggedBatch``."""
+        """Iterate over all batches from the log start: ``broker.replication.coordinator_log.LoggedBatch``."""
         ...
 
 
 class Observer(Protocol[M_contra]):
-    """Watches the decisions of the machines of a kind. It decides nothing, and costs nothing where there is none."""
+    """Watches the decisions of the machines of one kind, without influence on them."""
 
     def on_applied(
         self, machine: M_contra, outcome: Outcome[Any], replaced: Sequence[Any], cause: object | None
     ) -> None:
-        """An outcome's records are appended and replayed; its effects come next.
+        """Handle an outcome whose records are appended and replayed, before its effects are performed.
 
         ``replaced`` is what ``replay`` returned for each record. ``cause`` is ``None`` for timers and steering.
         """
         ...
 
     def on_refused(self, machine: M_contra, error: KafkaError, cause: object | None) -> None:
-        """An operation was refused, by the machine or by its log, or an outcome's reply refuses what was asked for."""
+        """Handle a refusal: by the machine, by its log, or in the reply of an outcome."""
         ...
 
 
 class State(Enum):
-    """Where a runtime is in its life."""
+    """Lifecycle states of a runtime."""
 
     LOADING = "loading"
     ACTIVE = "active"
@@ -104,10 +104,10 @@ class State(Enum):
 
 
 class Runtime(Generic[M, X]):
-    """One machine, led by this broker; ``X`` are the effects that are the machine's own.
+    """Runs one machine on the broker that leads its log; ``X`` is the type of the machine's own effects.
 
-    ``perform`` gets those, with the runtime. ``epoch`` is the leader epoch of the
-    log's partition: the coordinator epoch of Kafka's markers. What is replayed from an old log is not observed.
+    ``perform(runtime, effect)`` performs those. ``epoch`` is the leader epoch of the log's partition, which markers
+    carry as the coordinator epoch. The observer is not called while an existing log is replayed.
     """
 
     def __init__(
@@ -124,10 +124,10 @@ class Runtime(Generic[M, X]):
         write_timeout_ms: Callable[[Sequence[Any]], int] = lambda _records: _WRITE_TIMEOUT_MS,
         answers_in_order: bool = True,
     ) -> None:
-        """``write_timeout_ms`` is how long the reply of an operation with these records waits for replicas at most.
+        """``write_timeout_ms(records)`` is the longest time that the reply of an operation waits for replication.
 
-        ``answers_in_order``: whether a reply without records waits for the records before it as well, as those of
-        Kafka's ``CoordinatorRuntime`` do.
+        ``answers_in_order``: whether the reply of an operation without records waits for the replication of earlier
+        records, as in Kafka's ``CoordinatorRuntime``.
         """
         self.machine, self.partition, self.epoch = machine, partition, epoch
         self.state = State.LOADING
@@ -138,22 +138,22 @@ class Runtime(Generic[M, X]):
         self._answers_in_order = answers_in_order
         self._deferred = DeferredEffects(log, clock, write_timeout_ms, self._effect, machine.replicated)
         self._long: LongWork[None] | None = None
-        """An operation of many records that is under way."""
+        """The operation of many records that is running, if any."""
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
     async def ask(
         self, operation: "Callable[[M, int, Token[T]], Outcome[X]]", cause: object | None = None, *, records: int = 1
     ) -> T:
-        """Run an operation and wait for the reply addressed to its token. ``cause`` is for the observer.
+        """Run an operation and await the reply to its token. ``cause`` is passed to the observer.
 
-        ``records`` is about how many it makes, or effects; of more than a few hundred, others are served meanwhile.
-        Nothing else is decided then: the next operation first runs this one to its end. What may be seen is a state
-        whose effects have been performed in part, as brokers apply the metadata later than the controller has them.
+        ``records`` estimates how many records or effects the operation has. With more than a few hundred, other tasks
+        run meanwhile, but no other operation: the next one first runs this one to its end. Readers may see a state
+        whose effects have been performed in part, as brokers apply metadata later than the controller.
 
         Raises:
-            KafkaError: the operation refused, its records could not be appended, or the reply is an error; nothing was
-                changed. COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR where this runtime is not active.
+            KafkaError: the operation was refused, its records could not be appended, or the reply is an error; nothing
+                was changed. COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR if this runtime is not active.
         """
         if records <= _FEW_RECORDS:
             return await self.begin(operation, cause)
@@ -163,17 +163,17 @@ class Runtime(Generic[M, X]):
         try:
             await work.run()
         finally:
-            if self._long is work:  # else another one, which has run this to its end, is under way
+            if self._long is work:  # else another one has run this one to its end and is now running
                 self._long = None
         return await answers[0]
 
     def finish(self) -> None:
-        """Run an operation to its end that is under way at length."""
+        """Run the current operation of many records to its end, if there is one."""
         if self._long is not None:
             self._long.finish()
 
     def begin(self, operation: "Callable[[M, int, Token[T]], Outcome[X]]", cause: object | None = None) -> "Token[T]":
-        """Run an operation, and return the future of its reply. Raises as :meth:`ask` where it is refused at once."""
+        """Run an operation and return the future of its reply. Raises as :meth:`ask` if it is refused immediately."""
         self.finish()
         self.check_active()
         token: Token[T] = asyncio.get_running_loop().create_future()
@@ -186,7 +186,7 @@ class Runtime(Generic[M, X]):
         return token
 
     def replication(self) -> "Token[None] | None":
-        """A future of all that is written so far being replicated, ``None`` where it is.
+        """Return a future that is done when all records so far are replicated; ``None`` if they are already.
 
         It fails as the reply of an operation would: COORDINATOR_NOT_AVAILABLE after a while, or NOT_COORDINATOR.
         """
@@ -197,9 +197,9 @@ class Runtime(Generic[M, X]):
         return token
 
     def submit(self, operation: Callable[[int], Outcome[X]]) -> bool:
-        """Run an operation without a reply, such as a timer's, or the report that markers are written.
+        """Run an operation without a reply, such as that of a timer or of written markers.
 
-        Returns whether records of it were appended, or it failed.
+        Return whether it appended records or failed.
         """
         self.finish()
         if self.state is State.CLOSED:
@@ -218,7 +218,7 @@ class Runtime(Generic[M, X]):
         _log.warning("coordinator operation failed", partition=self.partition, error=str(error))
 
     def check_active(self) -> None:
-        """Raise COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR unless the coordinator serves."""
+        """Raise COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR unless the coordinator is active."""
         if self.state is State.LOADING:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         if self.state is State.CLOSED:
@@ -227,10 +227,10 @@ class Runtime(Generic[M, X]):
     # --- life --------------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Replay the whole log, then let the machine re-arm its soft state, unless it was closed before.
+        """Replay the whole log, then let the machine restore its soft state. Does nothing if already closed.
 
-        A log that cannot be read, since its directory went offline meanwhile, leaves it closed (Kafka: FAILED): it
-        answers NOT_COORDINATOR until another broker leads.
+        If the log cannot be read, because its directory went offline meanwhile, the coordinator is closed (Kafka:
+        FAILED): it answers NOT_COORDINATOR until another broker leads the partition.
         """
         if self.state is not State.LOADING:
             return
@@ -262,10 +262,10 @@ class Runtime(Generic[M, X]):
     def _replay(
         self, offset: int, key: bytes | None, value: bytes | None, transaction: TransactionalAppend | None
     ) -> None:
-        """One record of the log; a record that cannot be read is skipped.
+        """Replay one record of the log; a record that cannot be decoded is skipped.
 
-        A client that calls itself ``__admin_client`` may have written it. Kafka's coordinator does not start then; here
-        it serves everything else.
+        A client with the client id ``__admin_client`` may have written it. Kafka's coordinator then fails to load; this
+        one serves everything else.
         """
         try:
             record = self._codec.decode(key, value)
@@ -277,7 +277,7 @@ class Runtime(Generic[M, X]):
                 _log.warning("record skipped", partition=self.partition, offset=offset, error=str(error))
 
     def close(self) -> None:
-        """This broker no longer leads the log: cancel the timers, answer parked requests with NOT_COORDINATOR."""
+        """Cancel the timers and answer parked requests with NOT_COORDINATOR: this broker no longer leads the log."""
         self.finish()
         for timer in self._timers.values():
             timer.cancel()
@@ -290,7 +290,7 @@ class Runtime(Generic[M, X]):
         self.state = State.CLOSED
 
     def marker_written(self, producer_id: int, producer_epoch: int, committed: bool, end_offset: int) -> None:
-        """A transaction marker has just been appended to this runtime's own log, which it ends at ``end_offset``."""
+        """Apply a transaction marker just appended to this runtime's own log; ``end_offset`` is the new log end."""
         if self.state is State.ACTIVE:
             if self._deferred or self._log.high_watermark < end_offset:
                 end = (TransactionEnd(producer_id, committed),)
@@ -336,13 +336,13 @@ class Runtime(Generic[M, X]):
         return appended
 
     def _do_in_halves(self, outcome: Outcome[X], cause: object | None) -> None:
-        """Append records that are too many for one batch as two, and perform the effects with the last of them."""
+        """Append records that do not fit into one batch as two, and perform the effects with the second one."""
         middle = len(outcome.records) // 2
         self._do(replace(outcome, records=outcome.records[:middle], effects=(), changes=()), cause)
         self._do(replace(outcome, records=outcome.records[middle:]), cause)
 
     def _defer(self, outcome: Outcome[X], unreplicated_end: int | None) -> None:
-        """Change the soft state, answer directly; the rest waits for the outcome's records, or for those before it."""
+        """Perform soft effects and direct replies now; defer the rest until the records are replicated."""
         soft, seen = parted(outcome.effects)
         self._effects(soft)
         if unreplicated_end is not None:
@@ -353,10 +353,10 @@ class Runtime(Generic[M, X]):
             self._effects(seen)
 
     def _encode(self, record: Any) -> tuple[bytes | None, bytes | None]:
-        """Write a record.
+        """Encode a record.
 
         Raises:
-            KafkaError: UNKNOWN_SERVER_ERROR, as from Kafka, where a name of a client is too long to be written.
+            KafkaError: UNKNOWN_SERVER_ERROR, as in Kafka, if a name chosen by a client is too long to be encoded.
         """
         if self._long is not None:
             self._long.pause()

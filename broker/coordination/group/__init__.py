@@ -1,1 +1,1 @@
-"""The group coordinator: classic groups and committed offsets (groups A.1 to B.4; transactions E.1 to E.4)."""
+"""Group coordinator: groups of all kinds and committed offsets (groups A.1 to F.7; transactions E.1 to E.4)."""

@@ -14,16 +14,16 @@ from protocol.messages.list_groups import ListedGroup
 
 
 class Administration:
-    """What administrators ask of groups."""
+    """Decides DescribeGroups, ListGroups and DeleteGroups."""
 
     def __init__(self, groups: Groups, commits: Commits) -> None:
         self._groups, self._commits = groups, commits
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """Describe a classic group; the metadata of its members and the protocol only if it is Stable.
+        """Describe a classic group; with its protocol and the metadata of its members only if it is Stable.
 
         Raises:
-            KafkaError: GROUP_ID_NOT_FOUND; other kinds have describing APIs of their own.
+            KafkaError: GROUP_ID_NOT_FOUND, also for groups of other kinds, which have their own Describe APIs.
         """
         group = self._groups.get(group_id)
         if group is None or not self._groups.has(group_id, reads=True):
@@ -51,9 +51,9 @@ class Administration:
         )
 
     def listed(self, states: Collection[str], types: Collection[str]) -> list[ListedGroup]:
-        """The groups in one of these states and of one of these types, both in lower case.
+        """List the groups in one of these states and of one of these types, both in lower case.
 
-        An empty filter lets all pass; names that mean nothing match nothing.
+        An empty filter matches all groups; an unknown name matches none.
         """
         return [
             ListedGroup(group.group_id, group.listed_protocol_type, group.state_name, group.type.value)
@@ -64,7 +64,7 @@ class Administration:
         ]
 
     def delete(self, builder: OutcomeBuilder, group_ids: Sequence[str], reply_to: Hashable) -> None:
-        """Forget Empty groups with all their offsets, pending ones too; answers a list of results."""
+        """Delete Empty groups with all their offsets, pending ones too; replies with a list of results."""
         results = []
         for group_id in group_ids:
             group = self._groups.get(group_id)

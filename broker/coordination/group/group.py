@@ -1,7 +1,7 @@
-"""What every kind of group is to the parts that serve all of them: offsets, listing, deletion, expiry.
+"""The interface of a group of any kind: what offsets, listing, deletion and expiry need of it.
 
-Kinds share one name space per shard (groups F.7). Classic, consumer (KIP-848) and share groups (KIP-932) are built;
-streams groups (KIP-1071) get their own rules beside them and share this interface and the table.
+Classic, consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071) share one name space per shard (groups F.7)
+and one table.
 """
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
@@ -17,7 +17,7 @@ PartitionCheck = Callable[[str, UUID | None, int], None]
 
 
 class GroupType(StrEnum):
-    """A group's kind under its name on the wire (ListGroups v5, KIP-848)."""
+    """A kind of group, by its name in the protocol (ListGroups v5, KIP-848)."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
@@ -26,7 +26,7 @@ class GroupType(StrEnum):
 
 
 class Committer(NamedTuple):
-    """Who commits offsets. ``generation`` is a generation or a member epoch, -1 for none.
+    """The member that commits offsets. ``generation`` is a generation or a member epoch, -1 for none.
 
     ``knows_stale_epochs``: whether the request's version has the error codes of KIP-848.
     """
@@ -45,22 +45,22 @@ class Group(Protocol):
 
     @property
     def type(self) -> GroupType:
-        """Its kind."""
+        """The kind of the group."""
         ...
 
     @property
     def is_empty(self) -> bool:
-        """Whether it may be deleted."""
+        """Whether the group may be deleted."""
         ...
 
     @property
     def state_name(self) -> str:
-        """Its state under its name on the wire."""
+        """The name of the group's state in the protocol."""
         ...
 
     @property
     def epoch(self) -> int:
-        """Its epoch; the generation of a classic group."""
+        """The group epoch; the generation of a classic group."""
         ...
 
     @property
@@ -69,45 +69,45 @@ class Group(Protocol):
         ...
 
     def in_states(self, names: Iterable[str]) -> bool:
-        """Whether its state is among these names, given in lower case (groups A.13)."""
+        """Return whether the state is among these names, given in lower case (groups A.13)."""
         ...
 
     def check_commit(self, committer: Committer) -> PartitionCheck | None:
-        """Raise KafkaError unless that committer may commit offsets now; what is to be asked of each partition yet."""
+        """Raise KafkaError unless the committer may commit offsets now; return the check for each partition, if any."""
         ...
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Raise KafkaError unless that member may fetch offsets now."""
+        """Raise KafkaError unless the member may fetch offsets now."""
         ...
 
     def check_offset_delete(self) -> None:
-        """Raise KafkaError unless offsets may be deleted now."""
+        """Raise KafkaError unless offsets of the group may be deleted now."""
         ...
 
     def subscribes_to(self, topic: str) -> bool:
-        """Whether a member reads the topic, so that its offsets stay."""
+        """Return whether a member subscribes to the topic, so that its offsets are kept."""
         ...
 
     def expiry_base(self) -> Callable[[OffsetCommit], int] | None:
-        """From which point in time an offset ages (ms), or ``None`` while nothing expires."""
+        """Return the function commit -> start of its retention (ms); ``None`` while no offset expires."""
         ...
 
     def tombstones(self) -> tuple[GroupRecord, ...]:
-        """The records that forget the group, without its offsets."""
+        """Return the tombstones that delete the group, without those of its offsets."""
         ...
 
 
 class Groups(MutableMapping[str, Group]):
-    """The groups of a shard by id, with what reads of committed state do not see yet.
+    """The groups of a shard by id, and which of them reads of committed state do not see yet.
 
-    A mapping of its own and no ``dict``, whose inherited methods would change the groups and not the table.
+    Not a subclass of ``dict``, whose inherited methods would change the groups without the table.
     """
 
     def __init__(self) -> None:
         self._groups: dict[str, Group] = {}
         self._table: TimelineMap[None] = TimelineMap()
         self.unseen: set[str] = set()
-        """Groups created without a record: reads see only committed state, so not these before the next record."""
+        """Groups created without a record. Reads see committed state only, so they see these after the next record."""
 
     def __getitem__(self, group_id: str) -> Group:
         return self._groups[group_id]
@@ -132,9 +132,9 @@ class Groups(MutableMapping[str, Group]):
             del self[group_id]
 
     def in_table_order(self) -> list[Group]:
-        """The groups as Kafka's table lists them."""
+        """Return the groups in the iteration order of Kafka's table."""
         return [self[group_id] for group_id in self._table]
 
     def has(self, group_id: str, *, reads: bool) -> bool:
-        """Whether there is a group of that id, of any kind, for a request that ``reads`` committed state or writes."""
+        """Return whether a group of any kind exists for a request that ``reads`` committed state, or that writes."""
         return group_id in self and not (reads and group_id in self.unseen)

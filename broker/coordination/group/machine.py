@@ -1,19 +1,19 @@
-"""The group coordinator of one partition of ``__consumer_offsets``, after Kafka's ``GroupCoordinatorShard``.
+"""Group coordinator of one partition of ``__consumer_offsets``, after Kafka's ``GroupCoordinatorShard``.
 
-States: each group has its own, of its kind (``classic``, ``consumer``, ``share``); ``groups`` has all kinds in one name
-space.
+States: each kind of group has its own (``classic``, ``consumer``, ``share``, ``streams``); ``groups`` holds all kinds
+in one name space.
 
-1. Each request has a method that takes the time and the token of its answer and returns an outcome. A refusal of the
-   whole request is raised as KafkaError, with nothing changed; JoinGroup's are replies where they name a member.
-2. The table of kinds (``kind``) decides whose rules apply: by the type of the group, or the class of a record.
-3. A request that is parked is answered by a later outcome, or by :meth:`GroupMachine.unloaded`.
-4. Offsets and the groups that records make change in :meth:`GroupMachine.replay` alone.
+1. Each request has a method that takes the current time and a reply token and returns an outcome. An error of the
+   whole request is raised as KafkaError, with nothing changed; JoinGroup replies with errors that carry a member id.
+2. The table of kinds (``kind``) selects the rules: by the type of the group, or the class of a record.
+3. A parked request is answered by a later outcome, or by :meth:`GroupMachine.unloaded`.
+4. Offsets, and groups that have records, change only in :meth:`GroupMachine.replay`.
 
-What does not fit:
+Exceptions:
 
 * Members, states and parked requests of classic groups are soft state, as in Kafka (``classic.machine``).
-* A transactional commit whose offsets are all refused makes a group without a record, as in Kafka; administrators do
-  not see it before the next record (``offsets.commit``).
+* A commit whose offsets are all refused creates a group without a record, as in Kafka; ListGroups and DescribeGroups
+  do not see it before the next record (``offsets.commit``).
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -57,13 +57,12 @@ NO_TIME_MS = -1
 
 
 class GroupMachine:
-    """All groups and offsets of one shard.
+    """Groups and offsets of one shard.
 
-    ``settings.int(name)`` gives a setting by Kafka's name, ``new_uuid`` the random part of member ids.
-    ``topics`` are the cluster's, ``group_setting(group_id, name)`` a group's numeric setting; without it all have the
-    broker's.
-    ``behaves``: whether brokers of the emulated release behave so. ``rack_tags(group_id)`` are the client
-    tags that members of a streams group should have.
+    ``settings.int(name)`` returns a broker setting by Kafka's name; ``new_uuid`` the random part of member ids.
+    ``topics`` are the cluster's. ``group_setting(group_id, name)`` returns a numeric group setting; without it all
+    groups have the broker's. ``behaves``: whether the emulated release has a behaviour. ``rack_tags(group_id)`` returns
+    the client tags that members of a streams group should have.
     """
 
     def __init__(
@@ -96,13 +95,13 @@ class GroupMachine:
         )
         kinds: tuple[GroupKind, ...] = (self._classic, self.consumers, self.shares, self.streams)
         self._kinds: Mapping[GroupType, GroupKind] = {each.type: each for each in kinds}
-        """Every kind that is served."""
+        """Group type -> its rules."""
         self.administration = Administration(self.groups, self._commits)
 
     # --- members -----------------------------------------------------------------------------------------------------
 
     def join(self, request: JoinGroupRequest, joiner: Joiner, now_ms: int, reply_to: Hashable) -> GroupOutcome:
-        """JoinGroup (groups A.4): answers a JoinGroupResponse, at once or when the join phase ends."""
+        """JoinGroup (groups A.4): replies with a JoinGroupResponse, immediately or when the join phase ends."""
         builder = OutcomeBuilder(now_ms)
         group = self.groups.get(request.group_id)
         kind = self._kind_of(group)
@@ -113,28 +112,28 @@ class GroupMachine:
         return builder.outcome()
 
     def sync(self, request: SyncGroupRequest, now_ms: int, reply_to: Hashable) -> GroupOutcome:
-        """SyncGroup (groups A.7): answers a SyncGroupResponse, for followers when the leader's has come."""
+        """SyncGroup (groups A.7): replies with a SyncGroupResponse; followers wait for the leader's SyncGroup."""
         builder = OutcomeBuilder(now_ms)
         group = self.groups.get(request.group_id)
         self._kind_of(group).classic_requests.sync(builder, group, request, reply_to)
         return builder.outcome()
 
     def heartbeat(self, request: HeartbeatRequest, now_ms: int, reply_to: Hashable) -> GroupOutcome:
-        """Heartbeat (groups A.8): answers a HeartbeatResponse."""
+        """Heartbeat (groups A.8): replies with a HeartbeatResponse."""
         builder = OutcomeBuilder(now_ms)
         group = self.groups.get(request.group_id)
         self._kind_of(group).classic_requests.heartbeat(builder, group, request, reply_to)
         return builder.outcome()
 
     def leave(self, request: LeaveGroupRequest, now_ms: int, reply_to: Hashable) -> GroupOutcome:
-        """LeaveGroup (groups A.9): answers a LeaveGroupResponse with one entry per member named."""
+        """LeaveGroup (groups A.9): replies with a LeaveGroupResponse with one entry for each member in the request."""
         builder = OutcomeBuilder(now_ms)
         group = self.groups.get(request.group_id)
         self._kind_of(group).classic_requests.leave(builder, group, request, reply_to)
         return builder.outcome()
 
     def _kind_of(self, group: Group | None) -> GroupKind:
-        """The rules of a group; those of classic groups where there is none."""
+        """Return the rules of a group; those of classic groups if there is no group."""
         return self._classic if group is None else self._kinds[group.type]
 
     # --- offsets -----------------------------------------------------------------------------------------------------
@@ -142,7 +141,7 @@ class GroupMachine:
     def commit_offsets(
         self, request: OffsetCommitRequest, now_ms: int, reply_to: Hashable, *, knows_stale_epochs: bool
     ) -> GroupOutcome:
-        """OffsetCommit (groups B.1) for partitions that exist: answers an OffsetCommitResponse."""
+        """OffsetCommit (groups B.1) for partitions that exist: replies with an OffsetCommitResponse."""
         builder = OutcomeBuilder(now_ms)
         self._commits.commit(builder, request, reply_to, knows_stale_epochs=knows_stale_epochs)
         return builder.outcome()
@@ -157,11 +156,11 @@ class GroupMachine:
         unknown_group_error: ErrorCode = ErrorCode.ILLEGAL_GENERATION,
         knows_stale_epochs: bool = False,
     ) -> GroupOutcome:
-        """TxnOffsetCommit (transactions C.4.2) for partitions that exist: answers a TxnOffsetCommitResponse.
+        """TxnOffsetCommit (transactions C.4.2) for partitions that exist: replies with a TxnOffsetCommitResponse.
 
         ``guard`` comes from the producer's verification and goes to the log with the records; ``unknown_group_error``
-        is the answer to a member of a group that does not exist; ``knows_stale_epochs`` is whether the request's
-        version has STALE_MEMBER_EPOCH.
+        is the error if the request names a generation of a group that does not exist; ``knows_stale_epochs``: whether
+        the request's version has STALE_MEMBER_EPOCH.
         """
         builder = OutcomeBuilder(now_ms)
         self._commits.commit_pending(
@@ -179,17 +178,17 @@ class GroupMachine:
     def fetch_offsets(
         self, wanted: OffsetFetchRequestGroup, *, require_stable: bool, written: bool = False
     ) -> OffsetFetchResponseGroup:
-        """OffsetFetch (groups B.2) of one group. ``written``: with what is not replicated; the answer waits for it."""
+        """OffsetFetch (groups B.2) of one group. ``written``: with unreplicated ones, for which the response waits."""
         return self._commits.fetch(wanted, require_stable=require_stable, written=written)
 
     def delete_offsets(self, request: OffsetDeleteRequest, now_ms: int, reply_to: Hashable) -> GroupOutcome:
-        """OffsetDelete (transactions E.4) for partitions that exist: answers an OffsetDeleteResponse."""
+        """OffsetDelete (transactions E.4) for partitions that exist: replies with an OffsetDeleteResponse."""
         builder = OutcomeBuilder(now_ms)
         self._commits.delete(builder, request, reply_to)
         return builder.outcome()
 
     def topic_deleted(self, topic: str, topic_id: UUID | None, now_ms: int) -> GroupOutcome:
-        """A topic is gone, and with it all offsets in it (groups B.4)."""
+        """Delete all offsets of a deleted topic (groups B.4)."""
         builder = OutcomeBuilder(now_ms)
         builder.divisible = True
         self._commits.forget_topic(builder, topic, topic_id)
@@ -198,7 +197,7 @@ class GroupMachine:
         return builder.outcome()
 
     def expire(self, now_ms: int) -> GroupOutcome:
-        """The pass of offsets.retention.check.interval.ms (groups B.3), now; the next one is armed."""
+        """Run the pass of offsets.retention.check.interval.ms now (groups B.3), and arm the next one."""
         builder = OutcomeBuilder(now_ms)
         self._expiry.run(builder)
         return builder.outcome()
@@ -206,23 +205,23 @@ class GroupMachine:
     # --- administration ----------------------------------------------------------------------------------------------
 
     def delete_groups(self, group_ids: Sequence[str], now_ms: int, reply_to: Hashable) -> GroupOutcome:
-        """DeleteGroups (groups A.13): answers a list of DeletableGroupResult."""
+        """DeleteGroups (groups A.13): replies with a list of DeletableGroupResult."""
         builder = OutcomeBuilder(now_ms)
         self.administration.delete(builder, group_ids, reply_to)
         return builder.outcome()
 
     def rebalance(self, group_id: str, now_ms: int) -> GroupOutcome:
-        """Let a group rebalance now, as if a member had asked for it.
+        """Rebalance a group now, as if a member had triggered it; no effect on an Empty group.
 
         Raises:
-            KafkaError: GROUP_ID_NOT_FOUND without such a group; nothing happens in an Empty one.
+            KafkaError: GROUP_ID_NOT_FOUND.
         """
         group, builder = self._existing(group_id), OutcomeBuilder(now_ms)
         self._kind_of(group).rebalance(builder, group)
         return builder.outcome()
 
     def evict(self, group_id: str, member_id: str, now_ms: int) -> GroupOutcome:
-        """Take a member out, as if its session had ended.
+        """Remove a member as if its session had expired.
 
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND or UNKNOWN_MEMBER_ID.
@@ -237,10 +236,10 @@ class GroupMachine:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         return group
 
-    # --- what is remembered ------------------------------------------------------------------------------------------
+    # --- the log -----------------------------------------------------------------------------------------------------
 
     def replay(self, record: GroupRecord, offset: int, transaction: TransactionalAppend | None) -> None:
-        """Apply a record. An offset makes its group if there is none, as a "simple" group has no record of its own."""
+        """Apply a record. A commit creates its group if there is none, as a "simple" group has no record of its own."""
         self.groups.unseen.clear()
         self.streams.note_write()
         match record:
@@ -260,21 +259,21 @@ class GroupMachine:
     def replicating(
         self, records: Sequence[GroupRecord | TransactionEnd], transaction: TransactionalAppend | None
     ) -> None:
-        """Keep what these commits and markers change: OffsetFetch answers the offsets before until all have them."""
+        """Keep the offsets that these records replace: OffsetFetch returns them until the records are replicated."""
         self._commits.unreplicated.add(records, None if transaction is None else transaction.producer_id)
 
     def replicated(self, records: Sequence[GroupRecord | TransactionEnd]) -> None:  # noqa: ARG002
-        """Answer the newer offsets from now on."""
+        """Let OffsetFetch return the offsets of these records."""
         self._commits.unreplicated.remove()
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:  # noqa: ARG002
-        """Apply a transaction marker: the producer's pending offsets are decided in all groups at once."""
+        """Apply a transaction marker: commit or drop the producer's pending offsets in all groups."""
         self.groups.unseen.clear()
         self.streams.note_write()
         self.offsets.end_transaction(producer_id, committed=committed)
 
     def loaded(self, now_ms: int) -> GroupOutcome:
-        """Arm the timers of all members: the log has been read (groups A.12)."""
+        """Arm the timers of all members after the log has been read (groups A.12)."""
         builder = OutcomeBuilder(now_ms)
         self._expiry.arm(builder)
         for kind in self._kinds.values():
@@ -282,7 +281,7 @@ class GroupMachine:
         return builder.outcome()
 
     def unloaded(self) -> GroupOutcome:
-        """Answer all parked requests with NOT_COORDINATOR; clients then look for the new coordinator (groups A.12)."""
+        """Answer all parked requests with NOT_COORDINATOR; clients then find the new coordinator (groups A.12)."""
         builder = OutcomeBuilder(NO_TIME_MS)
         for kind in self._kinds.values():
             kind.unloaded(builder)

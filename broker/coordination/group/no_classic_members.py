@@ -1,4 +1,4 @@
-"""The answers of groups that members of the classic protocol cannot join: share and streams groups (groups A.3)."""
+"""Classic protocol requests to groups that classic members cannot join: share and streams groups (groups A.3)."""
 
 from collections.abc import Hashable
 
@@ -16,7 +16,7 @@ from protocol.messages.sync_group import SyncGroupRequest
 
 
 class NoClassicMembers:
-    """Refuses every request of the classic protocol, as no member speaks it."""
+    """Refuses every request of the classic protocol, as no member uses it."""
 
     def join(
         self,

@@ -1,4 +1,4 @@
-"""Responses that several rules share, and the error codes of failed appends."""
+"""Responses that several rules share, and the error codes for failed appends."""
 
 from protocol.errors import ErrorCode
 from protocol.messages.join_group import JoinGroupResponse
@@ -17,10 +17,10 @@ _APPEND_ERRORS = {
 
 
 def error_for_clients(code: ErrorCode) -> ErrorCode:
-    """The code that a coordinator's clients receive for an error of its log (groups 0.6.3)."""
+    """Return the error code that clients receive for a failed append (groups 0.6.3)."""
     return _APPEND_ERRORS.get(code, code)
 
 
 def join_refused(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
-    """A JoinGroup that failed: no generation, no protocol, no members (groups A.4)."""
+    """Return a JoinGroupResponse with an error: no generation, no protocol, no members (groups A.4)."""
     return JoinGroupResponse(code, protocol_name=None, member_id=member_id)

@@ -1,16 +1,16 @@
-"""The rules by which groups refuse requests: the section of the specification, and the KIP or the class of Kafka."""
+"""Rules by which groups refuse requests: a section of the specification, and the KIP or Kafka class behind it."""
 
 from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    """The id of a rule and its source; :meth:`row` is a rule of the same source."""
+    """The id of a rule and its source."""
 
     id: str
     source: str
 
     def row(self, name: str) -> "Rule":
-        """A row of the section."""
+        """Return the rule of a row of this section, with the same source."""
         return Rule(f"{self.id}{name}", self.source)
 
 

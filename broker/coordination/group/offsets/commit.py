@@ -52,7 +52,7 @@ _EXPIRING_VERSION, _EARLIER_VERSION, _TOPIC_ID_VERSION = 1, 3, 4
 
 
 class Commits:
-    """Decides over the offsets of one shard. ``behaves``: whether brokers of the emulated release behave so."""
+    """Decides requests about the offsets of one shard. ``behaves``: whether the emulated release has a behaviour."""
 
     def __init__(
         self,
@@ -71,10 +71,10 @@ class Commits:
     def commit(
         self, builder: OutcomeBuilder, request: OffsetCommitRequest, reply_to: Hashable, *, knows_stale_epochs: bool
     ) -> None:
-        """Topics carry name and, where it is known, id; every partition exists (groups B.1).
+        """Commit offsets of partitions that exist; topics have a name and, if known, an id (groups B.1).
 
         Raises:
-            KafkaError: the whole request is refused.
+            KafkaError: if the whole request is refused.
         """
         committer = Committer(
             request.member_id,
@@ -88,7 +88,7 @@ class Commits:
             self._rebalances.rearm(builder, group, request.member_id)
         expires_ms = NO_EXPIRY
         if request.retention_time_ms != NO_EXPIRY:
-            expires_ms = long_sum(builder.now_ms, request.retention_time_ms)  # quirk: "for ever" has passed
+            expires_ms = long_sum(builder.now_ms, request.retention_time_ms)  # quirk: Long.MAX overflows
         topics = []
         for topic in request.topics:
             codes = [
@@ -111,13 +111,13 @@ class Commits:
         unknown_group_error: ErrorCode,
         knows_stale_epochs: bool = False,
     ) -> None:
-        """The records of the builder belong to the producer's transaction (transactions C.4.2).
+        """Add pending offsets: the builder's records belong to the producer's transaction (transactions C.4.2).
 
-        ``unknown_group_error``: the code for a member of a group that does not exist; ``knows_stale_epochs``: the
-        request's version has STALE_MEMBER_EPOCH (KIP-1319).
+        ``unknown_group_error``: the error if the request names a generation of a group that does not exist;
+        ``knows_stale_epochs``: the request's version has STALE_MEMBER_EPOCH (KIP-1319).
 
         Raises:
-            KafkaError: the whole request is refused.
+            KafkaError: if the whole request is refused.
         """
         committer = Committer(
             request.member_id,
@@ -143,9 +143,9 @@ class Commits:
     def _committing_group(
         self, group_id: str, committer: Committer, unknown_group_error: ErrorCode
     ) -> tuple[Group | None, PartitionCheck | None]:
-        """The group, if that member may commit to it; ``None`` where a simple one comes to be (groups B.1 OC1 to OC4).
+        """Return the group and its check for each partition, if the committer passes (groups B.1 OC1 to OC4).
 
-        With it comes what the group asks of each partition.
+        The group is ``None`` if the commit will create a simple group.
         """
         group = self._groups.get(group_id)
         if group is not None:
@@ -155,7 +155,7 @@ class Commits:
         return None, None
 
     def _create_without_records(self, builder: OutcomeBuilder, group_id: str) -> None:
-        """A simple group is made by its first offset in ``replay``; Kafka makes it also if none was accepted."""
+        """Create a simple group whose offsets were all refused, as in Kafka; otherwise ``replay`` creates it."""
         if not builder.records and group_id not in self._groups:
             self._groups[group_id] = ClassicGroup(group_id, builder.now_ms)
             self._groups.unseen.add(group_id)
@@ -171,7 +171,7 @@ class Commits:
         """Commit one offset, of any value (groups B.1 OC5 to OC7). ``place``: group id, topic, topic id.
 
         Raises:
-            KafkaError: the group refuses the partition, and with it the whole request.
+            KafkaError: if the group refuses the partition, and so the whole request.
         """
         group_id, topic, topic_id = place
         metadata = partition.committed_metadata or ""
@@ -203,12 +203,12 @@ class Commits:
     def fetch(
         self, wanted: OffsetFetchRequestGroup, *, require_stable: bool, written: bool = False
     ) -> OffsetFetchResponseGroup:
-        """Named topics carry name and, from v10 on, id; ``topics=None`` asks for all (groups B.2).
+        """Return committed offsets; topics have a name and, from v10 on, an id; ``topics=None`` means all (groups B.2).
 
-        ``written``: with what is not replicated yet. The answer has to wait for it.
+        ``written``: include offsets that are not replicated yet. The response has to wait for them.
 
         Raises:
-            KafkaError: the group refuses that member.
+            KafkaError: if the group refuses the member.
         """
         group = self._groups.get(wanted.group_id)
         known = group is not None and group.type is not GroupType.SHARE
@@ -251,14 +251,14 @@ class Commits:
         builder.reply(reply_to, OffsetDeleteResponse(topics=topics))
 
     def forget_all(self, builder: OutcomeBuilder, group_id: str) -> None:
-        """Tombstones for everything that a group has committed or pending."""
+        """Write tombstones for all committed and pending offsets of a group."""
         for topic, partition in self._offsets.places(group_id):
             builder.record(OffsetCommitTombstone(group_id, topic, partition))
 
     def forget_topic(self, builder: OutcomeBuilder, topic: str, topic_id: UUID | None) -> None:
-        """A deleted topic's offsets go, in all groups; those of another topic of that name stay (groups B.4).
+        """Delete a deleted topic's offsets in all groups, but not those of another topic of that name (groups B.4).
 
-        A place has a tombstone for its committed offset and one for each that is pending, as in Kafka.
+        Each committed offset and each pending one gets its own tombstone, as in Kafka.
         """
         places = [
             (offset.commit.group_id, offset.commit.partition)
@@ -270,7 +270,7 @@ class Commits:
 
 
 def no_offset(partition: int, code: ErrorCode = ErrorCode.NONE) -> OffsetFetchResponsePartitions:
-    """The answer for a partition without an offset."""
+    """Return the response for a partition without an offset."""
     return OffsetFetchResponsePartitions(partition, -1, -1, "", code)
 
 
@@ -297,6 +297,6 @@ def _never(_partition: int) -> bool:
 
 
 def _of_another_topic(offset: CommittedOffset, topic_id: UUID | None) -> bool:
-    """Whether the offset was committed to a topic of the same name and another id."""
+    """Return whether the offset was committed to a topic with the same name and another id."""
     stored = offset.commit.topic_id
     return stored is not None and topic_id is not None and stored != topic_id

@@ -1,4 +1,4 @@
-"""Offsets and groups that grow old (groups B.3), after Kafka's ``cleanupGroupMetadata``."""
+"""Expiry of offsets and groups (groups B.3), after Kafka's ``cleanupGroupMetadata``."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -16,18 +16,18 @@ _MINUTE_MS = 60_000
 
 
 class Expiry:
-    """The pass over all groups of a shard, once in every offsets.retention.check.interval.ms."""
+    """The pass over all groups of a shard, every offsets.retention.check.interval.ms."""
 
     def __init__(self, groups: Mapping[str, Group], offsets: Offsets, settings: Settings) -> None:
         self._groups, self._offsets, self._settings = groups, offsets, settings
 
     def arm(self, builder: OutcomeBuilder) -> None:
-        """Schedule the next pass after the interval, regardless of this one's result."""
+        """Schedule the next pass after the interval."""
         interval_ms = self._settings.int("offsets.retention.check.interval.ms")
         builder.round(EXPIRY_TIMER, Rhythm(interval_ms, self.quiet_until_ms), self.run)
 
     def quiet_until_ms(self) -> int | None:
-        """Return when time alone makes an offset expire; None for never."""
+        """Return the time (ms) at which the next offset expires if no request comes; ``None`` for never."""
         groups = [group for group in self._groups.values() if group.type is not GroupType.SHARE]
         return min((at_ms for group in groups for at_ms in self._expiry_times_ms(group)), default=None)
 
@@ -39,7 +39,7 @@ class Expiry:
                     yield from (self._expires_at_ms(commit, base) for commit, _ in offsets.values())
 
     def run(self, builder: OutcomeBuilder) -> None:
-        """Forget expired offsets, and Empty groups that have none left."""
+        """Delete expired offsets, and Empty groups that have no offsets left."""
         builder.divisible = True
         self.arm(builder)
 
@@ -55,7 +55,7 @@ class Expiry:
                     builder.record(record)
 
     def _expire_offsets(self, builder: OutcomeBuilder, group: Group) -> bool:
-        """Tombstones for what has expired; true if nothing is left, nor on its way."""
+        """Write tombstones for expired offsets; return whether the group has no offsets left, committed or pending."""
         group_id = group.group_id
         in_transactions = self._offsets.in_transactions(group_id)
         topics = self._offsets.topics(group_id)

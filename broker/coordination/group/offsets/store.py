@@ -1,6 +1,6 @@
-"""The offsets of one shard: committed, and pending in producers' open transactions (transactions E.1).
+"""Offsets of one shard: committed, and pending in producers' open transactions (transactions E.1).
 
-All of it comes from records and markers, in log order; nothing here decides. After Kafka's ``OffsetMetadataManager``.
+Records and markers change it, in log order; it makes no decisions. After Kafka's ``OffsetMetadataManager``.
 """
 
 from collections.abc import Collection, Iterator
@@ -10,14 +10,14 @@ from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
 
 
 class CommittedOffset(NamedTuple):
-    """A commit and its offset in the log; of two commits the later one wins."""
+    """A commit and its offset in the coordinator's log; of two commits, the later one in the log wins."""
 
     commit: OffsetCommit
     at: int
 
 
 Partitions = dict[int, CommittedOffset]
-"""Partition -> its offset."""
+"""Partition -> its committed offset."""
 
 _Place = tuple[str, int]
 _GroupPlace = tuple[str, str, int]
@@ -36,19 +36,19 @@ class Offsets:
     # --- replay ------------------------------------------------------------------------------------------------------
 
     def commit(self, commit: OffsetCommit, at: int) -> None:
-        """An ordinary commit. What is pending stays so."""
+        """Store a commit outside of transactions. Pending offsets stay pending."""
         topics = self._by_group.setdefault(commit.group_id, {})
         topics.setdefault(commit.topic, {})[commit.partition] = CommittedOffset(commit, at)
 
     def commit_pending(self, producer_id: int, commit: OffsetCommit, at: int) -> None:
-        """A commit that waits for its transaction's marker; it replaces an earlier one of the same transaction."""
+        """Store a commit until its transaction's marker; it replaces an earlier commit of the same transaction."""
         place = (commit.group_id, commit.topic, commit.partition)
         self._pending.setdefault(producer_id, {})[place] = CommittedOffset(commit, at)
         places = self._open.setdefault(commit.group_id, {})
         places.setdefault((commit.topic, commit.partition), set()).add(producer_id)
 
     def forget(self, tombstone: OffsetCommitTombstone) -> None:
-        """Drop what is committed there, and what any producer has pending there."""
+        """Drop the committed offset and all producers' pending offsets of a partition."""
         group_id, topic, partition = tombstone.group_id, tombstone.topic, tombstone.partition
         topics = self._by_group.get(group_id)
         if topics is not None and topic in topics:
@@ -64,9 +64,9 @@ class Offsets:
             self._close(producer_id, (group_id, topic, partition))
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
-        """A marker: the producer's pending offsets become committed, or are dropped, in all groups at once.
+        """Apply a marker: commit or drop the producer's pending offsets in all groups.
 
-        One that was committed in the ordinary way after the transactional commit stays as it is.
+        An offset that was committed outside of transactions after the transactional commit is kept.
         """
         for place, offset in self._pending.pop(producer_id, {}).items():
             self._close(producer_id, place)
@@ -89,40 +89,40 @@ class Offsets:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def topics(self, group_id: str) -> dict[str, Partitions]:
-        """Everything that a group has committed: topic -> partition -> offset."""
+        """Return all committed offsets of a group: topic -> partition -> offset."""
         return self._by_group.get(group_id, {})
 
     def find(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
-        """One committed offset."""
+        """Return the committed offset of a partition, or ``None``."""
         return self._by_group.get(group_id, {}).get(topic, {}).get(partition)
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether a transaction is open that has committed there."""
+        """Return whether an open transaction has committed an offset of the partition."""
         return (topic, partition) in self._open.get(group_id, ())
 
     def producers(self, group_id: str, topic: str, partition: int) -> Collection[int]:
-        """Producers whose open transactions have committed there."""
+        """Return the ids of producers whose open transactions have committed an offset of the partition."""
         return self._open.get(group_id, {}).get((topic, partition), ())
 
     def in_transactions(self, group_id: str) -> bool:
-        """Whether a transaction is open that has committed for the group."""
+        """Return whether an open transaction has committed offsets of the group."""
         return group_id in self._open
 
     def places(self, group_id: str) -> list[_Place]:
-        """Topic and partition of everything committed or pending, committed first."""
+        """Return topic and partition of all committed and pending offsets, committed ones first."""
         committed = [(topic, partition) for topic, offsets in self.topics(group_id).items() for partition in offsets]
         return list(dict.fromkeys([*committed, *self._open.get(group_id, ())]))
 
     def pending(self, group_id: str) -> dict[_Place, list[int]]:
-        """Producer ids by topic and partition, for what is pending."""
+        """Return the producer ids of pending offsets by topic and partition."""
         return {place: sorted(producers) for place, producers in self._open.get(group_id, {}).items()}
 
     def pending_of(self, producer_id: int) -> list[tuple[_GroupPlace, CommittedOffset]]:
-        """What a producer has pending: (group, topic, partition) and the offset."""
+        """Return a producer's pending offsets: (group, topic, partition) and the offset."""
         return list(self._pending.get(producer_id, {}).items())
 
     def of_topic(self, topic: str) -> Iterator[CommittedOffset]:
-        """All offsets of a topic, of any group, committed or pending. Walks over all groups."""
+        """Iterate over all offsets of a topic in all groups, committed or pending."""
         for topics in self._by_group.values():
             yield from topics.get(topic, {}).values()
         for offsets in self._pending.values():

@@ -1,4 +1,4 @@
-"""Offsets as the replicas in sync have them, while the leader's log is ahead: what OffsetFetch answers.
+"""Replicated offsets, which OffsetFetch returns while the leader's log is ahead of the in-sync replicas.
 
 After Kafka's ``OffsetMetadataManager``, which reads its timelines at the last committed offset of the log.
 """
@@ -14,7 +14,7 @@ _Place = tuple[str, str, int]
 
 
 class _Change:
-    """What one append or marker replaces: offsets that were committed, producers that were pending or were not."""
+    """State before one append or marker: committed offsets, and which producers had pending ones."""
 
     __slots__ = ("begun", "committed", "ended")
 
@@ -25,14 +25,14 @@ class _Change:
 
 
 class UnreplicatedOffsets:
-    """The changes of offsets that are not replicated, in the order of the log; mostly there are none."""
+    """Changes of offsets that are not replicated yet, in log order; mostly there are none."""
 
     def __init__(self, offsets: Offsets) -> None:
         self._offsets = offsets
         self._changes: deque[_Change] = deque()
 
     def add(self, records: Sequence[GroupRecord | TransactionEnd], producer_id: int | None) -> None:
-        """Keep what the records of one append, or a marker, are about to change; ``producer_id`` of a transaction."""
+        """Keep the state that an append or a marker is about to change; ``producer_id`` for a transactional append."""
         change = _Change()
         for record in records:
             match record:
@@ -56,13 +56,13 @@ class UnreplicatedOffsets:
                 change.committed[place] = self._offsets.find(*place)
 
     def remove(self) -> None:
-        """The oldest of them is replicated."""
+        """Drop the oldest change, which is now replicated."""
         self._changes.popleft()
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def topics(self, group_id: str) -> dict[str, Partitions]:
-        """As :meth:`Offsets.topics`, replicated."""
+        """Return :meth:`Offsets.topics` as far as replicated."""
         topics = self._offsets.topics(group_id)
         if not self._changes:
             return topics
@@ -78,7 +78,7 @@ class UnreplicatedOffsets:
         return {topic: partitions for topic, partitions in topics.items() if partitions}
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
-        """As :meth:`Offsets.is_pending`, replicated."""
+        """Return :meth:`Offsets.is_pending` as far as replicated."""
         if not self._changes:
             return self._offsets.is_pending(group_id, topic, partition)
         place = (group_id, topic, partition)
