@@ -1,8 +1,8 @@
 """A classic group and its members (groups A.1), after Kafka's ``ClassicGroup``.
 
-Between two finished generations a group changes without writing to the log: members come, rejoin and go, and all of
-that is lost with the coordinator, as in Kafka. Only a finished generation is recorded (:meth:`ClassicGroup.record`),
-and :meth:`ClassicGroup.restored` restores it. This module is the state; the rules are in files of their own.
+During a rebalance the group changes without records: members that join, rejoin and leave are soft state, which is lost
+with the coordinator, as in Kafka. Only a completed generation is recorded (:meth:`ClassicGroup.record`), and
+:meth:`ClassicGroup.restored` restores it. This module holds the state; the rules are in other modules.
 """
 
 from collections import Counter
@@ -20,14 +20,14 @@ from protocol.java import HashMap
 from protocol.log_records.group import GroupMember, GroupMetadata, GroupMetadataTombstone, OffsetCommit
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""What a member offers: name and metadata, the most wanted first."""
+"""A member's protocols, name and metadata, in order of preference."""
 
 UNKNOWN_MS = -1
 
 
 @dataclass(slots=True)
 class Member:
-    """A member; ``client_host`` is in Java's form, ``/127.0.0.1``. An empty assignment is none."""
+    """A classic member; ``client_host`` is in Java's form, ``/127.0.0.1``. An empty assignment means none."""
 
     member_id: str
     instance_id: str | None
@@ -40,19 +40,20 @@ class Member:
     is_new: bool = False
 
     def metadata(self, protocol: str) -> bytes:
-        """Its metadata for that protocol."""
+        """Return the member's metadata for a protocol."""
         return next(metadata for name, metadata in self.protocols if name == protocol)
 
     def vote(self, candidates: Collection[str]) -> str:
-        """Its most wanted protocol among those that everybody knows."""
+        """Return the member's preferred protocol among those that all members support."""
         return next(name for name, _ in self.protocols if name in candidates)
 
 
 class ClassicGroup:
     """One classic group.
 
-    ``awaiting_join`` and ``awaiting_sync`` hold the tokens of parked requests by member id. ``pending`` are ids handed
-    out with MEMBER_ID_REQUIRED that have not come back; ``pending_sync`` members owe this generation a SyncGroup.
+    ``awaiting_join`` and ``awaiting_sync`` hold the reply tokens of parked requests by member id. ``pending`` are ids
+    returned with MEMBER_ID_REQUIRED that have not joined yet; ``pending_sync`` members have not sent their SyncGroup of
+    this generation yet.
     """
 
     __slots__ = (
@@ -82,37 +83,37 @@ class ClassicGroup:
 
     @property
     def type(self) -> GroupType:
-        """Its kind."""
+        """The kind of the group."""
         return GroupType.CLASSIC
 
     @property
     def is_empty(self) -> bool:
-        """Whether it may be deleted."""
+        """Whether the group may be deleted."""
         return self.state is State.EMPTY
 
     @property
     def state_name(self) -> str:
-        """Its state under its name on the wire."""
+        """The name of the group's state in the protocol."""
         return self.state.value
 
     @property
     def epoch(self) -> int:
-        """Its generation."""
+        """The generation."""
         return self.generation
 
     @property
     def listed_protocol_type(self) -> str:
-        """Its protocol type, "" for none."""
+        """The protocol type, "" for none."""
         return self.protocol_type or ""
 
     def in_states(self, names: Iterable[str]) -> bool:
-        """Whether its state is among these names, given in lower case."""
+        """Return whether the state is among these names, given in lower case."""
         return self.state.value.lower() in names
 
     def check_commit(self, committer: Committer) -> PartitionCheck | None:
         """Fence a commit (groups B.1 OC2; transactions C.4.2): 22, 25, 27 or 82.
 
-        Transactional commits are not asked for member data (v0-2 have none) and may come during a rebalance.
+        Transactional commits need no member data (v0-2 have none) and are accepted during a rebalance.
         """
         member_id, instance_id, generation, transactional, _ = committer
         if generation < 0 and self.state is State.EMPTY:
@@ -127,19 +128,19 @@ class ClassicGroup:
         return None
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Classic groups ignore who fetches (groups B.2)."""
+        """Accept any member: classic groups do not check it (groups B.2)."""
 
     def check_offset_delete(self) -> None:
-        """Members of other protocol types keep all their offsets (transactions E.4): 68."""
+        """Refuse while the group has members, unless its protocol type is "consumer" (transactions E.4): 68."""
         if self.state is not State.EMPTY and not self.is_consumer_type:
             raise Refusal(ErrorCode.NON_EMPTY_GROUP, *OFFSET_DELETE)
 
     def subscribes_to(self, topic: str) -> bool:
-        """A "consumer" group of unknown subscriptions counts as subscribed to everything (groups B.4)."""
+        """Return whether a member subscribes to the topic; true if its subscriptions are unknown (groups B.4)."""
         return self.is_consumer_type if self.subscriptions is None else topic in self.subscriptions
 
     def expiry_base(self) -> Callable[[OffsetCommit], int] | None:
-        """From which point in time an offset ages (groups B.3), or ``None`` while nothing expires."""
+        """Return the function commit -> start of its retention (ms); ``None`` while none expires (groups B.3)."""
         if self.protocol_type is None:
             return _commit_timestamp
         if self.state is State.EMPTY:
@@ -150,14 +151,14 @@ class ClassicGroup:
         return None
 
     def tombstones(self) -> tuple[GroupMetadataTombstone]:
-        """The record that forgets the group; also written for a group that has none."""
+        """Return the tombstone that deletes the group; also written for a group without a record."""
         return (GroupMetadataTombstone(self.group_id),)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
     @property
     def is_consumer_type(self) -> bool:
-        """Whether its members speak Kafka's consumer protocol."""
+        """Whether the members use Kafka's embedded consumer protocol."""
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
     @property
@@ -167,7 +168,7 @@ class ClassicGroup:
 
     @property
     def all_joined(self) -> bool:
-        """Whether everybody waits for the join phase to end."""
+        """Whether all members have joined, and no returned id is pending."""
         return len(self.members) == len(self.awaiting_join) and not self.pending
 
     @property
@@ -176,9 +177,9 @@ class ClassicGroup:
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def check_member(self, member_id: str, instance_id: str | None, rule: Rule) -> None:
-        """Raise UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID unless that is a member (groups A.4 J4.3).
+        """Raise UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID unless the group has this member (groups A.4 J4.3).
 
-        ``rule`` is that of the request.
+        ``rule`` is the rule of the request.
         """
         if instance_id is not None:
             owner = self.static_members.get(instance_id)
@@ -190,19 +191,19 @@ class ClassicGroup:
             raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *rule)
 
     def check_generation(self, generation: int, rule: Rule) -> None:
-        """Raise ILLEGAL_GENERATION for another generation than this one."""
+        """Raise ILLEGAL_GENERATION unless this is the current generation."""
         if generation != self.generation:
             raise Refusal(ErrorCode.ILLEGAL_GENERATION, *rule)
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether a member that offers these may join (groups A.4 J3.1)."""
+        """Return whether a member with these protocols may join (groups A.4 J3.1)."""
         if self.state is State.EMPTY:
             return bool(protocol_type and protocols)
         everybody = len(self.members)
         return self.protocol_type == protocol_type and any(self._supporters[name] == everybody for name, _ in protocols)
 
     def chosen_protocol(self) -> str:
-        """The protocol that most members want among those that all know; ties fall as in Java (groups A.5 R7.4)."""
+        """Return the most voted protocol that all members support; ties are broken as in Java (groups A.5 R7.4)."""
         everybody = len(self.members)
         candidates = {name for name, count in self._supporters.items() if count == everybody}
         votes: HashMap[int] = HashMap()
@@ -214,13 +215,13 @@ class ClassicGroup:
     # --- changing ----------------------------------------------------------------------------------------------------
 
     def enter(self, state: State, now_ms: int) -> None:
-        """Go over to another state."""
+        """Enter another state. Raises ValueError if the transition is not allowed."""
         if self.state not in ENTERED_FROM[state]:
             raise ValueError(f"group {self.group_id}: {state} is not entered from {self.state}")
         self.previous_state, self.state, self.state_timestamp_ms = self.state, state, now_ms
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """Add a member; the first one sets the protocol type, and becomes the leader if there is none."""
+        """Add a member; the first one sets the protocol type, and leads if there is no leader."""
         if not len(self.members):
             self.protocol_type = protocol_type
         if self.leader is None:
@@ -236,7 +237,7 @@ class ClassicGroup:
         self._supporters.update({name for name, _ in protocols})
 
     def remove(self, member_id: str) -> None:
-        """Remove a member id from all of the state; another member leads if it was the leader."""
+        """Remove a member or a pending id; if it was the leader, another member becomes the leader."""
         member = self.members.pop(member_id)
         if member is not None:
             self._forget_protocols(member)
@@ -250,9 +251,9 @@ class ClassicGroup:
         self.pending_sync.discard(member_id)
 
     def replace_static(self, instance_id: str, old_id: str, new_id: str) -> Member:
-        """Give a static member another id; everything else it keeps, client id and host among them (groups A.6).
+        """Give a static member another id; the rest is kept, also client id and host (groups A.6).
 
-        Quirk: an old id that owes a SyncGroup stays in ``pending_sync``.
+        Quirk: an old id that has not sent its SyncGroup stays in ``pending_sync``.
         """
         old = self.members[old_id]
         self.members.pop(old_id)
@@ -273,7 +274,7 @@ class ClassicGroup:
         return new
 
     def elect_joined_leader(self) -> bool:
-        """Elect a leader among the members that joined; false if there are none (groups A.5 R7.2)."""
+        """Elect a leader among the members that joined; return false if none did (groups A.5 R7.2)."""
         if self.leader is None:
             return False
         if self.leader in self.awaiting_join:
@@ -285,7 +286,7 @@ class ClassicGroup:
         return True
 
     def next_generation(self, now_ms: int) -> None:
-        """The join phase is over."""
+        """Begin the next generation at the end of the join phase."""
         self.generation += 1
         if len(self.members):
             self.protocol_name = self.chosen_protocol()
@@ -296,10 +297,10 @@ class ClassicGroup:
         self.subscriptions = self._subscriptions()
         self.pending_sync.clear()
 
-    # --- remembering -------------------------------------------------------------------------------------------------
+    # --- the log -----------------------------------------------------------------------------------------------------
 
     def record(self, assignments: Mapping[str, bytes]) -> GroupMetadata:
-        """This generation, with the assignments that its members get."""
+        """Return the record of this generation, with its members' assignments."""
         protocol = self.protocol_name
         members = tuple(
             GroupMember(
@@ -325,11 +326,11 @@ class ClassicGroup:
         )
 
     def creation_record(self) -> GroupMetadata:
-        """The record that the group exists, regardless of the request that created it (groups A.11)."""
+        """Return the record of a new, Empty group, regardless of the request that created it (groups A.11)."""
         return GroupMetadata(self.group_id, "", 0, None, None, self.state_timestamp_ms)
 
     def finished(self, record: GroupMetadata) -> None:
-        """A generation has been remembered: from here on its assignments hold."""
+        """Apply the record of a completed generation: its assignments are valid now."""
         for stored in record.members:
             member = self.members.get(stored.member_id)
             if member is not None:
@@ -339,7 +340,7 @@ class ClassicGroup:
 
     @classmethod
     def restored(cls, record: GroupMetadata) -> Self:
-        """The group as a coordinator finds it in its log (groups A.12)."""
+        """Return the group that a coordinator restores from its log (groups A.12)."""
         group = cls(record.group_id, record.current_state_timestamp_ms)
         group.state = State.STABLE if record.members else State.EMPTY
         group.previous_state = State.EMPTY
@@ -372,7 +373,7 @@ class ClassicGroup:
         self._supporters.subtract({name for name, _ in member.protocols})
 
     def _subscriptions(self) -> frozenset[str] | None:
-        """The topics that members of a "consumer" group read, ``None`` for unknown (groups A.1)."""
+        """Return the topics that members of a "consumer" group subscribe to, ``None`` for unknown (groups A.1)."""
         if not self.is_consumer_type:
             return None
         if not len(self.members):

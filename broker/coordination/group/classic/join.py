@@ -20,7 +20,7 @@ from protocol.messages.sync_group import SyncGroupResponse
 
 @dataclass(frozen=True, slots=True)
 class _Ask:
-    """One JoinGroup on its way through the rules."""
+    """One JoinGroup request and its reply token."""
 
     request: JoinGroupRequest
     joiner: Joiner
@@ -33,7 +33,7 @@ class _Ask:
 
 
 class Joining:
-    """Decides JoinGroups over the groups of one shard."""
+    """Decides JoinGroup requests to the classic groups of one shard."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class Joining:
         joiner: Joiner,
         reply_to: Hashable,
     ) -> None:
-        """Create the group if needed, check its size, decide, write a new group (groups A.4 J1, J2, J5).
+        """Create the group if needed, check its size, decide, record a new group (groups A.4 J1, J2, J5).
 
-        ``found`` may be a group of another kind that makes way: a new group takes its place.
+        ``found`` may be an Empty group of another kind, which a new classic group replaces.
         """
         replaced = None if isinstance(found, ClassicGroup) else found
         created = not isinstance(found, ClassicGroup)
@@ -62,7 +62,7 @@ class Joining:
             group = found
         else:
             if request.member_id:
-                # Quirk: an Empty consumer group is forgotten, and comes back with the next load (groups A.3 Q1).
+                # Quirk: an Empty consumer group is dropped without a record; the next load restores it (groups A.3 Q1).
                 self._groups.forget(request.group_id)
                 refusal = Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *JOIN.row(" J1"))
                 builder.refuse(reply_to, join_refused(refusal.code, request.member_id), refusal, direct=True)
@@ -87,7 +87,7 @@ class Joining:
     def _undo_create_on_append_error(
         self, builder: OutcomeBuilder, group: ClassicGroup, reply_to: Hashable, replaced: Group | None
     ) -> None:
-        answered = builder.replies()  # directly
+        answered = builder.replies()  # before the append
 
         def refused(error: KafkaError, instead: OutcomeBuilder) -> None:
             self._groups.forget(group.group_id)
@@ -99,7 +99,7 @@ class Joining:
         builder.if_not_appended(refused)
 
     def _accepts_member(self, group: ClassicGroup, member_id: str) -> bool:
-        """Ids that were only handed out do not count towards group.max.size (groups A.4 J2)."""
+        """Return whether the member fits into group.max.size, for which pending ids do not count (groups A.4 J2)."""
         limit = self._settings.int("group.max.size")
         if group.state is State.PREPARING_REBALANCE:
             return member_id in group.awaiting_join or len(group.awaiting_join) < limit
@@ -153,7 +153,7 @@ class Joining:
             return
         if ask.member_id in group.pending:
             if request.group_instance_id is not None:
-                # Quirk: ids are not handed out to static members, so Kafka trips over its own assertion.
+                # Quirk: static members never have pending ids, so an assertion of Kafka's fails.
                 raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *JOIN.row(" J4.2"))
             self._add(builder, group, ask, ask.member_id)
             return
@@ -165,7 +165,7 @@ class Joining:
         self._rejoin(builder, group, ask)
 
     def _rejoin(self, builder: OutcomeBuilder, group: ClassicGroup, ask: _Ask) -> None:
-        """A member joins again; what that means depends on where the group is (groups A.4 J4.4 to J4.7)."""
+        """Let a member rejoin, by the state of the group (groups A.4 J4.4 to J4.7)."""
         leads = group.leader == ask.member_id
         unchanged = group.members[ask.member_id].protocols == ask.protocols
         if group.state is State.EMPTY:
@@ -180,13 +180,13 @@ class Joining:
             self._rebalances.rebalance_or_complete(builder, group)
 
     def _park(self, group: ClassicGroup, ask: _Ask, member_id: str) -> None:
-        """Quirk: a join of the same member that is parked already is never answered."""
+        """Park a JoinGroup. Quirk: a JoinGroup of the same member that is already parked is never answered."""
         request = ask.request
         member = group.members[member_id]
         group.update(member, ask.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
         group.awaiting_join[member_id] = ask.reply_to
 
-    # --- a static member that comes back without its id (groups A.6) ----------------------------------------------
+    # --- a static member that returns without its id (groups A.6) -------------------------------------------------
 
     def _replace(self, builder: OutcomeBuilder, group: ClassicGroup, ask: _Ask, old_id: str, new_id: str) -> None:
         if group.state is State.EMPTY:
@@ -220,7 +220,7 @@ class Joining:
 
 
 def _returned(group: ClassicGroup, joiner: Joiner, member_id: str, old_leader: str) -> JoinGroupResponse:
-    """The answer without a rebalance. Without KIP-814 a returning leader must take itself for a follower."""
+    """Return the response to a static member that returns without a rebalance; without KIP-814 never as the leader."""
     if joiner.skips_assignment:
         leads = group.leader == member_id
         leader, members = group.leader or "", joined_members(group) if leads else ()

@@ -1,19 +1,19 @@
-"""The classic groups of one coordinator, after Kafka's ``ClassicGroup`` and its half of ``GroupMetadataManager``.
+"""Classic groups of one coordinator, after Kafka's ``ClassicGroup`` and its half of ``GroupMetadataManager``.
 
-States: Empty, PreparingRebalance, CompletingRebalance, Stable, Dead; ``states`` has the table of who follows whom.
+States: Empty, PreparingRebalance, CompletingRebalance, Stable, Dead; ``states`` has the table of transitions.
 
-1. A rebalance collects JoinGroups (PreparingRebalance), answers all of them at once (CompletingRebalance) and ends with
-   the SyncGroup of the leader (Stable). ``join`` and ``membership`` decide requests, ``rebalance`` has the engine.
-2. A request that has to wait is parked in the group; another request, a timer or :meth:`ClassicGroups.unloaded`
-   answers it.
-3. One record is written when a generation is finished, and one when a new group is made.
+1. A rebalance collects JoinGroups (PreparingRebalance), answers all of them together (CompletingRebalance) and ends
+   with the SyncGroup of the leader (Stable). ``join`` and ``membership`` decide requests, ``rebalance`` the rest.
+2. A request that has to wait is parked in the group, and answered by another request, a timer or
+   :meth:`ClassicGroups.unloaded`.
+3. One record is written when a generation is completed, and one when a group is created.
 
-What does not fit:
+Exceptions:
 
-* A group changes before its record is in the log, as in Kafka: members, states and parked requests are soft state. It
-  is lost with the coordinator, and members join again (groups A.12). A refused append undoes what it can.
-* A new group is in the table before its record (``join``), and is taken out again where the log refuses it. An Empty
-  group of another kind is taken out without a record when an unknown member joins it, as in Kafka.
+* A group changes before its record is in the log, as in Kafka: members, states and parked requests are soft state. They
+  are lost with the coordinator, and members rejoin (groups A.12). A refused append is rolled back as far as possible.
+* A new group is in the table before its record (``join``), and is removed again if the log refuses the record. An Empty
+  group of another kind is removed without a record when a member with an unknown id joins it, as in Kafka.
 """
 
 from collections.abc import Callable, Hashable
@@ -36,7 +36,7 @@ from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
 class ClassicGroups:
-    """The kind of classic groups among all groups of the coordinator."""
+    """The rules of classic groups."""
 
     type = GroupType.CLASSIC
     record_classes = (GroupMetadata, GroupMetadataTombstone)
@@ -54,7 +54,7 @@ class ClassicGroups:
 
     @property
     def classic_requests(self) -> ClassicRequests:
-        """These groups' own."""
+        """The handlers of classic protocol requests."""
         return self
 
     def join(
@@ -65,7 +65,7 @@ class ClassicGroups:
         joiner: Joiner,
         reply_to: Hashable,
     ) -> None:
-        """JoinGroup (groups A.4), also where there is no group or one of another kind makes way."""
+        """JoinGroup (groups A.4), also if there is no group or it replaces an Empty one of another kind."""
         self._joining.join(builder, group, request, joiner, reply_to)
 
     def sync(
@@ -86,10 +86,10 @@ class ClassicGroups:
         """LeaveGroup (groups A.9)."""
         self._membership.leave(builder, group, request, reply_to)
 
-    # --- steering ----------------------------------------------------------------------------------------------------
+    # --- control plane -----------------------------------------------------------------------------------------------
 
     def rebalance(self, builder: OutcomeBuilder, group: ClassicGroup) -> None:
-        """Begin a rebalance as if a member had asked for it; nothing happens in an Empty group."""
+        """Begin a rebalance as if a member had triggered it; no effect on an Empty group."""
         if group.can_rebalance and not group.is_empty:
             self._rebalances.prepare(builder, group)
 
@@ -100,7 +100,7 @@ class ClassicGroups:
     # --- the log -----------------------------------------------------------------------------------------------------
 
     def replay(self, record: GroupMetadata | GroupMetadataTombstone) -> None:
-        """Apply a record: a finished generation, or the end of a group."""
+        """Apply a record: a completed generation, or the tombstone of a group."""
         group = self._groups.get(record.group_id)
         if isinstance(record, GroupMetadataTombstone):
             if isinstance(group, ClassicGroup):
@@ -111,7 +111,7 @@ class ClassicGroups:
             self._groups[record.group_id] = ClassicGroup.restored(record)
 
     def loaded(self, builder: OutcomeBuilder) -> None:
-        """Begin a session of each member; a group that has grown too large rebalances (groups A.12)."""
+        """Start a session for each member; a group larger than group.max.size rebalances (groups A.12)."""
         self._live = True
         for group in self._all():
             for member_id in group.members:

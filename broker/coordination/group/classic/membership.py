@@ -16,7 +16,7 @@ from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
 class Membership:
-    """What members do between joining and going."""
+    """Decides SyncGroup, Heartbeat and LeaveGroup requests."""
 
     def __init__(self, rebalances: Rebalances) -> None:
         self._rebalances = rebalances
@@ -26,10 +26,10 @@ class Membership:
     def sync(
         self, builder: OutcomeBuilder, found: ClassicGroup | None, request: SyncGroupRequest, reply_to: Hashable
     ) -> None:
-        """The leader brings the assignments, everybody takes its own (groups A.7).
+        """Take the leader's assignments, and give each member its own (groups A.7).
 
         Raises:
-            KafkaError: the member's codes: 22, 23, 25, 27, 82.
+            KafkaError: 22, 23, 25, 27 or 82.
         """
         group = _member_group(found, SYNC.row(".1"))
         group.check_member(request.member_id, request.group_instance_id, SYNC.row(".2"))
@@ -45,12 +45,12 @@ class Membership:
             # Quirk: the session timer is not armed again.
             builder.reply(reply_to, _assigned(group, group.members[request.member_id].assignment), direct=True)
             return
-        group.awaiting_sync[request.member_id] = reply_to  # one that is parked already is never answered
+        group.awaiting_sync[request.member_id] = reply_to  # a SyncGroup already parked is never answered
         if request.member_id == group.leader:
             self._assign(builder, group, {each.member_id: bytes(each.assignment) for each in request.assignments})
 
     def _assign(self, builder: OutcomeBuilder, group: ClassicGroup, given: dict[str, bytes]) -> None:
-        """The generation is finished: remember it, and hand out what the leader has decided."""
+        """Complete the generation: record it, and answer the parked SyncGroups with the leader's assignments."""
         assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
         builder.record(group.record(assignments))
         generation = group.generation
@@ -74,7 +74,7 @@ class Membership:
     def heartbeat(
         self, builder: OutcomeBuilder, found: ClassicGroup | None, request: HeartbeatRequest, reply_to: Hashable
     ) -> None:
-        """Restart the member's session, and answer whether it must rejoin (groups A.8).
+        """Restart the member's session, and reply whether it must rejoin (groups A.8).
 
         Raises:
             KafkaError: 22, 25 or 82.
@@ -94,7 +94,7 @@ class Membership:
     def leave(
         self, builder: OutcomeBuilder, group: ClassicGroup | None, request: LeaveGroupRequest, reply_to: Hashable
     ) -> None:
-        """Remove members, each with its own result; all get one if the group does not exist (groups A.9)."""
+        """Remove members, each with its own result, also if the group does not exist (groups A.9)."""
         answers = []
         for identity in request.members:
             code = ErrorCode.NONE
@@ -109,7 +109,7 @@ class Membership:
         builder.reply(reply_to, LeaveGroupResponse(members=tuple(answers)))
 
     def evict(self, builder: OutcomeBuilder, group: ClassicGroup, member_id: str) -> None:
-        """Take a member out as if it had left.
+        """Remove a member as if it had left.
 
         Raises:
             KafkaError: UNKNOWN_MEMBER_ID.
@@ -121,7 +121,7 @@ class Membership:
         if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
             self._rebalances.prepare(builder, group)
         elif group.state is State.PREPARING_REBALANCE:
-            # During the initial delay the last one who leaves does not end it.
+            # The initial rebalance delay goes on even if the last member leaves.
             self._rebalances.maybe_complete(builder, group)
 
     def _remove(self, builder: OutcomeBuilder, group: ClassicGroup, identity: MemberIdentity) -> None:
@@ -132,14 +132,14 @@ class Membership:
 
 
 def _member_group(group: ClassicGroup | None, rule: Rule) -> ClassicGroup:
-    """The group that a member names; where there is none, there are no members (groups A.3)."""
+    """Return the group of a request; a missing group has no members (groups A.3)."""
     if group is None:
         raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *rule)
     return group
 
 
 def _leaver(group: ClassicGroup, identity: MemberIdentity) -> str:
-    """The id of the member that leaves; an administrator may name static members by instance id alone (KIP-345)."""
+    """Return the id of the member that leaves; static members may be given by instance id alone (KIP-345)."""
     if identity.member_id in group.pending:
         return identity.member_id
     if identity.member_id or identity.group_instance_id is None:

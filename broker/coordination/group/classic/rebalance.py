@@ -1,8 +1,8 @@
-"""The rebalance engine of classic groups, rule by rule (groups A.5), after Kafka's ``GroupMetadataManager``.
+"""Rebalances of classic groups, rule by rule (groups A.5), after Kafka's ``GroupMetadataManager``.
 
-A rebalance collects JoinGroups (PreparingRebalance), answers them all at once (CompletingRebalance) and ends with the
-leader's SyncGroup. Rules are named by their numbers in the specification. All of them write into a builder; timers call
-back by group id, since the group may be gone or another one when they fire.
+A rebalance collects JoinGroups (PreparingRebalance), answers them all together (CompletingRebalance) and ends with the
+leader's SyncGroup. All rules write into a builder. Timers look up the group by its id, since it may be deleted or
+replaced when they fire.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -21,34 +21,34 @@ from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMem
 from protocol.messages.sync_group import SyncGroupResponse
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a member may take to see the end of its first join phase: it cannot send heartbeats before."""
+"""Session timeout of a new member until its first join phase ends: it cannot send heartbeats before."""
 
 
 class Settings(Protocol):
-    """The broker's settings by Kafka's own names."""
+    """The broker's settings by Kafka's names."""
 
     def int(self, name: str) -> int:
-        """The value of a numeric setting."""
+        """Return the value of a numeric setting."""
         ...
 
 
 def member_timer(group: ClassicGroup, member_id: str) -> Hashable:
-    """Key of the timer that expires a member or a pending id."""
+    """Return the key of the timer that expires a member or a pending id."""
     return ("member", group.group_id, member_id)
 
 
 def join_timer(group: ClassicGroup) -> Hashable:
-    """Key of the timer that ends the join phase."""
+    """Return the key of the timer that ends the join phase."""
     return ("join", group.group_id)
 
 
 def sync_timer(group: ClassicGroup) -> Hashable:
-    """Key of the timer that ends the wait for SyncGroups."""
+    """Return the key of the timer that ends the wait for SyncGroups."""
     return ("sync", group.group_id)
 
 
 class Rebalances:
-    """The rules over the groups of one shard. Members and parked requests are soft state; see ``machine.py``."""
+    """The rebalance rules of one shard's groups. Members and parked requests are soft state; see ``machine.py``."""
 
     def __init__(
         self, groups: Mapping[str, Group], settings: Settings, behaves: Callable[[Behaviour], bool] = newest_behaves
@@ -56,7 +56,7 @@ class Rebalances:
         self._groups, self._settings, self._behaves = groups, settings, behaves
 
     def heartbeat_refused(self, group: ClassicGroup) -> bool:
-        """Whether a member's heartbeat is answered with REBALANCE_IN_PROGRESS (groups A.8)."""
+        """Return whether a member's heartbeat is answered with REBALANCE_IN_PROGRESS (groups A.8)."""
         if group.state is State.COMPLETING_REBALANCE:
             return not self._behaves(Behaviour.HEARTBEATS_WHILE_SYNCING)
         return group.state is State.PREPARING_REBALANCE
@@ -66,7 +66,7 @@ class Rebalances:
     def add_member(
         self, builder: OutcomeBuilder, group: ClassicGroup, member: Member, protocol_type: str, reply_to: Hashable
     ) -> None:
-        """Take in a member, park its join, see whether that starts or ends a rebalance (groups A.5 R1)."""
+        """Add a member, park its JoinGroup, and begin or complete a rebalance if due (groups A.5 R1)."""
         if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:
             group.new_member_added = True
         member.is_new = True
@@ -76,14 +76,14 @@ class Rebalances:
         self.rebalance_or_complete(builder, group)
 
     def rebalance_or_complete(self, builder: OutcomeBuilder, group: ClassicGroup) -> None:
-        """Begin a rebalance, or see whether the one that runs is complete (groups A.5 R2)."""
+        """Begin a rebalance, or complete the current one if all members have joined (groups A.5 R2)."""
         if group.can_rebalance:
             self.prepare(builder, group)
         else:
             self.maybe_complete(builder, group)
 
     def prepare(self, builder: OutcomeBuilder, group: ClassicGroup) -> None:
-        """Ask all members to rejoin (groups A.5 R3)."""
+        """Begin a rebalance: all members have to rejoin (groups A.5 R3)."""
         if group.state is State.COMPLETING_REBALANCE:
             self.reset_assignments(builder, group, ErrorCode.REBALANCE_IN_PROGRESS)
         group.pending_sync.clear()
@@ -98,7 +98,7 @@ class Rebalances:
             self._arm_join(builder, group)
 
     def _prepare_first(self, builder: OutcomeBuilder, group: ClassicGroup) -> None:
-        """The first rebalance waits for more members to come (groups A.5 R5)."""
+        """Begin the first rebalance, which waits for more members (groups A.5 R5)."""
         delay_ms = self._settings.int("group.initial.rebalance.delay.ms")
         remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
         self._arm_first(builder, group, delay_ms, remaining_ms)
@@ -115,7 +115,7 @@ class Rebalances:
         builder.timer(join_timer(group), delay_ms, over)
 
     def _first_window_over(self, group_id: str, delay_ms: int, remaining_ms: int, builder: OutcomeBuilder) -> None:
-        """Each window in which a member joined is followed by another, up to the rebalance timeout (groups A.5 R5)."""
+        """Extend the initial delay if a member joined, up to the rebalance timeout; else end it (groups A.5 R5)."""
         group = self._find(group_id)
         if group is None:
             return
@@ -127,12 +127,12 @@ class Rebalances:
             self.complete(builder, group)
 
     def maybe_complete(self, builder: OutcomeBuilder, group: ClassicGroup) -> None:
-        """Everybody has joined, and this is not the first rebalance (groups A.5 R6)."""
+        """Complete the join phase if all members have joined, unless this is the first rebalance (groups A.5 R6)."""
         if group.state is State.PREPARING_REBALANCE and group.all_joined and group.previous_state is not State.EMPTY:
             self.complete(builder, group)
 
     def complete(self, builder: OutcomeBuilder, group: ClassicGroup) -> None:
-        """The join phase is over (groups A.5 R7)."""
+        """Complete the join phase (groups A.5 R7)."""
         builder.cancel(join_timer(group))
         for member in group.members.values():
             if member.member_id not in group.awaiting_join and member.instance_id is None:
@@ -169,7 +169,7 @@ class Rebalances:
             self.complete(builder, group)
 
     def _sync_overdue(self, group_id: str, generation: int, builder: OutcomeBuilder) -> None:
-        """Who has not synced by now is no member any more (groups A.5 R8)."""
+        """Remove the members that have not sent their SyncGroup in time, and rebalance (groups A.5 R8)."""
         group = self._find(group_id)
         if group is None or group.generation != generation or not group.pending_sync:
             return
@@ -187,14 +187,14 @@ class Rebalances:
     def arm_pending(
         self, builder: OutcomeBuilder, group: ClassicGroup, member_id: str, session_timeout_ms: int
     ) -> None:
-        """An id has been handed out that has to come back in time."""
+        """Arm the timer of an id returned with MEMBER_ID_REQUIRED, which has to join in time."""
         self._arm(builder, group, member_id, session_timeout_ms)
 
     def _arm(self, builder: OutcomeBuilder, group: ClassicGroup, member_id: str, delay_ms: int) -> None:
         builder.timer(member_timer(group, member_id), delay_ms, partial(self.expire_member, group.group_id, member_id))
 
     def expire_member(self, group_id: str, member_id: str, builder: OutcomeBuilder) -> None:
-        """Nothing was heard of a member or a pending id for too long (groups A.5 R9)."""
+        """Remove a member or a pending id whose session has expired (groups A.5 R9)."""
         group = self._find(group_id)
         if group is None:
             return
@@ -221,7 +221,7 @@ class Rebalances:
     def answer_join(
         self, builder: OutcomeBuilder, group: ClassicGroup, member_id: str, answer: JoinGroupResponse
     ) -> None:
-        """Answer a member's parked JoinGroup, if there is one; no record holds that up (``completeJoinFuture``)."""
+        """Answer a member's parked JoinGroup, if there is one, without waiting for records (``completeJoinFuture``)."""
         reply_to = group.awaiting_join.pop(member_id, None)
         if reply_to is not None:
             builder.reply(reply_to, answer, direct=True)
@@ -229,18 +229,18 @@ class Rebalances:
     def answer_sync(
         self, builder: OutcomeBuilder, group: ClassicGroup, member_id: str, answer: SyncGroupResponse
     ) -> bool:
-        """Answer a member's parked SyncGroup; false if there is none. An assignment waits for its record."""
+        """Answer a member's parked SyncGroup; return whether there is one. An assignment waits for its record."""
         reply_to = group.awaiting_sync.pop(member_id, None)
         if reply_to is not None:
             builder.reply(reply_to, answer, direct=answer.error_code is not ErrorCode.NONE)
         return reply_to is not None
 
     def reset_assignments(self, builder: OutcomeBuilder, group: ClassicGroup, error: ErrorCode) -> None:
-        """Forget all assignments, and answer the parked SyncGroups with the error."""
+        """Drop all assignments, and answer the parked SyncGroups with the error."""
         for member in group.members.values():
             member.assignment = b""
             if self.answer_sync(builder, group, member.member_id, SyncGroupResponse(error)):
-                # While parked its expiry was ignored, so the session starts again here.
+                # Its session timer may have fired while the request was parked, without effect.
                 self.rearm(builder, group, member.member_id)
 
     def _find(self, group_id: str) -> ClassicGroup | None:
@@ -249,7 +249,7 @@ class Rebalances:
 
 
 def join_answer(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
-    """What a member hears of the current generation; the leader hears of all members too."""
+    """Return the JoinGroupResponse of the current generation for a member; the leader's lists all members."""
     members = joined_members(group) if group.leader == member_id else ()
     return JoinGroupResponse(
         generation_id=group.generation,
@@ -262,7 +262,7 @@ def join_answer(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
 
 
 def joined_members(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ...]:
-    """All members with their metadata for the chosen protocol."""
+    """Return all members with their metadata for the chosen protocol."""
     protocol = group.protocol_name or ""
     return tuple(
         JoinGroupResponseMember(member.member_id, member.metadata(protocol), member.instance_id)

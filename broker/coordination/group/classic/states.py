@@ -1,4 +1,4 @@
-"""The states of a classic group, and which may follow which (groups A.2, Kafka's ``ClassicGroupState``)."""
+"""States of a classic group and the transitions between them (groups A.2, Kafka's ``ClassicGroupState``)."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from broker.coordination.reasons import Reason
 
 
 class State(StrEnum):
-    """A classic group's state under its name on the wire."""
+    """A state of a classic group, by its name in the protocol."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -36,7 +36,7 @@ ALL_LEFT = Reason("everybody has left", "groups A.5 R7", _CLASS)
 
 
 def state_diagram() -> str:
-    """The states and the steps between them as a Mermaid diagram."""
+    """Return the states and transitions as a Mermaid diagram."""
     steps = [
         f"    {before} --> {after}"
         for after, befores in ENTERED_FROM.items()
