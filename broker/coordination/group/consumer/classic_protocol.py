@@ -1,7 +1,7 @@
-"""Members of a consumer group that speak the classic protocol (groups C.10.2 to C.10.4).
+"""Members of a consumer group that use the classic protocol (groups C.10.2 to C.10.4).
 
-They join one by one, without waiting for each other, and heartbeat responses ask them to rejoin when the group's target
-changes; their generation is their member epoch. After Kafka's ``classicGroupJoinToConsumerGroup``.
+They join without waiting for each other; heartbeat responses make them rejoin when the group's target changes. Their
+generation is their member epoch. After Kafka's ``classicGroupJoinToConsumerGroup``.
 """
 
 from collections.abc import Hashable
@@ -31,7 +31,7 @@ from protocol.types import uuid_text
 
 
 class ClassicMembers:
-    """Decides what members of the classic protocol ask of consumer groups."""
+    """Decides requests of the classic protocol to consumer groups."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class ClassicMembers:
         joiner: Joiner,
         reply_to: Hashable,
     ) -> None:
-        """Answer with a JoinGroupResponse at once (groups C.10.2).
+        """Reply with a JoinGroupResponse immediately (groups C.10.2).
 
         Raises:
-            KafkaError: 23, 25, 81 or 82; nothing has changed.
+            KafkaError: 23, 25, 81 or 82; nothing was changed.
         """
         if self._context.settings.string("group.consumer.migration.policy").lower() == "disabled":
             raise Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, *CLASSIC_JOIN)
@@ -86,8 +86,8 @@ class ClassicMembers:
         held = None if request.group_instance_id is None else group.static_members.get(request.group_instance_id)
         if held is not None and self._migration.may_downgrade(group, group.members[held]):
             if group.members[held].instance_id != request.group_instance_id:
-                # ClassicGroup.fromConsumerGroup leaves out the member with the instance id, and this one has another
-                # by now: what it finds in its place does not speak the classic protocol.
+                # The holder's instance id has changed since: ClassicGroup.fromConsumerGroup does not omit it, and
+                # fails as the holder does not use the classic protocol.
                 raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *CLASSIC_JOIN)
             self._join_downgraded(builder, step, group.members[held], reply_to)
             return
@@ -98,10 +98,10 @@ class ClassicMembers:
         builder.reply(reply_to, _joined(step.after))
 
     def _join_downgraded(self, builder: OutcomeBuilder, step: Step, held: Member, reply_to: Hashable) -> None:
-        """The member takes the place of the last one of the consumer protocol: the group becomes a classic one.
+        """Downgrade the group: the member replaces the last one that uses the consumer protocol.
 
-        Its generation is the epoch of the member that it takes the place of, which is 0 for a new member id: where the
-        group has no target for its epoch yet, the member gets no other one (``classicGroupJoinToConsumerGroup``).
+        Its generation is the epoch that it has as the replacement, which is 0 for a new member id: if the group has no
+        target of its current epoch yet, the member's epoch stays (``classicGroupJoinToConsumerGroup``).
         """
         group = step.group
         stale = self._heartbeats.settle(builder, step)
@@ -122,10 +122,10 @@ class ClassicMembers:
         return Step(group, known, known)
 
     def _subscription(self, request: JoinGroupRequest) -> Subscription:
-        """The subscription of the first protocol in the list.
+        """Return the subscription in the metadata of the request's first protocol.
 
         Raises:
-            KafkaError: INCONSISTENT_GROUP_PROTOCOL if it cannot be read; before 4.4 UNKNOWN_SERVER_ERROR.
+            KafkaError: INCONSISTENT_GROUP_PROTOCOL if it is malformed; before 4.4 UNKNOWN_SERVER_ERROR.
         """
         subscription = read_subscription(bytes(request.protocols[0].metadata))
         if subscription is None:
@@ -147,7 +147,7 @@ class ClassicMembers:
     def sync(
         self, builder: OutcomeBuilder, group: ConsumerGroup, request: SyncGroupRequest, reply_to: Hashable
     ) -> None:
-        """Answer with the coordinator's assignment; the request's assignments are ignored (groups C.10.3).
+        """Reply with the coordinator's assignment; the request's assignments are ignored (groups C.10.3).
 
         Raises:
             KafkaError: 22, 23, 25 or 82.
@@ -180,7 +180,7 @@ class ClassicMembers:
     def heartbeat(
         self, builder: OutcomeBuilder, group: ConsumerGroup, request: HeartbeatRequest, reply_to: Hashable
     ) -> None:
-        """Restart the member's session, and answer whether it must rejoin (groups C.10.4).
+        """Restart the member's session, and reply whether it must rejoin (groups C.10.4).
 
         Raises:
             KafkaError: 22, 25 or 82.
@@ -210,7 +210,7 @@ class ClassicMembers:
     def leave(
         self, builder: OutcomeBuilder, group: ConsumerGroup, request: LeaveGroupRequest, reply_to: Hashable
     ) -> None:
-        """Members of either protocol go together, each with an answer of its own (groups C.10.4)."""
+        """Remove members of either protocol, each with its own result (groups C.10.4)."""
         gone: dict[str, Member] = {}
         answers = []
         for identity in request.members:
@@ -258,9 +258,9 @@ def _leaver(group: ConsumerGroup, identity: MemberIdentity) -> Member:
 
 
 def _check_protocols(group: ConsumerGroup, request: JoinGroupRequest) -> None:
-    """Raise INCONSISTENT_GROUP_PROTOCOL unless the member offers a protocol that all classic members know.
+    """Raise INCONSISTENT_GROUP_PROTOCOL unless the member offers a protocol that all classic members support.
 
-    What it offered before counts as well if it rejoins (``ConsumerGroup.supportsClassicProtocols``).
+    If it rejoins, its previous protocols count too (``ConsumerGroup.supportsClassicProtocols``).
     """
     offered = {each.name for each in request.protocols}
     known = [

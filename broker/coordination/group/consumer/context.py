@@ -1,4 +1,4 @@
-"""The state that all rules of consumer groups share: the groups of a coordinator, settings, topics."""
+"""State shared by all rules of consumer groups: the coordinator's groups, settings, topics."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -20,27 +20,27 @@ from protocol.log_records.consumer_group import ConsumerRecord, GroupEpoch
 
 
 class Settings(Protocol):
-    """The broker's settings by Kafka's own names."""
+    """The broker's settings by Kafka's names."""
 
     def int(self, name: str) -> int:
-        """The value of a numeric setting."""
+        """Return the value of a numeric setting."""
         ...
 
     def string(self, name: str) -> str:
-        """The value of a text."""
+        """Return the value of a string setting."""
         ...
 
     def list(self, name: str) -> tuple[str, ...]:
-        """The values of a list."""
+        """Return the values of a list setting."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerContext:
-    """The groups of a coordinator, and what the rules read beside them.
+    """The groups of a coordinator, with the settings and topics that their rules read.
 
-    ``group_setting(group_id, name)`` is a numeric setting of a group, held within the broker's bounds;
-    ``behaves`` whether brokers of the emulated release behave so.
+    ``group_setting(group_id, name)`` returns a numeric group setting, clamped to the broker's bounds; ``behaves``:
+    whether the emulated release has a behaviour.
     """
 
     groups: Groups
@@ -56,16 +56,16 @@ class ConsumerContext:
         return assignor_names(self.settings)
 
     def find(self, group_id: str) -> ConsumerGroup | None:
-        """The consumer group of that id."""
+        """Return the consumer group with that id, or ``None``."""
         group = self.groups.get(group_id)
         return group if isinstance(group, ConsumerGroup) else None
 
     def new_group(self, group_id: str) -> ConsumerGroup:
-        """A consumer group without members."""
+        """Return a new consumer group without members."""
         return ConsumerGroup(group_id, self.topics, forgets=self.behaves(Behaviour.CHANGED_INSTANCES_FORGOTTEN))
 
     def missing(self, group_id: str, rule: Rule, *, reads: bool = False) -> Refusal:
-        """The error about an id that no consumer group has (GroupMetadataManager.consumerGroup).
+        """Return the error for a missing group or one of another kind (GroupMetadataManager.consumerGroup).
 
         ``reads``: the request reads committed state.
         """
@@ -73,9 +73,9 @@ class ConsumerContext:
         return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *rule, f"Group {group_id} {what}.")
 
     def new_hash(self, group: ConsumerGroup, members: Iterable[Member], forgotten: Collection[str] = ()) -> int:
-        """The hash of the topics that these members name, and of those that resolved expressions match.
+        """Return the metadata hash of the topics that these members name, and of those that resolved expressions match.
 
-        ``forgotten`` are the expressions that do not count; others do, even if no member subscribes by them any more
+        Expressions in ``forgotten`` are ignored; others count, even if no member subscribes by them any more
         (``ConsumerGroup.computeSubscribedTopicNamesWithoutDeletedMembers``).
         """
         names = {name for member in members for name in member.subscribed}
@@ -100,7 +100,7 @@ class ConsumerContext:
 def report_change(
     builder: OutcomeBuilder, group: ConsumerGroup, members: Collection[Member], epoch: int, assignment_epoch: int
 ) -> None:
-    """Report the state that the group enters with these members and epochs, unless it stays where it is."""
+    """Report the group's change of state or epoch to observers, if these members and epochs make one."""
     before, after = group.state, state_of(epoch, assignment_epoch, members)
     if (before, group.epoch) != (after, epoch):
         change = StateChange(group.group_id, REASONS[after], before.value, after.value, group.epoch, epoch)

@@ -14,7 +14,7 @@ CONSUMER_TYPE, CLASSIC_TYPE = 1, 0
 
 
 def described(group: ConsumerGroup, topics: Topics, assignors: Sequence[str]) -> DescribedGroup:
-    """A group with its members; topics that are gone are left out."""
+    """Return a group with its members; deleted topics are omitted."""
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,
@@ -43,7 +43,7 @@ def _member(group: ConsumerGroup, member: GroupMember, topics: Topics) -> Member
 
 
 def held(member: GroupMember) -> Mapping[UUID, Sequence[int]]:
-    """A member's partitions; behind those of a topic are the ones that it is giving up."""
+    """Return a member's partitions by topic: assigned ones first, then those that it is revoking."""
     found: dict[UUID, list[int]] = {}
     each: Assigned
     for each in (member.assigned, member.revoking):

@@ -1,4 +1,4 @@
-"""A consumer group: the state of its records, and what is derived from it (groups C.1), after ``ConsumerGroup``."""
+"""A consumer group: the state from its records, and what is derived from it (groups C.1), after ``ConsumerGroup``."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -31,14 +31,14 @@ from protocol.log_records.consumer_group import (
 from protocol.log_records.group import OffsetCommit
 
 FIRST_EPOCH = 1
-"""Of a group that nothing has happened to (before 4.3 it was 0)."""
+"""Epoch of a new group (before 4.3 it was 0)."""
 
 
 class ConsumerGroup:
-    """One consumer group. It changes by :meth:`replay` alone.
+    """One consumer group. Only :meth:`replay` changes it.
 
-    ``targets`` are the target assignments by member id; ``regexes`` the topics that regular expressions matched at the
-    last check; ``static_members`` instance id -> member id. ``forgets``: Behaviour.CHANGED_INSTANCES_FORGOTTEN.
+    ``targets`` are the target assignments by member id; ``regexes`` the topics that regular expressions matched when
+    last resolved; ``static_members`` instance id -> member id. ``forgets``: Behaviour.CHANGED_INSTANCES_FORGOTTEN.
     """
 
     __slots__ = (
@@ -52,14 +52,14 @@ class ConsumerGroup:
         self.epoch = self.assignment_epoch = FIRST_EPOCH
         self.metadata_hash = self.assignment_timestamp_ms = 0
         self.members: TimelineMap[Member] = TimelineMap()
-        """The members' ids in the order of Kafka's own table, which few rules go by."""
+        """The members in the order of Kafka's own table, which matters for few rules."""
         self.static_members: dict[str, str] = {}
         self.targets: dict[str, Partitions] = {}
         self.regexes: dict[str, RegularExpression] = {}
         self.checked: tuple[int, int] | None = None
-        """Soft: the version of the metadata that the hash was held against last, and the epoch then (groups C.6)."""
+        """Soft: the metadata version that was last compared with the hash, and the group epoch then (groups C.6)."""
         self.homogeneous = True
-        """Whether all members subscribed to the same when a member changed last (``ModernGroup.subscriptionType``)."""
+        """Whether all members had the same subscription when one last changed (``ModernGroup.subscriptionType``)."""
         self._owners: dict[tuple[UUID, int], int] = {}
         self._names: Counter[str] = Counter()
         self._patterns: TimelineMap[int] = TimelineMap()
@@ -68,22 +68,22 @@ class ConsumerGroup:
 
     @property
     def type(self) -> GroupType:
-        """Its kind."""
+        """The kind of the group."""
         return GroupType.CONSUMER
 
     @property
     def is_empty(self) -> bool:
-        """Whether it may be deleted."""
+        """Whether the group may be deleted."""
         return not len(self.members)
 
     @property
     def state(self) -> State:
-        """Where it is on the way to its target (groups C.1)."""
+        """The group's state (groups C.1)."""
         return state_of(self.epoch, self.assignment_epoch, self.members.values())
 
     @property
     def state_name(self) -> str:
-        """Its state under its name on the wire."""
+        """The name of the group's state in the protocol."""
         return self.state.value
 
     @property
@@ -92,13 +92,13 @@ class ConsumerGroup:
         return "consumer"
 
     def in_states(self, names: Iterable[str]) -> bool:
-        """Whether its state is among these names, given in lower case."""
+        """Return whether the state is among these names, given in lower case."""
         return self.state.value.lower() in names
 
     def check_commit(self, committer: Committer) -> PartitionCheck | None:
         """Fence a commit by the member's epoch (groups B.1 OC3; transactions C.4.2): 22, 25, 35 or 113.
 
-        An epoch that the member has left is good for the partitions that it has had since then (KIP-1251).
+        An earlier epoch is accepted for partitions that the member has had since then (KIP-1251).
         """
         epoch = committer.generation
         if epoch < 0 and self.is_empty:
@@ -147,22 +147,22 @@ class ConsumerGroup:
             raise Refusal(code, *OFFSET_FETCH)
 
     def check_offset_delete(self) -> None:
-        """It may have members (transactions E.4)."""
+        """Accept any state: the group may have members (transactions E.4)."""
 
     def subscribes_to(self, topic: str) -> bool:
-        """By name, or by a regular expression that matched it."""
+        """Return whether a member subscribes to the topic by name, or by a regular expression that matched it."""
         return topic in self._names or any(
             topic in found.topics for regex, found in self.regexes.items() if regex in self._patterns
         )
 
     def expiry_base(self) -> Callable[[OffsetCommit], int] | None:
-        """From which point in time an offset ages (groups B.3)."""
+        """Return the function commit -> start of its retention, in ms (groups B.3)."""
         return lambda commit: commit.commit_timestamp_ms
 
     def tombstones(self, heirs: Mapping[str, str] | None = None) -> tuple[ConsumerRecord, ...]:
-        """The records that forget the group, in Kafka's order, whether they were ever written (transactions F.4).
+        """Return the group's tombstones in Kafka's order, also for records never written (transactions F.4).
 
-        ``heirs``: member id -> the member that has just taken its place, whose records are forgotten instead.
+        ``heirs``: member id -> the member that has just replaced it, whose records are deleted instead.
         """
         members = [(heirs or {}).get(member_id, member_id) for member_id in self.members]
         kinds = (
@@ -179,35 +179,35 @@ class ConsumerGroup:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def owner_epoch(self, topic_id: UUID, partition: int) -> int | None:
-        """The epoch of the partition's owner, also while it is giving it up; ``None`` without an owner."""
+        """Return the epoch of the partition's owner, also while it is revoking it; ``None`` without an owner."""
         return self._owners.get((topic_id, partition))
 
     def hash_is_due(self, version: int) -> bool:
-        """Whether the metadata of this version was not looked at yet, or what came of it was not stored."""
+        """Return whether the hash was not compared with this metadata version, or the epoch was not stored."""
         return self.checked is None or self.checked[0] != version or self.epoch < self.checked[1]
 
     def target_for(self, member_id: str, instance_id: str | None) -> Partitions:
-        """A member's target; a static one has that of its instance id's holder, and none if the id is new."""
+        """Return a member's target; a static member has that of its instance id's holder, and none if the id is new."""
         holder = member_id if instance_id is None else self.static_members.get(instance_id)
         return {} if holder is None else self.targets.get(holder, {})
 
     def homogeneous_with(self, before: Member, after: Member, members: int) -> bool:
-        """Whether all subscribe to the same once a member has changed (``ConsumerGroup.subscriptionType``).
+        """Return whether all subscriptions are the same after a member's change (``ConsumerGroup.subscriptionType``).
 
-        Kafka counts by topic: members that name it, and resolved regular expressions that match it. ``members`` is
-        their number after the change.
+        Kafka counts by topic: members that name it, and resolved regular expressions that match it. ``members`` is the
+        number of members after the change.
         """
         return _all_alike(*self._subscriptions(before, after), members)
 
     def names_with(self, before: Member, after: Member) -> set[str]:
-        """The topics that are subscribed to once a member has changed (``computeSubscribedTopicNames``)."""
+        """Return all subscribed topics after a member's change (``computeSubscribedTopicNames``)."""
         names, _, resolved = self._subscriptions(before, after)
         return {*names, *resolved}
 
     def patterns_with(self, before: Member, after: Member) -> list[str]:
-        """The regular expressions that members subscribe by once one of them has changed, in the order of Kafka's map.
+        """Return the members' regular expressions after a member's change, in the order of Kafka's map.
 
-        The only member with an expression leaves and enters the table, also where its expression stays the same.
+        The expression of its only subscriber is removed and added again, also if it stays the same.
         """
         return list(self._patterns_with(before, after))
 
@@ -222,7 +222,7 @@ class ConsumerGroup:
         return patterns
 
     def _subscriptions(self, before: Member, after: Member) -> tuple[Counter[str], Mapping[str, int], Counter[str]]:
-        """How many members name a topic, subscribe by an expression; and how many expressions match a topic."""
+        """Count members by topic name and by expression, and expressions by matched topic."""
         names = Counter(self._names)
         _take(names, before.subscribed)
         names.update(after.subscribed)
@@ -233,11 +233,11 @@ class ConsumerGroup:
         return names, dict(self._patterns_with(before, after).items()), resolved
 
     def subscribers_of(self, regex: str) -> int:
-        """How many members subscribe by that regular expression."""
+        """Return how many members subscribe by a regular expression."""
         return self._patterns.get(regex) or 0
 
     def member(self, member_id: str, rule: Rule = MEMBER_LOOKUP) -> Member:
-        """A member; ``rule`` is that of the request.
+        """Return a member; ``rule`` is the rule of the request.
 
         Raises:
             KafkaError: UNKNOWN_MEMBER_ID.
@@ -249,10 +249,10 @@ class ConsumerGroup:
         return found
 
     def static_member(self, instance_id: str, member_id: str | None = None, rule: Rule = MEMBER_LOOKUP) -> Member:
-        """The member that has an instance id; ``rule`` is that of the request.
+        """Return the member that has an instance id; ``rule`` is the rule of the request.
 
         Raises:
-            KafkaError: UNKNOWN_MEMBER_ID for none, FENCED_INSTANCE_ID for another one than ``member_id``.
+            KafkaError: UNKNOWN_MEMBER_ID if there is none, FENCED_INSTANCE_ID if it is not ``member_id``.
         """
         found = self.static_members.get(instance_id)
         if found is None:
@@ -266,23 +266,23 @@ class ConsumerGroup:
         return self.member(found, rule)
 
     def names_besides(self, regexes: Collection[str]) -> set[str]:
-        """The topics that are subscribed to, without those that these expressions matched."""
+        """Return all subscribed topics, without those that these expressions matched."""
         found = (each.topics or () for regex, each in self.regexes.items() if regex not in regexes)
         return {*self._names, *(topic for topics in found for topic in topics)}
 
     def names_of(self, member: Member) -> frozenset[str]:
-        """The topics that a member subscribes to, by name and by its regular expression as far as that is resolved."""
+        """Return the topics that a member subscribes to, by name and by its regular expression if that is resolved."""
         found = self.regexes.get(member.regex) if member.regex else None
         return member.subscribed if found is None else member.subscribed.union(found.topics or ())
 
     def away(self, member: Member) -> bool:
-        """Whether a static member has left for a while."""
+        """Return whether a static member has left temporarily (epoch -2)."""
         return member.epoch == LEAVING_STATIC
 
-    # --- what is remembered ------------------------------------------------------------------------------------------
+    # --- the log -----------------------------------------------------------------------------------------------------
 
     def replay(self, record: ConsumerRecord) -> None:
-        """Apply a record of this group; a tombstone of what is not there changes nothing."""
+        """Apply a record of this group; a tombstone for a missing entry changes nothing."""
         name, value = record.name, record.value
         match value:
             case GroupEpoch():
@@ -332,13 +332,13 @@ class ConsumerGroup:
         self._compare_subscriptions()
 
     def _compare_subscriptions(self) -> None:
-        """A regular expression that is resolved later does not change the result, as in Kafka."""
+        """Update ``homogeneous``. A regular expression that is resolved later does not, as in Kafka."""
         resolved = Counter(topic for found in self.regexes.values() for topic in found.topics or ())
         patterns = {regex: self._patterns[regex] for regex in self._patterns}
         self.homogeneous = _all_alike(self._names, patterns, resolved, len(self.members))
 
     def _leave(self, member: Member, *, for_good: bool) -> None:
-        """Take back what :meth:`_put` has noted; who holds an instance id only where that is ``for_good``."""
+        """Undo :meth:`_put`; the holder of an instance id is removed only if ``for_good``."""
         if for_good and self.static_members.get(member.instance_id or "") == member.member_id:
             assert member.instance_id is not None
             del self.static_members[member.instance_id]
@@ -350,7 +350,7 @@ class ConsumerGroup:
 
 
 def _table(keys: Iterable[str]) -> TimelineMap[None]:
-    """A table of Kafka's with these keys, put into it in this order."""
+    """Return a Kafka table with these keys, inserted in this order."""
     table: TimelineMap[None] = TimelineMap()
     for key in keys:
         table[key] = None
@@ -387,7 +387,7 @@ def _take(counts: Counter[str], names: Iterable[str]) -> None:
 
 
 def _since(member: Member, topic_id: UUID, partition: int) -> int | None:
-    """The epoch since which a member has a partition, also while giving it up; ``None`` if it does not have it."""
+    """Return since which epoch a member has a partition, also while revoking it; ``None`` if it does not."""
     found: Mapping[int, int] = member.assigned.get(topic_id, {})
     if partition not in found:
         found = member.revoking.get(topic_id, {})

@@ -1,7 +1,7 @@
-"""ConsumerGroupHeartbeat: joining, the session, the owned partitions and the assignment (groups C.4).
+"""ConsumerGroupHeartbeat: joins, sessions, owned partitions and assignments (groups C.4).
 
-After Kafka's ``consumerGroupHeartbeat``. Everything is decided before anything is recorded: the updated member is kept
-beside the unchanged group, and the records change both.
+After Kafka's ``consumerGroupHeartbeat``. Nothing changes while a heartbeat is decided: the updated member is a copy,
+and the replay of the records changes the group.
 """
 
 from collections.abc import Hashable, Mapping
@@ -49,7 +49,7 @@ from protocol.types import ZERO_UUID, uuid_text
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The sender of a heartbeat. ``visible``: whether the sender may see a topic."""
+    """The sender of a heartbeat. ``visible(topic)``: whether the sender may describe the topic."""
 
     client_id: str
     client_host: str
@@ -58,9 +58,9 @@ class Beat:
 
 @dataclass(slots=True)
 class Step:
-    """One member's request on its way: as the member was, as it becomes, and what the group becomes with it.
+    """One heartbeat while it is decided: the member before and after it.
 
-    ``replaced`` is the static member whose place it takes.
+    ``replaced`` is the static member that it replaces.
     """
 
     group: ConsumerGroup
@@ -72,16 +72,16 @@ class Step:
 
     @property
     def subscription_changed(self) -> bool:
-        """Whether the member subscribes to something else than before."""
+        """Whether the request changes the member's subscription."""
         return self.before.subscribed != self.after.subscribed or self.before.regex != self.after.regex
 
     @property
     def regex_changed(self) -> bool:
-        """Whether the member subscribes by another regular expression than before."""
+        """Whether the request changes the member's regular expression."""
         return self.before.regex != self.after.regex
 
     def members(self) -> HashMap[Member]:
-        """All members with this one as it becomes."""
+        """Return all members after the request."""
         gone = None if self.replaced is None else self.replaced.member_id
         found = HashMap(
             (member.member_id, member) for member in self.group.members.values() if member.member_id != gone
@@ -90,20 +90,20 @@ class Step:
         return found
 
     def target(self) -> Partitions:
-        """The member's target before this heartbeat; a static member's replacement takes over its target."""
+        """Return the member's target before this heartbeat; a replacement inherits the static member's target."""
         return self.group.target_for(self.after.member_id, self.after.instance_id)
 
     def targets(self) -> Mapping[str, Partitions]:
-        """All members' targets before this heartbeat; a member without a target is missing.
+        """Return the targets before this heartbeat by member id; members without a target are omitted.
 
-        A replacement has the target of the one that it replaces, if there is one.
+        A replacement inherits the static member's target, if there is one.
         """
         inherits = self.replaced is not None and self.replaced.member_id in self.group.targets
         return {**self.group.targets, **({self.after.member_id: self.target()} if inherits else {})}
 
 
 class Heartbeats:
-    """Decides heartbeats over the groups of one context."""
+    """Decides heartbeats to the groups of one context."""
 
     def __init__(
         self, context: ConsumerContext, timers: MemberTimers, migration: Migration, patterns: Patterns
@@ -113,10 +113,10 @@ class Heartbeats:
     def beat(
         self, builder: OutcomeBuilder, request: ConsumerGroupHeartbeatRequest, beat: Beat, reply_to: Hashable
     ) -> None:
-        """For a member epoch of 0 and more: answers a ConsumerGroupHeartbeatResponse (groups C.4).
+        """Handle a heartbeat with member epoch 0 or above: reply with a ConsumerGroupHeartbeatResponse (groups C.4).
 
         Raises:
-            KafkaError: 25, 69, 81, 82, 110, 111 or 128; nothing has changed.
+            KafkaError: 25, 69, 81, 82, 110, 111 or 128; nothing was changed.
         """
         group = self._group(builder, request)
         self.check_size(group, request.member_id, request.instance_id)
@@ -135,10 +135,10 @@ class Heartbeats:
             response.assignment = _assignment(step.after.assigned)
         builder.reply(reply_to, response)
 
-    # --- groups C.4 H1 to H5: which group, which member -----------------------------------------------------------
+    # --- groups C.4 H1 to H5: find the group and the member -------------------------------------------------------
 
     def _group(self, builder: OutcomeBuilder, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
-        """Who joins makes the group, also in place of an Empty classic one (groups C.4 H1)."""
+        """Return the group; a join creates it, also in place of an Empty classic one (groups C.4 H1)."""
         group_id = request.group_id
         found = self._context.groups.get(group_id)
         if isinstance(found, ConsumerGroup):
@@ -152,7 +152,7 @@ class Heartbeats:
                 return self._context.new_group(group_id)
             if isinstance(found, ClassicGroup):
                 return self._migration.upgrade(builder, found)
-        if found is None:  # worded unlike the other refusals (GroupMetadataManager.getOrMaybeCreateConsumerGroup)
+        if found is None:  # another message than elsewhere (GroupMetadataManager.getOrMaybeCreateConsumerGroup)
             message = f"Consumer group {group_id} not found."
             raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *CONSUMER_HEARTBEAT.row(" H1"), message)
         raise self._context.missing(group_id, CONSUMER_HEARTBEAT.row(" H1"))
@@ -172,7 +172,7 @@ class Heartbeats:
     def _step(
         self, builder: OutcomeBuilder, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, member_id: str
     ) -> Step:
-        """Find or make the member, and fence an epoch that is not its own (groups C.4 H4 and H5)."""
+        """Find or create the member, and fence a wrong member epoch (groups C.4 H4 and H5)."""
         epoch, owned = request.member_epoch, _owned(request)
         if request.instance_id is not None and (epoch != JOINING or request.instance_id in group.static_members):
             held = group.static_member(request.instance_id, None if epoch == JOINING else member_id)
@@ -198,10 +198,10 @@ class Heartbeats:
         *,
         classic: bool = False,
     ) -> Step:
-        """A member takes the place of the static one that holds its instance id.
+        """Replace the static member that holds the instance id.
 
         Raises:
-            KafkaError: UNRELEASED_INSTANCE_ID while that one is there, and both speak the consumer protocol.
+            KafkaError: UNRELEASED_INSTANCE_ID if the holder has not left, and both use the consumer protocol.
         """
         if held.classic is None and not classic and not group.away(held):
             raise Refusal(
@@ -219,10 +219,10 @@ class Heartbeats:
         self._timers.cancel_all(builder, group.group_id, held.member_id)
         return Step(group, heir, heir, replaced=held, owned={})
 
-    # --- groups C.4 H6 to H11: what becomes of both ---------------------------------------------------------------
+    # --- groups C.4 H6 to H11: update the group and the member ----------------------------------------------------
 
     def advance(self, builder: OutcomeBuilder, step: Step) -> None:
-        """Record the member's metadata, bump the group epoch and the target if due, and reconcile the member."""
+        """Record the member's metadata, bump the group epoch, compute a target if due, and reconcile the member."""
         group, group_id = step.group, step.group.group_id
         if step.after.metadata != step.before.metadata:
             builder.record(step.after.metadata_record(group_id))
@@ -239,9 +239,9 @@ class Heartbeats:
             report_change(builder, group, step.members().values(), epoch, target_epoch)
 
     def settle(self, builder: OutcomeBuilder, step: Step) -> bool:
-        """Record a member of a group that becomes a classic one; return whether its target is not of its epoch.
+        """Record a member before its group becomes a classic one; return whether the target is older than the epoch.
 
-        Only a target of the group's epoch is given to the member.
+        Only a target of the current group epoch is assigned to the member.
         """
         group = step.group
         if step.after.metadata != step.before.metadata:
@@ -257,10 +257,10 @@ class Heartbeats:
         return False
 
     def _epoch(self, builder: OutcomeBuilder, step: Step, change: RegexChange) -> tuple[int, bool]:
-        """The group's epoch after this request, and whether all subscribe to the same (groups C.4 H9)."""
+        """Return the new group epoch, and whether all members have the same subscription (groups C.4 H9)."""
         group = step.group
         bump = step.before.subscribed != step.after.subscribed or change is RegexChange.RESOLVED
-        if step.after.classic is not None:  # it does not wait until an expression is resolved
+        if step.after.classic is not None:  # without waiting until an expression is resolved
             bump |= change is not RegexChange.NONE
         else:
             bump |= self._votes_move(step)
@@ -276,7 +276,7 @@ class Heartbeats:
         return epoch, group.homogeneous_with(step.before, step.after, len(members))
 
     def _votes_move(self, step: Step) -> bool:
-        """Whether another assignor is preferred now; Kafka compares two tables that settle ties differently."""
+        """Return whether the preferred assignor changes; Kafka compares two tables that break ties differently."""
         if not self._context.behaves(Behaviour.PREFERRED_ASSIGNOR_COUNTS):
             return False
         members = step.group.members.values()
@@ -284,7 +284,7 @@ class Heartbeats:
         return shown_assignor(members, assignors) != next_assignor(members, step.before, step.after, assignors)
 
     def _target(self, builder: OutcomeBuilder, step: Step, epoch: int, *, homogeneous: bool) -> tuple[int, Partitions]:
-        """The target's epoch after this request, and the member's target assignment (groups C.4 H10)."""
+        """Return the target's epoch after this request, and the member's target assignment (groups C.4 H10)."""
         group = step.group
         interval_ms = self._context.group_setting(group.group_id, "consumer.assignment.interval.ms")
         due = target_is_due(group.assignment_timestamp_ms, interval_ms, builder.now_ms)
@@ -303,7 +303,7 @@ class Heartbeats:
         return epoch, targets[step.after.member_id]
 
     def _reconciled(self, step: Step, epoch: int, target: Partitions) -> Member:
-        """Take the member as far towards its target as what it owns allows (groups C.4 H11)."""
+        """Reconcile the member with its target, as far as the owned partitions allow (groups C.4 H11)."""
         member = step.after
         if member.state is MemberState.STABLE and member.epoch == epoch and not step.subscription_changed:
             return member
@@ -317,14 +317,14 @@ class Heartbeats:
 
 
 def _owns_subset(member: Member, owned: Partitions | None) -> bool:
-    """Whether a heartbeat reports what the member owns, and nothing beside its assignment."""
+    """Return whether a heartbeat lists owned partitions, all of them assigned to the member."""
     return owned is not None and all(
         partitions <= member.assigned.get(topic_id, {}).keys() for topic_id, partitions in owned.items()
     )
 
 
 def _updated(member: Member, request: ConsumerGroupHeartbeatRequest, beat: Beat) -> Member:
-    """Update the member; null fields change nothing. From now on it uses the consumer protocol (groups C.4 H6)."""
+    """Return the updated member; null fields change nothing. It now uses the consumer protocol (groups C.4 H6)."""
     names, timeout_ms = request.subscribed_topic_names, request.rebalance_timeout_ms
     return replace(
         member,
@@ -347,7 +347,7 @@ def _owned(request: ConsumerGroupHeartbeatRequest) -> Partitions | None:
 
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the heartbeat is a full request, which gets a full response."""
+    """Return whether the heartbeat is a full request, which gets a full response."""
     subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
 

@@ -1,19 +1,19 @@
-"""The consumer groups of one coordinator (KIP-848), after Kafka's ``ConsumerGroup`` and ``GroupMetadataManager``.
+"""Consumer groups of one coordinator (KIP-848), after Kafka's ``ConsumerGroup`` and ``GroupMetadataManager``.
 
-States: Empty, Assigning, Reconciling, Stable; they follow from the group's epoch, its target's epoch and its members.
+States: Empty, Assigning, Reconciling, Stable; derived from the group's epoch, its target's epoch and its members.
 
-1. Groups and members change in :meth:`ConsumerGroups.replay` alone; nothing is parked.
-2. A heartbeat joins, reports and gets its assignment in one step (``heartbeat``, ``reconciliation``); a new epoch of
-   the group leads to a new target (``modern.target_assignment``).
+1. Groups and members change only in :meth:`ConsumerGroups.replay`; no request is parked.
+2. A heartbeat joins, reports owned partitions and returns the assignment in one step (``heartbeat``,
+   ``reconciliation``); a new group epoch leads to a new target (``modern.target_assignment``).
 3. A member is removed when it leaves, or when one of its timers fires (``member_removal``, ``timers``).
-4. Members of the classic protocol are served in place (``classic_protocol``); with the last member of the other
-   protocol the group changes its kind (``migration``).
+4. The group also serves members that use the classic protocol (``classic_protocol``); it changes its kind when the
+   first member of the other protocol joins or the last one leaves (``migration``).
 
-What does not fit:
+Exceptions:
 
-* :meth:`Migration.upgrade` replays the records of the new group at once, before they are in the log: the heartbeat that
-  led to it goes on with that group, which is in the table only when the records are.
-* Soft state: the sessions, and which members were called back to join again.
+* :meth:`Migration.upgrade` replays the records of the new group before they are in the log, as the same heartbeat
+  continues with that group; the group is in the table only after the append.
+* Soft state: the sessions, and which members have been asked to rejoin.
 """
 
 from collections.abc import Callable, Hashable
@@ -50,7 +50,7 @@ _MAKERS = frozenset({ConsumerKind.GROUP_METADATA, ConsumerKind.MEMBER_METADATA, 
 
 
 class ConsumerGroups:
-    """Consumer groups among all groups of the shard; ``group_setting(group_id, name)`` is a group's numeric setting."""
+    """The rules of consumer groups; ``group_setting(group_id, name)`` returns a numeric group setting."""
 
     type = GroupType.CONSUMER
     record_classes = (ConsumerRecord,)
@@ -77,18 +77,18 @@ class ConsumerGroups:
         )
 
     def _expire(self, builder: OutcomeBuilder, group: ConsumerGroup, member: Member) -> None:
-        # The one circle among the rules: timers remove members, and removal cancels timers.
+        # The only cycle between the rules: timers remove members, and removal cancels timers.
         self._removal.remove(builder, group, [member])
 
     def heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, beat: Beat, now_ms: int, reply_to: Hashable
     ) -> GroupOutcome:
-        """ConsumerGroupHeartbeat (groups C.3, C.4) of a valid request: answers a ConsumerGroupHeartbeatResponse.
+        """ConsumerGroupHeartbeat (groups C.3, C.4) of a valid request: replies with a ConsumerGroupHeartbeatResponse.
 
-        Where the log refuses its records, the member's timers are set all the same, as Kafka's.
+        The member's timers are set even if the log refuses the records, as in Kafka.
 
         Raises:
-            KafkaError: refused; nothing has changed.
+            KafkaError: if refused; nothing was changed.
         """
         builder = OutcomeBuilder(now_ms)
         if request.member_epoch < JOINING:
@@ -111,10 +111,10 @@ class ConsumerGroups:
         return builder.outcome()
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """A group with its members.
+        """Return a group with its members.
 
         Raises:
-            KafkaError: GROUP_ID_NOT_FOUND; other kinds have describing APIs of their own.
+            KafkaError: GROUP_ID_NOT_FOUND, also for groups of other kinds, which have their own Describe APIs.
         """
         group = self._context.find(group_id)
         if group is None:
@@ -122,24 +122,24 @@ class ConsumerGroups:
         return described(group, self._context.topics, self._context.assignors)
 
     def assignor_of(self, group: ConsumerGroup) -> str:
-        """The assignor that most of its members prefer."""
+        """Return the assignor that most members of the group prefer."""
         return shown_assignor(group.members.values(), self._context.assignors)
 
-    # --- steering ----------------------------------------------------------------------------------------------------
+    # --- control plane -----------------------------------------------------------------------------------------------
 
     def rebalance(self, builder: OutcomeBuilder, group: ConsumerGroup) -> None:
-        """Begin a new epoch, and with it a new target; nothing happens in an Empty group."""
+        """Begin a new epoch, and so a new target; no effect on an Empty group."""
         if not group.is_empty:
             self._context.bump_epoch(builder, group, group.members.values())
 
     def evict(self, builder: OutcomeBuilder, group: ConsumerGroup, member_id: str) -> None:
-        """Remove a member as if its session had ended. Raises UNKNOWN_MEMBER_ID."""
+        """Remove a member as if its session had expired. Raises UNKNOWN_MEMBER_ID."""
         self._removal.remove(builder, group, [group.member(member_id)])
 
     # --- the log -----------------------------------------------------------------------------------------------------
 
     def replay(self, record: ConsumerRecord) -> None:
-        """Apply a record; the first one makes the group, also in place of one that offsets have made."""
+        """Apply a record; the first one creates the group, also in place of a "simple" group created by commits."""
         found = self._groups.get(record.group_id)
         if not isinstance(found, ConsumerGroup):
             if record.value is None or record.kind not in _MAKERS:
@@ -156,9 +156,9 @@ class ConsumerGroups:
         """Do nothing: no request to a consumer group is parked."""
 
     def loaded(self, builder: OutcomeBuilder) -> None:
-        """Start a session for each member, of the consumer protocol's length under either protocol (groups C.11).
+        """Start a session for each member, with the consumer protocol's timeout under either protocol (groups C.11).
 
-        The time to give up partitions is limited under either protocol as well.
+        The time to revoke partitions is limited under either protocol as well.
         """
         for group in self._groups.values():
             if not isinstance(group, ConsumerGroup):
@@ -170,7 +170,7 @@ class ConsumerGroups:
 
 
 def _not_upgraded(group: Group | None, reply_to: Hashable, error: KafkaError, builder: OutcomeBuilder) -> None:
-    """A classic group stays what it is, but its parked requests have been answered (``convertToConsumerGroup``)."""
+    """Keep the classic group after a failed upgrade: its parked requests are answered (``convertToConsumerGroup``)."""
     assert isinstance(group, ClassicGroup)
     group.awaiting_join.clear()
     group.awaiting_sync.clear()

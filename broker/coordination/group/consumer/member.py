@@ -18,16 +18,16 @@ from protocol.log_records.consumer_group import (
 )
 
 LEAVING, LEAVING_STATIC = -1, -2
-"""Special member epochs of a heartbeat."""
+"""Member epochs of heartbeats that leave: for good, or temporarily (static members)."""
 
 Assigned = Mapping[UUID, Mapping[int, int]]
-"""Topic id -> partition -> the epoch in which the member got it."""
+"""Topic id -> partition -> the epoch in which it was assigned."""
 Partitions = Mapping[UUID, frozenset[int]]
 """Topic id -> partitions."""
 
 
 class MemberState(IntEnum):
-    """How far a member has reached its target, as stored in records (Kafka's ``MemberState``)."""
+    """Progress of a member's reconciliation, as stored in records (Kafka's ``MemberState``)."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -37,9 +37,9 @@ class MemberState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member; ``client_host`` is in Java's form, ``/127.0.0.1``.
+    """A member of a consumer group; ``client_host`` is in Java's form, ``/127.0.0.1``.
 
-    ``classic`` is there where it speaks the classic protocol. ``epoch`` is -2 while a static member is away.
+    ``classic`` is set if it uses the classic protocol. ``epoch`` is -2 after a static member has left temporarily.
     """
 
     member_id: str
@@ -59,7 +59,7 @@ class Member:
     revoking: Assigned = field(default_factory=dict)
 
     def with_metadata(self, record: MemberMetadata) -> "Member":
-        """This member with the metadata of a record."""
+        """Return this member with the metadata of a record."""
         return replace(
             self,
             instance_id=record.instance_id,
@@ -74,7 +74,7 @@ class Member:
         )
 
     def is_at(self, record: CurrentMember) -> "Member":
-        """This member with the epochs and the assignment of a record."""
+        """Return this member with the epochs and the assignment of a record."""
         states = MemberState.__members__.values()
         known = next((state for state in states if state == record.state), MemberState.UNKNOWN)
         epoch = record.member_epoch
@@ -88,7 +88,7 @@ class Member:
         )
 
     def metadata_record(self, group_id: str) -> ConsumerRecord:
-        """The record of its metadata."""
+        """Return the record of the member's metadata."""
         value = MemberMetadata(
             self.instance_id,
             self.rack_id,
@@ -103,7 +103,7 @@ class Member:
         return ConsumerRecord.of(group_id, value, self.member_id)
 
     def current_record(self, group_id: str) -> ConsumerRecord:
-        """Where it is."""
+        """Return the record of the member's epochs, state and assignment."""
         value = CurrentMember(
             self.epoch, self.previous_epoch, int(self.state), _recorded(self.assigned), _recorded(self.revoking)
         )
@@ -111,18 +111,18 @@ class Member:
 
     @property
     def metadata(self) -> tuple[object, ...]:
-        """Its metadata, for comparison."""
+        """The member's metadata, for comparison."""
         return (self.instance_id, self.rack_id, self.rebalance_timeout_ms, self.client_id, self.client_host,
                 self.subscribed, self.regex, self.assignor, self.classic)  # fmt: skip
 
     @property
     def at(self) -> tuple[object, ...]:
-        """Where it is, to be compared."""
+        """The member's epochs, state and assignment, for comparison."""
         return self.epoch, self.previous_epoch, self.state, self.assigned, self.revoking
 
 
 def target_record(group_id: str, member_id: str, target: Partitions) -> ConsumerRecord:
-    """The record of a member's target assignment."""
+    """Return the record of a member's target assignment."""
     value = TargetMember(
         tuple(TargetPartitions(topic_id, tuple(sorted(partitions))) for topic_id, partitions in target.items())
     )
@@ -130,12 +130,12 @@ def target_record(group_id: str, member_id: str, target: Partitions) -> Consumer
 
 
 def target_of(value: TargetMember) -> Partitions:
-    """The target assignment in a record."""
+    """Return the target assignment in a record."""
     return {each.topic_id: frozenset(each.partitions) for each in value.topic_partitions}
 
 
 def tombstones(group_id: str, member_id: str) -> tuple[ConsumerRecord, ...]:
-    """The records that forget a member (groups C.8)."""
+    """Return the tombstones that delete a member (groups C.8)."""
     kinds = (ConsumerKind.CURRENT_MEMBER, ConsumerKind.TARGET_MEMBER, ConsumerKind.MEMBER_METADATA)
     return tuple(ConsumerRecord(kind, group_id, member_id) for kind in kinds)
 
@@ -153,7 +153,7 @@ def _assigned(recorded: tuple[AssignedPartitions, ...], epoch: int) -> Assigned:
 
 
 def hash_of_partition(partition: int) -> int:
-    """``Integer.hashCode``."""
+    """Return Java's hash of a partition number (``Integer.hashCode``)."""
     return partition
 
 

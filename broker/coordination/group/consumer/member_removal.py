@@ -1,4 +1,4 @@
-"""Members that leave, are silent for too long, or give nothing up (groups C.3, C.8)."""
+"""Removal of members that leave, whose session expires, or that do not revoke partitions in time (groups C.3, C.8)."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -16,13 +16,13 @@ from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatReq
 
 
 class MemberRemoval:
-    """Takes members out of the groups of one context."""
+    """Removes members from the groups of one context."""
 
     def __init__(self, context: ConsumerContext, timers: MemberTimers, migration: Migration) -> None:
         self._context, self._timers, self._migration = context, timers, migration
 
     def leave(self, builder: OutcomeBuilder, request: ConsumerGroupHeartbeatRequest, reply_to: Hashable) -> None:
-        """A member goes for good (-1), or a static one for a while (-2); its epoch is not compared (groups C.3).
+        """Handle a member that leaves (-1), or a static one that leaves temporarily (-2), at any epoch (groups C.3).
 
         Raises:
             KafkaError: 25, 69 or 82.
@@ -46,7 +46,7 @@ class MemberRemoval:
         )
 
     def remove(self, builder: OutcomeBuilder, group: ConsumerGroup, members: Sequence[Member]) -> None:
-        """Forget members; the next heartbeat of another one finds a new epoch (groups C.8)."""
+        """Delete members and bump the group epoch (groups C.8)."""
         gone = {member.member_id for member in members}
         left = [member for member in group.members.values() if member.member_id not in gone]
         if self._migration.downgrade(builder, group, left):
@@ -66,7 +66,7 @@ class MemberRemoval:
 def forget_regexes(
     builder: OutcomeBuilder, group: ConsumerGroup, regexes: Sequence[str], left: Sequence[Member]
 ) -> list[str]:
-    """Tombstones for regular expressions without subscribers, which are returned."""
+    """Write tombstones for regular expressions without subscribers left, and return those expressions."""
     used = {member.regex for member in left}
     forgotten = [regex for regex in dict.fromkeys(regexes) if regex and regex not in used]
     for regex in forgotten:

@@ -1,4 +1,4 @@
-"""Groups that go over from one protocol to the other while members are there (groups C.10.1, C.10.5)."""
+"""Online migration of groups between the classic and the consumer protocol (groups C.10.1, C.10.5)."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -33,7 +33,7 @@ from protocol.messages.sync_group import SyncGroupResponse
 
 
 class Migration:
-    """Decides whether a group may change its protocol, and writes the records of the group that it becomes."""
+    """Decides whether a group may change its protocol, and writes the records of the new group."""
 
     def __init__(self, context: ConsumerContext, timers: MemberTimers, rebalances: Rebalances) -> None:
         self._context, self._timers, self._rebalances = context, timers, rebalances
@@ -44,12 +44,12 @@ class Migration:
     # --- classic to consumer -----------------------------------------------------------------------------------------
 
     def upgrade(self, builder: OutcomeBuilder, classic: ClassicGroup) -> ConsumerGroup:
-        """The group that a classic one with members becomes, its records written (groups C.10.1).
+        """Convert a classic group with members into a consumer group, write its records, and return it (groups C.10.1).
 
         Raises:
-            KafkaError: GROUP_ID_NOT_FOUND with the reason why it stays what it is; UNKNOWN_SERVER_ERROR in its first
-                rebalance, and before 4.4 if the subscriptions of its members cannot be read. Where the builder has the
-                answers to its parked requests by then, they go out all the same, as in Kafka.
+            KafkaError: GROUP_ID_NOT_FOUND with the reason why it cannot be upgraded; UNKNOWN_SERVER_ERROR in its first
+                rebalance, and before 4.4 if members' subscriptions are malformed. Replies to its parked requests that
+                the builder has by then are sent all the same, as in Kafka.
         """
         if not self._allowed("upgrade"):
             raise _stays(classic, "online upgrade is disabled")
@@ -58,7 +58,7 @@ class Migration:
         if len(classic.members) > self._context.settings.int("group.consumer.max.size"):
             raise _stays(classic, "the group size exceeds the consumer group maximum size")
         _answer_parked(builder, classic)
-        table: TimelineMap[Member] = TimelineMap()  # its order is that of the records
+        table: TimelineMap[Member] = TimelineMap()  # in the order of the records
         for member_id in classic.members:
             table[member_id] = self._member(classic, member_id)
         members = table.values()
@@ -96,7 +96,7 @@ class Migration:
                 "assignor before re-attempting the upgrade",
             )
         metadata = next((raw for name, raw in member.protocols if name == classic.protocol_name), None)
-        if metadata is None:  # no protocol is chosen yet, or the member does not offer it any more
+        if metadata is None:  # no protocol is chosen yet, or the member no longer offers it
             raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *UPGRADE)
         subscription = read_subscription(metadata)
         if subscription is None:
@@ -130,7 +130,7 @@ class Migration:
     # --- consumer to classic -----------------------------------------------------------------------------------------
 
     def downgrade(self, builder: OutcomeBuilder, group: ConsumerGroup, left: Sequence[Member]) -> bool:
-        """Whether the group becomes classic, as no other members are left; then write its records (groups C.10.5)."""
+        """Convert the group into a classic one if only classic members are left; return whether so (groups C.10.5)."""
         if not left or any(member.classic is None for member in left) or not self._allowed("downgrade"):
             return False
         if len(left) > self._context.settings.int("group.max.size"):
@@ -139,7 +139,7 @@ class Migration:
         return True
 
     def may_downgrade(self, group: ConsumerGroup, replaced: Member) -> bool:
-        """Whether the group becomes classic when a classic member takes the place of that one."""
+        """Return whether the group becomes classic when a classic member replaces this member."""
         others = [member for member in group.members.values() if member.member_id != replaced.member_id]
         return (
             replaced.classic is None
@@ -157,9 +157,9 @@ class Migration:
         heirs: Mapping[str, str] | None = None,
         rebalance: bool = True,
     ) -> None:
-        """Write the records of the classic group with these members, all of which speak the classic protocol.
+        """Write the records of the classic group with these members, all of which use the classic protocol.
 
-        ``heirs`` are members that take the place of others: new member id -> the one whose target it has.
+        ``heirs`` are replacements: new member id -> the member id whose target it has.
         """
         heirs = heirs or {}
         protocol = _chosen(left)
@@ -209,10 +209,10 @@ class Migration:
     def _call_back(
         self, group_id: str, offers: Mapping[str, Sequence[ClassicProtocol]], rebalance: bool, builder: OutcomeBuilder
     ) -> None:
-        """Begin the members' sessions, and ask all of them to rejoin.
+        """Start the members' sessions, and make all of them rejoin.
 
-        The record of the group has the chosen protocol only; until it is loaded again, members offer all that they
-        had, as Kafka does not replay the record (``GroupMetadataManager.convertToClassicGroup``).
+        The group's record has the chosen protocol only. Until the group is loaded again, members keep all protocols
+        that they offered, as Kafka does not replay the record (``GroupMetadataManager.convertToClassicGroup``).
         """
         group = self._context.groups[group_id]
         assert isinstance(group, ClassicGroup)
@@ -229,7 +229,7 @@ def _kept(member: Member) -> Partitions:
 
 
 def _chosen(members: Sequence[Member]) -> str:
-    """The protocol that most want among those that all know (groups A.5 R7.4)."""
+    """Return the protocol with most votes among those that all members support (groups A.5 R7.4)."""
     offered = [[each.name for each in member.classic.supported_protocols] for member in members if member.classic]
     common = set(offered[0]).intersection(*offered)
     votes: HashMap[int] = HashMap()

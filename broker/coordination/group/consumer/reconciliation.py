@@ -1,7 +1,7 @@
 """Reconciliation of one member with its target: revocation, assignment, and the member epoch (groups C.5).
 
 After Kafka's ``CurrentAssignmentBuilder``. A partition belongs to one member at a time: its next owner waits until the
-present one has confirmed, by a heartbeat that no longer lists it, that it has stopped reading.
+current one has confirmed the revocation with a heartbeat that no longer lists the partition.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,9 +17,9 @@ from protocol.java import reserved_capacity, table_order
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """A member's target, and what its heartbeat reports.
+    """A member's target, and the state that its heartbeat reports.
 
-    ``owned`` is what its heartbeat lists, ``None`` for null. ``subscribes``: whether it names topics, or its
+    ``owned`` are the partitions in its heartbeat, ``None`` for null. ``subscribes``: whether it names topics, or its
     expression matches some; ``subscribed`` are the ids of those that exist. ``owner_epoch`` returns the epoch of a
     partition's owner.
     """
@@ -33,7 +33,7 @@ class TargetState:
     owner_epoch: Callable[[UUID, int], int | None]
 
     def owns_any(self, of: Assigned) -> bool:
-        """Whether the member may still read one of these; true if its heartbeat lists nothing."""
+        """Return whether the member may still own one of these; true if its heartbeat has no list."""
         if self.owned is None:
             return True
         return any(
@@ -42,10 +42,10 @@ class TargetState:
 
 
 def reconciled(member: Member, goal: TargetState) -> Member:
-    """The member after this heartbeat.
+    """Return the member after this heartbeat.
 
     Raises:
-        KafkaError: FENCED_MEMBER_EPOCH, from a state that is not known.
+        KafkaError: FENCED_MEMBER_EPOCH if the member's state is unknown.
     """
     match member.state:
         case MemberState.STABLE:
@@ -110,30 +110,30 @@ def _next(member: Member, goal: TargetState) -> Member:
 
 
 def _copied(partitions: Mapping[int, int]) -> Mapping[int, int]:
-    """Partitions in the order of a ``HashMap`` that is a copy of theirs."""
+    """Return partitions in the order of a ``HashMap`` that is a copy of theirs."""
     return _ordered(partitions, len(partitions))
 
 
 def _joined(partitions: Mapping[int, int], more: Mapping[int, int]) -> Mapping[int, int]:
-    """Partitions in the order of a ``HashMap`` that is a copy of the first, with the others put into it."""
+    """Return partitions in the order of a ``HashMap`` copied from the first, with the others put into it."""
     return _ordered({**partitions, **more}, len(partitions))
 
 
 def _grown(kept: Mapping[int, int], of: Mapping[int, int], added: Sequence[int], epoch: int) -> Mapping[int, int]:
-    """Partitions put into what is kept of a copied ``HashMap``, or into a new one."""
+    """Return partitions in the order of a copied ``HashMap`` (a new one if none is kept), with others put into it."""
     return _ordered({**kept, **dict.fromkeys(added, epoch)}, len(of) if kept else 0)
 
 
 def _ordered(partitions: Mapping[int, int], copied: int) -> Mapping[int, int]:
-    """Partitions in the order of a ``HashMap`` that was copied from one of so many entries; a new one for none."""
+    """Return partitions in the order of a ``HashMap`` copied from one with ``copied`` entries (0: a new one)."""
     order = table_order(list(partitions), hash_of_partition, reserved_capacity(copied))
     return {partition: partitions[partition] for partition in order}
 
 
 def _shrunk(member: Member, goal: TargetState) -> Member:
-    """What it does not subscribe to any more goes at once, before there is a new target.
+    """Revoke partitions of topics that the member no longer subscribes to, before there is a new target.
 
-    A member that names no topic is written again even where it has no partitions (``updateCurrentAssignment``).
+    A member without subscriptions is recorded again even if it has no partitions (``updateCurrentAssignment``).
     """
     gone = {topic_id: epochs for topic_id, epochs in member.assigned.items() if topic_id not in goal.subscribed}
     if not gone and (goal.subscribes or member.revoking):

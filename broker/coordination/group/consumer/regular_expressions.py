@@ -1,7 +1,7 @@
-"""Subscriptions by regular expression, which the coordinator resolves for its groups (groups C.9).
+"""Subscriptions by regular expression, which the coordinator resolves (groups C.9).
 
-RE2's syntax, and the whole name has to match. A heartbeat asks for a refresh; that comes in a later turn, and members
-hear of it at their next heartbeats, as in Kafka, where a thread of its own does it.
+Expressions have RE2's syntax and must match the whole topic name. A heartbeat triggers a refresh, which runs in a later
+iteration of the event loop (in Kafka, on another thread); members see the result at their next heartbeats.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,15 +19,15 @@ from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord, Gr
 from protocol.regular_expressions import InvalidPattern, compiled
 
 BATCH_MS = 10_000
-"""New topics, and new expressions, are looked at no more often than that."""
+"""Shortest time between two refreshes."""
 NEVER_MS = -1
 
 Visible = Callable[[str], bool]
-"""Whether the client may see a topic (Describe)."""
+"""Whether the client has Describe on a topic."""
 
 
 class RegexChange(Enum):
-    """What a heartbeat does to its member's regular expression."""
+    """Change of a member's regular expression by a heartbeat."""
 
     NONE = "none"
     UNRESOLVED = "unresolved"
@@ -35,16 +35,16 @@ class RegexChange(Enum):
 
 
 class Patterns:
-    """The regular expressions of one shard's groups."""
+    """Resolves the regular expressions of one shard's groups."""
 
     def __init__(self, context: ConsumerContext) -> None:
         self._context = context
 
     def changed(self, builder: OutcomeBuilder, group: ConsumerGroup, before: Member, after: Member) -> RegexChange:
-        """Take note of another regular expression (groups C.9.2).
+        """Handle a changed regular expression (groups C.9.2).
 
         Raises:
-            KafkaError: INVALID_REGULAR_EXPRESSION, for one without subscribers so far.
+            KafkaError: INVALID_REGULAR_EXPRESSION; checked only for expressions without subscribers so far.
         """
         old, new = before.regex, after.regex
         if old == new:
@@ -59,7 +59,7 @@ class Patterns:
     def refresh_if_due(
         self, builder: OutcomeBuilder, group: ConsumerGroup, used: Sequence[str], visible: Visible | None
     ) -> None:
-        """Match the regular expressions that are used against the cluster's topics again (groups C.9.3)."""
+        """Trigger a refresh of the used regular expressions, if one is due (groups C.9.3)."""
         last_ms = _last_refresh_ms(group)
         if not used or _is_recent(last_ms, builder.now_ms):
             return
@@ -76,9 +76,9 @@ class Patterns:
     def _refresh(
         self, group_id: str, asked: Sequence[str], asked_ms: int, visible: Visible | None, builder: OutcomeBuilder
     ) -> None:
-        """Store what the expressions match; the group's epoch moves where that has changed (groups C.9.4).
+        """Record the topics that the expressions match, and bump the group epoch if they changed (groups C.9.4).
 
-        Of several heartbeats that ask before the first refresh has run, that one is enough.
+        One refresh is enough for all heartbeats that trigger one before it runs.
         """
         group, topics = self._context.find(group_id), self._context.topics
         if group is None or _is_recent(_last_refresh_ms(group), asked_ms):
@@ -102,7 +102,7 @@ class Patterns:
 
 
 def _in_order(regexes: Sequence[str]) -> list[str]:
-    """Expressions in the order of the maps that ``TopicRegexResolver`` makes of the group's ones."""
+    """Return expressions in the order of the maps in ``TopicRegexResolver``."""
     keys = list(regexes)
     for _ in ("topics", "resolved"):
         keys = table_order(keys, string_hash, table_capacity(len(regexes)))
@@ -114,12 +114,12 @@ def _last_refresh_ms(group: ConsumerGroup) -> int:
 
 
 def _is_recent(last_ms: int, now_ms: int) -> bool:
-    """Whether the last refresh is too recent for another one."""
+    """Return whether the last refresh is too recent for another one."""
     return last_ms != NEVER_MS and now_ms <= last_ms + BATCH_MS
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """A predicate: whether all of a topic's name matches.
+    """Return a predicate: whether a whole topic name matches the pattern.
 
     Raises:
         KafkaError: INVALID_REGULAR_EXPRESSION.

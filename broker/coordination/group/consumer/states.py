@@ -1,4 +1,4 @@
-"""The states of a consumer group, which follow from its epochs and its members (groups C.1)."""
+"""States of a consumer group, derived from its epochs and its members (groups C.1)."""
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
@@ -10,7 +10,7 @@ _KIP = "KIP-848"
 
 
 class State(StrEnum):
-    """A consumer group's state under its name on the wire (Kafka's ``ConsumerGroupState``)."""
+    """A state of a consumer group, by its name in the protocol (Kafka's ``ConsumerGroupState``)."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -26,13 +26,13 @@ REASONS: Mapping[State, Reason] = {
     State.RECONCILING: Reason("members reconcile with the target assignment", "groups C.5", _KIP),
     State.STABLE: Reason("all members have the target assignment", "groups C.5", _KIP),
 }
-"""State -> why a group enters it."""
+"""State -> the reason for which a group enters it."""
 UPGRADED = Reason("became a consumer group", "groups C.10.1", _KIP)
 DOWNGRADED = Reason("became a classic group", "groups C.10.5", _KIP)
 
 
 def state_of(epoch: int, assignment_epoch: int, members: Collection[Member]) -> State:
-    """The state of a group with that epoch, an assignment of ``assignment_epoch``, and these members."""
+    """Return the state of a group with these epochs and members."""
     if not members:
         return State.EMPTY
     if epoch > assignment_epoch:

@@ -1,4 +1,4 @@
-"""The timers of a consumer group's members: four for each, and one rule when any of them fires."""
+"""Timers of consumer group members: four for each member, with one rule for all when they fire."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,29 +10,29 @@ from broker.coordination.group.outcome_builder import OutcomeBuilder, Rule
 from protocol.errors import KafkaError
 
 RETRY_MS = 500
-"""When a timer's rule is tried again whose records were refused (groups 0.6.7)."""
+"""Delay before a fired timer's rule is retried if the log refused its records (groups 0.6.7)."""
 TimerKey = tuple[str, str, str]
 Expire = Callable[[OutcomeBuilder, ConsumerGroup, Member], None]
 """Removes a member whose timer has fired."""
 
 
 def session_timer(group_id: str, member_id: str) -> TimerKey:
-    """Key of the timer that ends a member's session."""
+    """Return the key of the timer that ends a member's session."""
     return ("consumer-session", group_id, member_id)
 
 
 def rebalance_timer(group_id: str, member_id: str) -> TimerKey:
-    """Key of the timer that ends the wait for a member to give up partitions."""
+    """Return the key of the timer that limits a member's revocation of partitions."""
     return ("consumer-rebalance", group_id, member_id)
 
 
 def join_timer(group_id: str, member_id: str) -> TimerKey:
-    """Key of the timer that ends the wait for a member of the classic protocol to join again."""
+    """Return the key of the timer that limits the rejoin of a classic member."""
     return ("consumer-join", group_id, member_id)
 
 
 def sync_timer(group_id: str, member_id: str) -> TimerKey:
-    """Key of the timer that ends the wait for a member of the classic protocol to sync."""
+    """Return the key of the timer that limits the wait for a classic member's SyncGroup."""
     return ("consumer-sync", group_id, member_id)
 
 
@@ -42,41 +42,41 @@ class MemberTimers:
     def __init__(self, context: ConsumerContext, expire: Expire) -> None:
         self._context, self._expire = context, expire
         self._called_back: set[TimerKey] = set()
-        """Soft state: the timers of members that were asked to join again, while they run."""
+        """Soft state: the running rejoin timers."""
 
     def arm_session(
         self, builder: OutcomeBuilder, group_id: str, member_id: str, timeout_ms: int | None = None
     ) -> None:
-        """Begin a member's session again; ``timeout_ms`` where the member has named its session timeout itself."""
+        """Restart a member's session; ``timeout_ms`` is the session timeout of a classic member's request."""
         if timeout_ms is None:
             timeout_ms = self._context.group_setting(group_id, "consumer.session.timeout.ms")
         self._arm_expiry(builder, session_timer(group_id, member_id), timeout_ms)
 
     def _arm_expiry(self, builder: OutcomeBuilder, key: TimerKey, timeout_ms: int) -> None:
-        """Remove a member when that timer, one of its own, fires."""
+        """Remove a member when this timer of the member fires."""
         builder.timer(key, timeout_ms, partial(self._fired, key, None))
 
     def call_back(self, builder: OutcomeBuilder, group_id: str, member: Member) -> None:
-        """Limit the time in which a member of the classic protocol has to join again, unless that is running."""
+        """Start the time limit for a classic member's rejoin, unless it is running."""
         key = join_timer(group_id, member.member_id)
         if key not in self._called_back:
             self._called_back.add(key)
             self._arm_expiry(builder, key, member.rebalance_timeout_ms)
 
     def end_call(self, builder: OutcomeBuilder, group_id: str, member_id: str) -> None:
-        """A member of the classic protocol has joined again."""
+        """Cancel the rejoin timer of a classic member that has joined again."""
         key = join_timer(group_id, member_id)
         self._called_back.discard(key)
         builder.cancel(key)
 
     def await_sync(self, builder: OutcomeBuilder, group_id: str, member_id: str, timeout_ms: int) -> None:
-        """Limit the time in which a member of the classic protocol has to sync."""
+        """Limit the wait for a classic member's SyncGroup."""
         self._arm_expiry(builder, sync_timer(group_id, member_id), timeout_ms)
 
     def update_rebalance(self, builder: OutcomeBuilder, group_id: str, member: Member) -> None:
-        """Limit the time to give up partitions, by the member's new record; or end the limit.
+        """Start or cancel the time limit on revocation, by the member's new state.
 
-        Members of the classic protocol have their own limits, and what runs for them goes on.
+        Classic members have their own limits; a running one is kept.
         """
         if member.classic is not None:
             return
@@ -86,7 +86,7 @@ class MemberTimers:
             builder.cancel(rebalance_timer(group_id, member.member_id))
 
     def limit_revocation(self, builder: OutcomeBuilder, group_id: str, member: Member) -> None:
-        """Remove a member that is still in its epoch when its rebalance timeout has passed."""
+        """Remove a member that still has the same epoch after its rebalance timeout."""
         key = rebalance_timer(group_id, member.member_id)
         builder.timer(key, member.rebalance_timeout_ms, partial(self._fired, key, member.epoch))
 

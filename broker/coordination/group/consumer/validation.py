@@ -14,7 +14,7 @@ from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatReq
 def check(request: ConsumerGroupHeartbeatRequest, assignors: Sequence[str], *, makes_own_id: bool) -> None:
     """Raise KafkaError, INVALID_REQUEST or UNSUPPORTED_ASSIGNOR, with Kafka's message.
 
-    ``makes_own_id``: whether members of the request's version make their ids themselves.
+    ``makes_own_id``: whether clients generate member ids in the request's version.
     """
     epoch = request.member_epoch
     _require(not is_blank(request.member_id) or not (makes_own_id or epoch > JOINING or epoch == LEAVING),
