@@ -1,1 +1,1 @@
-"""What the group protocols with server-side assignment share (KIP-848, KIP-932, KIP-1071)."""
+"""Rules shared by the group protocols with server-side assignment (KIP-848, KIP-932, KIP-1071)."""

@@ -1,6 +1,6 @@
-"""Member epochs, group epochs and when the next target is due (groups C.4 H5, H9, H10).
+"""Checks of member epochs, and the time of the next target assignment (groups C.4 H5, H9, H10).
 
-The same rules hold for consumer, share and streams groups (Kafka: ``ModernGroup``, ``GroupMetadataManager``).
+The rules are the same for consumer, share and streams groups (Kafka: ``ModernGroup``, ``GroupMetadataManager``).
 """
 
 from broker.coordination.group.rules import EPOCH_CHECK, Rule
@@ -20,10 +20,10 @@ def check_member_epoch(
     kind: str,
     rule: Rule = EPOCH_CHECK,
 ) -> None:
-    """Raise FENCED_MEMBER_EPOCH unless a heartbeat with ``epoch`` may come from a member that is at ``member_epoch``.
+    """Raise FENCED_MEMBER_EPOCH unless a member at ``member_epoch`` may send a heartbeat with ``epoch``.
 
-    A member whose last answer was lost may still be at its previous epoch, if it owns nothing that it should not.
-    ``kind`` is "consumer", "share" or "streams", for the message; ``rule`` is that of the request.
+    If the last response was lost, the member may still be at its previous epoch, as long as it owns only assigned
+    partitions. ``kind`` is "consumer", "share" or "streams", for the message; ``rule`` is the rule of the request.
     """
     if epoch in (JOINING, member_epoch):
         return
@@ -43,5 +43,5 @@ def _fenced(kind: str, difference: str, member_epoch: int, rule: Rule) -> Refusa
 
 
 def target_is_due(assignment_timestamp_ms: int, interval_ms: int, now_ms: int) -> bool:
-    """Whether the group may have its next target now: at most one in ``interval_ms`` (0: no limit)."""
+    """Return whether the next target may be computed now: at most one in ``interval_ms`` (0: no limit)."""
     return assignment_timestamp_ms == 0 or interval_ms == 0 or now_ms >= assignment_timestamp_ms + interval_ms

@@ -1,7 +1,6 @@
-"""The next target of a group: the partitions that each member should have (groups C.4 H8, H10 and groups C.7).
+"""Target assignment of a group: the partitions that each member should have (groups C.4 H8, H10 and groups C.7).
 
-After Kafka's ``TargetAssignmentBuilder``. Consumer groups use it; share groups assign by the same steps, with an
-assignor of their own.
+After Kafka's ``TargetAssignmentBuilder``, for consumer groups. Share groups do the same with another assignor.
 """
 
 from collections import Counter
@@ -25,32 +24,32 @@ from protocol.java import (
 Partitions = Mapping[UUID, frozenset[int]]
 """Topic id -> partitions."""
 ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniformly, "range": assign_ranges}
-"""By the names that ``group.consumer.assignors`` and clients give them."""
+"""Assignors by their names in ``group.consumer.assignors`` and in requests."""
 _PACKAGE = "org.apache.kafka.coordinator.group.assignor"
 _CLASSES = {f"{_PACKAGE}.UniformAssignor": "uniform", f"{_PACKAGE}.RangeAssignor": "range"}
 
 
 class AssignedMember(Protocol):
-    """A member as far as its assignment is concerned. ``regex`` is "" for a member that subscribes by names alone."""
+    """The part of a member that its assignment depends on. ``regex`` is "" if it subscribes only by names."""
 
     @property
     def member_id(self) -> str:
-        """Its id."""
+        """The member id."""
         ...
 
     @property
     def instance_id(self) -> str | None:
-        """Its instance id, if it is static."""
+        """The instance id of a static member."""
         ...
 
     @property
     def subscribed(self) -> frozenset[str]:
-        """The names of the topics that it subscribes to."""
+        """The names of the topics that the member subscribes to."""
         ...
 
     @property
     def regex(self) -> str:
-        """The regular expression that it subscribes by."""
+        """The regular expression that the member subscribes by."""
         ...
 
 
@@ -58,11 +57,11 @@ M = TypeVar("M", bound=AssignedMember)
 
 
 class Votes(Protocol):
-    """A member as far as it prefers an assignor."""
+    """The part of a member that prefers an assignor."""
 
     @property
     def assignor(self) -> str | None:
-        """The name of the assignor that it prefers."""
+        """The name of the preferred assignor, or ``None``."""
         ...
 
 
@@ -70,37 +69,37 @@ class Settings(Protocol):
     """The broker's settings."""
 
     def list(self, name: str) -> Sequence[str]:
-        """A setting by Kafka's own name."""
+        """Return a list setting by Kafka's name."""
         ...
 
 
 def assignor_names(settings: Settings) -> tuple[str, ...]:
-    """The names of the assignors that groups may choose from; the first is the default.
+    """Return the names of the assignors that groups may choose from; the first is the default.
 
-    Some of them are given by their class (``ConsumerGroupPartitionAssignor.name``).
+    The setting may also have class names (``ConsumerGroupPartitionAssignor.name``).
     """
     return tuple(_CLASSES.get(each, each) for each in settings.list("group.consumer.assignors"))
 
 
 def assignor_named(name: str) -> Assignor:
-    """An assignor; of another class than Kafka's, which is not loaded, the uniform one."""
+    """Return an assignor; for a custom class, which is not loaded, the uniform one."""
     return ASSIGNORS.get(name, assign_uniformly)
 
 
 def shown_assignor(members: Iterable[Votes], configured: Sequence[str]) -> str:
-    """The assignor that most members prefer, as ConsumerGroupDescribe names it (``preferredServerAssignor``).
+    """Return the assignor that most members prefer, for ConsumerGroupDescribe (``preferredServerAssignor``).
 
-    Of those with as many votes it is the first in Kafka's ``TimelineHashMap``, without votes the first configured one.
+    With equal votes it is the first in Kafka's ``TimelineHashMap``, without votes the first configured one.
     """
     votes = _votes(members)
     return max(timeline_order(votes), key=votes.__getitem__) if votes else configured[0]
 
 
 def next_assignor(members: Iterable[Votes], before: Votes, after: Votes, configured: Sequence[str]) -> str:
-    """The assignor of the next target, while a member changes (``computePreferredServerAssignor``).
+    """Return the assignor of the next target, while a member changes (``computePreferredServerAssignor``).
 
-    ``members`` are those before the change. The votes are counted in a copy, a ``HashMap``, so that of those with as
-    many votes it may be another one than ConsumerGroupDescribe names.
+    ``members`` are the members before the change. Kafka counts the votes in a copy, a ``HashMap``, so with equal votes
+    it may be another assignor than in ConsumerGroupDescribe.
     """
     votes = _votes(members)
     capacity = reserved_capacity(len(votes))
@@ -130,10 +129,10 @@ def compute_target(
     *,
     homogeneous: bool | None = None,
 ) -> dict[str, Assignment]:
-    """The assignor's result for these members, whose targets so far are ``targets``.
+    """Return the assignor's result for these members; ``targets`` are their current targets.
 
-    ``names_of`` gives the topics that a member subscribes to, those included that its regular expression matches;
-    ``homogeneous`` whether the group holds that all subscribe to the same, which may be no longer true.
+    ``names_of`` returns the topics that a member subscribes to, also by regular expression; ``homogeneous`` is the
+    group's cached flag whether all subscriptions are the same, which may be outdated.
     """
     ids: dict[str, UUID] = {}
     counts: dict[UUID, int] = {}
@@ -153,7 +152,7 @@ def compute_target(
 
 
 def _is_homogeneous(members: Iterable[AssignedMember]) -> bool:
-    """Whether all subscribe to the same: by the same names, or by one regular expression alone."""
+    """Return whether all subscriptions are the same: the same names, or one regular expression without names."""
     subscriptions = {(member.subscribed, member.regex) for member in members}
     if len(subscriptions) > 1:
         return False

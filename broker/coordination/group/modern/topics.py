@@ -1,4 +1,4 @@
-"""What consumer groups know of the cluster's topics, and the hash by which they notice that it changed (groups C.6)."""
+"""The topic metadata that groups read, and the hash that detects its changes (groups C.6)."""
 
 import struct
 from collections.abc import Iterable, Mapping
@@ -14,77 +14,77 @@ _LONG, _INT = struct.Struct("<q"), struct.Struct("<i")
 
 
 class Topic(Protocol):
-    """A topic as far as groups care."""
+    """The part of a topic that groups read."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The topic name."""
         ...
 
     @property
     def id(self) -> UUID:
-        """Its id."""
+        """The topic id."""
         ...
 
     @property
     def racks(self) -> Iterable[Iterable[str]]:
-        """Of each partition, in order, the racks of its replicas, each as often as it comes."""
+        """For each partition, in order, the racks of its replicas, with repetitions."""
         ...
 
     @property
     def partition_count(self) -> int:
-        """How many partitions it has."""
+        """The number of partitions."""
         ...
 
 
 class Topics(Protocol):
-    """The topics of the cluster at this moment."""
+    """The current topics of the cluster."""
 
     @property
     def version(self) -> int:
-        """Grows with every change of the metadata: its offset."""
+        """The metadata version: the offset of the last metadata record."""
         ...
 
     @property
     def newest_version(self) -> int:
-        """The version in which a topic came last, or a later one in which that was noticed."""
+        """The metadata version in which the last topic was created, or a later one in which that was noticed."""
         ...
 
     def named(self, name: str) -> Topic | None:
-        """The topic of that name."""
+        """Return the topic with that name, or ``None``."""
         ...
 
     def of_id(self, topic_id: UUID) -> Topic | None:
-        """The topic of that id."""
+        """Return the topic with that id, or ``None``."""
         ...
 
     def names(self) -> Iterable[str]:
-        """All of them, internal ones too."""
+        """Return the names of all topics, also of internal ones."""
         ...
 
 
 class NoTopics:
-    """A cluster without any."""
+    """A cluster without topics."""
 
     version = newest_version = 0
 
     def named(self, name: str) -> Topic | None:  # noqa: ARG002
-        """None."""
+        """Return nothing."""
         return None
 
     def of_id(self, topic_id: UUID) -> Topic | None:  # noqa: ARG002
-        """None."""
+        """Return nothing."""
         return None
 
     def names(self) -> Iterable[str]:
-        """None."""
+        """Return nothing."""
         return ()
 
 
 def metadata_hash(names: Iterable[str], topics: Topics) -> int:
-    """Kafka's hash (``Utils.computeGroupHash``) of the topics of these names that exist; 0 without any.
+    """Return Kafka's hash (``Utils.computeGroupHash``) of the existing topics with these names; 0 without any.
 
-    XXH3 over what hash4j feeds it: numbers little-endian, a string as UTF-16LE units and their count.
+    XXH3 over hash4j's input: numbers little-endian, a string as UTF-16LE units and their count.
     """
     known = {name: topic for name in names if (topic := topics.named(name)) is not None}
     if not known:
@@ -114,5 +114,5 @@ def _signed(value: int) -> int:
 
 
 def existing(names: Iterable[str], topics: Topics) -> Mapping[str, Topic]:
-    """The topics of these names that exist."""
+    """Return the existing topics with these names."""
     return {name: topic for name in names if (topic := topics.named(name)) is not None}

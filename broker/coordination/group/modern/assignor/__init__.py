@@ -1,1 +1,1 @@
-"""The server-side assignors."""
+"""Server-side assignors."""

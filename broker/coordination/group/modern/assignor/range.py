@@ -1,6 +1,6 @@
-"""The server's assignors: the distribution of partitions over members (groups C.7), after Kafka's ``group.assignor``.
+"""Types of server-side assignors, and the assignor ``range`` (groups C.7), after Kafka's ``group.assignor``.
 
-Where several assignments are as good, Kafka's falls as its hash tables iterate; so does this one.
+Ties between equally good assignments are broken by the iteration order of Kafka's hash tables.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +15,10 @@ Assignment = dict[UUID, frozenset[int]]
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """A member as an assignor sees it.
+    """A member as input to an assignor.
 
-    ``topics`` are the ids of the existing topics that it subscribes to, in the order of its set of names, which has
-    ``names`` of them; ``target`` is what it should have had so far.
+    ``topics`` are the ids of the subscribed topics that exist, in the order of the member's set of names; ``names`` is
+    the size of that set; ``target`` is the current target assignment.
     """
 
     member_id: str
@@ -30,7 +30,7 @@ class Subscriber:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What there is to assign: subscribers in the order of their table, and the partition count of each topic."""
+    """Input of an assignor: subscribers in the order of their table, and the partition count of each topic."""
 
     subscribers: Sequence[Subscriber]
     partitions: Mapping[UUID, int]
@@ -38,13 +38,13 @@ class Job:
 
 
 Assignor = Callable[[Job], dict[str, Assignment]]
-"""A job to the assignment of each member."""
+"""Job -> assignment by member id."""
 
 
 def assign_ranges(job: Job) -> dict[str, Assignment]:
-    """``range``: of each topic, each subscriber has a run of partitions; the first have one more where need be.
+    """Assign each subscriber of a topic a contiguous range of its partitions; the first ones may have one more.
 
-    In a group that is held for homogeneous all are taken for subscribers of what the first one subscribes to.
+    In a homogeneous group the subscription of the first member counts for all.
     """
     ordered = sorted(
         job.subscribers,

@@ -1,7 +1,7 @@
-"""``simple``: the assignor of share groups, which may give a partition to several members (groups D.3).
+"""The assignor ``simple`` of share groups, which may assign a partition to several members (groups D.3).
 
-After Kafka's ``SimpleAssignor``. Members keep what they have as far as it fits; the rest is dealt out round-robin. The
-results fall as Kafka's hash tables iterate.
+After Kafka's ``SimpleAssignor``. Members keep their partitions as far as possible; the rest is assigned round-robin, in
+the iteration order of Kafka's hash tables.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,7 +21,7 @@ Assignable = Mapping[UUID, Collection[int]]
 def assign_simply(
     subscribers: Sequence[Subscriber], assignable: Assignable, *, homogeneous: bool
 ) -> dict[str, Assignment]:
-    """The partitions of each member; ``subscribers`` in the order of their table.
+    """Return the partitions of each member; ``subscribers`` are in the order of their table.
 
     ``homogeneous``: whether all of them subscribe to the same topics.
     """
@@ -58,7 +58,7 @@ def _deal_all(targets: list[dict[UUID, set[int]]], topics: Sequence[UUID], assig
 def _deal_by_topic(
     subscribers: Sequence[Subscriber], targets: list[dict[UUID, set[int]]], assignable: Assignable
 ) -> None:
-    # A topic that no member subscribes to any more stays in the targets, as in Kafka: members do not get it.
+    # A topic without subscribers stays in the targets, as in Kafka, although it is not assigned.
     union = dict.fromkeys(topic for each in subscribers for topic in each.topics)
     for topic in table_order(list(union), uuid_hash):
         readers = [number for number, each in enumerate(subscribers) if topic in each.topics]
@@ -72,7 +72,7 @@ def _deal_by_topic(
 
 
 class _Deal(Generic[K]):
-    """One round of assignment: which members lose (``taken``) and get (``given``) partitions."""
+    """One round of assignment: partitions that members lose (``taken``) and gain (``given``)."""
 
     def __init__(
         self, members: Sequence[int], wanted: Sequence[K], held: Mapping[int, Sequence[K]], hash_of: Callable[[K], int]
@@ -93,7 +93,7 @@ class _Deal(Generic[K]):
         self.given: list[tuple[int, K]] = []
 
     def run(self) -> None:
-        """Take from members with too many and partitions with too many holders, then give."""
+        """Take partitions from members with too many, and from too many holders, then assign the rest."""
         for each, keys in self._held.items():
             for key in list(keys)[: max(len(keys) - self._want.get(each, 0), 0)]:
                 self._take(each, key)
@@ -112,7 +112,7 @@ class _Deal(Generic[K]):
         self.taken.append((member, key))
 
     def _give(self, unfilled: list[int]) -> None:
-        """Deal round-robin. The place in the round goes on from one partition to the next."""
+        """Assign round-robin; the round continues from one partition to the next."""
         at, given_in_round = 0, False
         for key, holders in self._holders.items():
             missing = self._sharing - len(holders)
@@ -137,7 +137,7 @@ class _Deal(Generic[K]):
 
 
 def _place_hash(place: tuple[UUID, int]) -> int:
-    """``TopicIdPartition.hashCode``."""
+    """Return Java's hash of a partition (``TopicIdPartition.hashCode``)."""
     return (31 * uuid_hash(place[0]) + place[1]) & _MASK
 
 

@@ -1,6 +1,7 @@
-"""The assignor ``uniform`` (groups C.7): everybody has as many partitions, and keeps those that it has.
+"""The assignor ``uniform`` (groups C.7): all members have equally many partitions, and keep those they have.
 
-Where all subscribe to the same topics, quotas are enough; else partitions are balanced topic by topic (``balancing``).
+If all members subscribe to the same topics, quotas are enough; else partitions are balanced topic by topic
+(``uniform_heterogeneous``).
 """
 
 from uuid import UUID
@@ -11,7 +12,7 @@ from protocol.java import copied_capacity, table_order, uuid_hash
 
 
 def assign_uniformly(job: Job) -> dict[str, Assignment]:
-    """Kafka's ``UniformAssignor``."""
+    """Return the assignment of each member, as Kafka's ``UniformAssignor``."""
     if not job.subscribers:
         return {}
     return _assign_alike(job) if job.homogeneous else assign_balanced(job)
@@ -57,7 +58,7 @@ def _assign_alike(job: Job) -> dict[str, Assignment]:
 def _kept(
     each: Subscriber, subscribed: frozenset[UUID], quota: int, unassigned: list[tuple[UUID, int]]
 ) -> tuple[dict[UUID, set[int]], int]:
-    """What a member keeps of its target within its quota, and what is left of that; the rest is free again."""
+    """Return the partitions that a member keeps within its quota, and the rest of the quota; free the others."""
     kept: dict[UUID, set[int]] = {}
     for topic_id in table_order(list(each.target), uuid_hash):
         partitions = each.target[topic_id]

@@ -1,7 +1,7 @@
-"""Uniform assignment where members subscribe to different topics (groups C.7), after Kafka's heterogeneous builder.
+"""Uniform assignment if members subscribe to different topics (groups C.7), after Kafka's heterogeneous builder.
 
-Unassigned partitions go to the subscriber with the fewest; then, topic by topic, the one with the most gives to the one
-with the fewest, until nothing moves any more.
+Unassigned partitions go to the subscriber with the fewest partitions. Then, topic by topic, partitions move from the
+subscriber with the most to the one with the fewest, until none moves.
 """
 
 from uuid import UUID
@@ -13,12 +13,12 @@ _MOST_PASSES = 16
 
 
 def assign_balanced(job: Job) -> dict[str, Assignment]:
-    """Kafka's ``UniformHeterogeneousAssignmentBuilder``."""
+    """Return the assignment of each member, as Kafka's ``UniformHeterogeneousAssignmentBuilder``."""
     return _Balance(job).assigned()
 
 
 class _Balance:
-    """Members by their numbers, in the order of the table."""
+    """One run of the assignor. Members are numbered in the order of their table."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -38,7 +38,7 @@ class _Balance:
         return -self._job.partitions[topic_id] / readers, readers, _signed(most), _signed(least)
 
     def assigned(self) -> dict[str, Assignment]:
-        """All members' partitions."""
+        """Return the partitions of each member."""
         self._keep()
         for topic_id in self._topics:
             self._hand_out(topic_id)
@@ -75,7 +75,7 @@ class _Balance:
                 self._sizes[number] += 1
 
     def _balance(self) -> None:
-        """Up to sixteen rounds over the topics with several subscribers, until a whole round has moved nothing."""
+        """Balance topics with several subscribers: at most sixteen rounds, until a round moves no partition."""
         topics = [topic_id for topic_id in self._topics if len(self._readers[topic_id]) > 1]
         still, enough = 0, len(topics)
         for _ in range(_MOST_PASSES):
@@ -83,12 +83,12 @@ class _Balance:
                 if still >= enough:
                     return
                 if self._level(topic_id):
-                    still, enough = 0, len(topics) - 1  # the one that moved need not be looked at again
+                    still, enough = 0, len(topics) - 1  # this topic need not be checked again
                 else:
                     still += 1
 
     def _level(self, topic_id: UUID) -> bool:
-        """Move partitions of one topic from those who have most to those who have least; whether any moved."""
+        """Move partitions of one topic from members with most to members with fewest; return whether any moved."""
         readers, owners, sizes = self._readers[topic_id], self._owners[topic_id], self._sizes
         found = [sizes[number] for number in readers]
         if max(found) - min(found) <= 1:
@@ -117,7 +117,7 @@ class _Balance:
 
 
 class _Least:
-    """Picks the members with the fewest partitions, one after the other on each level."""
+    """Picks members in ascending order of their number of partitions, one after the other on each level."""
 
     def __init__(self, readers: list[int], sizes: list[int]) -> None:
         self._sizes = sizes
@@ -126,7 +126,7 @@ class _Least:
         self._end = self._next = 0
 
     def pick(self) -> int:
-        """The next one; its size is the level, and is to grow by one."""
+        """Return the next member; its number of partitions is the level, and the caller adds one."""
         if self._next >= self._end:
             self.level += 1
             while self._end < len(self._sorted) and self._sizes[self._sorted[self._end]] == self.level:
@@ -138,7 +138,7 @@ class _Least:
 
 
 class _Most:
-    """Picks the members with the most partitions: the mirror image of the other one."""
+    """Picks members in descending order of their number of partitions: the mirror image of ``_Least``."""
 
     def __init__(self, readers: list[int], sizes: list[int]) -> None:
         self._sizes = sizes
@@ -148,7 +148,7 @@ class _Most:
         self._next = self._end - 1
 
     def pick(self) -> int | None:
-        """The next one, ``None`` when all are excluded; its size is the level, and is to shrink by one."""
+        """Return the next member, ``None`` if all are excluded; the caller removes one of its partitions."""
         if self._next < self._start:
             if self._start < self._end:
                 self.level -= 1
@@ -164,7 +164,7 @@ class _Most:
         return number
 
     def exclude(self) -> None:
-        """Never pick the last one again."""
+        """Exclude the member that was picked last."""
         at = self._next + 1
         self._sorted[at], self._sorted[self._end - 1] = self._sorted[self._end - 1], self._sorted[at]
         self._end -= 1
