@@ -1,8 +1,8 @@
 """The task assignor ``sticky`` (groups E.6), after Kafka's ``StickyTaskAssignor``.
 
-Tasks stay with their owners within quotas that are computed again whenever a member is full; the others go to the
-process with the lowest load. Ties follow Java's priority queues and hash tables, so that a group that moves between
-Kafka and this broker keeps its tasks.
+Tasks stay with their owners within quotas that are recomputed whenever a member is full; the others go to the process
+with the lowest load. Ties are broken by Java's priority queues and hash tables, so that members keep their tasks when a
+group moves between Kafka and this broker.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,16 +14,16 @@ from broker.coordination.group.streams.tasks import Tasks, TaskSets
 from protocol.java import computed_order, string_hash, table_capacity, table_order, utf16
 
 STICKY = "sticky"
-"""Its name in ``group.streams.assignors`` and in descriptions."""
+"""The assignor's name in ``group.streams.assignors`` and in StreamsGroupDescribe."""
 Task = tuple[str, int]
 """Subtopology id and partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssignableMember:
-    """A member as the assignor sees it; ``offsets`` are those of its local state (4.4).
+    """A member as input to the assignor; ``offsets`` are those of its local state (4.4).
 
-    ``target`` are the tasks that it should keep: its target so far, in 4.4 what it is assigned.
+    ``target`` are the tasks that it should keep: its current target, in 4.4 its assigned tasks.
     """
 
     member_id: str
@@ -34,7 +34,7 @@ class AssignableMember:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be assigned: subtopologies sorted by id with their number of tasks, and those that are stateful.
+    """Input of the assignor: subtopologies sorted by id with their number of tasks, and which of them are stateful.
 
     ``newer``: as in 4.4, where members with local state may get their tasks back.
     """
@@ -48,7 +48,7 @@ class Job:
 
 @dataclass(slots=True)
 class Quota:
-    """How many tasks a member gets, of those and for those members that are left."""
+    """The number of tasks for each member: the remaining tasks over the members that are not full."""
 
     tasks: int
     members: int
@@ -58,7 +58,7 @@ class Quota:
         self._share()
 
     def filled(self, count: int) -> None:
-        """A member now has ``count`` tasks: if it is full, the rest is shared again."""
+        """Note that a member has ``count`` tasks now; if it is full, recompute the quota of the others."""
         if count == self.per_member:
             self.members -= 1
             self.tasks -= count
@@ -87,7 +87,7 @@ class _Assignment:
         self._note_holders()
 
     def _note_holders(self) -> None:
-        """The members that had a standby task; since 4.4 those that report its state too, the most caught up first."""
+        """Collect the members that had each standby task; since 4.4 also those with its state, most caught up first."""
         found: dict[Task, list[tuple[int, int, AssignableMember]]] = {}
         for member in self._job.members:
             standby = set(_each(member.target.standby))
@@ -102,7 +102,7 @@ class _Assignment:
             self._standby_before[task] = [member for _, _, member in holders]
 
     def run(self) -> dict[str, TaskSets]:
-        """The new target of each member."""
+        """Return the new target of each member."""
         self._assign_active()
         if self._job.standby_count > 0:
             self._assign_standbys()
@@ -142,7 +142,7 @@ class _Assignment:
             queue.add(process)
 
     def _stays(self, task: Task, member: AssignableMember | None) -> bool:
-        """Whether a task goes to a member that had it, as far as the quota allows."""
+        """Assign a task to a member that had it, if the quota allows; return whether it did."""
         if member is None:
             return False
         process = self._process(member)
@@ -154,9 +154,9 @@ class _Assignment:
         return True
 
     def _least_loaded(self, task: Task, *, holds_none: bool) -> AssignableMember | None:
-        """The least loaded of the members that had a standby task; with ``holds_none`` of a process without the task.
+        """Return the least loaded member that had a standby task; with ``holds_none`` unless its process has it.
 
-        As in Kafka 4.3 it is the process of the first one, not that of the least loaded one, that must not have it.
+        As in Kafka 4.3, ``holds_none`` checks the process of the first member, not that of the least loaded one.
         """
         members = self._standby_before.get(task)
         if not members:
@@ -175,7 +175,7 @@ class _Assignment:
     def _least_loaded_free(
         self, task: Task, members: Sequence[AssignableMember], *, holds_none: bool
     ) -> AssignableMember | None:
-        """As 4.4 chooses: processes with the task are left out from the beginning."""
+        """Return the least loaded member as 4.4 does: members whose process has the task are skipped."""
         found: AssignableMember | None = None
         process_load = member_load = 0.0
         for member in members:
@@ -224,7 +224,7 @@ class _Assignment:
         self._quota.filled(self._process(member).add(member.member_id, task, active=False))
 
     def _place_standby(self, queue: PriorityQueue[Process], task: Task) -> bool:
-        """Whether a process without the task was found; each one that has it is put back after those behind it."""
+        """Add a standby task to the least loaded process without the task; return whether there is one."""
         having: list[Process] = []
         placed = False
         while queue and not placed:
@@ -239,7 +239,7 @@ class _Assignment:
 
 
 def assign_sticky(job: Job) -> dict[str, TaskSets]:
-    """The target of each member."""
+    """Return the target of each member."""
     return _Assignment(job).run() if job.members else {}
 
 

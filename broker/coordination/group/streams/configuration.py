@@ -1,4 +1,4 @@
-"""A topology with the partition counts of its internal topics (groups E.4), after ``InternalTopicManager``."""
+"""Configured topologies: partition counts and missing topics (groups E.4), after ``InternalTopicManager``."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _NAMED_TOPICS = 3
 
 
 class Status(IntEnum):
-    """Codes of a heartbeat's status (Kafka's ``StreamsGroupHeartbeatResponse.Status``)."""
+    """Status codes of a heartbeat response (Kafka's ``StreamsGroupHeartbeatResponse.Status``)."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -53,21 +53,21 @@ class ConfiguredSubtopology:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The topics that its tasks read."""
+        """The topics that the subtopology's tasks read."""
         return tuple(dict.fromkeys(input_topics(self.source)))
 
     @property
     def is_stateful(self) -> bool:
-        """Whether its tasks have changelogs."""
+        """Whether the subtopology's tasks have changelogs."""
         return bool(self.changelogs)
 
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """The result: ready, or with the status that keeps it from being so.
+    """A configured topology: ready, or with the status that explains why it is not.
 
-    ``subtopologies`` are sorted by id, ``None`` where the counts could not be decided; ``missing`` are internal topics
-    to create, ``requested`` those among them whose creation a heartbeat has requested (groups E.5).
+    ``subtopologies`` are sorted by id; ``None`` if partition counts could not be computed. ``missing`` are internal
+    topics to create, ``requested`` those among them whose creation a heartbeat has requested (groups E.5).
     """
 
     epoch: int
@@ -85,10 +85,10 @@ class Configured:
 
 @dataclass(slots=True)
 class Configuration:
-    """The topology as configured last, and as it was before: Kafka's ``TimelineObject`` of a group.
+    """The last configured topology of a group and the one before it, as in Kafka's ``TimelineObject``.
 
-    ``writes`` counts the records of the shard. Requests that read what is committed see a configuration only once
-    a record was written after it.
+    ``writes`` counts the records of the shard. Requests that read committed state see a configuration only after a
+    further record was written.
     """
 
     current: Configured | None = None
@@ -96,21 +96,21 @@ class Configuration:
     _writes: int = -1
 
     def put(self, configured: Configured, writes: int) -> None:
-        """Replace it."""
+        """Set the configured topology."""
         self._before = self.committed(writes)
         self.current, self._writes = configured, writes
 
     def committed(self, writes: int) -> Configured | None:
-        """As a request that describes the group sees it."""
+        """Return the configured topology that a StreamsGroupDescribe sees."""
         return self.current if writes > self._writes else self._before
 
 
 def configure(topology: Topology, topics: Topics) -> Configured:
-    """Decide the partition counts, and find out which topics are missing.
+    """Compute the partition counts, and find the missing topics.
 
     Raises:
-        KafkaError: STREAMS_INVALID_TOPOLOGY; UNKNOWN_SERVER_ERROR for a co-partition group of a topic that the
-            subtopology does not have, also if source topics are missing, and for what a subtopology names twice.
+        KafkaError: STREAMS_INVALID_TOPOLOGY; UNKNOWN_SERVER_ERROR if a co-partition group has a topic that is not in
+            the subtopology, even if source topics are missing, or if a subtopology lists a topic or setting twice.
     """
     groups = copartition_groups(topology)
     absent = {
@@ -142,7 +142,7 @@ def configure(topology: Topology, topics: Topics) -> Configured:
 
 
 def summarized(names: Iterable[str]) -> str:
-    """At most three names, and how many more there are."""
+    """Return at most three of the names, and the number of the others."""
     listed = list(names)
     more = len(listed) - _NAMED_TOPICS
     return ", ".join(listed[:_NAMED_TOPICS]) + (f" and {more} additional topics" if more > 0 else "")
@@ -158,7 +158,7 @@ def _configured(subtopology: Subtopology, counts: PartitionCounts) -> Configured
 
 
 def _counted_once(infos: Sequence[TopicInfo], counts: PartitionCounts) -> tuple[TopicInfo, ...]:
-    """Topics in the order of Kafka's hash table, which takes no name twice."""
+    """Return topics in the order of Kafka's hash table, which refuses duplicate names."""
     by_name = {info.name: _counted(info, counts) for info in infos}
     if len(by_name) < len(infos):
         raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_TOPOLOGY)
@@ -166,7 +166,7 @@ def _counted_once(infos: Sequence[TopicInfo], counts: PartitionCounts) -> tuple[
 
 
 def _counted(info: TopicInfo, counts: PartitionCounts) -> TopicInfo:
-    """With its count, and its settings in the order of Kafka's hash table, which takes none twice."""
+    """Return a topic with its partition count, and its settings in the order of Kafka's hash table."""
     partitions = info.partitions or counts.decided[info.name]
     configs = {config.key: config for config in info.topic_configs}
     if partitions < 1 or len(configs) < len(info.topic_configs):
@@ -178,10 +178,10 @@ def _counted(info: TopicInfo, counts: PartitionCounts) -> TopicInfo:
 def _missing(
     topology: Topology, subtopologies: Mapping[str, ConfiguredSubtopology], topics: Topics
 ) -> tuple[InternalTopic, ...]:
-    """The internal topics that do not exist, in the order of Kafka's hash table.
+    """Return the internal topics that do not exist, in the order of Kafka's hash table.
 
     Raises:
-        InvalidPartitioningError: one exists with another partition count.
+        InvalidPartitioningError: if one exists with another partition count.
     """
     wanted = {
         info.name: InternalTopic(
@@ -193,7 +193,7 @@ def _missing(
         for each in subtopologies.values()
         for info in (*each.repartition_sources, *each.changelogs)
     }
-    listed = table_order(list(wanted), string_hash)  # before topics are removed: Kafka's table does not shrink
+    listed = table_order(list(wanted), string_hash)  # before existing topics are removed: Kafka's table does not shrink
     for name in topology.required_topics:
         topic = topics.named(name)
         expected = None if topic is None else wanted.pop(name, None)

@@ -1,4 +1,4 @@
-"""The processes that have each task of a streams group, after the three maps of ``StreamsGroup``."""
+"""Processes that own the tasks of a streams group, after the three maps of ``StreamsGroup``."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,8 +12,8 @@ Task = tuple[str, int]
 class TaskOwners:
     """Task -> process ids, by role. A task that is being revoked counts as owned.
 
-    As in Kafka a process is noted once, even if two of its members have a task: the first one that gives it up removes
-    the process.
+    As in Kafka, a process is noted once even if two of its members have a task: the first one that loses the task
+    removes the process.
     """
 
     __slots__ = ("_active", "_standby", "_warmup")
@@ -24,23 +24,23 @@ class TaskOwners:
         self._warmup: dict[Task, set[str]] = {}
 
     def active(self, task: Task) -> str | None:
-        """The process that has a task as an active one."""
+        """Return the process that has an active task."""
         return self._active.get(task)
 
     def has_standby(self, task: Task, process_id: str) -> bool:
-        """Whether a process has a standby task."""
+        """Return whether a process has a standby task."""
         return process_id in self._standby.get(task, ())
 
     def has_warmup(self, task: Task, process_id: str) -> bool:
-        """Whether a process has a warm-up task."""
+        """Return whether a process has a warm-up task."""
         return process_id in self._warmup.get(task, ())
 
     def has_replica(self, task: Task, process_id: str) -> bool:
-        """Whether a process has a standby or warm-up task."""
+        """Return whether a process has a standby or warm-up task."""
         return self.has_standby(task, process_id) or self.has_warmup(task, process_id)
 
     def has(self, task: Task, process_id: str) -> bool:
-        """Whether a process has a task in any role."""
+        """Return whether a process has a task in any role."""
         return self._active.get(task) == process_id or self.has_replica(task, process_id)
 
     def add(self, member: Member) -> None:
@@ -52,7 +52,7 @@ class TaskOwners:
             _add(self._warmup, tasks.warmup, member.process_id)
 
     def remove(self, member: Member) -> None:
-        """Forget the tasks of a member."""
+        """Remove the tasks of a member."""
         for tasks in (member.assigned, member.revoking):
             for task in _each(tasks.active):
                 if self._active.get(task) == member.process_id:

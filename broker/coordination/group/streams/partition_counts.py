@@ -1,4 +1,4 @@
-"""Partition counts of a topology's internal topics (groups E.4.2 to E.4.4).
+"""Computation of the partition counts of a topology's internal topics (groups E.4.2 to E.4.4).
 
 After Kafka's ``RepartitionTopics``, ``CopartitionedTopicsEnforcer`` and ``ChangelogTopics``.
 """
@@ -16,7 +16,7 @@ from protocol.log_records.streams_group import CopartitionGroup, Subtopology
 
 
 class InvalidPartitioningError(Exception):
-    """The partition counts of topics do not fit each other: status 2 of a heartbeat."""
+    """The partition counts of topics are incompatible: status 2 of a heartbeat."""
 
 
 class PartitionCounts:
@@ -24,11 +24,11 @@ class PartitionCounts:
 
     Raises:
         KafkaError: STREAMS_INVALID_TOPOLOGY.
-        InvalidPartitioningError: topics that have to have equal counts do not.
+        InvalidPartitioningError: if topics that must have equal counts do not.
     """
 
     def __init__(self, topology: Topology, copartitioned: Iterable[Sequence[str]], topics: Topics) -> None:
-        """``copartitioned``: what :func:`copartition_groups` gives."""
+        """``copartitioned``: the result of :func:`copartition_groups`."""
         self._topics = topics
         self.decided: dict[str, int] = {}
         subtopologies = tuple(topology.subtopologies.values())
@@ -46,15 +46,15 @@ class PartitionCounts:
         changelogs: dict[str, int] = {}
         for each in subtopologies:
             changelogs.update(_changelog_counts(each, self))
-        self.decided.update(changelogs)  # at the end: a changelog may be what another subtopology reads
+        self.decided.update(changelogs)  # last: a changelog may be an input of another subtopology
 
     def find(self, topic: str) -> int | None:
-        """The count of a topic that exists, else the decided one."""
+        """Return the count of an existing topic, else the decided one, or ``None``."""
         known = self._topics.named(topic)
         return self.decided.get(topic) if known is None else known.partition_count
 
     def of(self, topic: str) -> int:
-        """The count of a topic that has one."""
+        """Return the count of a topic. Raises UNKNOWN_SERVER_ERROR if it has none."""
         found = self.find(topic)
         if found is None:
             message = f"Number of partitions must be set for topic {topic}"
@@ -63,10 +63,10 @@ class PartitionCounts:
 
 
 def _repartition_counts(subtopologies: Sequence[Subtopology], counts: PartitionCounts) -> dict[str, int]:
-    """The fixed counts, and for every repartition sink topic without one the largest of its subtopology's inputs.
+    """Return the fixed counts, and for each other repartition sink topic the largest count of its inputs.
 
-    Kafka looks at all subtopologies again and again; each decides its sinks when a count of its inputs is known, by
-    those that are known then. Here each is looked at when that is so, which takes no longer for a long chain.
+    Kafka iterates over all subtopologies until nothing changes; each decides its sinks once the count of an input is
+    known, by the counts known then. Here a queue visits them in the same order, in linear time for a long chain.
     """
     found = {
         info.name: info.partitions
@@ -111,10 +111,10 @@ def _largest_input(each: Subtopology, found: Mapping[str, int], counts: Partitio
 
 
 def copartition_groups(topology: Topology) -> list[list[str]]:
-    """The names of the topics of each co-partition group, in the order of Kafka's hash set.
+    """Return the topic names of each co-partition group, in the order of Kafka's hash set.
 
     Raises:
-        KafkaError: UNKNOWN_SERVER_ERROR, as Kafka, whose list has no topic at an index.
+        KafkaError: UNKNOWN_SERVER_ERROR if an index is out of range, as in Kafka.
     """
     found: list[list[str]] = []
     for each in topology.subtopologies.values():
@@ -142,10 +142,10 @@ def _enforced(
     flexible: Collection[str],
     counts: PartitionCounts,
 ) -> dict[str, int]:
-    """One count for all repartition topics of a co-partition group (groups E.4.3).
+    """Return the common count of all repartition topics of a co-partition group (groups E.4.3).
 
-    ``common`` is the count of all topics with a fixed one, if there is one. Of several topics that do not fit, the
-    first in the order of Kafka's hash table is named.
+    ``common`` is the count of all topics with a fixed count, if they agree. If several topics do not fit, the error
+    names the first one in the order of Kafka's hash table.
     """
     if not group:
         return {}

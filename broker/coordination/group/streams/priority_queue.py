@@ -1,6 +1,6 @@
 """A binary heap that orders equal elements as ``java.util.PriorityQueue`` does.
 
-Python's ``heapq`` sifts in another way, and with equal loads another process would be first.
+Python's ``heapq`` sifts differently: with equal loads another process would be first.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class PriorityQueue(Generic[T]):
-    """The element with the smallest key first. A key may change only while its element is not in the queue."""
+    """A queue with the smallest key first. A key may change only while its element is not in the queue."""
 
     __slots__ = ("_heap", "_key")
 
@@ -24,7 +24,7 @@ class PriorityQueue(Generic[T]):
         return len(self._heap)
 
     def add(self, element: T) -> None:
-        """Put an element in."""
+        """Add an element."""
         heap, key = self._heap, self._key
         heap.append(element)
         at = len(heap) - 1
@@ -37,7 +37,7 @@ class PriorityQueue(Generic[T]):
         heap[at] = element
 
     def poll(self) -> T:
-        """Take the first element out. Raises IndexError from an empty queue."""
+        """Remove and return the first element. Raises IndexError if the queue is empty."""
         heap = self._heap
         first, last = heap[0], heap.pop()
         if heap:

@@ -1,4 +1,4 @@
-"""A process of a streams application during an assignment: its members and their tasks, after ``ProcessState``."""
+"""Processes of a streams application during an assignment, after ``ProcessState``."""
 
 from broker.coordination.group.streams.priority_queue import PriorityQueue
 from protocol.java import HashMap
@@ -22,29 +22,29 @@ class Process:
 
     @property
     def load(self) -> float:
-        """Tasks by member."""
+        """The average number of tasks for each member."""
         return self._task_count / len(self._counts)
 
     def add_member(self, member_id: str) -> None:
-        """Note a member without tasks."""
+        """Add a member without tasks."""
         self._counts[member_id] = 0
         self.active[member_id], self.standby[member_id] = set(), set()
 
     def has(self, task: Task) -> bool:
-        """Whether a member has a task in any role."""
+        """Return whether a member of the process has a task in any role."""
         return task in self._tasks
 
     def count(self, member_id: str) -> int:
-        """The number of a member's tasks."""
+        """Return the number of a member's tasks."""
         return self._counts[member_id]
 
     def add(self, member_id: str, task: Task, *, active: bool) -> int:
-        """Give a member a task; return the number of its tasks."""
-        self._by_load = None  # as in Kafka: the order of equally loaded members starts afresh
+        """Assign a task to a member; return the number of its tasks."""
+        self._by_load = None  # as in Kafka: resets the order of equally loaded members
         return self._add(member_id, task, active=active)
 
     def add_to_least_loaded(self, task: Task, *, active: bool) -> int:
-        """Give a task to the member with the fewest; return the number of its tasks."""
+        """Assign a task to the member with the fewest tasks; return the number of its tasks."""
         if len(self._counts) == 1:
             return self._add(next(iter(self._counts)), task, active=active)
         if self._by_load is None:

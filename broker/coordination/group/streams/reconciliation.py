@@ -1,7 +1,7 @@
 """Reconciliation of one member with its target tasks: revocation, assignment, and the member epoch (groups E.6).
 
-After Kafka's ``streams.CurrentAssignmentBuilder``. An active task belongs to one member at a time, and a process has a
-task in one role at a time, because its members share the state stores.
+After Kafka's ``streams.CurrentAssignmentBuilder``. One member at a time runs an active task, and a process has a task
+in one role at a time, because its members share the state stores.
 """
 
 from collections.abc import Callable
@@ -23,9 +23,9 @@ from protocol.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """A member's target, and what its heartbeat reports: ``owned`` is ``None`` unless it lists all three roles.
+    """A member's target, and the tasks in its heartbeat: ``owned`` is ``None`` unless it lists all three roles.
 
-    ``newer``: as in 4.4, where a task changes its role within a member in place.
+    ``newer``: as in 4.4, where a member changes the role of a task in place.
     """
 
     epoch: int
@@ -35,15 +35,15 @@ class TargetState:
     newer: bool = False
 
     def owns_any(self, of: AssignedTasks) -> bool:
-        """Whether the member may still run one of these; true if its heartbeat lists nothing."""
+        """Return whether the member may still own one of these; true if ``owned`` is ``None``."""
         return self.owned is None or any_in_common(self.owned, of.undated)
 
 
 def reconciled(member: Member, goal: TargetState) -> Member:
-    """The member after this heartbeat.
+    """Return the member after this heartbeat.
 
     Raises:
-        KafkaError: FENCED_MEMBER_EPOCH, from a state that is not known.
+        KafkaError: FENCED_MEMBER_EPOCH if the member's state is unknown.
     """
     match member.state:
         case MemberState.STABLE:
@@ -64,7 +64,7 @@ def reconciled(member: Member, goal: TargetState) -> Member:
 
 @dataclass(slots=True)
 class _Difference:
-    """Between the tasks of one role that a member has and its target."""
+    """Difference between the tasks of one role that a member has and its target."""
 
     keep: dict[str, frozenset[int]]
     revoke: dict[str, frozenset[int]]
@@ -115,38 +115,38 @@ def _next(member: Member, goal: TargetState, epoch: int) -> Member:
 
 
 class _Taken:
-    """Whether a task that a member is to get is still another's."""
+    """Predicates by role: whether a new task of a member is still owned elsewhere."""
 
     def __init__(self, member: Member, owners: TaskOwners) -> None:
         self.process_id, self.owners, self.has = member.process_id, owners, member.assigned.undated
 
     def as_active(self, task: Task) -> bool:
-        """As an active one."""
+        """Return whether it cannot be an active task of the member yet."""
         return self.owners.active(task) is not None or self.owners.has_replica(task, self.process_id)
 
     def as_standby(self, task: Task) -> bool:
-        """As a standby one."""
+        """Return whether it cannot be a standby task of the member yet."""
         return self.owners.has(task, self.process_id)
 
     def as_warmup(self, task: Task) -> bool:
-        """As a warm-up task."""
+        """Return whether it cannot be a warm-up task of the member yet."""
         return self.owners.has(task, self.process_id)
 
 
 class _TakenInPlace(_Taken):
-    """As 4.4: what the member itself has in another role is not another's, so that the role changes in place."""
+    """The predicates of 4.4: a task that the member itself has in another role is not owned elsewhere."""
 
     def as_active(self, task: Task) -> bool:
-        """As an active one."""
+        """Return whether it cannot be an active task of the member yet."""
         return self.owners.active(task) is not None or self._other_standby(task) or self._other_warmup(task)
 
     def as_standby(self, task: Task) -> bool:
-        """As a standby one."""
+        """Return whether it cannot be a standby task of the member yet."""
         runs = self.owners.active(task) == self.process_id and not _contains(self.has.active, task)
         return runs or self.owners.has_standby(task, self.process_id) or self._other_warmup(task)
 
     def as_warmup(self, task: Task) -> bool:
-        """As a warm-up task; unlike a standby one also if the member runs it itself."""
+        """Return whether it cannot be a warm-up task yet; also if it is an active task of the member itself."""
         runs = self.owners.active(task) == self.process_id
         return runs or self._other_standby(task) or self.owners.has_warmup(task, self.process_id)
 
@@ -158,7 +158,7 @@ class _TakenInPlace(_Taken):
 
 
 def _change_replicas(before: TaskSets, standby: _Difference, warmup: _Difference) -> None:
-    """Give the member at once what it has in another role: active and warm-up tasks as standby ones and so on (4.4)."""
+    """Change the roles of tasks within the member immediately, such as active and warm-up to standby (4.4)."""
     _grant(standby, _shared(before.active, standby.add))
     into_warmup = _shared(before.standby, warmup.add)
     _grant(warmup, into_warmup)

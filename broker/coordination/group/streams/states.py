@@ -1,4 +1,4 @@
-"""The states of a streams group, which follow from its topology, its epochs and its members (groups E.6)."""
+"""States of a streams group, derived from its topology, its epochs and its members (groups E.6)."""
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
@@ -10,7 +10,7 @@ _KIP = "KIP-1071"
 
 
 class State(StrEnum):
-    """A streams group's state under its name on the wire (Kafka's ``StreamsGroupState``)."""
+    """A state of a streams group, by its name in the protocol (Kafka's ``StreamsGroupState``)."""
 
     EMPTY = "Empty"
     NOT_READY = "NotReady"
@@ -21,7 +21,7 @@ class State(StrEnum):
 
     @property
     def filter_name(self) -> str:
-        """Its name in a filter of ListGroups; "not_ready" differs from the lower-case form of "NotReady"."""
+        """The name in a ListGroups filter; "not_ready" differs from the lower-case form of "NotReady"."""
         return "not_ready" if self is State.NOT_READY else self.value.lower()
 
 
@@ -32,13 +32,13 @@ REASONS: Mapping[State, Reason] = {
     State.RECONCILING: Reason("members reconcile with the target assignment", "groups E.6", _KIP),
     State.STABLE: Reason("all members have the target assignment", "groups E.6", _KIP),
 }
-"""State -> why a group enters it."""
+"""State -> the reason for which a group enters it."""
 
 
 def state_of(epoch: int, assignment_epoch: int, members: Collection[Member], *, fits: bool) -> State:
-    """The state of a group with that epoch, an assignment of ``assignment_epoch``, and these members.
+    """Return the state of a group with these epochs and members.
 
-    ``fits``: whether the topics fit the topology, as far as the group has found out.
+    ``fits``: whether the topics fit the topology, by the last validation.
     """
     if not members:
         return State.EMPTY

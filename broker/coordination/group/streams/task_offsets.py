@@ -1,4 +1,4 @@
-"""The offsets that members report for tasks whose state they keep (4.4), after ``MemberTaskOffsets``: soft state."""
+"""Offsets that members report for tasks whose state they keep (4.4), after ``MemberTaskOffsets``: soft state."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ Reported = Iterable[TaskOffset]
 
 @dataclass(frozen=True, slots=True)
 class TaskOffsets:
-    """Sums of changelog offsets by subtopology id and partition: of the local state, and of the changelogs' ends."""
+    """Sums of changelog offsets by subtopology id and partition: of the local state, and of the log ends."""
 
     local: tuple[tuple[str, int, int], ...] = ()
     end: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def by_task(self) -> dict[tuple[str, int], int]:
-        """The offsets of the local state."""
+        """The offsets of the local state, by task."""
         return {(name, partition): offset for name, partition, offset in self.local}
 
     def updated(self, local: Sequence[TaskOffset] | None, end: Sequence[TaskOffset] | None) -> "TaskOffsets":
-        """With a heartbeat's lists; null keeps what is known.
+        """Return these offsets with a heartbeat's lists; a null list changes nothing.
 
         Raises:
-            KafkaError: INVALID_REQUEST for a task that a list names twice.
+            KafkaError: INVALID_REQUEST for a duplicate task in a list.
         """
         return TaskOffsets(self.local if local is None else _listed(local), self.end if end is None else _listed(end))
 

@@ -1,4 +1,4 @@
-"""The topology of a streams group as its members send it, after ``StreamsTopology``."""
+"""Topology of a streams group as its members send it, after ``StreamsTopology``."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from protocol.messages.streams_group_heartbeat import Topology as WireTopology
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The subtopologies by id, and for each topic that tasks read the subtopology that reads it.
+    """Subtopologies by id; ``readers``: input topic -> the subtopology that reads it.
 
-    ``required_topics`` are all that the group needs, changelogs too, in the order of Kafka's hash table.
+    ``required_topics`` are all topics that the group needs, also changelogs, in the order of Kafka's hash table.
     """
 
     epoch: int
@@ -23,7 +23,7 @@ class Topology:
 
     @classmethod
     def of(cls, value: StreamsTopology) -> "Topology":
-        """The topology of a record; subtopologies in the order of Kafka's hash table."""
+        """Return the topology in a record; subtopologies in the order of Kafka's hash table."""
         by_id = {each.subtopology_id: each for each in value.subtopologies}
         ordered = {name: by_id[name] for name in table_order(list(by_id), string_hash)}
         readers = {topic: each.subtopology_id for each in ordered.values() for topic in input_topics(each)}
@@ -36,14 +36,14 @@ class Topology:
 
 
 def input_topics(subtopology: Subtopology) -> Iterator[str]:
-    """The topics that tasks of a subtopology read: source topics and repartition topics."""
+    """Iterate over the input topics of a subtopology: source topics and repartition source topics."""
     yield from subtopology.source_topics
     for info in subtopology.repartition_source_topics:
         yield info.name
 
 
 def recorded_topology(topology: WireTopology) -> StreamsTopology:
-    """The record of a topology in a request."""
+    """Return the record of a topology in a request."""
     return StreamsTopology(
         topology.epoch,
         tuple(
@@ -69,7 +69,7 @@ def recorded_topology(topology: WireTopology) -> StreamsTopology:
 
 
 def named_topics(topology: WireTopology) -> list[str]:
-    """Every topic that a request's topology names, once, in the order of Kafka's checks (groups E.1.3)."""
+    """Return all topics in a request's topology, each once, in the order of Kafka's checks (groups E.1.3)."""
     names: dict[str, None] = {}
     for each in topology.subtopologies:
         names.update(dict.fromkeys(each.source_topics))
