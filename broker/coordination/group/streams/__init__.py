@@ -1,1 +1,1 @@
-"""Streams groups (KIP-1071): members own tasks of a topology that the coordinator checks, completes and assigns."""
+"""Streams groups (KIP-1071): the coordinator validates and configures a topology, and assigns its tasks to members."""

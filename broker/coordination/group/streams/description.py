@@ -25,9 +25,9 @@ from protocol.messages.streams_group_describe import (
 
 
 def described(group: StreamsGroup, writes: int) -> DescribedGroup:
-    """A group with its topology and its members; counts of internal topics are filled in when the topology is ready.
+    """Return a group with its topology and members; with the internal topics' partition counts if it is ready.
 
-    ``writes``: how many records the shard has.
+    ``writes``: the number of records of the shard.
     """
     return DescribedGroup(
         group_id=group.group_id,
@@ -48,7 +48,7 @@ def described(group: StreamsGroup, writes: int) -> DescribedGroup:
 
 
 def task_names(member: GroupMember) -> list[str]:
-    """A member's tasks for people, such as ``0_1`` and ``standby 0_2``, those included that it is giving up."""
+    """Return a member's tasks for reports, such as ``0_1`` and ``standby 0_2``, also those that it is revoking."""
     have, leaving = member.assigned.undated, member.revoking.undated
     roles = (
         ("", have.active, leaving.active),

@@ -1,4 +1,4 @@
-"""The topic partitions behind the endpoints of a group's members (groups E.7; ``EndpointToPartitionsManager``)."""
+"""Topic partitions by the user endpoints of a group's members (groups E.7; ``EndpointToPartitionsManager``)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,20 +15,20 @@ from protocol.messages.streams_group_heartbeat import Endpoint, EndpointToPartit
 
 
 class EndpointPartitions:
-    """Lists the inputs of members' tasks, for a topology and the topics that exist.
+    """Lists the input partitions of members' tasks, for a topology and the topics that exist.
 
-    ``newer``: as in 4.4, which leaves out a topic that has no partition of the tasks' numbers. 4.3 lists as many of the
-    numbers as the topic has partitions.
+    ``newer``: as in 4.4, which lists the tasks' partitions that the topic has, and omits a topic without any. 4.3 lists
+    the first tasks' partitions, as many as the topic has partitions.
     """
 
     def __init__(self, configured: Configured, topics: Topics, *, newer: bool) -> None:
         self.configured, self._topics, self._newer = configured, topics, newer
 
     def of(self, member: Member) -> EndpointToPartitions | None:
-        """The entry of a member that has an endpoint: the inputs of its active tasks, and of its copies.
+        """Return the entry of a member with an endpoint: input partitions of its active tasks, and of its replicas.
 
         Raises:
-            KafkaError: UNKNOWN_SERVER_ERROR, as Kafka, which expects subtopologies and all inputs of assigned tasks.
+            KafkaError: UNKNOWN_SERVER_ERROR if a subtopology or input topic of a task is missing, as in Kafka.
         """
         if member.user_endpoint is None:
             return None
@@ -65,9 +65,9 @@ class EndpointPartitions:
 
 @dataclass(slots=True)
 class Endpoints:
-    """The entries of a group's members, kept until a member changes or the topology is configured again.
+    """Cache of a group's endpoint entries, until a member changes or the topology is configured again.
 
-    After ``StreamsGroup.getOrComputeEndpointToPartitions``. A member that changes is another object.
+    After ``StreamsGroup.getOrComputeEndpointToPartitions``. A changed member is another object.
     """
 
     _configured: Configured | None = None
@@ -76,7 +76,7 @@ class Endpoints:
     def listed(
         self, partitions: EndpointPartitions, others: Iterable[Member], member: Member
     ) -> list[EndpointToPartitions]:
-        """The entries of members that the group has, and behind them that of one as it becomes.
+        """Return the entries of the other members, then that of the updated member.
 
         Raises:
             KafkaError: UNKNOWN_SERVER_ERROR, as :meth:`EndpointPartitions.of`.
@@ -92,7 +92,7 @@ class Endpoints:
         return [each for each in (*found, partitions.of(member)) if each is not None]
 
     def forget(self, member_id: str) -> None:
-        """The group no longer has that member."""
+        """Drop the entry of a removed member."""
         self._kept.pop(member_id, None)
 
 

@@ -1,4 +1,4 @@
-"""A streams group: the state of its records, and what is derived from it (groups E), after ``StreamsGroup``."""
+"""A streams group: the state from its records, and what is derived from it (groups E), after ``StreamsGroup``."""
 
 from collections.abc import Callable, Iterable, Mapping
 from uuid import UUID
@@ -32,11 +32,11 @@ from protocol.log_records.streams_group import (
 
 MEMBER_LOOKUP = STREAMS_HEARTBEAT.row(".2")
 FIRST_EPOCH = 1
-"""Of a group that nothing has happened to."""
+"""Epoch of a new group."""
 
 
 class StreamsGroup:
-    """One streams group. It changes by :meth:`replay` alone, except for its soft state.
+    """One streams group. Only :meth:`replay` changes it, except for its soft state.
 
     ``targets`` are the target assignments by member id; ``static_members`` instance id -> member id;
     ``assignment_configs`` the settings of the last assignment.
@@ -58,39 +58,39 @@ class StreamsGroup:
         self.static_members: dict[str, str] = {}
         self.targets: dict[str, TaskSets] = {}
         self._shares_targets = False
-        self._state: State | None = None  # since the last record
+        self._state: State | None = None  # cached until the next record
         self.topology: Topology | None = None
         self.owners = TaskOwners()
         self.metadata_check = MetadataCheck()
-        """Soft: when the topics were compared with the hash last (groups C.6)."""
+        """Soft: the last comparison of the topics with the hash (groups C.6)."""
         self.configuration = Configuration()
         """Soft: the topology with the partition counts of its internal topics."""
         self.endpoint_epoch = 0
-        """Soft: grows when the tasks behind an endpoint change (groups E.7)."""
+        """Soft: incremented when the tasks of an endpoint change (groups E.7)."""
         self.endpoints = Endpoints()
-        """Soft: what is behind the members' endpoints, as listed last."""
+        """Soft: cached partitions of the members' endpoints."""
         self.task_offsets: dict[str, TaskOffsets] = {}
-        """Soft: what members report of the state that they keep, by member id."""
+        """Soft: the task offsets that members report, by member id."""
         self.refined = Refined()
-        """Soft: the target as it is handed out (4.4)."""
+        """Soft: the target from which members get their tasks (4.4)."""
         self.shutdown_member: str | None = None
-        """Soft: the member that asked the application to shut down (groups E.3.12)."""
+        """Soft: the member that requested a shutdown of the application (groups E.3.12)."""
 
     # --- as every group (broker.coordination.group.group.Group) ------------------------------------------------------
 
     @property
     def type(self) -> GroupType:
-        """Its kind."""
+        """The kind of the group."""
         return GroupType.STREAMS
 
     @property
     def is_empty(self) -> bool:
-        """Whether it may be deleted."""
+        """Whether the group may be deleted."""
         return not len(self.members)
 
     @property
     def state(self) -> State:
-        """How far it is on the way to its target (groups E.6)."""
+        """The group's state (groups E.6)."""
         if self._state is None:
             fits = self.topology is not None and self.topology.epoch == self.validated_topology_epoch
             self._state = state_of(self.epoch, self.assignment_epoch, self.members.values(), fits=fits)
@@ -98,7 +98,7 @@ class StreamsGroup:
 
     @property
     def state_name(self) -> str:
-        """Its state under its name on the wire."""
+        """The name of the group's state in the protocol."""
         return self.state.value
 
     @property
@@ -107,13 +107,13 @@ class StreamsGroup:
         return "streams"
 
     def in_states(self, names: Iterable[str]) -> bool:
-        """Whether its state is among these names, given in lower case."""
+        """Return whether the state is among these names, given in lower case."""
         return self.state.filter_name in names
 
     def check_commit(self, committer: Committer) -> PartitionCheck | None:
         """Fence a commit by the member's epoch (groups B.1 OC3): 22, 25, 35 or 113.
 
-        An epoch that the member has left is good for the tasks that it has had since then (KIP-1251).
+        An earlier epoch is accepted for tasks that the member has had since then (KIP-1251).
         """
         epoch = committer.generation
         if epoch < 0 and self.is_empty:
@@ -156,18 +156,18 @@ class StreamsGroup:
             raise Refusal(ErrorCode.STALE_MEMBER_EPOCH, *OFFSET_FETCH)
 
     def check_offset_delete(self) -> None:
-        """It may have members (transactions E.4)."""
+        """Accept any state: the group may have members (transactions E.4)."""
 
     def subscribes_to(self, topic: str) -> bool:
-        """Whether a task reads the topic, unless the group is Empty."""
+        """Return whether a task reads the topic and the group is not Empty."""
         return not self.is_empty and self.topology is not None and topic in self.topology.readers
 
     def expiry_base(self) -> Callable[[OffsetCommit], int] | None:
-        """From which point in time an offset ages (groups B.3)."""
+        """Return the function commit -> start of its retention, in ms (groups B.3)."""
         return lambda commit: commit.commit_timestamp_ms
 
     def tombstones(self) -> tuple[StreamsRecord, ...]:
-        """The records that forget the group, in Kafka's order (transactions F.4)."""
+        """Return the tombstones that delete the group, in Kafka's order (transactions F.4)."""
         kinds = (
             *((StreamsKind.CURRENT_MEMBER, member_id) for member_id in self.members),
             *((StreamsKind.TARGET_MEMBER, member_id) for member_id in self.members),
@@ -181,7 +181,7 @@ class StreamsGroup:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def member(self, member_id: str, rule: Rule = MEMBER_LOOKUP) -> Member:
-        """A member; ``rule`` is that of the request.
+        """Return a member; ``rule`` is the rule of the request.
 
         Raises:
             KafkaError: UNKNOWN_MEMBER_ID.
@@ -193,14 +193,14 @@ class StreamsGroup:
         return found
 
     def shared_targets(self) -> Mapping[str, TaskSets]:
-        """The targets as they are now: they are copied before they change."""
+        """Return the current targets; the mapping is copied before it changes."""
         self._shares_targets = True
         return self.targets
 
-    # --- what is remembered ------------------------------------------------------------------------------------------
+    # --- the log -----------------------------------------------------------------------------------------------------
 
     def replay(self, record: StreamsRecord) -> None:
-        """Apply a record of this group; a tombstone without anything to remove changes nothing."""
+        """Apply a record of this group; a tombstone for a missing entry changes nothing."""
         name, value = record.name, record.value
         self._state = None
         match value:
@@ -256,7 +256,7 @@ class StreamsGroup:
         self.owners.add(member)
 
     def _leave(self, member: Member) -> None:
-        """Take back what :meth:`_put` has noted."""
+        """Undo :meth:`_put`."""
         if member.instance_id is not None and self.static_members.get(member.instance_id) == member.member_id:
             del self.static_members[member.instance_id]
         self.owners.remove(member)

@@ -1,7 +1,7 @@
-"""StreamsGroupHeartbeat: joining, the topology, the session, the owned tasks and the assignment (groups E.3).
+"""StreamsGroupHeartbeat: joins, topologies, sessions, owned tasks and assignments (groups E.3).
 
-After Kafka's ``streamsGroupHeartbeat``. Everything is decided before anything is recorded: the updated member is kept
-beside the unchanged group, and the records change both.
+After Kafka's ``streamsGroupHeartbeat``. Except for soft state, nothing changes while a heartbeat is decided: the
+updated member is a copy, and the replay of the records changes the group.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -53,7 +53,7 @@ _MISSING_TAGS = (
 
 
 class Heartbeats:
-    """Decides heartbeats over the groups of one context."""
+    """Decides heartbeats to the groups of one context."""
 
     def __init__(self, context: StreamsContext, timers: MemberTimers) -> None:
         self._context, self._timers = context, timers
@@ -61,10 +61,10 @@ class Heartbeats:
     def beat(
         self, builder: OutcomeBuilder, request: StreamsGroupHeartbeatRequest, beat: Beat, reply_to: Hashable
     ) -> None:
-        """For a member epoch of 0 and more: answers a :class:`BeatResult` (groups E.3).
+        """Handle a heartbeat with a member epoch of at least 0: reply with a :class:`BeatResult` (groups E.3).
 
         Raises:
-            KafkaError: 25, 42, 69, 81, 110 or 130; nothing has changed.
+            KafkaError: 25, 42, 69, 81, 110 or 130; no record was written.
         """
         group, newer = self._group(builder, request), self._context.newer()
         if newer:
@@ -97,7 +97,7 @@ class Heartbeats:
             group.shutdown_member = after.member_id
         builder.reply(reply_to, self._result(step, request, beat))
 
-    # --- groups E.3.1 and E.3.2: which group, which member -----------------------------------------------------------
+    # --- groups E.3.1 and E.3.2: find the group and the member -------------------------------------------------------
 
     def _group(self, builder: OutcomeBuilder, request: StreamsGroupHeartbeatRequest) -> StreamsGroup:
         group_id = request.group_id
@@ -117,7 +117,7 @@ class Heartbeats:
     # --- groups E.3.4 to E.3.8: the topology and the group's epoch ---------------------------------------------------
 
     def _configure(self, builder: OutcomeBuilder, step: Step, request: StreamsGroupHeartbeatRequest) -> None:
-        """Check the topology against the topics, and bump the group's epoch if the assignment has to change."""
+        """Validate the topology against the topics, and bump the group epoch if the assignment has to change."""
         group, topics = step.group, self._context.topics
         if group.topology is not None and step.after.topology_epoch < group.topology.epoch:
             step.status(
@@ -153,7 +153,7 @@ class Heartbeats:
     # --- groups E.3.9 and E.3.10: the target -------------------------------------------------------------------------
 
     def _start_delay(self, builder: OutcomeBuilder, group: StreamsGroup) -> None:
-        """Wait for further members of a group that was Empty, unless it waits already."""
+        """Start the initial rebalance delay of a group that was Empty, unless it is running."""
         if not group.is_empty or self._is_delayed(builder, group):
             return
         delay_ms = self._context.settings.number(group.group_id, "streams.initial.rebalance.delay.ms")
@@ -171,7 +171,7 @@ class Heartbeats:
         if group is None or group.is_empty or configured is None or group.epoch <= group.assignment_epoch:
             return
         if self._is_due(builder, group):
-            members, configs = group.members.values(), group.assignment_configs  # those of the epoch, not of today
+            members, configs = group.members.values(), group.assignment_configs  # as of the epoch, not the current ones
             self._assign(builder, group, group.epoch, members, configured, group.targets, configs)
             fits = group.topology is not None and group.topology.epoch == group.validated_topology_epoch
             after = state_of(group.epoch, group.epoch, group.members.values(), fits=fits)
@@ -182,7 +182,7 @@ class Heartbeats:
         return target_is_due(group.assignment_timestamp_ms, interval_ms, builder.now_ms)
 
     def _target(self, builder: OutcomeBuilder, step: Step) -> tuple[int, Mapping[str, TaskSets]]:
-        """The target's epoch after this request, and the members' target tasks."""
+        """Return the target's epoch after this request, and the members' target tasks."""
         group = step.group
         if self._is_delayed(builder, group):
             step.status(Status.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured initial rebalance delay.")
@@ -240,9 +240,9 @@ class Heartbeats:
         return targets
 
     def _handed_out(self, step: Step, target_epoch: int, targets: Mapping[str, TaskSets]) -> Mapping[str, TaskSets]:
-        """What members are handed out of a target (4.4): in a group that is Stable the target, else what was kept.
+        """Return the target from which members get tasks (4.4): in a Stable group the target, else the cached one.
 
-        While warm-up tasks are switched off nothing is kept.
+        Nothing is cached while warm-up tasks are disabled.
         """
         group = step.group
         kept = None if step.stays else group.refined.of_epoch(target_epoch)
@@ -283,7 +283,7 @@ class Heartbeats:
         if group.endpoint_epoch != request.endpoint_information_epoch:
             endpoints = EndpointPartitions(configured, self._context.topics, newer=newer)
             response.partitions_by_user_endpoint = group.endpoints.listed(endpoints, step.others(), member)
-        if group.group_id in self._context.groups:  # also one of another kind, that offsets have made
+        if group.group_id in self._context.groups:  # also a simple one, created by commits
             response.endpoint_information_epoch = group.endpoint_epoch
         if configured.status is not None:
             step.status(configured.status, configured.detail)
@@ -308,9 +308,9 @@ def _tag_keys(member: Member) -> set[str]:
 
 
 def _relabel(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None:
-    """A request with the instance id of another member takes over what that one is handed out.
+    """Move the cached target of the instance id's holder to the sender of the request.
 
-    As in Kafka 4.4.0 also one that is refused afterwards, such as a join while the other member is still there.
+    As in Kafka 4.4.0, also if the request is refused afterwards, such as a join before the holder has left.
     """
     held = None if request.instance_id is None else group.static_members.get(request.instance_id)
     if held is not None and held != request.member_id:
@@ -318,9 +318,9 @@ def _relabel(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None
 
 
 def _counts(step: Step, instance_id: str | None) -> bool:
-    """Whether a change of the member's metadata counts for the assignment.
+    """Return whether the change of the member's metadata requires a new assignment.
 
-    Not every change does if the request has an instance id; without one, also a static member's changes do.
+    If the request has an instance id, only some fields count; without one all do, also for a static member.
     """
     before, after = step.before, step.after
     if instance_id is None:
@@ -334,10 +334,10 @@ def _counts(step: Step, instance_id: str | None) -> bool:
 
 
 def _topology(builder: OutcomeBuilder, group: StreamsGroup, given: WireTopology | None) -> Topology:
-    """The group's topology after this request (groups E.3.4).
+    """Return the group's topology after this request (groups E.3.4).
 
     Raises:
-        KafkaError: INVALID_REQUEST for a topology that differs from the group's.
+        KafkaError: INVALID_REQUEST if the topology differs from the group's.
     """
     if given is None:
         assert group.topology is not None, "a group has had a topology since its first member"

@@ -1,18 +1,18 @@
-"""The streams groups of one coordinator (KIP-1071), after Kafka's ``StreamsGroup`` and ``GroupMetadataManager``.
+"""Streams groups of one coordinator (KIP-1071), after Kafka's ``StreamsGroup`` and ``GroupMetadataManager``.
 
-States: Empty, NotReady, Assigning, Reconciling, Stable; they follow from the topology, the group's epoch, its target's
+States: Empty, NotReady, Assigning, Reconciling, Stable; derived from the topology, the group's epoch, its target's
 epoch and its members.
 
-1. Groups and members change in :meth:`StreamsGroups.replay` alone; nothing is parked.
-2. A heartbeat joins, brings the topology, reports and gets its tasks in one step (``heartbeat``, ``reconciliation``); a
-   new epoch of the group leads to a new target (``assignor``).
-3. The topology is checked against the topics that exist (``configuration``, ``partition_counts``); internal topics that
-   are missing go back with the response, and the broker creates them.
+1. Groups and members change only in :meth:`StreamsGroups.replay`; no request is parked.
+2. A heartbeat joins with the topology, reports owned tasks and returns the assignment in one step (``heartbeat``,
+   ``reconciliation``); a new group epoch leads to a new target (``assignor``).
+3. The topology is validated against the topics that exist (``configuration``, ``partition_counts``); the result of a
+   heartbeat lists missing internal topics, and the broker creates them.
 4. A member is removed when it leaves, or when one of its timers fires (``member_removal``, ``timers``).
 
-What does not fit, as in Kafka: the configured topology, the check of the topics (``metadata_check``), what members get
-of a target (``refinement``), the endpoint epoch, the member that asked for a shutdown and the initial delay are soft
-state, which a heartbeat changes although it may fail later, or its records may be refused.
+Exceptions, as in Kafka: the configured topology, the check of the topics (``metadata_check``), the cached target
+(``refinement``), the endpoint epoch, the member that requested a shutdown and the initial delay are soft state. A
+heartbeat changes it even if it fails later, or its records are refused.
 """
 
 from collections.abc import Callable, Hashable
@@ -40,7 +40,7 @@ from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatReque
 
 
 class StreamsGroups:
-    """Streams groups among all groups of the shard; the arguments are those of its context."""
+    """The rules of streams groups; the arguments are those of :class:`StreamsContext`."""
 
     type = GroupType.STREAMS
     record_classes = (StreamsRecord,)
@@ -61,19 +61,18 @@ class StreamsGroups:
         self.classic_requests: ClassicRequests = NoClassicMembers()
 
     def _expire(self, builder: OutcomeBuilder, group: StreamsGroup, member: Member) -> None:
-        # The one circle among the rules: timers remove members, and removal cancels timers.
+        # The only cycle between the rules: timers remove members, and removal cancels timers.
         self._removal.remove(builder, group, member)
 
     def heartbeat(
         self, request: StreamsGroupHeartbeatRequest, beat: Beat, now_ms: int, reply_to: Hashable
     ) -> GroupOutcome:
-        """StreamsGroupHeartbeat (groups E.2, E.3) of a valid request: answers a ``heartbeat.BeatResult``, or an error.
+        """StreamsGroupHeartbeat (groups E.2, E.3) of a valid request: replies with a ``step.BeatResult``, or an error.
 
-        The timers of a heartbeat that fails are set all the same, as Kafka's: a member that is there stays, though it
-        gets nothing but errors.
+        Timers are set even if the heartbeat fails, as in Kafka: so a member that gets only errors stays.
 
         Raises:
-            KafkaError: refused before any timer was set; nothing has changed.
+            KafkaError: if refused before any timer was set; no record was written.
         """
         builder = OutcomeBuilder(now_ms)
         if request.member_epoch < JOINING:
@@ -92,37 +91,37 @@ class StreamsGroups:
         return builder.outcome()
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """A group with its topology and members.
+        """Return a group with its topology and members.
 
         Raises:
-            KafkaError: GROUP_ID_NOT_FOUND; other kinds have describing APIs of their own.
+            KafkaError: GROUP_ID_NOT_FOUND, also for groups of other kinds, which have their own Describe APIs.
         """
         return described(self._context.existing(group_id, STREAMS_DESCRIBE, reads=True), self._context.writes.count)
 
     def end_delay(self, builder: OutcomeBuilder, group_id: str) -> None:
-        """A classic group takes the place of an Empty group, whose initial rebalance delay is over."""
+        """End the initial rebalance delay of an Empty group that a classic group replaces."""
         if self._context.delays.pop(group_id, None) is not None:
             builder.cancel(delay_timer(group_id))
 
-    # --- steering ----------------------------------------------------------------------------------------------------
+    # --- control plane -----------------------------------------------------------------------------------------------
 
     def rebalance(self, builder: OutcomeBuilder, group: StreamsGroup) -> None:
-        """Begin a new epoch, and with it a new target; nothing happens in an Empty group."""
+        """Begin a new epoch, and so a new target; no effect on an Empty group."""
         if not group.is_empty:
             self._context.bump_epoch(builder, group, group.members.values())
 
     def evict(self, builder: OutcomeBuilder, group: StreamsGroup, member_id: str) -> None:
-        """Remove a member as if its session had ended. Raises UNKNOWN_MEMBER_ID."""
+        """Remove a member as if its session had expired. Raises UNKNOWN_MEMBER_ID."""
         self._removal.remove(builder, group, group.member(member_id))
 
     # --- the log -----------------------------------------------------------------------------------------------------
 
     def note_write(self) -> None:
-        """The shard has a further record, of any kind of group or of its offsets."""
+        """Count a record of the shard, of any kind of group or of offsets."""
         self._context.writes.count += 1
 
     def replay(self, record: StreamsRecord) -> None:
-        """Apply a record; the first one makes the group, also in place of one that offsets have made."""
+        """Apply a record; the first one creates the group, also in place of a "simple" group created by commits."""
         found = self._groups.get(record.group_id)
         if not isinstance(found, StreamsGroup):
             if record.value is None or (isinstance(found, ClassicGroup) and not found.is_empty):

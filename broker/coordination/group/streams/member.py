@@ -23,11 +23,11 @@ from protocol.log_records.streams_group import (
 )
 
 LEAVING, LEAVING_STATIC = -1, -2
-"""Special member epochs of a heartbeat."""
+"""Member epochs of heartbeats that leave: for good, or temporarily (static members)."""
 
 
 class MemberState(IntEnum):
-    """How far a member has reached its target, as stored in records (Kafka's ``streams.MemberState``)."""
+    """Progress of a member's reconciliation, as stored in records (Kafka's ``streams.MemberState``)."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2
@@ -37,9 +37,9 @@ class MemberState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member; ``client_host`` is in Java's form, ``/127.0.0.1``, ``client_tags`` are sorted by key.
+    """A member of a streams group; ``client_host`` is in Java's form, ``/127.0.0.1``; ``client_tags`` are in key order.
 
-    Members with one ``process_id`` share the state stores of a process.
+    Members with the same ``process_id`` share the state stores of a process.
     """
 
     member_id: str
@@ -59,7 +59,7 @@ class Member:
     revoking: AssignedTasks = AssignedTasks()  # noqa: RUF009 - it is frozen
 
     def with_metadata(self, record: StreamsMemberMetadata) -> "Member":
-        """This member with the metadata of a record."""
+        """Return this member with the metadata of a record."""
         return replace(
             self,
             instance_id=record.instance_id,
@@ -74,7 +74,7 @@ class Member:
         )
 
     def is_at(self, record: StreamsCurrentMember) -> "Member":
-        """This member with the epochs and the tasks of a record."""
+        """Return this member with the epochs and the tasks of a record."""
         states = MemberState.__members__.values()
         epoch = record.member_epoch
         return replace(
@@ -95,11 +95,11 @@ class Member:
         )
 
     def metadata_record(self, group_id: str) -> StreamsRecord:
-        """The record of its metadata."""
+        """Return the record of the member's metadata."""
         return StreamsRecord.of(group_id, StreamsMemberMetadata(*self.metadata), self.member_id)
 
     def current_record(self, group_id: str) -> StreamsRecord:
-        """The record of its epochs and tasks."""
+        """Return the record of the member's epochs, state and tasks."""
         value = StreamsCurrentMember(
             self.epoch,
             self.previous_epoch,
@@ -117,32 +117,32 @@ class Member:
     def metadata(
         self,
     ) -> tuple[str | None, str | None, str, str, int, int, str, Endpoint | None, tuple[KeyValue, ...]]:
-        """Its metadata in the order of the record, for comparison."""
+        """The member's metadata in the order of the record, for comparison."""
         return (self.instance_id, self.rack_id, self.client_id, self.client_host, self.rebalance_timeout_ms,
                 self.topology_epoch, self.process_id, self.user_endpoint, self.client_tags)  # fmt: skip
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether it has reached the target of that epoch."""
+        """Return whether the member has reached the target of that epoch."""
         return self.state is MemberState.STABLE and self.epoch == epoch
 
     @property
     def at(self) -> tuple[object, ...]:
-        """Its epochs, state and tasks, for comparison."""
+        """The member's epochs, state and tasks, for comparison."""
         return self.epoch, self.previous_epoch, self.state, self.assigned, self.revoking
 
 
 def target_record(group_id: str, member_id: str, target: TaskSets) -> StreamsRecord:
-    """The record of a member's target assignment."""
+    """Return the record of a member's target assignment."""
     value = StreamsTargetMember(target_tasks(target.active), target_tasks(target.standby), target_tasks(target.warmup))
     return StreamsRecord.of(group_id, value, member_id)
 
 
 def target_of(value: StreamsTargetMember) -> TaskSets:
-    """The target assignment in a record."""
+    """Return the target assignment in a record."""
     return TaskSets(read_tasks(value.active_tasks), read_tasks(value.standby_tasks), read_tasks(value.warmup_tasks))
 
 
 def tombstones(group_id: str, member_id: str) -> tuple[StreamsRecord, ...]:
-    """The records that forget a member (groups E.2)."""
+    """Return the tombstones that delete a member (groups E.2)."""
     kinds = (StreamsKind.CURRENT_MEMBER, StreamsKind.TARGET_MEMBER, StreamsKind.MEMBER_METADATA)
     return tuple(StreamsRecord(kind, group_id, member_id) for kind in kinds)

@@ -1,4 +1,4 @@
-"""Members that leave, are silent for too long, or give nothing up (groups E.2)."""
+"""Removal of members that leave, whose session expires, or that do not revoke tasks in time (groups E.2)."""
 
 from collections.abc import Hashable
 from dataclasses import replace
@@ -17,7 +17,7 @@ from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatReque
 
 
 class MemberRemoval:
-    """Takes members out of the groups of one context."""
+    """Removes members from the groups of one context."""
 
     def __init__(self, context: StreamsContext, timers: MemberTimers) -> None:
         self._context, self._timers = context, timers
@@ -25,9 +25,9 @@ class MemberRemoval:
     def leave(
         self, builder: OutcomeBuilder, request: StreamsGroupHeartbeatRequest, beat: Beat, reply_to: Hashable
     ) -> None:
-        """A member goes for good, or a static one for a while; its epoch is not compared. A shutdown is noted.
+        """Handle a member that leaves, or a static one that leaves temporarily, at any epoch; note a shutdown request.
 
-        As in Kafka, it is noted also if the member that asks for it is not known.
+        As in Kafka, the shutdown request is noted even if the member is unknown.
 
         Raises:
             KafkaError: 25, 69 or 82.
@@ -55,7 +55,7 @@ class MemberRemoval:
         builder.reply(reply_to, BeatResult(response))
 
     def _put_away(self, builder: OutcomeBuilder, group: StreamsGroup, member: Member) -> None:
-        """A static member keeps its tasks until its session ends, or another member takes its place."""
+        """Let a static member leave temporarily: it keeps its tasks until its session expires or it is replaced."""
         undated = {name: dict.fromkeys(epochs, 0) for name, epochs in member.assigned.active.items()}
         assigned = replace(member.assigned, active=undated)
         away = replace(member, epoch=LEAVING_STATIC, assigned=assigned, revoking=AssignedTasks())
@@ -64,7 +64,7 @@ class MemberRemoval:
         report_change(builder, group, state_with(group, group.epoch, members), group.epoch)
 
     def remove(self, builder: OutcomeBuilder, group: StreamsGroup, member: Member) -> None:
-        """Forget a member; the next heartbeat of another one finds a new epoch."""
+        """Delete a member and bump the group epoch."""
         for record in tombstones(group.group_id, member.member_id):
             builder.record(record)
         left = [each for each in group.members.values() if each.member_id != member.member_id]

@@ -1,4 +1,4 @@
-"""Which member a heartbeat is from: dynamic and static ones, replacements, epochs (groups E.3.1, E.3.2)."""
+"""Lookup of a heartbeat's member: dynamic and static members, replacements, epochs (groups E.3.1, E.3.2)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatReque
 
 
 def check_size(context: StreamsContext, group: StreamsGroup, request: StreamsGroupHeartbeatRequest, rule: Rule) -> None:
-    """Raise GROUP_MAX_SIZE_REACHED for a join to a full group; since 4.4 not for a member that it has."""
+    """Raise GROUP_MAX_SIZE_REACHED for a join to a full group; since 4.4 not for a known member."""
     limit = context.settings.max_size()
     known = request.member_id in group.members or request.instance_id in group.static_members
     if len(group.members) < limit or (context.newer() and known):
@@ -28,7 +28,7 @@ def check_size(context: StreamsContext, group: StreamsGroup, request: StreamsGro
 def member_of(
     builder: OutcomeBuilder, group: StreamsGroup, request: StreamsGroupHeartbeatRequest
 ) -> tuple[Member, Member | None]:
-    """Find or make the member, and fence an epoch that is not its own; the static member that it replaces.
+    """Find or create the member and fence a wrong epoch; return it and the static member that it replaces, if any.
 
     Raises:
         KafkaError: 25, 82, 110 or 111.
@@ -54,17 +54,17 @@ def member_of(
 
 
 def _are_within(owned: Sequence[TaskIds] | None, assigned: Tasks) -> bool:
-    """Whether a list is given, and each task in it is assigned; a subtopology may come twice, but not without tasks."""
+    """Return whether the list is not null and each task in it is assigned; each subtopology must be assigned too."""
     return owned is not None and all(
         each.subtopology_id in assigned and assigned[each.subtopology_id].issuperset(each.partitions) for each in owned
     )
 
 
 def static_member(group: StreamsGroup, instance_id: str, member_id: str | None, rule: Rule = MEMBER_LOOKUP) -> Member:
-    """The member that has an instance id.
+    """Return the member that has an instance id.
 
     Raises:
-        KafkaError: UNKNOWN_MEMBER_ID for none, FENCED_INSTANCE_ID for another one than ``member_id``.
+        KafkaError: UNKNOWN_MEMBER_ID if there is none, FENCED_INSTANCE_ID if it is not ``member_id``.
     """
     found = group.static_members.get(instance_id)
     if found is None:
@@ -76,9 +76,9 @@ def static_member(group: StreamsGroup, instance_id: str, member_id: str | None, 
 
 
 def _replaced(builder: OutcomeBuilder, group: StreamsGroup, held: Member, member_id: str) -> Member:
-    """A member takes the place of the static one that holds its instance id, once that one is away.
+    """Replace the static member that holds the instance id, if it has left temporarily.
 
-    The timers of that one go on, as in Kafka: it is still there if the heartbeat fails, else they find nothing.
+    The timers of the old member go on, as in Kafka: it stays if the heartbeat fails, else the timers have no effect.
     """
     if held.epoch != LEAVING_STATIC:
         raise Refusal(

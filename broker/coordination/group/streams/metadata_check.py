@@ -1,4 +1,4 @@
-"""When a streams group compares the topics with its hash (groups C.6), after ``StreamsGroup.hasMetadataExpired``."""
+"""Comparison of topics with a streams group's hash (groups C.6), after ``StreamsGroup.hasMetadataExpired``."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from broker.coordination.group.modern.topics import Topics, metadata_hash
 
 @dataclass(slots=True)
 class MetadataCheck:
-    """The last check that began an epoch: which one, in which version of the metadata, and of which topics.
+    """The last check that began a group epoch: the epoch, the metadata version and the hash of the topics.
 
-    A heartbeat that fails after the check leaves it in place, although its epoch never comes: until another heartbeat
-    brings that epoch, the topics are compared again each time.
+    It stays even if the heartbeat fails afterwards, although its epoch was not recorded: until the group reaches that
+    epoch, each heartbeat compares the topics again.
     """
 
     epoch: int = 0
@@ -19,7 +19,7 @@ class MetadataCheck:
     _hash: int = 0
 
     def is_due(self, epoch: int, names: Iterable[str], topics: Topics) -> bool:
-        """Whether a topic of the group has changed since then; ``epoch`` is the group's."""
+        """Return whether a topic of the group has changed since the check; ``epoch`` is the group epoch."""
         if self._version == -1 or epoch < self.epoch:
             return True
         if topics.version != self._version:
@@ -29,7 +29,7 @@ class MetadataCheck:
         return False
 
     def done(self, epoch: int, names: Iterable[str], topics: Topics) -> None:
-        """Note a check that begins an epoch."""
+        """Note a check that begins a group epoch."""
         if self._version != topics.version:
             self._hash = metadata_hash(names, topics)
         self.epoch, self._version = epoch, topics.version

@@ -1,4 +1,4 @@
-"""One heartbeat on its way, and what is read of its request (groups E.3.2, E.3.3, E.3.6)."""
+"""State of one heartbeat while it is decided, and reading of its request (groups E.3.2, E.3.3, E.3.6)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,15 +32,15 @@ class Beat:
 
 
 def no_recovery_lag(*, known: bool) -> int:
-    """The acceptable recovery lag of a response without an assignment; ``known``: whether its version is v1."""
+    """Return the acceptable recovery lag of a response without an assignment; ``known``: whether its version is v1."""
     return -1 if known else 0
 
 
 @dataclass(frozen=True, slots=True)
 class BeatResult:
-    """The response, and the internal topics that the broker is to create for the group (groups E.5).
+    """The response, and the internal topics that the broker has to create for the group (groups E.5).
 
-    It notes in ``requested`` those that it has tried to create.
+    The broker adds to ``requested`` the topics that it has tried to create.
     """
 
     response: StreamsGroupHeartbeatResponse
@@ -50,11 +50,10 @@ class BeatResult:
 
 @dataclass(slots=True)
 class Step:
-    """One member's request on its way: the member before and after, and the group's topology, epoch and statuses.
+    """One heartbeat while it is decided: the member before and after, and the group's topology, epoch and statuses.
 
-    ``replaced`` is the static member whose place it takes. ``stays``: the group is Stable and its target stays (4.4).
-    ``refined``: all the same, this member has other tasks than that target. ``configs`` are the settings of an
-    assignment.
+    ``replaced`` is the static member that it replaces. ``stays``: the group is Stable and keeps its target (4.4).
+    ``refined``: the target stays, but this member has other tasks than in the target. ``configs``: its settings.
     """
 
     group: StreamsGroup
@@ -71,7 +70,7 @@ class Step:
     statuses: list[WireStatus] = field(default_factory=list)
 
     def members(self) -> list[Member]:
-        """All members with this one as it becomes: in its place, or last if it is new."""
+        """Return all members after the request: this one in its place, or last if it is new."""
         mine = self.after.member_id
         gone = mine if self.replaced is None else self.replaced.member_id
         found = [each for each in self.group.members.values() if each.member_id == mine or each.member_id != gone]
@@ -80,11 +79,11 @@ class Step:
         return [self.after if each.member_id == mine else each for each in found]
 
     def others(self) -> list[Member]:
-        """All members but this one."""
+        """Return all members except this one."""
         return [each for each in self.members() if each.member_id != self.after.member_id]
 
     def targets(self) -> Mapping[str, TaskSets]:
-        """The targets before this heartbeat; a static member's replacement takes over its target."""
+        """Return the targets before this heartbeat; a replacement inherits the static member's target."""
         if self.replaced is None or self.replaced.member_id not in self.group.targets:
             return self.group.shared_targets()
         found = dict(self.group.targets)
@@ -97,12 +96,12 @@ class Step:
 
 
 def updated_member(member: Member, request: StreamsGroupHeartbeatRequest, beat: Beat, *, newer: bool) -> Member:
-    """The member's metadata after this request: null keeps what is known.
+    """Return the member with the metadata of this request; null fields change nothing.
 
-    ``newer``: as in 4.4, where an instance id is kept and a join without an endpoint removes it.
+    ``newer``: as in 4.4, where an instance id is kept and a join without an endpoint removes the endpoint.
 
     Raises:
-        KafkaError: UNKNOWN_SERVER_ERROR for a client tag that comes twice, as Kafka, which makes a map of them.
+        KafkaError: UNKNOWN_SERVER_ERROR for a duplicate client tag, as in Kafka, which collects them into a map.
     """
     timeout_ms, endpoint, tags = request.rebalance_timeout_ms, request.user_endpoint, request.client_tags
     if len({each.key for each in tags or ()}) < len(tags or ()):
@@ -125,9 +124,9 @@ def updated_member(member: Member, request: StreamsGroupHeartbeatRequest, beat: 
 
 
 def check_listed_once(request: StreamsGroupHeartbeatRequest) -> None:
-    """Raise UNKNOWN_SERVER_ERROR for a subtopology that comes twice in a list of owned tasks.
+    """Raise UNKNOWN_SERVER_ERROR for a duplicate subtopology in a list of owned tasks.
 
-    Kafka makes maps of them, but only for a member that has not reached the target.
+    Kafka collects the tasks into maps, but only for a member that has not reached the target.
     """
     for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
         if len({each.subtopology_id for each in tasks or ()}) < len(tasks or ()):
@@ -135,7 +134,7 @@ def check_listed_once(request: StreamsGroupHeartbeatRequest) -> None:
 
 
 def owned_tasks(request: StreamsGroupHeartbeatRequest) -> TaskSets | None:
-    """The tasks that a heartbeat reports, ``None`` unless it lists all three roles."""
+    """Return the owned tasks in a heartbeat, ``None`` unless it lists all three roles."""
     active, standby, warmup = request.active_tasks, request.standby_tasks, request.warmup_tasks
     if active is None or standby is None or warmup is None:
         return None
@@ -147,7 +146,7 @@ def _tasks(ids: Iterable[TaskIds]) -> Tasks:
 
 
 def task_ids(tasks: Tasks) -> list[TaskIds]:
-    """Tasks as a response lists them."""
+    """Return tasks in the form of a response."""
     return [TaskIds(name, sorted(partitions)) for name, partitions in in_java_order(tasks)]
 
 

@@ -1,4 +1,4 @@
-"""The timers of streams groups: a session and a limit on revocation for each member, and a group's initial delay."""
+"""Timers of streams groups: session and revocation limit of each member, and the initial delay of a group."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,24 +10,24 @@ from broker.coordination.group.streams.member import Member, MemberState
 from protocol.errors import KafkaError
 
 RETRY_MS = 500
-"""When a timer's rule is tried again whose records were refused (groups 0.6.7)."""
+"""Delay before a fired timer's rule is retried if the log refused its records (groups 0.6.7)."""
 TimerKey = tuple[str, str, str]
 Expire = Callable[[OutcomeBuilder, StreamsGroup, Member], None]
 """Removes a member whose timer has fired."""
 
 
 def session_timer(group_id: str, member_id: str) -> TimerKey:
-    """Key of the timer that ends a member's session."""
+    """Return the key of the timer that ends a member's session."""
     return ("streams-session", group_id, member_id)
 
 
 def rebalance_timer(group_id: str, member_id: str) -> TimerKey:
-    """Key of the timer that ends the wait for a member to give up tasks."""
+    """Return the key of the timer that limits a member's revocation of tasks."""
     return ("streams-rebalance", group_id, member_id)
 
 
 def delay_timer(group_id: str) -> tuple[str, str]:
-    """Key of the timer that ends a group's initial rebalance delay."""
+    """Return the key of the timer that ends a group's initial rebalance delay."""
     return ("streams-delay", group_id)
 
 
@@ -38,13 +38,13 @@ class MemberTimers:
         self._context, self._expire = context, expire
 
     def arm_session(self, builder: OutcomeBuilder, group_id: str, member_id: str) -> None:
-        """Begin a member's session again."""
+        """Restart a member's session."""
         key = session_timer(group_id, member_id)
         timeout_ms = self._context.settings.number(group_id, "streams.session.timeout.ms")
         builder.timer(key, timeout_ms, partial(self._fired, key, None))
 
     def update_rebalance(self, builder: OutcomeBuilder, group_id: str, member: Member) -> None:
-        """Limit the time to give up tasks, by the member's new record; or end the limit."""
+        """Start or cancel the time limit on revocation, by the member's new state."""
         key = rebalance_timer(group_id, member.member_id)
         if member.state is MemberState.UNREVOKED_TASKS:
             builder.timer(key, member.rebalance_timeout_ms, partial(self._fired, key, member.epoch))

@@ -12,7 +12,7 @@ from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatReque
 def check(request: StreamsGroupHeartbeatRequest, *, newer: bool = False) -> None:
     """Raise KafkaError, INVALID_REQUEST or STREAMS_INVALID_TOPOLOGY, with Kafka's message.
 
-    ``newer``: as in 4.4, which takes static members, task offsets and warm-up tasks.
+    ``newer``: as in 4.4, which accepts static members, task offsets and warm-up tasks.
     """
     epoch, topology = request.member_epoch, request.topology
     _check_unsupported(request, newer=newer)
@@ -37,7 +37,7 @@ def check(request: StreamsGroupHeartbeatRequest, *, newer: bool = False) -> None
 
 
 def _check_unsupported(request: StreamsGroupHeartbeatRequest, *, newer: bool) -> None:
-    """Refuse what Kafka does not support yet (groups E.1.5, E.1.5b)."""
+    """Refuse features that the release does not support yet (groups E.1.5, E.1.5b)."""
     subtopologies = () if request.topology is None else request.topology.subtopologies
     _require(newer or request.instance_id is None, "Static membership is not yet supported.")
     _require(newer or request.task_offsets is None, "TaskOffsets are not supported yet.")
