@@ -1,1 +1,1 @@
-"""Share groups (KIP-932): members, assignment, and which share partitions have a state (groups D.1 to D.3)."""
+"""Share groups (KIP-932): members, assignment, and initialization of share partitions (groups D.1 to D.3)."""

@@ -1,4 +1,4 @@
-"""What the rules of share groups share: the groups of a coordinator, settings, topics; and their effect."""
+"""State shared by all rules of share groups: the coordinator's groups, settings, topics."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -18,19 +18,19 @@ from protocol.errors import ErrorCode
 
 
 class Settings(Protocol):
-    """The broker's settings by Kafka's own names."""
+    """The broker's settings by Kafka's names."""
 
     def int(self, name: str) -> int:
-        """The value of a numeric setting."""
+        """Return the value of a numeric setting."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ShareContext:
-    """The groups of a coordinator, and what the rules read beside them.
+    """The groups of a coordinator, with the settings and topics that their rules read.
 
-    ``group_setting(group_id, name)`` is a numeric setting of a group, held within the broker's bounds;
-    ``behaves`` whether brokers of the emulated release behave so.
+    ``group_setting(group_id, name)`` returns a numeric group setting, clamped to the broker's bounds; ``behaves``:
+    whether the emulated release has a behaviour.
     """
 
     groups: Groups
@@ -39,24 +39,24 @@ class ShareContext:
     group_setting: Callable[[str, str], int]
     behaves: Callable[[Behaviour], bool]
     begun_ms: dict[str, dict[UUID, int]] = field(default_factory=dict)
-    """Soft state, by group id: since when the initialization of a topic counts as begun."""
+    """Soft state: group id -> topic id -> when the initialization of its partitions began (ms)."""
 
     def record_partitions(self, builder: OutcomeBuilder, group_id: str, lists: SharePartitions) -> None:
-        """Write the lists of a group's share partitions, all of them (groups D.2)."""
+        """Write the record of a group's share partitions, with all three lists (groups D.2)."""
         builder.record(lists.record(group_id))
         self.partitions_seen(group_id, lists, builder.now_ms)
 
     def partitions_seen(self, group_id: str, lists: SharePartitions, now_ms: int) -> None:
-        """Let initializations count from now: the record of the lists is written, or loaded (groups D.2 I4)."""
+        """Start the retry interval of initializations: their record was written or loaded (groups D.2 I4)."""
         self.begun_ms[group_id] = dict.fromkeys(lists.initializing, now_ms)
 
     def find(self, group_id: str) -> ShareGroup | None:
-        """The share group of that id."""
+        """Return the share group with that id, or ``None``."""
         group = self.groups.get(group_id)
         return group if isinstance(group, ShareGroup) else None
 
     def existing(self, group_id: str, *, reads: bool = False) -> ShareGroup:
-        """The share group of that id; ``reads``: for a request that reads committed state.
+        """Return the share group with that id; ``reads``: for a request that reads committed state.
 
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND.
@@ -68,7 +68,7 @@ class ShareContext:
         return group
 
     def found_or_new(self, group_id: str, *, creates: bool) -> ShareGroup:
-        """The share group of that id, or one that has no record yet. Raises GROUP_ID_NOT_FOUND."""
+        """Return the share group with that id, or a new one if ``creates``. Raises GROUP_ID_NOT_FOUND."""
         group = self.groups.get(group_id)
         if isinstance(group, ShareGroup):
             return group
@@ -79,7 +79,7 @@ class ShareContext:
 
 
 def report_change(builder: OutcomeBuilder, group: ShareGroup, members: Collection[ShareMember], epoch: int) -> None:
-    """Report the state that the group enters with these members and that epoch, unless it stays where it is."""
+    """Report the group's change of state or epoch to observers, if these members and this epoch make one."""
     before, after = group.state, State.STABLE if members else State.EMPTY
     if (before, group.epoch) != (after, epoch):
         change = StateChange(group.group_id, REASONS[after], before.value, after.value, group.epoch, epoch)

@@ -11,7 +11,7 @@ ASSIGNOR = "simple"
 
 
 def described(group: ShareGroup, topics: Topics) -> DescribedGroup:
-    """A group with its members; topics that are gone are left out."""
+    """Return a group with its members; deleted topics are omitted."""
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,

@@ -1,4 +1,4 @@
-"""A share group: the state of its records (groups D.1), after Kafka's ``ShareGroup``."""
+"""A share group: the state from its records (groups D.1), after Kafka's ``ShareGroup``."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -25,12 +25,12 @@ from protocol.log_records.share_group import (
 )
 
 FIRST_EPOCH = 1
-"""Of a group that nothing has happened to (before 4.3 it was 0)."""
+"""Epoch of a new group (before 4.3 it was 0)."""
 _KIP = "KIP-932"
 
 
 class State(StrEnum):
-    """A share group's state under its name on the wire (Kafka's ``ShareGroupState``)."""
+    """A state of a share group, by its name in the protocol (Kafka's ``ShareGroupState``)."""
 
     EMPTY = "Empty"
     STABLE = "Stable"
@@ -40,13 +40,13 @@ REASONS = {
     State.EMPTY: Reason("everybody has left", "groups D.1 S1", _KIP),
     State.STABLE: Reason("a new epoch", "groups D.1 S5", _KIP),
 }
-"""State -> why a group enters it, or gets another epoch in it."""
+"""State -> the reason for which a group enters it, or begins an epoch in it."""
 
 
 class ShareGroup:
-    """One share group. It changes by :meth:`replay` alone.
+    """One share group. Only :meth:`replay` changes it.
 
-    ``targets`` are the target assignments by member id; ``partitions`` the share partitions that have a state.
+    ``targets`` are the target assignments by member id; ``partitions`` the lists of its share partitions.
     """
 
     __slots__ = (
@@ -62,31 +62,31 @@ class ShareGroup:
         self.targets: dict[str, Partitions] = {}
         self.partitions = SharePartitions()
         self.has_partitions = False
-        """Whether the log has a record of them, which may name none."""
+        """Whether the log has a record of the share partitions, which may be empty."""
         self.checked_version = -1
-        """Soft: the version of the metadata that the hash was compared with last (groups C.6)."""
+        """Soft: the metadata version that was last compared with the hash (groups C.6)."""
         self._names: Counter[str] = Counter()
 
     # --- as every group (broker.coordination.group.group.Group) ------------------------------------------------------
 
     @property
     def type(self) -> GroupType:
-        """Its kind."""
+        """The kind of the group."""
         return GroupType.SHARE
 
     @property
     def is_empty(self) -> bool:
-        """Whether it may be deleted."""
+        """Whether the group may be deleted."""
         return not len(self.members)
 
     @property
     def state(self) -> State:
-        """Empty without members."""
+        """The group's state: Empty without members."""
         return State.EMPTY if self.is_empty else State.STABLE
 
     @property
     def state_name(self) -> str:
-        """Its state under its name on the wire."""
+        """The name of the group's state in the protocol."""
         return self.state.value
 
     @property
@@ -95,7 +95,7 @@ class ShareGroup:
         return "share"
 
     def in_states(self, names: Iterable[str]) -> bool:
-        """Whether its state is among these names, given in lower case."""
+        """Return whether the state is among these names, given in lower case."""
         return self.state.value.lower() in names
 
     def check_commit(self, committer: Committer) -> PartitionCheck | None:  # noqa: ARG002
@@ -103,25 +103,25 @@ class ShareGroup:
         raise self._no_consumer_group()
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Nothing: the group's offsets are fetched as those of a group that is not there (groups B.2.5)."""
+        """Accept any member: OffsetFetch treats a share group as a missing one (groups B.2.5)."""
 
     def check_offset_delete(self) -> None:
-        """Raise GROUP_ID_NOT_FOUND."""
+        """Raise GROUP_ID_NOT_FOUND: a share group has no committed offsets."""
         raise self._no_consumer_group()
 
     def _no_consumer_group(self) -> Refusal:
         return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *SHARE_COMMIT, f"Group {self.group_id} is not a consumer group.")
 
     def subscribes_to(self, topic: str) -> bool:
-        """Whether a member subscribes to that name."""
+        """Return whether a member subscribes to the topic."""
         return topic in self._names
 
     def expiry_base(self) -> Callable[[OffsetCommit], int] | None:
-        """``None``: there is nothing that expires."""
+        """Return ``None``: the group has no offsets that expire."""
         return None
 
     def tombstones(self) -> tuple[ShareGroupRecord, ...]:
-        """The records that forget the group, in Kafka's order."""
+        """Return the tombstones that delete the group, in Kafka's order."""
         kinds = (
             *((ShareGroupKind.CURRENT_MEMBER, member_id) for member_id in self.members),
             *((ShareGroupKind.TARGET_MEMBER, member_id) for member_id in self.members),
@@ -135,7 +135,7 @@ class ShareGroup:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def member(self, member_id: str) -> ShareMember:
-        """A member.
+        """Return a member.
 
         Raises:
             Refusal: UNKNOWN_MEMBER_ID.
@@ -156,7 +156,7 @@ class ShareGroup:
 
     @property
     def awaits_assignment(self) -> bool:
-        """Whether partitions of a subscribed topic are initialized that no target has yet, or targets have too many."""
+        """Whether the targets differ from the initialized partitions of the subscribed topics."""
         assigned: dict[UUID, set[int]] = {}
         for target in self.targets.values():
             for topic_id, partitions in target.items():
@@ -169,7 +169,7 @@ class ShareGroup:
     # --- the log -----------------------------------------------------------------------------------------------------
 
     def replay(self, record: ShareGroupRecord) -> None:
-        """Apply a record of this group; a tombstone of what is not there changes nothing."""
+        """Apply a record of this group; a tombstone for a missing entry changes nothing."""
         name, value = record.name, record.value
         match value:
             case ShareGroupEpoch():

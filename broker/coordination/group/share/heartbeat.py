@@ -1,7 +1,7 @@
-"""ShareGroupHeartbeat: joining, the session, the assignment, and the start of initialization (groups D.1).
+"""ShareGroupHeartbeat: joins, sessions, assignments, and initialization of share partitions (groups D.1).
 
-After Kafka's ``shareGroupHeartbeat``. Everything is decided before anything is recorded: the updated member is kept
-beside the unchanged group, and the records change both.
+After Kafka's ``shareGroupHeartbeat``. Nothing changes while a heartbeat is decided: the updated member is a copy, and
+the replay of the records changes the group.
 """
 
 from collections.abc import Collection, Hashable
@@ -34,7 +34,7 @@ from protocol.messages.share_group_heartbeat import (
 )
 
 UNSET_OFFSET, FIRST_OFFSET = -1, 0
-"""Start offsets of new share partitions: as ``share.auto.offset.reset`` decides, and the first one."""
+"""Start offsets of new share partitions: decided by ``share.auto.offset.reset``, and the first offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ShareBeat:
 
 @dataclass(slots=True)
 class _Step:
-    """One member's request on its way: as the member was, and as it becomes."""
+    """One heartbeat while it is decided: the member before and after it."""
 
     group: ShareGroup
     before: ShareMember
@@ -58,18 +58,18 @@ class _Step:
         return self.before.subscribed != self.after.subscribed
 
     def members(self) -> HashMap[ShareMember]:
-        """All members with this one as it becomes."""
+        """Return all members after the request."""
         found = HashMap((member.member_id, member) for member in self.group.members.values())
         found[self.after.member_id] = self.after
         return found
 
     def names(self) -> frozenset[str]:
-        """The topics that all of them subscribe to."""
+        """Return the topics that any member subscribes to."""
         return frozenset(name for member in self.members().values() for name in member.subscribed)
 
 
 class Heartbeats:
-    """Decides heartbeats over the groups of one context."""
+    """Decides heartbeats to the groups of one context."""
 
     def __init__(self, context: ShareContext, sessions: Sessions) -> None:
         self._context, self._sessions = context, sessions
@@ -77,10 +77,10 @@ class Heartbeats:
     def beat(
         self, builder: OutcomeBuilder, request: ShareGroupHeartbeatRequest, beat: ShareBeat, reply_to: Hashable
     ) -> None:
-        """For a member epoch of 0 and more: answers a ShareGroupHeartbeatResponse.
+        """Handle a heartbeat with a member epoch of at least 0: reply with a ShareGroupHeartbeatResponse.
 
         Raises:
-            Refusal: 25, 69, 81 or 110; nothing has changed.
+            Refusal: 25, 69, 81 or 110; nothing was changed.
         """
         joins = request.member_epoch == JOINING
         group = self._context.found_or_new(request.group_id, creates=joins)
@@ -124,7 +124,7 @@ class Heartbeats:
     # --- groups D.1 S5 to S7: epoch, target, reconciliation --------------------------------------------------------
 
     def _epoch(self, builder: OutcomeBuilder, step: _Step) -> int:
-        """The group's epoch after this request."""
+        """Return the group epoch after this request."""
         group, topics = step.group, self._context.topics
         bump = step.subscription_changed
         if group.assignment_epoch >= group.epoch and not group.is_empty:
@@ -139,7 +139,7 @@ class Heartbeats:
         return group.epoch
 
     def _target(self, builder: OutcomeBuilder, step: _Step, epoch: int) -> tuple[int, Partitions]:
-        """The target's epoch after this request, and the member's target assignment."""
+        """Return the target's epoch after this request, and the member's target assignment."""
         group, member_id = step.group, step.after.member_id
         interval_ms = self._context.group_setting(group.group_id, "share.assignment.interval.ms")
         due = target_is_due(group.assignment_timestamp_ms, interval_ms, builder.now_ms)
@@ -154,7 +154,7 @@ class Heartbeats:
         return epoch, targets[member_id]
 
     def _assigned(self, members: Collection[ShareMember], group: ShareGroup) -> dict[str, Assigned]:
-        """The simple assignor's result over the initialized partitions (groups D.3)."""
+        """Return the simple assignor's result for the initialized partitions (groups D.3)."""
         topics = self._context.topics
         subscribers = []
         for member in members:
@@ -167,9 +167,10 @@ class Heartbeats:
         return assign_simply(subscribers, assignable, homogeneous=homogeneous)
 
     def _reconciled(self, step: _Step, epoch: int, target: Partitions, *, bumped: bool) -> ShareMember:
-        """Give the member its target at once: nothing has to be revoked first.
+        """Assign the member its target immediately: no partition has to be revoked first.
 
-        Where the group's epoch was raised and the target is not due yet, what the member has no topic for goes at once.
+        If the group epoch was bumped and the next target is not due yet, only partitions of topics that the member no
+        longer subscribes to are removed.
         """
         member = step.after
         if member.epoch == epoch and not bumped:
@@ -184,7 +185,7 @@ class Heartbeats:
     # --- groups D.2: the state of share partitions -----------------------------------------------------------------
 
     def _initialize(self, builder: OutcomeBuilder, group: ShareGroup, epoch: int, names: Collection[str]) -> None:
-        """Have the state of subscribed partitions created that have none yet."""
+        """Initialize the subscribed share partitions that have no state yet."""
         missing = self._uninitialized(group, names, builder.now_ms)
         if not missing:
             return
@@ -199,7 +200,7 @@ class Heartbeats:
         builder.effect(InitializeShareState(group.group_id, epoch, offsets))
 
     def _uninitialized(self, group: ShareGroup, names: Collection[str], now_ms: int) -> TopicStates:
-        """Partitions that are neither initialized nor being initialized for less than the retry interval."""
+        """Return partitions that are not initialized, unless an initialization began within the retry interval."""
         retry_ms = self._context.settings.int("group.share.initialize.retry.interval.ms")
         found = {}
         for name in sorted(names):
@@ -219,7 +220,7 @@ class Heartbeats:
 
 
 def _updated(member: ShareMember, request: ShareGroupHeartbeatRequest, beat: ShareBeat) -> ShareMember:
-    """Update the member; null fields change nothing."""
+    """Return the updated member; null fields change nothing."""
     names = request.subscribed_topic_names
     return replace(
         member,

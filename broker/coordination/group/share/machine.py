@@ -1,15 +1,15 @@
-"""The share groups of one coordinator (KIP-932), after Kafka's ``ShareGroup`` and ``GroupMetadataManager``.
+"""Share groups of one coordinator (KIP-932), after Kafka's ``ShareGroup`` and ``GroupMetadataManager``.
 
 States: Empty, Stable; a group is Stable while it has members.
 
-1. Groups and members change in :meth:`ShareGroups.replay` alone; nothing is parked.
-2. A heartbeat joins, subscribes and gets the assignment in one step; members give nothing up before they get more
-   (``heartbeat``). Partitions are assigned once their state exists.
-3. The state of share partitions is the share coordinator's. The effect ``InitializeShareState`` asks it; the result is
-   an operation of its own (``offsets``).
-4. A member is removed when it leaves, or when its session ends (``timers``).
+1. Groups and members change only in :meth:`ShareGroups.replay`; no request is parked.
+2. A heartbeat joins, subscribes and returns the assignment in one step, without revocation (``heartbeat``). Partitions
+   are assigned once their state exists.
+3. The share coordinator has the state of share partitions. The effect ``InitializeShareState`` calls it; its result is
+   a separate operation (``offsets``).
+4. A member is removed when it leaves, or when its session expires (``timers``).
 
-What does not fit: soft state are the sessions, and when initializations were begun.
+Exceptions: the sessions, and the times at which initializations began, are soft state.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping
@@ -36,7 +36,7 @@ Partitions = Mapping[UUID, frozenset[int]]
 
 
 class ShareGroups:
-    """Share groups among all groups of the shard; ``group_setting(group_id, name)`` is a group's numeric setting."""
+    """The rules of share groups; ``group_setting(group_id, name)`` returns a numeric group setting."""
 
     type = GroupType.SHARE
     record_classes = (ShareGroupRecord,)
@@ -60,12 +60,12 @@ class ShareGroups:
     def heartbeat(
         self, request: ShareGroupHeartbeatRequest, beat: ShareBeat, now_ms: int, reply_to: Hashable
     ) -> GroupOutcome:
-        """ShareGroupHeartbeat (groups D.1) of a valid request: answers a ShareGroupHeartbeatResponse.
+        """ShareGroupHeartbeat (groups D.1) of a valid request: replies with a ShareGroupHeartbeatResponse.
 
-        Where the log refuses its records, the member's session begins again all the same, as Kafka's.
+        The member's session is restarted even if the log refuses the records, as in Kafka.
 
         Raises:
-            KafkaError: refused; nothing has changed.
+            KafkaError: if refused; nothing was changed.
         """
         builder = OutcomeBuilder(now_ms)
         if request.member_epoch == LEAVING:
@@ -76,11 +76,11 @@ class ShareGroups:
         return builder.outcome()
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """A group with its members. Raises GROUP_ID_NOT_FOUND."""
+        """Return a group with its members. Raises GROUP_ID_NOT_FOUND."""
         return described(self._context.existing(group_id, reads=True), self._context.topics)
 
     def initialized_partitions(self, group_id: str) -> Partitions:
-        """The share partitions of a group that have a state; none without such a group."""
+        """Return the initialized share partitions of a group; none if there is no such group."""
         group = self._context.find(group_id)
         if group is None:
             return {}
@@ -89,7 +89,7 @@ class ShareGroups:
     def state_created(
         self, group_id: str, partitions: Mapping[UUID, Collection[int]], now_ms: int, *, failed: bool
     ) -> GroupOutcome:
-        """The share coordinator has created the state of these partitions, or failed for one of them."""
+        """Record that the share coordinator has created the state of these partitions, or failed for one of them."""
         builder = OutcomeBuilder(now_ms)
         if failed:
             self.offsets.not_initialized(builder, group_id, partitions)
@@ -98,26 +98,26 @@ class ShareGroups:
         return builder.outcome()
 
     def changed(self, now_ms: int, change: Callable[[ShareOffsets, OutcomeBuilder], None]) -> GroupOutcome:
-        """The outcome of an operation of ``offsets``. Raises what that raises."""
+        """Return the outcome of an operation of ``offsets``. Raises the errors of that operation."""
         builder = OutcomeBuilder(now_ms)
         change(self.offsets, builder)
         return builder.outcome()
 
-    # --- steering ----------------------------------------------------------------------------------------------------
+    # --- control plane -----------------------------------------------------------------------------------------------
 
     def rebalance(self, builder: OutcomeBuilder, group: ShareGroup) -> None:
-        """Begin a new epoch, and with it a new target; nothing happens in an Empty group."""
+        """Begin a new epoch, and so a new target; no effect on an Empty group."""
         if not group.is_empty:
             self._sessions.bump_epoch(builder, group, group.members.values())
 
     def evict(self, builder: OutcomeBuilder, group: ShareGroup, member_id: str) -> None:
-        """Remove a member as if its session had ended. Raises UNKNOWN_MEMBER_ID."""
+        """Remove a member as if its session had expired. Raises UNKNOWN_MEMBER_ID."""
         self._sessions.remove(builder, group, group.member(member_id))
 
     # --- the log -----------------------------------------------------------------------------------------------------
 
     def replay(self, record: ShareGroupRecord) -> None:
-        """Apply a record; the first one makes the group."""
+        """Apply a record; the first one creates the group."""
         found = self._groups.get(record.group_id)
         if found is None and record.value is not None:
             found = self._groups[record.group_id] = ShareGroup(record.group_id)
@@ -133,7 +133,7 @@ class ShareGroups:
         """Do nothing: no request to a share group is parked."""
 
     def loaded(self, builder: OutcomeBuilder) -> None:
-        """Start a session for each member; initializations count from now (groups D.2 I4)."""
+        """Start a session for each member, and the retry interval of initializations (groups D.2 I4)."""
         for group in self._groups.values():
             if isinstance(group, ShareGroup):
                 self._context.partitions_seen(group.group_id, group.partitions, builder.now_ms)

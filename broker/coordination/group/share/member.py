@@ -22,7 +22,7 @@ Partitions = Mapping[UUID, frozenset[int]]
 
 @dataclass(frozen=True, slots=True)
 class ShareMember:
-    """A member; ``client_host`` is in Java's form, ``/127.0.0.1``. It is never static."""
+    """A member of a share group; ``client_host`` is in Java's form, ``/127.0.0.1``. It is never static."""
 
     member_id: str
     rack_id: str | None = None
@@ -36,7 +36,7 @@ class ShareMember:
     instance_id: None = None
 
     def with_metadata(self, record: ShareMemberMetadata) -> "ShareMember":
-        """This member with the metadata of a record."""
+        """Return this member with the metadata of a record."""
         return replace(
             self,
             rack_id=record.rack_id,
@@ -46,7 +46,7 @@ class ShareMember:
         )
 
     def is_at(self, record: ShareCurrentMember) -> "ShareMember":
-        """This member with the epochs and the assignment of a record."""
+        """Return this member with the epochs and the assignment of a record."""
         return replace(
             self,
             epoch=record.member_epoch,
@@ -56,41 +56,41 @@ class ShareMember:
 
     @property
     def metadata(self) -> tuple[object, ...]:
-        """Its metadata, for comparison."""
+        """The member's metadata, for comparison."""
         return self.rack_id, self.client_id, self.client_host, self.subscribed
 
     @property
     def at(self) -> tuple[object, ...]:
-        """Its epochs and assignment, for comparison."""
+        """The member's epochs and assignment, for comparison."""
         return self.epoch, self.previous_epoch, self.assigned
 
     def metadata_record(self, group_id: str) -> ShareGroupRecord:
-        """The record of its metadata."""
+        """Return the record of the member's metadata."""
         value = ShareMemberMetadata(self.rack_id, self.client_id, self.client_host, tuple(sorted(self.subscribed)))
         return ShareGroupRecord.of(group_id, value, self.member_id)
 
     def current_record(self, group_id: str) -> ShareGroupRecord:
-        """The record of its epochs and assignment."""
+        """Return the record of the member's epochs and assignment."""
         value = ShareCurrentMember(self.epoch, self.previous_epoch, 0, write_partitions(self.assigned))
         return ShareGroupRecord.of(group_id, value, self.member_id)
 
 
 def target_record(group_id: str, member_id: str, target: Partitions) -> ShareGroupRecord:
-    """The record of a member's target assignment."""
+    """Return the record of a member's target assignment."""
     return ShareGroupRecord.of(group_id, ShareTargetMember(write_partitions(target)), member_id)
 
 
 def tombstones(group_id: str, member_id: str) -> tuple[ShareGroupRecord, ...]:
-    """The records that forget a member (groups D.1 S1)."""
+    """Return the tombstones that delete a member (groups D.1 S1)."""
     kinds = (ShareGroupKind.CURRENT_MEMBER, ShareGroupKind.TARGET_MEMBER, ShareGroupKind.MEMBER_METADATA)
     return tuple(ShareGroupRecord(kind, group_id, member_id) for kind in kinds)
 
 
 def read_partitions(recorded: tuple[TargetPartitions, ...]) -> Partitions:
-    """Partitions of a record."""
+    """Return the partitions in a record."""
     return {each.topic_id: frozenset(each.partitions) for each in recorded}
 
 
 def write_partitions(partitions: Partitions) -> tuple[TargetPartitions, ...]:
-    """Partitions for a record."""
+    """Return partitions in the form of a record."""
     return tuple(TargetPartitions(topic_id, tuple(sorted(indexes))) for topic_id, indexes in partitions.items())

@@ -1,7 +1,8 @@
-"""Share partitions whose state is created, set or deleted on request (groups D.2, D.10).
+"""Changes of share partitions: initialization, new start offsets, deletion (groups D.2, D.10).
 
-Each takes two operations: the first records the intent and returns the share partitions to ask the share coordinator
-for, the second records the result. After Kafka's ``alterShareGroupOffsets`` and ``initiateDeleteShareGroupOffsets``.
+Each takes two operations: the first records the intent and returns the share partitions for the call of the share
+coordinator, the second records its result. After Kafka's ``alterShareGroupOffsets`` and
+``initiateDeleteShareGroupOffsets``.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -21,7 +22,7 @@ _UNKNOWN_NAME = "<UNKNOWN>"
 
 @dataclass(frozen=True, slots=True)
 class AlteredOffsets:
-    """The first part of AlterShareGroupOffsets: the state epoch, and the offsets to initialize the state with."""
+    """The first part of AlterShareGroupOffsets: state epoch and start offsets for the share coordinator."""
 
     state_epoch: int
     offsets: Offsets
@@ -37,7 +38,7 @@ class Deletion:
 
 
 class ShareOffsets:
-    """Changes the lists of share partitions of groups."""
+    """Changes the share partitions of groups."""
 
     def __init__(self, context: ShareContext) -> None:
         self._context = context
@@ -45,18 +46,18 @@ class ShareOffsets:
     # --- initialization ----------------------------------------------------------------------------------------------
 
     def initialized(self, builder: OutcomeBuilder, group_id: str, partitions: Mapping[UUID, Collection[int]]) -> None:
-        """The share coordinator has created the state of all these partitions; none, if no topic exists."""
+        """Record that the share coordinator has created the state of all these partitions; empty if no topic exists."""
         if partitions:
             self._record(builder, group_id, lambda lists: lists.finished(self._named(partitions)))
 
     def not_initialized(
         self, builder: OutcomeBuilder, group_id: str, partitions: Mapping[UUID, Collection[int]]
     ) -> None:
-        """The state of some of these partitions could not be created; a later heartbeat tries all again."""
+        """Record that some of these partitions could not be initialized; a later heartbeat retries all of them."""
         self._record(builder, group_id, lambda lists: lists.failed(self._named(partitions)))
 
     def topic_deleted(self, builder: OutcomeBuilder, topic_id: UUID) -> None:
-        """Forget a topic in the lists of all groups (groups D.2 I3)."""
+        """Remove a deleted topic from the lists of all groups (groups D.2 I3)."""
         for group in self._context.groups.values():
             if isinstance(group, ShareGroup) and topic_id in group.partitions.topic_ids:
                 left = group.partitions.without_topics([topic_id])
@@ -71,9 +72,9 @@ class ShareOffsets:
         topics: Iterable[tuple[str, Mapping[int, int]]],
         reply_to: Hashable,
     ) -> None:
-        """Begin to set start offsets of existing partitions: answers an AlteredOffsets. An absent group is created.
+        """Begin to set start offsets of existing partitions: reply with AlteredOffsets. A missing group is created.
 
-        Of a topic that is named twice the record has the later partitions, and the state of all is set, as in Kafka.
+        If a topic is listed twice, the record has the later partitions, but the state of all is set, as in Kafka.
 
         Raises:
             Refusal: 68 or 69.
@@ -96,14 +97,14 @@ class ShareOffsets:
     # --- DeleteShareGroupOffsets, DeleteGroups -----------------------------------------------------------------------
 
     def begin_deletion(self, builder: OutcomeBuilder, group_id: str, topics: Iterable[str], reply_to: Hashable) -> None:
-        """Begin to delete the state of topics, which need not exist: answers a Deletion.
+        """Begin to delete the state of topics, which need not exist: reply with a Deletion.
 
         Raises:
             Refusal: 68 or 69.
         """
         group = self._context.existing(group_id)
         _check_empty(group)
-        if not group.has_partitions:  # no topic is answered for then
+        if not group.has_partitions:  # the response has no topics then
             builder.reply(reply_to, Deletion())
             return
         partitions: dict[UUID, frozenset[int]] = {}
@@ -119,12 +120,12 @@ class ShareOffsets:
                 without_state.append(name)
                 continue
             names[topic.id] = name
-        # Also where nothing changes.
+        # Written even if nothing changes.
         self._context.record_partitions(builder, group_id, group.partitions.removing(names))
         builder.reply(reply_to, Deletion(partitions, names, tuple(without_state)))
 
     def begin_group_deletion(self, builder: OutcomeBuilder, group_id: str, reply_to: Hashable) -> None:
-        """Begin to delete all state of a share group: answers a Deletion; nothing for groups of other kinds.
+        """Begin to delete all state of a share group: reply with a Deletion, empty for groups of other kinds.
 
         Raises:
             Refusal: NON_EMPTY_GROUP.
@@ -148,7 +149,7 @@ class ShareOffsets:
         builder.reply(reply_to, Deletion({each: state.partitions for each, state in states.items()}, names))
 
     def deleted(self, builder: OutcomeBuilder, group_id: str, topic_ids: Collection[UUID], reply_to: Hashable) -> None:
-        """The share coordinator has deleted the state of these topics: answers ``None``."""
+        """Record that the share coordinator has deleted the state of these topics: reply with ``None``."""
         if topic_ids:
             self._record(builder, group_id, lambda lists: lists.removed(topic_ids))
         builder.reply(reply_to, None)

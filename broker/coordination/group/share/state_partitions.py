@@ -1,7 +1,7 @@
-"""Which share partitions of a group have a state in the share coordinator (groups D.2).
+"""Lists of a group's share partitions by the progress of their state in the share coordinator (groups D.2).
 
 A topic's partitions are initializing, then initialized; a topic is deleting while its state is being deleted. One
-record, written whole, holds all three lists. After Kafka's ``ShareGroupStatePartitionMetadataInfo``.
+record holds all three lists. After Kafka's ``ShareGroupStatePartitionMetadataInfo``.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -19,7 +19,7 @@ from protocol.log_records.share_group import (
 
 
 class TopicState(NamedTuple):
-    """Partitions of a topic, with its name."""
+    """A topic's name and some of its partitions."""
 
     name: str
     partitions: frozenset[int]
@@ -30,7 +30,7 @@ TopicStates = Mapping[UUID, TopicState]
 
 @dataclass(frozen=True, slots=True)
 class SharePartitions:
-    """The three lists, by topic id."""
+    """The three lists of a group, by topic id."""
 
     initializing: TopicStates = field(default_factory=dict)
     initialized: TopicStates = field(default_factory=dict)
@@ -38,22 +38,22 @@ class SharePartitions:
 
     @property
     def topic_ids(self) -> frozenset[UUID]:
-        """All topics of the three lists."""
+        """The ids of all topics in the three lists."""
         return frozenset((*self.initializing, *self.initialized, *self.deleting))
 
     def record(self, group_id: str) -> ShareGroupRecord:
-        """The record of the lists, topics in the order of Kafka's hash tables."""
+        """Return the record of the lists, with topics in the order of Kafka's hash tables."""
         deleting = (DeletingTopic(each, self.deleting[each]) for each in table_order(list(self.deleting), uuid_hash))
         value = StatePartitions(_written(self.initializing), _written(self.initialized), tuple(deleting))
         return ShareGroupRecord.of(group_id, value)
 
     def begun(self, topics: TopicStates) -> "SharePartitions":
-        """With partitions whose state is about to be created; their topics are not deleting any more."""
+        """Return the lists with more initializing partitions, whose topics are no longer deleting."""
         deleting = {topic_id: name for topic_id, name in self.deleting.items() if topic_id not in topics}
         return replace(self, initializing=joined(self.initializing, topics), deleting=deleting)
 
     def finished(self, topics: TopicStates) -> "SharePartitions":
-        """With partitions whose state exists now."""
+        """Return the lists with these partitions moved from initializing to initialized."""
         return replace(
             self,
             initializing=_without(self.initializing, topics),
@@ -61,20 +61,20 @@ class SharePartitions:
         )
 
     def failed(self, topics: TopicStates) -> "SharePartitions":
-        """Without partitions whose state could not be created: a later heartbeat tries again."""
+        """Return the lists without these initializing partitions; a later heartbeat retries them."""
         return replace(self, initializing=_without(self.initializing, topics))
 
     def removing(self, topics: Mapping[UUID, str]) -> "SharePartitions":
-        """With topics whose state is about to be deleted."""
+        """Return the lists with these topics moved from initialized to deleting."""
         initialized = {each: state for each, state in self.initialized.items() if each not in topics}
         return replace(self, initialized=initialized, deleting={**self.deleting, **topics})
 
     def removed(self, topic_ids: Collection[UUID]) -> "SharePartitions":
-        """Without topics whose state is deleted."""
+        """Return the lists without these deleting topics."""
         return replace(self, deleting={each: name for each, name in self.deleting.items() if each not in topic_ids})
 
     def without_topics(self, topic_ids: Collection[UUID]) -> "SharePartitions":
-        """Without topics that do not exist any more."""
+        """Return the lists without deleted topics."""
         return SharePartitions(
             {each: state for each, state in self.initializing.items() if each not in topic_ids},
             {each: state for each, state in self.initialized.items() if each not in topic_ids},
@@ -83,7 +83,7 @@ class SharePartitions:
 
 
 def read_state(value: StatePartitions) -> SharePartitions:
-    """The lists in a record."""
+    """Return the lists in a record."""
     return SharePartitions(
         _read(value.initializing),
         _read(value.initialized),
@@ -92,7 +92,7 @@ def read_state(value: StatePartitions) -> SharePartitions:
 
 
 def joined(first: TopicStates, second: TopicStates) -> TopicStates:
-    """The partitions of both."""
+    """Return the union of both by topic."""
     both = dict(first)
     for topic_id, state in second.items():
         known = both.get(topic_id, TopicState(state.name, frozenset()))

@@ -1,4 +1,4 @@
-"""The session of each member of a share group, and members that go (groups D.1 S1)."""
+"""Sessions of share group members, and removal of members (groups D.1 S1)."""
 
 from collections.abc import Collection, Hashable
 from functools import partial
@@ -14,7 +14,7 @@ from protocol.log_records.share_group import ShareGroupEpoch, ShareGroupRecord, 
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
 RETRY_MS = 500
-"""When a session's end is tried again whose records were refused (groups 0.6.7)."""
+"""Delay before an expired session is handled again if the log refused the records (groups 0.6.7)."""
 
 
 class Sessions:
@@ -24,7 +24,7 @@ class Sessions:
         self._context = context
 
     def arm(self, builder: OutcomeBuilder, group_id: str, member_id: str) -> None:
-        """Begin a member's session again."""
+        """Restart a member's session."""
         timeout_ms = self._context.group_setting(group_id, "share.session.timeout.ms")
         builder.timer(_key(group_id, member_id), timeout_ms, partial(self._ended, group_id, member_id))
 
@@ -42,7 +42,7 @@ class Sessions:
         self.remove(builder, group, member)
 
     def leave(self, builder: OutcomeBuilder, request: ShareGroupHeartbeatRequest, reply_to: Hashable) -> None:
-        """A member goes. Raises 25 or 69."""
+        """Remove a member that leaves. Raises 25 or 69."""
         group = self._context.existing(request.group_id)
         self.remove(builder, group, group.member(request.member_id))
         builder.reply(
@@ -50,7 +50,7 @@ class Sessions:
         )
 
     def remove(self, builder: OutcomeBuilder, group: ShareGroup, member: ShareMember) -> None:
-        """Forget a member; the group gets another epoch."""
+        """Delete a member and bump the group epoch."""
         left = [each for each in group.members.values() if each.member_id != member.member_id]
         for record in tombstones(group.group_id, member.member_id):
             builder.record(record)
@@ -60,7 +60,7 @@ class Sessions:
         builder.cancel(_key(group.group_id, member.member_id))
 
     def bump_epoch(self, builder: OutcomeBuilder, group: ShareGroup, members: Collection[ShareMember]) -> None:
-        """Begin the group's next epoch, with these members and the topics that they subscribe to."""
+        """Begin the group's next epoch with these members and their subscribed topics."""
         new_hash = metadata_hash({name for each in members for name in each.subscribed}, self._context.topics)
         builder.record(ShareGroupRecord.of(group.group_id, ShareGroupEpoch(group.epoch + 1, new_hash)))
         report_change(builder, group, members, group.epoch + 1)

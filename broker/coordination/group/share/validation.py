@@ -1,4 +1,4 @@
-"""The checks of a ShareGroupHeartbeat that need no group (groups D.1)."""
+"""Validation of a ShareGroupHeartbeat, independent of the group (groups D.1), and the check of the member epoch."""
 
 from broker.coordination.group.rules import SHARE_HEARTBEAT
 from broker.coordination.group.share.member import LEAVING, ShareMember
@@ -9,7 +9,7 @@ from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 
 def check(request: ShareGroupHeartbeatRequest) -> None:
-    """Raise INVALID_REQUEST for a request that no member may send, in Kafka's order."""
+    """Raise INVALID_REQUEST for an invalid request, in the order of Kafka's checks."""
     for name, text in (
         ("MemberId", request.member_id),
         ("GroupId", request.group_id),
