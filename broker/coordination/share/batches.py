@@ -1,6 +1,6 @@
-"""State batches merged into one list that covers each offset once, after Kafka's ``PersisterStateBatchCombiner``.
+"""Merging of state batches into a list that covers each offset once, after Kafka's ``PersisterStateBatchCombiner``.
 
-For each offset the batch with the higher delivery count counts, then the one with the higher delivery state
+For each offset, the batch with the highest delivery count wins, then the one with the highest delivery state
 (groups D.9).
 """
 
@@ -9,15 +9,15 @@ from collections.abc import Iterable
 
 from broker.coordination.share.persister import StateBatch
 
-# Offsets first, then the delivery count, as Kafka sorts batches.
+# First and last offset, delivery count, delivery state: Kafka's sort order.
 _Sorted = tuple[int, int, int, int]
 
 
 def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatch, ...]:
-    """Merge batches in any order, without what is below ``start_offset``; -1 keeps everything.
+    """Merge batches given in any order, without offsets below ``start_offset``; -1 keeps all.
 
-    A batch that no later one overlaps or continues is settled, and not joined with what merging makes of the later
-    ones: neighbours may stay apart, as in Kafka's records.
+    A batch that no later one overlaps or continues is final: it is not joined with the results of later merges, so
+    adjacent equal batches may remain, as in Kafka's records.
     """
     waiting = _clipped(batches, start_offset)
     if len(waiting) < 2:
@@ -55,12 +55,12 @@ def _batch(piece: _Sorted) -> StateBatch:
 
 
 def _touches(first: _Sorted, second: _Sorted) -> bool:
-    """Whether the second one overlaps the first, or continues it with the same count and state."""
+    """Return whether the second batch overlaps the first, or continues it with the same count and state."""
     return second[0] <= first[1] or (second[0] == first[1] + 1 and second[2:] == first[2:])
 
 
 def _merged(first: _Sorted, second: _Sorted) -> list[_Sorted]:
-    """The pieces of two batches that touch; ``first`` does not begin after ``second``."""
+    """Return the merged pieces of two batches that touch; ``first`` does not begin after ``second``."""
     if first[2:] == second[2:]:
         return [(first[0], max(first[1], second[1]), *first[2:])]
     if second[2:] > first[2:]:

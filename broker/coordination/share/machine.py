@@ -1,16 +1,16 @@
-"""The share coordinator of one partition of ``__share_group_state``, after Kafka's ``ShareCoordinatorShard``.
+"""Share coordinator of one partition of ``__share_group_state``, after Kafka's ``ShareCoordinatorShard``.
 
-States: a share partition has a state from its initialization to its deletion (groups D.9).
+A share partition has a state from its initialization to its deletion (groups D.9).
 
-1. The state is the last snapshot with the updates since then merged into it; :meth:`ShareMachine.replay` alone
-   changes it. An operation writes one record: an update, or a snapshot if there were
-   ``share.coordinator.snapshot.update.records.per.snapshot`` updates since the last one.
-2. Refusals are results, not exceptions: each names one share partition. Only errors of the log are raised.
-3. Leaders are fenced by the highest leader epoch that has read the state, older incarnations by the state epoch.
-4. Nothing is parked. Two timers run while they have something to do: one repeats snapshots of idle share partitions,
-   one asks for the log to be pruned (``rounds``).
+1. The state is the last snapshot, merged with the updates since then; only :meth:`ShareMachine.replay` changes it. An
+   operation writes one record: an update, or a snapshot after
+   ``share.coordinator.snapshot.update.records.per.snapshot`` updates.
+2. Refusals are results, not exceptions: each is about one share partition. Only errors of the log are raised.
+3. Leaders are fenced by the highest leader epoch that has read the state, earlier initializations by the state epoch.
+4. No request is parked. Two timers run while they have work: one repeats snapshots of idle share partitions, the other
+   has the log pruned (``rounds``).
 
-What does not fit: the highest epochs outlive a snapshot that lowers them, as in Kafka, until the coordinator moves.
+Exception: the highest epochs are kept after a snapshot that lowers them, as in Kafka, until the coordinator moves.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -56,13 +56,13 @@ class Settings(Protocol):
     """The broker's settings that the coordinator uses."""
 
     def int(self, name: str) -> int:
-        """A setting by Kafka's own name."""
+        """Return a numeric setting by Kafka's name."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StateWrite:
-    """What WriteShareGroupState changes; see :meth:`broker.coordination.share.persister.Persister.write`."""
+    """The change of a WriteShareGroupState; see :meth:`broker.coordination.share.persister.Persister.write`."""
 
     state_epoch: int
     leader_epoch: int
@@ -72,10 +72,10 @@ class StateWrite:
 
 
 class ShareMachine(RepliesInOrder):
-    """All share partitions of one partition of the topic.
+    """State of the share partitions of one coordinator.
 
-    ``partition_count(topic_id)`` is a topic's number of partitions, 0 where there is no such topic; ``behaves`` whether
-    brokers of the emulated release behave so.
+    ``partition_count(topic_id)`` is a topic's number of partitions, 0 if there is no such topic; ``behaves``: whether
+    the emulated release has a behaviour.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class ShareMachine(RepliesInOrder):
     def initialize(
         self, key: SharePartitionKey, state_epoch: int, start_offset: int, now_ms: int, to: Hashable
     ) -> ShareOutcome:
-        """InitializeShareGroupState: replies a StateResult."""
+        """InitializeShareGroupState: replies with a StateResult."""
         refused = (
             _malformed(key)
             or self._negative(_NEGATIVE_STATE_EPOCH, state_epoch)
@@ -111,7 +111,7 @@ class ShareMachine(RepliesInOrder):
         return self._written(to, StateResult(), state.snapshot_record(key), now_ms)
 
     def write(self, key: SharePartitionKey, change: StateWrite, now_ms: int, to: Hashable) -> ShareOutcome:
-        """WriteShareGroupState: replies a StateResult."""
+        """WriteShareGroupState: replies with a StateResult."""
         refused = (
             _malformed(key)
             or self._negative(_NEGATIVE_LEADER_EPOCH, change.leader_epoch)
@@ -131,7 +131,7 @@ class ShareMachine(RepliesInOrder):
         return self._written(to, StateResult(), record, now_ms)
 
     def read(self, key: SharePartitionKey, leader_epoch: int, now_ms: int, to: Hashable) -> ShareOutcome:
-        """ReadShareGroupState: replies a ReadResult. The epoch of a new leader is recorded."""
+        """ReadShareGroupState: replies with a ReadResult. Records the leader epoch if it is new."""
         refused = _malformed(key) or self._negative(_NEGATIVE_LEADER_EPOCH, leader_epoch)
         if refused is None and key not in self.states:
             refused = StateResult(ErrorCode.INVALID_REQUEST, _READ_UNINITIALIZED)
@@ -146,7 +146,7 @@ class ShareMachine(RepliesInOrder):
         return self._written(to, found, self._changed(key, change, leader_epoch, now_ms), now_ms)
 
     def summarize(self, key: SharePartitionKey, to: Hashable) -> ShareOutcome:
-        """ReadShareGroupStateSummary: replies a SummaryResult, and changes nothing."""
+        """ReadShareGroupStateSummary: replies with a SummaryResult, and changes nothing."""
         return _answered(to, self._summary(key))
 
     def _summary(self, key: SharePartitionKey) -> SummaryResult:
@@ -164,7 +164,7 @@ class ShareMachine(RepliesInOrder):
         )
 
     def delete(self, key: SharePartitionKey, now_ms: int, to: Hashable) -> ShareOutcome:
-        """DeleteShareGroupState: replies a StateResult, also where there is no state."""
+        """DeleteShareGroupState: replies with a StateResult, also if there is no state."""
         refused = _malformed(key) or self._unknown(key)
         if refused is not None:
             return _answered(to, refused)
@@ -173,7 +173,7 @@ class ShareMachine(RepliesInOrder):
         return self._written(to, StateResult(), ShareRecord(*key), now_ms)
 
     def topics_deleted(self, topic_ids: Iterable[UUID], now_ms: int) -> ShareOutcome:
-        """Forget the share partitions of topics that are gone."""
+        """Delete the states of share partitions of deleted topics."""
         gone = frozenset(topic_ids)
         records = tuple(ShareRecord(*key) for key in self.states if key.topic_id in gone)
         return Outcome(records, self._rounds.watch(now_ms)) if records else Outcome()
@@ -205,7 +205,7 @@ class ShareMachine(RepliesInOrder):
     # --- records -----------------------------------------------------------------------------------------------------
 
     def _changed(self, key: SharePartitionKey, change: StateWrite, leader_epoch: int, now_ms: int) -> ShareRecord:
-        """An update, or a snapshot with the change merged where there were many updates."""
+        """Return an update record, or after many updates a snapshot with the change merged."""
         state = self.states[key]
         if self._behaves(Behaviour.SHARE_STATE_NEVER_GOES_BACK):
             change = _forward(change, state)
@@ -267,19 +267,19 @@ class ShareMachine(RepliesInOrder):
         epochs[key] = max(epochs.get(key, epoch), epoch)
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
-        """Nothing: the topic holds no transactions."""
+        """Do nothing: the topic has no transactions."""
 
     def loaded(self, now_ms: int) -> ShareOutcome:
-        """Arm the rounds."""
+        """Arm the timers of the rounds."""
         return Outcome(effects=self._rounds.start(now_ms))
 
     def unloaded(self) -> ShareOutcome:
-        """Nothing is parked."""
+        """Do nothing: no request is parked."""
         return Outcome()
 
 
 def _forward(change: StateWrite, state: ShareState) -> StateWrite:
-    """The change without a start offset or a count that is behind the stored one."""
+    """Return the change with start offset and delivery-complete count not lower than the stored ones."""
     start, count = max(change.start_offset, state.start_offset), change.delivery_complete_count
     if change.start_offset == state.start_offset:
         count = max(count, state.delivery_complete_count)

@@ -1,8 +1,8 @@
-"""How leaders and group coordinators reach the share coordinator, after Kafka's ``Persister`` (KIP-932, groups D.9).
+"""Interface of partition leaders and group coordinators to the share coordinator (KIP-932, groups D.9).
 
-One call is about one share partition. Nothing is raised: each result has an error code, NONE for success, and a message
-for people. Codes of the share coordinator: 3, 14, 15, 16, 42, 69, 74 (FENCED_LEADER_EPOCH), 124 (FENCED_STATE_EPOCH)
-and those of its log. Offsets are log offsets; -1 is "not set" for offsets, counts and epochs.
+After Kafka's ``Persister``. One call is about one share partition. Nothing is raised: each result has an error code,
+NONE for success, and a message. Codes of the share coordinator: 3, 14, 15, 16, 42, 69, 74 (FENCED_LEADER_EPOCH), 124
+(FENCED_STATE_EPOCH) and those of its log. Offsets are log offsets; -1 means "not set" for offsets, counts and epochs.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from protocol.errors import ErrorCode
 from protocol.types import uuid_text
 
 UNINITIALIZED_OFFSET = -1
-"""Start offset of a share partition whose first offset ``share.auto.offset.reset`` decides."""
+"""Start offset of a share partition that is decided by ``share.auto.offset.reset``."""
 UNINITIALIZED_COUNT = -1
-"""Delivery-complete count that is not known."""
+"""Unknown delivery-complete count."""
 
 
 class SharePartitionKey(NamedTuple):
@@ -28,12 +28,12 @@ class SharePartitionKey(NamedTuple):
 
     @property
     def coordinator_key(self) -> str:
-        """The text whose hash selects the partition of ``__share_group_state``, and FindCoordinator's key."""
+        """The key of FindCoordinator, whose hash selects the partition of ``__share_group_state``."""
         return f"{self.group_id}:{uuid_text(self.topic_id)}:{self.partition}"
 
 
 class StateBatch(NamedTuple):
-    """A run of offsets with one delivery state and count.
+    """A range of offsets with one delivery state and count.
 
     ``delivery_state`` is Kafka's ``RecordState``: 0 AVAILABLE, 1 ACQUIRED (never stored), 2 ACKNOWLEDGED,
     3 ARCHIVING, 4 ARCHIVED.
@@ -47,20 +47,20 @@ class StateBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StateResult:
-    """The result of a call that returns no state."""
+    """The result of a call without a state in its response."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str | None = None
 
     @property
     def failed(self) -> bool:
-        """Whether nothing was changed or read."""
+        """Whether the call failed: nothing was changed or read."""
         return self.error is not ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True)
 class ReadResult(StateResult):
-    """The state of a share partition, as its leader reads it when it loads the partition."""
+    """The state of a share partition that its leader reads when it loads the partition."""
 
     state_epoch: int = -1
     start_offset: int = UNINITIALIZED_OFFSET
@@ -69,9 +69,9 @@ class ReadResult(StateResult):
 
 @dataclass(frozen=True, slots=True)
 class SummaryResult(StateResult):
-    """What administrators see of a share partition's state.
+    """The summary of a share partition's state for administration.
 
-    A partition that was never initialized has offset and count -1, epochs 0, and no error.
+    For a partition that was never initialized: offset and count -1, epochs 0, and no error.
     """
 
     state_epoch: int = 0
@@ -81,18 +81,18 @@ class SummaryResult(StateResult):
 
 
 class Persister(Protocol):
-    """Finds the share coordinator of a share partition and asks it; ``context.ClusterView.persister`` is the one used.
+    """Calls the share coordinator of a share partition; the instance in use is ``context.ClusterView.persister``.
 
-    A call ends without waiting if a coordinator is active. While one loads or moves, it is asked again by the cluster's
+    A call does not wait if a coordinator is active. While it loads or moves, the call is retried by the cluster's
     clock; after the last attempt the result has that coordinator's error.
     """
 
     async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> StateResult:
-        """Create the state, or replace an older one: no batches, leader epoch 0 (InitializeShareGroupState)."""
+        """Create or replace the state, with leader epoch 0 and without batches (InitializeShareGroupState)."""
         ...
 
     async def read(self, key: SharePartitionKey, leader_epoch: int) -> ReadResult:
-        """Read the state as the leader of that epoch; older leaders are fenced from then on (ReadShareGroupState)."""
+        """Read the state as the leader of that epoch, which fences older leaders (ReadShareGroupState)."""
         ...
 
     async def write(
@@ -105,15 +105,15 @@ class Persister(Protocol):
         delivery_complete_count: int,
         batches: Sequence[StateBatch],
     ) -> StateResult:
-        """Merge batches that changed into the state (WriteShareGroupState).
+        """Merge changed batches into the state (WriteShareGroupState).
 
-        ``start_offset`` -1 keeps the stored one. ``delivery_complete_count`` are the acknowledged and archived offsets
-        at or above the start offset, -1 if unknown.
+        ``start_offset`` -1 keeps the stored one. ``delivery_complete_count`` is the number of acknowledged and archived
+        offsets at or above the start offset, -1 if unknown.
         """
         ...
 
     async def delete(self, key: SharePartitionKey) -> StateResult:
-        """Forget the state; no error if there is none (DeleteShareGroupState)."""
+        """Delete the state; no error if there is none (DeleteShareGroupState)."""
         ...
 
     async def read_summary(self, key: SharePartitionKey, leader_epoch: int) -> SummaryResult:

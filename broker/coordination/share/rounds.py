@@ -1,8 +1,8 @@
-"""What the share coordinator does by the clock (groups D.9): repeated snapshots, and pruning of the log.
+"""Periodic work of the share coordinator (groups D.9): repeated snapshots, and pruning of the log.
 
-Kafka looks every ``share.coordinator.cold.partition.snapshot.interval.ms`` and
-``share.coordinator.state.topic.prune.interval.ms``. Here a timer runs only if a round would find something, so that
-idle coordinators do not slow down an advance of the clock.
+Kafka runs it every ``share.coordinator.cold.partition.snapshot.interval.ms`` and
+``share.coordinator.state.topic.prune.interval.ms``. Here a timer runs only if there may be work, so that idle
+coordinators do not slow down an advance of the clock.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _PRUNE_INTERVAL = "share.coordinator.state.topic.prune.interval.ms"
 
 @dataclass(frozen=True, slots=True)
 class PruneLog:
-    """Delete the log's records below ``offset``, which later snapshots replace."""
+    """Delete the log's records below ``offset``, which later snapshots have replaced."""
 
     offset: int
 
@@ -28,52 +28,52 @@ ShareOutcome = Outcome[PruneLog]
 
 
 class Settings(Protocol):
-    """The intervals."""
+    """The settings of the intervals."""
 
     def int(self, name: str) -> int:
-        """A setting by Kafka's own name."""
+        """Return a numeric setting by Kafka's name."""
         ...
 
 
 class Rounds:
-    """The two rounds of one machine, over its ``states``."""
+    """The two kinds of rounds over the ``states`` of one machine."""
 
     def __init__(self, settings: Settings, states: Mapping[SharePartitionKey, ShareState]) -> None:
         self._settings, self._states = settings, states
         self._snapshots: dict[SharePartitionKey, int] = {}
-        """Offset of the last snapshot of each share partition."""
+        """Share partition -> log offset of its last snapshot."""
         self._last_offset = 0
         self._pruned = 0
         self._due_ms: dict[str, int] = {}
-        """When each armed timer fires; one whose record was refused is in the past some day, and set again."""
+        """When each armed timer fires (ms); a time in the past, left by a refused record, does not count."""
 
-    # --- what replay reports -----------------------------------------------------------------------------------------
+    # --- replay ------------------------------------------------------------------------------------------------------
 
     def snapshot_at(self, key: SharePartitionKey, offset: int) -> None:
-        """A snapshot was written."""
+        """Note a snapshot record."""
         self._snapshots[key] = self._last_offset = offset
 
     def deleted_at(self, key: SharePartitionKey, offset: int) -> None:
-        """A tombstone was written."""
+        """Note a tombstone."""
         self._snapshots.pop(key, None)
         self._last_offset = offset
 
     @property
     def last_redundant_offset(self) -> int:
-        """All records below this offset are replaced by later ones (Kafka's ``ShareCoordinatorOffsetsManager``)."""
+        """The offset below which later records replace all others (Kafka's ``ShareCoordinatorOffsetsManager``)."""
         return min(self._snapshots.values(), default=self._last_offset)
 
     # --- timers ------------------------------------------------------------------------------------------------------
 
     def start(self, now_ms: int) -> tuple[SetTimer, ...]:
-        """Arm what is needed after the log was read."""
+        """Arm the timers after the log was read, if there are snapshots."""
         self._due_ms.clear()
         if not self._snapshots:
             return ()
         return self.watch(now_ms)
 
     def watch(self, now_ms: int) -> tuple[SetTimer, ...]:
-        """Arm the rounds that are not armed: a record is being written."""
+        """Arm the timers that are not armed, as a record is being written."""
         timers = []
         for interval, then in ((_SNAPSHOT_INTERVAL, self.repeat_snapshots), (_PRUNE_INTERVAL, self.prune)):
             if self._due_ms.get(interval, -1) < now_ms:
@@ -82,7 +82,7 @@ class Rounds:
         return tuple(timers)
 
     def repeat_snapshots(self, now_ms: int) -> ShareOutcome:
-        """Write snapshots of share partitions whose last one is old, unless all of them are repeats already."""
+        """Write snapshots of share partitions without recent writes, unless the last snapshots of all are repeats."""
         self._due_ms.pop(_SNAPSHOT_INTERVAL, None)
         if all(state.is_cold for state in self._states.values()):
             return Outcome()
@@ -95,7 +95,7 @@ class Rounds:
         return Outcome(records, self.watch(now_ms))
 
     def prune(self, now_ms: int) -> ShareOutcome:
-        """Ask for the log to be cut, if something became redundant since the last time."""
+        """Have the log pruned, if more records have become redundant since the last time."""
         self._due_ms.pop(_PRUNE_INTERVAL, None)
         offset = self.last_redundant_offset
         if offset <= self._pruned:

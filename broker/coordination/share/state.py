@@ -1,4 +1,4 @@
-"""The state of one share partition, after Kafka's ``ShareGroupOffset``, and its records."""
+"""State of one share partition and its records, after Kafka's ``ShareGroupOffset``."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ NO_EPOCH = -1
 
 @dataclass(frozen=True, slots=True)
 class ShareState:
-    """Offsets, epochs and batches: the last snapshot and the updates since then."""
+    """Offsets, epochs and batches of a share partition: the last snapshot, merged with the updates since then."""
 
     snapshot_epoch: int
     state_epoch: int
@@ -29,7 +29,7 @@ class ShareState:
         return self.create_timestamp_ms != self.write_timestamp_ms
 
     def updated(self, change: ShareUpdate) -> "ShareState":
-        """The state with an update record merged into it."""
+        """Return the state with an update record merged into it."""
         start = self.start_offset if change.start_offset == UNINITIALIZED_OFFSET else change.start_offset
         return replace(
             self,
@@ -40,7 +40,7 @@ class ShareState:
         )
 
     def snapshot_record(self, key: SharePartitionKey) -> ShareRecord:
-        """The record of the whole state."""
+        """Return the snapshot record of the state."""
         value = ShareSnapshot(
             self.snapshot_epoch,
             self.state_epoch,
@@ -55,13 +55,13 @@ class ShareState:
 
 
 def initialized(snapshot_epoch: int, state_epoch: int, start_offset: int, now_ms: int) -> ShareState:
-    """The state that InitializeShareGroupState creates."""
+    """Return the state that InitializeShareGroupState creates."""
     count = UNINITIALIZED_COUNT if start_offset == UNINITIALIZED_OFFSET else 0
     return ShareState(snapshot_epoch, state_epoch, 0, start_offset, count, (), now_ms, now_ms)
 
 
 def of_snapshot(value: ShareSnapshot) -> ShareState:
-    """The state in a snapshot record."""
+    """Return the state in a snapshot record."""
     return ShareState(
         value.snapshot_epoch,
         value.state_epoch,
@@ -75,7 +75,7 @@ def of_snapshot(value: ShareSnapshot) -> ShareState:
 
 
 def of_update(value: ShareUpdate) -> ShareState:
-    """The state in an update record whose snapshot is not in the log."""
+    """Return the state in an update record whose snapshot is not in the log."""
     return ShareState(
         value.snapshot_epoch,
         0,
@@ -87,12 +87,12 @@ def of_update(value: ShareUpdate) -> ShareState:
 
 
 def read_batches(recorded: Iterable[RecordedBatch]) -> tuple[StateBatch, ...]:
-    """Batches of a record."""
+    """Return the batches in a record."""
     return tuple(
         StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count) for each in recorded
     )
 
 
 def write_batches(batches: Iterable[StateBatch]) -> tuple[RecordedBatch, ...]:
-    """Batches for a record."""
+    """Return batches in the form of a record."""
     return tuple(RecordedBatch(*each) for each in batches)
