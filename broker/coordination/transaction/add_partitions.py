@@ -1,4 +1,4 @@
-"""Who may add partitions to a transaction (transactions C.1.1 P8 to P12), in the order in which a release checks it."""
+"""Checks of AddPartitionsToTxn (transactions C.1.1 P8 to P12), in the order of the emulated release."""
 
 from collections.abc import Mapping
 
@@ -22,9 +22,9 @@ ADDED = Reason("partitions added", "transactions C.1.1 P14", KIP_98)
 def check_may_add(
     stored: TransactionRecord, completing: bool, producer: ProducerIdAndEpoch, *, pending_first: bool
 ) -> None:
-    """Refuse another producer than the id's own, and any before the last transaction's markers are written.
+    """Refuse a producer other than the current one, and all producers while the previous transaction is completed.
 
-    ``completing``: they are being written. With ``pending_first`` that is checked before the producer, as since 4.0;
+    ``completing``: its markers are being written. ``pending_first``: check this before the producer, as since 4.0;
     older releases check the producer first.
 
     Raises:
@@ -40,7 +40,7 @@ def check_may_add(
 
 
 def not_added(codes: Mapping[TopicPartition, ErrorCode]) -> Refusal | None:
-    """The refusal of partitions that are not in the transaction (transactions C.1.3 V8); ``None`` where all are."""
+    """Return the refusal of partitions that are not in the transaction (transactions C.1.3 V8); ``None`` if all are."""
     missing = sorted(f"{topic}-{index}" for (topic, index), code in codes.items() if code is not ErrorCode.NONE)
     if not missing:
         return None

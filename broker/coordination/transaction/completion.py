@@ -1,4 +1,4 @@
-"""From the Prepare record to the Complete record: the markers of a transaction and their results (transactions B.6)."""
+"""Completion of prepared transactions: markers, their results, and the Complete record (transactions B.6)."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,16 +17,16 @@ from protocol.log_records.transaction import TopicPartition, TransactionRecord, 
 _COMMITTED = Reason("committed", "transactions B.6", KIP_98)
 _ABORTED = Reason("aborted", "transactions B.6", KIP_98)
 CANNOT_BE_COMPLETED = "cannot be completed"
-"""The event of a transaction whose Complete record cannot be written."""
+"""Event name of a transaction whose Complete record cannot be written."""
 
 _AGAIN = Rhythm(LAST_RETRY_MS, lambda: None)
 """Of attempts while a leader is silent or a log refuses: time alone changes neither, so a push leaves them out."""
 
 
 def markers_of(record: TransactionRecord, partitions: frozenset[TopicPartition] | None = None) -> WriteMarkers:
-    """The markers of a prepared transaction, by default to all its partitions.
+    """Return the markers of a prepared transaction, by default for all its partitions.
 
-    They carry the producer id from before a rotation, and the epoch of the Prepare record.
+    They carry the producer id before a rotation, and the epoch of the Prepare record.
     """
     return WriteMarkers(
         record.transactional_id,
@@ -39,10 +39,10 @@ def markers_of(record: TransactionRecord, partitions: frozenset[TopicPartition] 
 
 
 def _stuck(record: TransactionRecord, refusal: Refusal) -> TransactionOutcome:
-    """The Complete record cannot be written, and nothing tries again until the coordinator is loaded again.
+    """Return the outcome if the Complete record cannot be written; only a reload of the coordinator retries it.
 
-    Kafka's error ends in its NetworkClient, which logs it ("Uncaught error in request completion"). It happens where
-    transaction.version was taken below 2 while the markers of a transaction of that version were written.
+    In Kafka, NetworkClient catches the error and logs "Uncaught error in request completion". It happens if
+    transaction.version was lowered below 2 while the markers of a transaction of that version were written.
     """
     reason = Reason(CANNOT_BE_COMPLETED, refusal.rule, refusal.source, refusal.sentence)
     state, epoch = record.state.text, record.producer_epoch
@@ -51,12 +51,12 @@ def _stuck(record: TransactionRecord, refusal: Refusal) -> TransactionOutcome:
 
 
 def producer_of(record: TransactionRecord) -> ProducerIdAndEpoch:
-    """The producer that the id belongs to."""
+    """Return the current producer of a transactional id."""
     return ProducerIdAndEpoch(record.producer_id, record.producer_epoch)
 
 
 class Completions:
-    """The transactions of a machine whose markers are being written; ``under_way`` has their progress by id."""
+    """The transactions whose markers are being written; ``under_way`` has their progress by transactional id."""
 
     def __init__(self, transactions: Mapping[str, TransactionRecord], steps: Transitions, scans: Scans) -> None:
         self.under_way: dict[str, Completion] = {}
@@ -84,7 +84,7 @@ class Completions:
         return Outcome()
 
     def _find(self, name: str, producer: ProducerIdAndEpoch) -> tuple[TransactionRecord, Completion] | None:
-        """The prepared transaction that these markers belong to, unless it is over or has another producer by now."""
+        """Return the prepared transaction of these markers, unless it has ended or has another producer by now."""
         record, completion = self._transactions.get(name), self.under_way.get(name)
         if record is None or completion is None or producer != producer_of(record):
             return None
@@ -100,7 +100,7 @@ class Completions:
         name, producer = record.transactional_id, producer_of(record)
 
         def refused(error: KafkaError, at_ms: int) -> TransactionOutcome:
-            # A log that cannot be written now may be later; a coordinator that lost its log has nothing more to do.
+            # Retry if the log may be writable later; a coordinator that no longer leads its log stops.
             if append_error(error.code) is not ErrorCode.COORDINATOR_NOT_AVAILABLE:
                 return Outcome()
             return self._later(

@@ -1,7 +1,7 @@
-"""What EndTxn does in which state (transactions C.3), for clients before and since KIP-890.
+"""Checks of EndTxn by state (transactions C.3), for clients before and since KIP-890.
 
-The order of the checks is Kafka's, and differs between the two: older clients have the producer checked first, newer
-ones whether a transition is under way.
+The order of the checks is Kafka's: for older clients the producer is checked first, for newer ones whether a transition
+is pending.
 """
 
 from collections.abc import Mapping
@@ -18,16 +18,16 @@ _S = TransactionState
 
 
 class Ending(Enum):
-    """What an accepted EndTxn leads to."""
+    """The effect of an accepted EndTxn."""
 
     PREPARE = "prepare"
-    """The decision is written, and markers follow."""
+    """Write the decision, then the markers."""
     REPEAT = "repeat"
-    """It was done before: the reply is given again and nothing is written."""
+    """A retry of a completed EndTxn: repeat the reply and write nothing."""
 
 
 class EndRequest(NamedTuple):
-    """The producer that ends its transaction, and how."""
+    """The producer that ends its transaction, and whether it commits."""
 
     producer_id: int
     producer_epoch: int
@@ -51,14 +51,14 @@ _REASONS = {
 
 
 def reason_of_end(request: EndRequest, *, newer: bool) -> Reason:
-    """Why a Prepare record is written."""
+    """Return the reason of a Prepare record."""
     return _REASONS[request.committed, newer]
 
 
 def end_by_older_client(stored: TransactionRecord, completing: bool, request: EndRequest) -> Ending:
     """Decide EndTxn 0 to 4 (transactions C.3.1 T4 to T12).
 
-    ``completing``: markers of the last transaction are still being written.
+    ``completing``: markers of the previous transaction are still being written.
 
     Raises:
         Refusal: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS or INVALID_TXN_STATE.
@@ -81,7 +81,7 @@ def end_by_older_client(stored: TransactionRecord, completing: bool, request: En
 def end_by_newer_client(stored: TransactionRecord, completing: bool, request: EndRequest) -> Ending:
     """Decide EndTxn 5 (transactions C.3.2 U3 to U6).
 
-    An epoch serves one transaction, so it distinguishes a retry from a new request.
+    An epoch is used by one transaction only, so it distinguishes a retry from a new request.
 
     Raises:
         Refusal: as :func:`end_by_older_client`.
@@ -106,7 +106,7 @@ def end_by_newer_client(stored: TransactionRecord, completing: bool, request: En
 
 
 def _check_newer_epoch(stored: TransactionRecord, request: EndRequest, *, current: bool, retry: bool) -> None:
-    """Which epochs make sense in a state (transactions C.3.2 U5)."""
+    """Raise PRODUCER_FENCED unless the state accepts the epoch (transactions C.3.2 U5)."""
     match stored.state:
         case _S.ONGOING | _S.EMPTY:
             accepted = current
@@ -124,7 +124,7 @@ def _check_newer_epoch(stored: TransactionRecord, request: EndRequest, *, curren
 
 
 def _retried(stored: TransactionRecord, request: EndRequest) -> Ending:
-    """The columns of a retry: the same decision is repeated, the other one refused (transactions C.3.2 U6)."""
+    """Decide a retry: repeat the same decision, refuse the other one (transactions C.3.2 U6)."""
     if stored.state is (_S.COMPLETE_COMMIT if request.committed else _S.COMPLETE_ABORT):
         return Ending.REPEAT
     if stored.state is (_S.PREPARE_COMMIT if request.committed else _S.PREPARE_ABORT):

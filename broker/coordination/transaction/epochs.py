@@ -1,7 +1,7 @@
-"""Who gets which producer id and epoch from InitProducerId (transactions A.2, A.3; KIP-98, KIP-360).
+"""Assignment of producer ids and epochs by InitProducerId (transactions A.2, A.3; KIP-98, KIP-360).
 
-Epochs never wrap. 32766 is the highest one that a client is ever given; 32767 is kept for fencing and for the last
-transaction's markers. Beyond it the transactional id gets a new producer id, starting at 0.
+Epochs never wrap. 32766 is the highest epoch that a client gets; 32767 is reserved for fencing and for the last
+transaction's markers. After that the transactional id gets a new producer id, starting at epoch 0.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ MAX_EPOCH = 32767
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """A producer's identity at the brokers; (-1, -1) is none."""
+    """A producer id with its epoch; (-1, -1) is none."""
 
     producer_id: int
     producer_epoch: int
@@ -26,7 +26,7 @@ NO_PRODUCER = ProducerIdAndEpoch(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 class Assignment(NamedTuple):
-    """What InitProducerId gives. ``producer_id`` is ``None`` where a new one has to be allocated."""
+    """The result of InitProducerId. ``producer_id`` is ``None`` if a new one has to be allocated."""
 
     producer_id: int | None
     producer_epoch: int
@@ -51,12 +51,12 @@ _E5, _E6, _E7 = (
 
 
 def is_exhausted(epoch: int) -> bool:
-    """Whether the next bump needs a new producer id."""
+    """Return whether the next bump needs a new producer id."""
     return epoch >= LAST_GIVEN_EPOCH
 
 
 def check_expected(stored: TransactionRecord, expected: ProducerIdAndEpoch) -> None:
-    """Check that a producer which names its id and epoch is the known one or the one before it (transactions A.2 I2).
+    """Check that the expected producer, if any, is the current one or the one before a rotation (transactions A.2 I2).
 
     Raises:
         Refusal: PRODUCER_FENCED.
@@ -65,19 +65,17 @@ def check_expected(stored: TransactionRecord, expected: ProducerIdAndEpoch) -> N
         return
     if expected.producer_id == stored.producer_id:
         return
-    # The producer that has exhausted its epochs may not have heard of its new id yet.
+    # A producer that has exhausted its epochs may not know its new id yet.
     if expected.producer_id == stored.previous_producer_id and is_exhausted(expected.producer_epoch):
         return
-    raise _fenced(
-        "transactions A.2 I2", f"producer id {expected.producer_id} is not {stored.producer_id}, the one that is known"
-    )
+    raise _fenced("transactions A.2 I2", f"the current producer id is {stored.producer_id}, not {expected.producer_id}")
 
 
 def assign(stored: TransactionRecord, expected: ProducerIdAndEpoch) -> Assignment:
-    """Assign the epoch of an id without an open transaction; the first match wins (transactions A.3 E1 to E8).
+    """Assign the epoch to an id without an open transaction; the first match wins (transactions A.3 E1 to E8).
 
     Raises:
-        Refusal: PRODUCER_FENCED for a stale epoch; UNKNOWN_SERVER_ERROR where Kafka runs into an illegal state
+        Refusal: PRODUCER_FENCED for a stale epoch; UNKNOWN_SERVER_ERROR where Kafka reports an illegal state
                 (transactions A.3 E3).
     """
     epoch = stored.producer_epoch
@@ -86,7 +84,7 @@ def assign(stored: TransactionRecord, expected: ProducerIdAndEpoch) -> Assignmen
             return Assignment(None, 0, NO_PRODUCER_EPOCH, _E1)
         if expected.producer_epoch == epoch:
             return Assignment(None, 0, epoch, _E2)
-        # Kafka reports an illegal state here, although the producer is merely stale.
+        # Kafka reports an illegal state here, although the producer is only stale.
         raise Refusal(
             ErrorCode.UNKNOWN_SERVER_ERROR,
             "transactions A.3 E3",
@@ -100,7 +98,7 @@ def assign(stored: TransactionRecord, expected: ProducerIdAndEpoch) -> Assignmen
     if expected.producer_epoch == epoch:
         return Assignment(stored.producer_id, epoch + 1, epoch, _E6)
     if expected.producer_epoch == stored.last_epoch:
-        # The reply to the last bump was lost and the producer asks again: nothing moves (KIP-360).
+        # A retry after the response to the last bump was lost: the epoch stays (KIP-360).
         return Assignment(stored.producer_id, epoch, stored.last_epoch, _E7)
     raise _fenced(
         "transactions A.3 E8", f"epoch {expected.producer_epoch} is neither {epoch} nor the one before the last bump"

@@ -1,4 +1,4 @@
-"""What DescribeTransactions and ListTransactions report (KIP-664, KIP-994, KIP-1152; transactions C.6, C.7)."""
+"""DescribeTransactions and ListTransactions (KIP-664, KIP-994, KIP-1152; transactions C.6, C.7)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,24 +12,24 @@ from protocol.regular_expressions import InvalidPattern, Pattern, compiled
 
 
 def describe(machine: TransactionMachine, name: str) -> tuple[TransactionRecord, frozenset[TopicPartition]]:
-    """The state of an id, and the partitions whose markers are not written yet.
+    """Return the state of a transactional id, and its partitions, or those whose markers are not written yet.
 
     Raises:
         Refusal: TRANSACTIONAL_ID_NOT_FOUND.
     """
     record = machine.transactions.get(name)
     if record is None:
-        raise Refusal(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, "transactions C.6", "KIP-664", f"{name} is not known")
+        raise Refusal(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, "transactions C.6", "KIP-664", f"unknown id {name}")
     completion = machine.completions.get(name)
     return record, frozenset(completion.outstanding) if completion else record.partitions or frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionFilter:
-    """Which transactions are wanted; a filter at its default lets all pass.
+    """Filters of ListTransactions; a filter at its default matches all transactions.
 
-    As in Kafka, an id without an open transaction counts from the start of its last one, and an id that never had a
-    transaction passes every ``longer_than_ms`` (transactions C.7).
+    As in Kafka, the duration of an id without an open transaction counts from the start of its last one, and an id that
+    never had a transaction matches every ``longer_than_ms`` (transactions C.7).
     """
 
     states: frozenset[TransactionState] | None = None
@@ -38,7 +38,7 @@ class TransactionFilter:
     pattern: Pattern | None = None
 
     def accepts(self, record: TransactionRecord, now_ms: int) -> bool:
-        """Whether the transaction passes all filters."""
+        """Return whether the transaction matches all filters."""
         return (
             (self.states is None or record.state in self.states)
             and (not self.producer_ids or record.producer_id in self.producer_ids)
@@ -47,13 +47,13 @@ class TransactionFilter:
         )
 
     def of(self, machine: TransactionMachine, now_ms: int) -> Iterator[TransactionRecord]:
-        """The machine's transactions that pass, in the order of the table that Kafka has of all."""
+        """Iterate over the machine's matching transactions, in the order of Kafka's table."""
         records = map(machine.transactions.__getitem__, concurrent_order(list(machine.transactions)))
         return (record for record in records if self.accepts(record, now_ms))
 
 
 def compile_pattern(pattern: str | None) -> Pattern | None:
-    """A filter on transactional ids in re2j's syntax; null and the empty one filter nothing.
+    """Compile a filter on transactional ids in re2j's syntax; null and the empty pattern match all.
 
     Raises:
         Refusal: INVALID_REGULAR_EXPRESSION.

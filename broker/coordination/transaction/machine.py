@@ -1,28 +1,28 @@
-"""The transaction coordinator of one partition of ``__transaction_state``, as a pure machine.
+"""State machine of the transaction coordinator of one partition of ``__transaction_state``.
 
-States, of one transactional id (``states.VALID_PREVIOUS`` is the table)::
+States of a transactional id (``states.VALID_PREVIOUS`` has the transitions)::
 
     Empty -> Ongoing -> PrepareCommit -> CompleteCommit -> Ongoing, Empty ...
                      -> PrepareAbort  -> CompleteAbort  -> Ongoing, Empty ...
 
 Rules:
 
-1. The state of an id is its last record. :meth:`TransactionMachine.replay` alone changes it.
-2. An operation writes one record, or none; the reply goes out when the record is in the log. ``transitions`` builds the
+1. The state of an id is its last record. Only :meth:`TransactionMachine.replay` changes it.
+2. An operation writes at most one record; the reply is sent when the record is in the log. ``transitions`` builds the
    record, ``epochs`` assigns the producer id and epoch, ``end`` and ``add_partitions`` check whether it is allowed.
-3. From a Prepare record to its Complete record the markers are under way (``completions``), and every other operation
-   is refused with CONCURRENT_TRANSACTIONS.
-4. Nothing is parked: every request is answered by its own outcome.
+3. Between a Prepare record and its Complete record the markers are being written (``completions``), and every other
+   operation is refused with CONCURRENT_TRANSACTIONS.
+4. No request is parked: every request is answered by its own outcome.
 5. Each outcome and each refusal names its rule (``reasons``).
 
-What does not fit:
+Exceptions:
 
-* Two refused appends change the state without a record, as in Kafka, where the cache has changed by then:
+* Two refused appends change the state without a record, as in Kafka, whose cache has changed by then:
   :meth:`TransactionMachine._written` keeps a new id's producer id (transactions A.3), and
-  :meth:`TransactionMachine._fence` raises the epoch before ``transaction.version`` 2 (transactions A.5). Both are lost
-  with the machine.
-* A record that ``transaction.version`` 0 cannot hold leaves its id in transition, as in Kafka (transactions B.3).
-* Soft state: outstanding markers, the epoch before the last bump, failed fences, ids that are stuck, the armed scans.
+  :meth:`TransactionMachine._fence` bumps the epoch before ``transaction.version`` 2 (transactions A.5). Both are lost
+  when the coordinator is unloaded.
+* A record that ``transaction.version`` 0 cannot encode leaves its id in transition, as in Kafka (transactions B.3).
+* Soft state: outstanding markers, the epoch before the last bump, failed fences, stuck ids, the armed scans.
 
 After Kafka's ``TransactionCoordinator`` and ``TransactionStateManager`` (transactions A to C).
 """
@@ -77,30 +77,30 @@ _EPOCH_SET = Reason("put at another epoch by the control plane", STEERING, STEER
 
 
 class TransactionMachine:
-    """All transactional ids of one partition of the transaction log."""
+    """The transactional ids of one partition of the transaction log."""
 
     def __init__(
         self, settings: Settings, next_producer_id: Callable[[], int], transaction_version: Callable[[], int]
     ) -> None:
-        """``next_producer_id`` gives a new id; ``transaction_version`` is the finalized level of that feature."""
+        """``next_producer_id`` allocates an id; ``transaction_version`` returns the finalized level of that feature."""
         self.transactions: dict[str, TransactionRecord] = {}
         self._steps = Transitions(transaction_version, next_producer_id)
         self._failed_fences: set[str] = set()
         self.stuck = self._steps.stuck
-        """Ids that stay in transition until they are loaded again (transactions B.3)."""
+        """Ids that stay in transition until the coordinator is reloaded (transactions B.3)."""
         self._scans = Scans(settings, self.transactions, self.stuck, self.scan_timeouts, self.scan_expired)
         self._completions = Completions(self.transactions, self._steps, self._scans)
         self.completions = self._completions.under_way
-        """Ids whose markers are being written: Kafka's pending Complete state."""
+        """Progress of the ids whose markers are being written: Kafka's pending Complete state."""
         self.unreplicated: dict[str, TransactionRecord | None] = {}
         """Ids whose last record is not replicated, with the state before it: Kafka's pending transition."""
 
-    # --- remembering -------------------------------------------------------------------------------------------------
+    # --- the log -----------------------------------------------------------------------------------------------------
 
     def replay(
         self, record: Record, _offset: int, _transaction: TransactionalAppend | None = None
     ) -> TransactionRecord | None:
-        """Take over a record, and return the one that it replaces. A tombstone forgets the id."""
+        """Apply a record, and return the one that it replaces. A tombstone deletes the id."""
         name = record.transactional_id
         before = self.transactions.get(name)
         self.completions.pop(name, None)
@@ -120,20 +120,20 @@ class TransactionMachine:
             self.unreplicated.setdefault(record.transactional_id, self.transactions.get(record.transactional_id))
 
     def replicated(self, records: Sequence[Record]) -> None:
-        """Serve these ids again."""
+        """Accept operations of these ids again."""
         for record in records:
             self.unreplicated.pop(record.transactional_id, None)
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
-        """Nothing: the transaction log holds no transaction's own records."""
+        """Do nothing: the transaction log has no transactional records."""
 
     def loaded(self, now_ms: int) -> TransactionOutcome:
-        """Send the markers of prepared transactions once more, all of them, and resume the scans (transactions B.9)."""
+        """Send all markers of prepared transactions again, and arm the scans (transactions B.9)."""
         markers = tuple(markers_of(self.transactions[name]) for name in self.completions)
         return Outcome(effects=(*self._scans.start(now_ms), *markers))
 
     def unloaded(self) -> TransactionOutcome:
-        """Nothing is parked here: every request is answered at once."""
+        """Do nothing: no request is parked."""
         return Outcome()
 
     # --- InitProducerId ----------------------------------------------------------------------------------------------
@@ -141,13 +141,13 @@ class TransactionMachine:
     def init_producer_id(
         self, name: str, timeout_ms: int, expected: ProducerIdAndEpoch, now_ms: int, to: Hashable
     ) -> TransactionOutcome:
-        """Give a producer its id and epoch, and fence the one that had them; replies :class:`ProducerIdAndEpoch`.
+        """Assign a producer id and epoch, and fence the previous producer; replies with :class:`ProducerIdAndEpoch`.
 
-        An open transaction is aborted first, and the reply is CONCURRENT_TRANSACTIONS: the producer asks again.
+        An open transaction is aborted first; the reply is CONCURRENT_TRANSACTIONS, and the producer retries.
 
         Raises:
             Refusal: PRODUCER_FENCED, CONCURRENT_TRANSACTIONS, or UNKNOWN_SERVER_ERROR (transactions A.3 E3).
-            KafkaError: no producer id could be allocated.
+            KafkaError: if no producer id could be allocated.
         """
         stored = self.transactions.get(name)
         if stored is None:
@@ -182,11 +182,11 @@ class TransactionMachine:
         client: int = TV0,
         pending_first: bool = True,
     ) -> TransactionOutcome:
-        """Add partitions to the transaction, which the first ones open (transactions C.1.1 P7 to P14).
+        """Add partitions to the transaction; the first ones begin it (transactions C.1.1 P7 to P14).
 
-        Replies ``None``.
+        Replies with ``None``.
 
-        ``client`` is :data:`TV2` where a broker adds them for a client that knows KIP-890. ``pending_first``: see
+        ``client`` is :data:`TV2` if a broker adds them for a client that supports KIP-890. ``pending_first``: see
         :func:`~broker.coordination.transaction.add_partitions.check_may_add`.
 
         Raises:
@@ -204,12 +204,12 @@ class TransactionMachine:
     def verify_partitions(
         self, name: str, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition], to: Hashable
     ) -> TransactionOutcome:
-        """Whether partitions belong to the open transaction; nothing is written (transactions C.1.3 V3 to V8).
+        """Verify that partitions are in the open transaction, without writing (transactions C.1.3 V3 to V8).
 
-        Replies a code for each partition: NONE or TRANSACTION_ABORTABLE.
+        Replies with an error code for each partition: NONE or TRANSACTION_ABORTABLE.
 
         Raises:
-            Refusal: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED or CONCURRENT_TRANSACTIONS, for all of them.
+            Refusal: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED or CONCURRENT_TRANSACTIONS, for all partitions.
         """
         stored = self._known(name, "transactions C.1.3 V3", KIP_890)
         check_producer_id(stored, producer.producer_id, "transactions C.1.3 V4", KIP_890)
@@ -226,11 +226,11 @@ class TransactionMachine:
     ) -> TransactionOutcome:
         """Commit or abort; replies the :class:`ProducerIdAndEpoch` to use next (:data:`NO_PRODUCER` before KIP-890).
 
-        The reply goes out when the decision is written; the markers follow.
+        The reply is sent when the decision is written; the markers follow.
 
         Raises:
             Refusal: see :mod:`broker.coordination.transaction.end`.
-            KafkaError: the epochs are exhausted, and no producer id could be allocated.
+            KafkaError: if the epochs are exhausted and no producer id could be allocated.
         """
         newer = client >= TV2
         stored = self._known(
@@ -252,32 +252,32 @@ class TransactionMachine:
         *,
         completes: bool = True,
     ) -> TransactionOutcome:
-        """Results of the markers of ``name`` that carried ``producer``, partition by partition (transactions B.6).
+        """Handle the results of the markers of ``name`` with ``producer``, by partition (transactions B.6).
 
-        ``completes`` is false where the transaction is held before its Complete record; a later call without results
-        completes it.
+        ``completes`` is false if the control plane holds the transaction before its Complete record; a later call
+        without results completes it.
         """
         return self._completions.markers_written(name, producer, results, now_ms, completes=completes)
 
     # --- timeouts and expiry -----------------------------------------------------------------------------------------
 
     def scan_timeouts(self, now_ms: int) -> TransactionOutcome:
-        """Abort each transaction that is open for longer than its timeout, in its own operation (transactions B.7)."""
+        """Abort transactions that are open for longer than their timeout, each as an operation (transactions B.7)."""
         late = [SetTimer(("timeout", name), now_ms, partial(self.time_out, name)) for name in self._scans.late(now_ms)]
         return Outcome(effects=(*late, *self._scans.after_timeouts(now_ms)))
 
     def time_out(self, name: str, now_ms: int) -> TransactionOutcome:
-        """Fence the producer of a transaction that is past its timeout, and abort it, unless that has changed."""
+        """Fence the producer of a transaction and abort it, if it is still past its timeout."""
         record = self.transactions.get(name)
         if record is None or not timed_out(record, now_ms) or name in self.unreplicated:
             return Outcome()
         return self._fence(record, now_ms, None, _TIMED_OUT)
 
     def abort(self, name: str, now_ms: int, to: Hashable) -> TransactionOutcome:
-        """Steering: abort an open transaction as a timeout does; replies ``None``.
+        """Control plane: abort an open transaction as a timeout does; replies with ``None``.
 
         Raises:
-            Refusal: INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS, or INVALID_TXN_STATE where none is open.
+            Refusal: INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS, or INVALID_TXN_STATE if none is open.
         """
         stored = self._known(name, "B.7", STEERING)
         self._check_no_transition(name, "B.7")
@@ -286,7 +286,7 @@ class TransactionMachine:
         return self._fence(stored, now_ms, to, _ABORTED_BY_STEERING, (Reply(to, None),))
 
     def scan_expired(self, now_ms: int) -> TransactionOutcome:
-        """Forget ids unused for ``transactional.id.expiration.ms``, in batches of tombstones (transactions B.8)."""
+        """Delete ids unused for ``transactional.id.expiration.ms``, in batches of tombstones (transactions B.8)."""
         expired = self._scans.expired(now_ms) - self.unreplicated.keys()
         return Outcome(
             tuple(TransactionTombstone(name) for name in sorted(expired)),
@@ -296,10 +296,10 @@ class TransactionMachine:
             reason=_EXPIRED,
         )
 
-    # --- steering ----------------------------------------------------------------------------------------------------
+    # --- control plane -----------------------------------------------------------------------------------------------
 
     def set_epoch(self, name: str, producer_epoch: int, now_ms: int, to: Hashable) -> TransactionOutcome:
-        """Put the id at an epoch, as if its producer had reached it; replies ``None``. For tests of exhaustion.
+        """Set an id's producer epoch, as if its producer had reached it; replies with ``None``. For exhaustion tests.
 
         Raises:
             Refusal: INVALID_PRODUCER_ID_MAPPING; CONCURRENT_TRANSACTIONS while markers are being written.
@@ -311,12 +311,12 @@ class TransactionMachine:
         )
         return self._written(record, to, (Reply(to, None),), _EPOCH_SET)
 
-    # --- shared by several operations --------------------------------------------------------------------------------
+    # --- shared by operations ----------------------------------------------------------------------------------------
 
     def _known(self, name: str, rule: str, source: str) -> TransactionRecord:
         stored = self.unreplicated.get(name) or self.transactions.get(name)
         if stored is None:
-            raise Refusal(ErrorCode.INVALID_PRODUCER_ID_MAPPING, rule, source, f"{name} is not known")
+            raise Refusal(ErrorCode.INVALID_PRODUCER_ID_MAPPING, rule, source, f"unknown transactional id {name}")
         return stored
 
     def _in_transition(self, name: str) -> bool:
@@ -341,7 +341,7 @@ class TransactionMachine:
 
         def refused(error: KafkaError, _now_ms: int) -> TransactionOutcome:
             if record.client_transaction_version < TV2:
-                # The old producer is fenced at once, and the next attempt does not raise the epoch again.
+                # The old producer is fenced already, and the next attempt does not bump the epoch again.
                 self.transactions[name] = dataclasses.replace(
                     stored, producer_epoch=record.producer_epoch, last_epoch=NO_PRODUCER_EPOCH
                 )
@@ -364,7 +364,7 @@ class TransactionMachine:
         reason: Reason,
         before: TransactionRecord | None = None,
     ) -> TransactionOutcome:
-        """One transition, or the error of the log as clients know it (transactions B.4)."""
+        """Return the outcome of one transition, or the client error if the append is refused (transactions B.4)."""
 
         def refused(error: KafkaError, _now_ms: int) -> TransactionOutcome:
             if before is not None:
@@ -376,7 +376,7 @@ class TransactionMachine:
 
 
 def _next_producer(record: TransactionRecord, client: int) -> ProducerIdAndEpoch:
-    """What a client uses after EndTxn; a rotation is announced before the coordinator has carried it out."""
+    """Return the producer to use after EndTxn; a rotated id is returned before its transaction is complete."""
     if client < TV2:
         return NO_PRODUCER
     if record.state in COMPLETED_BY and record.next_producer_id >= 0:

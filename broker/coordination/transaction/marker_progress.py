@@ -1,4 +1,4 @@
-"""The markers of one prepared transaction: which are outstanding, which are to be sent again."""
+"""Progress of the markers of one prepared transaction: outstanding ones, and those to send again."""
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
@@ -12,18 +12,18 @@ LAST_RETRY_MS = 500
 
 
 class Progress(Enum):
-    """Where the markers of a transaction are after some of them were answered."""
+    """Progress of a transaction's markers after some results."""
 
     WAITING = "waiting"
     AGAIN = "again"
-    """Some are to be sent again, and nothing is arranged for that yet."""
+    """Some must be sent again, and no retry is scheduled yet."""
     DONE = "done"
 
 
 class Completion:
-    """Soft state between the Prepare and the Complete record; after a load it starts again with all partitions.
+    """Soft state between the Prepare and the Complete record; after a load it restarts with all partitions.
 
-    Once ``fenced``, no marker is sent any more: another coordinator has the transaction (transactions B.6).
+    Once ``fenced``, no more markers are sent: another coordinator has the transaction (transactions B.6).
     """
 
     __slots__ = ("_retry_ms", "again", "fenced", "outstanding")
@@ -35,10 +35,10 @@ class Completion:
         self._retry_ms = FIRST_RETRY_MS
 
     def note(self, results: Mapping[TopicPartition, ErrorCode]) -> Progress:
-        """Take over what became of some partitions' markers.
+        """Note the results of some partitions' markers.
 
-        A refusal that fences ends the sending; markers that were written count all the same, so that
-        DescribeTransactions lists only the others (TransactionMarkerRequestCompletionHandler).
+        A fencing error stops the sending; written markers count all the same, so that DescribeTransactions lists only
+        the others (TransactionMarkerRequestCompletionHandler).
         """
         arranged = bool(self.again)
         for partition, result in results.items():
@@ -56,11 +56,11 @@ class Completion:
         return Progress.AGAIN if self.again and not arranged else Progress.WAITING
 
     def take_again(self) -> frozenset[TopicPartition]:
-        """What is to be sent again now."""
+        """Return the partitions whose markers are to be sent again, and clear them."""
         partitions, self.again = frozenset(self.again), set()
         return partitions
 
     def back_off(self) -> int:
-        """How long to wait before the next attempt, in ms; each time twice as long as before, up to half a second."""
+        """Return the delay before the next attempt (ms), which doubles each time, up to half a second."""
         wait_ms, self._retry_ms = self._retry_ms, min(self._retry_ms * 2, LAST_RETRY_MS)
         return wait_ms

@@ -1,8 +1,8 @@
-"""When a periodic scan has something to find (transactions B.7, B.8).
+"""Scans for transactions that time out and for ids that expire (transactions B.7, B.8).
 
-Kafka scans its transactions every ten seconds, and expired ids every hour. A timer at each of those instants would wake
-fifty coordinators for nothing, and slow down a test that pushes time by a week. So the timer is set to the first of
-those instants at which something is due; what a client can see is the same.
+Kafka scans for timeouts every ten seconds, and for expired ids every hour. A timer for each scan would wake fifty
+coordinators for nothing, and slow down a test that advances the clock by a week. So the timer is set to the first scan
+that will find something; clients see no difference.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -25,22 +25,22 @@ class Settings(Protocol):
     """The broker's settings that the coordinator uses."""
 
     def int(self, name: str) -> int:
-        """A setting by Kafka's own name."""
+        """Return a numeric setting by Kafka's name."""
         ...
 
 
 def may_time_out(record: TransactionRecord) -> bool:
-    """Whether the coordinator will abort this transaction once its timeout has passed."""
+    """Return whether the coordinator will abort this transaction once its timeout has passed."""
     return record.state is TransactionState.ONGOING and record.timeout_ms != NEVER_TIMES_OUT_MS
 
 
 def timed_out(record: TransactionRecord, now_ms: int) -> bool:
-    """Whether it is open for longer than its timeout, counted from its first partition."""
+    """Return whether the transaction has been open for longer than its timeout, from its first partition on."""
     return may_time_out(record) and record.start_ms + record.timeout_ms < now_ms
 
 
 class Scan:
-    """A scan at ``started_ms + n * interval_ms``. Soft state: the armed timer is lost with the machine."""
+    """A scan at ``started_ms + n * interval_ms``. Soft state: its timer is lost with the machine."""
 
     def __init__(self, key: str, interval_ms: Callable[[], int], then: Callable[[int], TransactionOutcome]) -> None:
         self._key, self._interval_ms, self._then = key, interval_ms, then
@@ -48,18 +48,18 @@ class Scan:
         self._armed_ms: int | None = None
 
     def start(self, now_ms: int) -> None:
-        """Count the instants from now."""
+        """Count the intervals from now."""
         self._started_ms, self._armed_ms = now_ms, None
 
     def disarmed(self) -> None:
-        """The timer has fired, or was never set because the records before it were refused."""
+        """Note that the timer has fired, or was never set because its outcome's records were refused."""
         self._armed_ms = None
 
     def watch(self, due_after_ms: int, now_ms: int, next_ms: int | None = None) -> tuple[SetTimer, ...]:
-        """The timer for something that is due once ``due_after_ms`` has passed; none if an earlier one is set.
+        """Return the timer of the first scan after ``due_after_ms``; none if an earlier one is armed.
 
-        Where that has passed already, and what was due then could not be done, time alone gives the scan nothing to
-        find before ``next_ms`` has passed too.
+        If ``due_after_ms`` has passed already, an earlier scan could not do its work; then the next time at which the
+        scan finds something new is after ``next_ms``.
         """
         at_ms = self._first_after(max(due_after_ms, now_ms))
         if self._armed_ms is not None and self._armed_ms <= at_ms:
@@ -69,7 +69,7 @@ class Scan:
         return (SetTimer(self._key, at_ms, self._then, rhythm if due_after_ms < now_ms else None),)
 
     def watch_all(self, due_after_ms: Iterable[int], now_ms: int) -> tuple[SetTimer, ...]:
-        """The timer for the earliest of them; none where there is nothing to wait for."""
+        """Return the timer for the earliest of these times; none if there are none."""
         known_ms = list(due_after_ms)
         next_ms = min((each for each in known_ms if each >= now_ms), default=None)
         return self.watch(min(known_ms), now_ms, next_ms) if known_ms else ()
@@ -80,7 +80,7 @@ class Scan:
 
 
 class Scans:
-    """The two scans over the transactions of a machine: for open transactions that time out, for ids that expire."""
+    """The two scans of a machine: for open transactions that time out, and for ids that expire."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Scans:
         self._expiries = Scan("expiries", lambda: settings.int(_EXPIRY_INTERVAL), scan_expired)
 
     def start(self, now_ms: int) -> tuple[SetTimer, ...]:
-        """Count the instants from now, and arm both scans."""
+        """Count the intervals from now, and arm both scans."""
         self._timeouts.start(now_ms)
         self._expiries.start(now_ms)
         return (*self._arm_timeouts(now_ms), *self._arm_expiries(now_ms))
@@ -103,7 +103,7 @@ class Scans:
     def rearming(
         self, refused: Callable[[KafkaError, int], TransactionOutcome]
     ) -> Callable[[KafkaError, int], TransactionOutcome]:
-        """``refused``, with both scans armed again: the timers of an outcome that is not appended are never set."""
+        """Return ``refused`` with both scans armed again, as timers of an outcome that is not appended are not set."""
 
         def call(error: KafkaError, now_ms: int) -> TransactionOutcome:
             outcome = refused(error, now_ms)
@@ -117,16 +117,16 @@ class Scans:
     # --- timeouts ----------------------------------------------------------------------------------------------------
 
     def late(self, now_ms: int) -> list[str]:
-        """The scan for timeouts runs: the ids whose transaction is open for longer than its timeout."""
+        """Return the ids whose transaction has been open for longer than its timeout."""
         return [name for name, record in self._movable() if timed_out(record, now_ms)]
 
     def after_timeouts(self, now_ms: int) -> tuple[SetTimer, ...]:
-        """The scan for timeouts has run: arm the next one."""
+        """Arm the next scan for timeouts after one has run."""
         self._timeouts.disarmed()
         return self._arm_timeouts(now_ms)
 
     def watch_timeout(self, record: TransactionRecord, now_ms: int) -> tuple[SetTimer, ...]:
-        """A transaction has begun."""
+        """Arm the scan for timeouts for a transaction that begins."""
         return self._timeouts.watch(record.start_ms + record.timeout_ms, now_ms) if may_time_out(record) else ()
 
     def _arm_timeouts(self, now_ms: int) -> tuple[SetTimer, ...]:
@@ -136,17 +136,17 @@ class Scans:
     # --- expiry ------------------------------------------------------------------------------------------------------
 
     def expired(self, now_ms: int) -> set[str]:
-        """The scan for expired ids runs: those unused for ``transactional.id.expiration.ms``."""
+        """Return the ids unused for ``transactional.id.expiration.ms``."""
         unused_since_ms = now_ms - self._settings.int("transactional.id.expiration.ms")
         return {name for name, record in self._idle() if record.last_update_ms <= unused_since_ms}
 
     def after_expired(self, now_ms: int, expired: set[str]) -> tuple[SetTimer, ...]:
-        """The scan for expired ids has run and found these: arm the next one for the others."""
+        """Arm the next scan for expired ids after one has found these."""
         self._expiries.disarmed()
         return self._arm_expiries(now_ms, without=expired)
 
     def watch_expiry(self, record: TransactionRecord, now_ms: int) -> tuple[SetTimer, ...]:
-        """An id is idle from now on."""
+        """Arm the scan for expired ids for an id that becomes idle."""
         return self._expiries.watch(self._expires_after(record), now_ms)
 
     def _arm_expiries(self, now_ms: int, without: Iterable[str] = ()) -> tuple[SetTimer, ...]:
@@ -157,9 +157,9 @@ class Scans:
         return ((name, record) for name, record in self._movable() if record.state in IDLE)
 
     def _movable(self) -> Iterator[tuple[str, TransactionRecord]]:
-        """All ids but those that stay in transition: Kafka's scans pass them over."""
+        """Iterate over all ids except stuck ones, which Kafka's scans skip."""
         return ((name, record) for name, record in self._transactions.items() if name not in self._stuck)
 
     def _expires_after(self, record: TransactionRecord) -> int:
-        # "Not later than", where the timeout is "earlier than": one millisecond less.
+        # Expiry compares with "<=", a timeout with "<": hence one millisecond less.
         return record.last_update_ms + self._settings.int("transactional.id.expiration.ms") - 1

@@ -1,4 +1,4 @@
-"""The tables of the transaction coordinator: which state may follow which, and what becomes of a marker's result.
+"""Tables of the transaction coordinator: valid transitions, results of markers, errors of appends.
 
 After Kafka's ``TransactionState`` and ``TransactionMarkerRequestCompletionHandler`` (transactions B.2, B.6). The state
 diagram in the documentation is drawn from :data:`VALID_PREVIOUS` by :func:`state_diagram`.
@@ -16,43 +16,43 @@ VALID_PREVIOUS: Mapping[TransactionState, frozenset[TransactionState]] = {
     _S.EMPTY: frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.ONGOING: frozenset({_S.ONGOING, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.PREPARE_COMMIT: frozenset({_S.ONGOING}),
-    # From Empty and Complete*: the abort of a transaction that sent nothing (KIP-890, from 4.0).
+    # From Empty and Complete*: an abort without a transaction (KIP-890, since 4.0).
     _S.PREPARE_ABORT: frozenset({_S.ONGOING, _S.PREPARE_EPOCH_FENCE, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.COMPLETE_COMMIT: frozenset({_S.PREPARE_COMMIT}),
     _S.COMPLETE_ABORT: frozenset({_S.PREPARE_ABORT}),
     _S.DEAD: frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.PREPARE_EPOCH_FENCE: frozenset({_S.ONGOING}),
 }
-"""State -> the states that it may follow."""
+"""State -> the states from which it is entered."""
 
 IDLE = frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT})
-"""No transaction is open; such an id may expire."""
+"""States without an open transaction; such an id may expire."""
 
 COMPLETED_BY: Mapping[TransactionState, TransactionState] = {
     _S.PREPARE_COMMIT: _S.COMPLETE_COMMIT,
     _S.PREPARE_ABORT: _S.COMPLETE_ABORT,
 }
-"""What a prepared transaction becomes once all its markers are written."""
+"""Prepared state -> the state after all its markers are written."""
 
 BY_TEXT: Mapping[str, TransactionState] = {state.text: state for state in TransactionState}
-"""The eight names that state filters accept, as they are spelled."""
+"""State name -> state, as ListTransactions filters spell them."""
 
 
 class MarkerFate(Enum):
-    """What is done about a partition after its marker was sent."""
+    """The consequence of a marker's result for a partition."""
 
     WRITTEN = "written"
     AGAIN = "again"
-    """Sent again, to the partition's leader at that time."""
+    """Sent again, to the leader at that time."""
     FENCED = "fenced"
-    """Another coordinator took over: this one sends no marker of the transaction any more."""
+    """Another coordinator took over: this one sends no more markers of the transaction."""
     STUCK = "stuck"
-    """Kafka does not expect that and gives up; the transaction stays prepared until the next load."""
+    """Unexpected by Kafka, which does not retry; the transaction stays prepared until the next load."""
 
 
 _FATES: Mapping[ErrorCode, MarkerFate] = {
     ErrorCode.NONE: MarkerFate.WRITTEN,
-    # A partition that cannot hold markers holds none of the transaction's records either.
+    # A partition that cannot have markers has no records of the transaction either.
     ErrorCode.UNSUPPORTED_VERSION: MarkerFate.WRITTEN,
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: MarkerFate.WRITTEN,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: MarkerFate.AGAIN,
@@ -68,7 +68,7 @@ _FATES: Mapping[ErrorCode, MarkerFate] = {
 
 
 def marker_fate(result: ErrorCode) -> MarkerFate:
-    """What follows from one partition's answer to its marker (transactions B.6)."""
+    """Return the consequence of one partition's marker result (transactions B.6)."""
     return _FATES.get(result, MarkerFate.STUCK)
 
 
@@ -85,12 +85,12 @@ _APPEND_ERRORS: Mapping[ErrorCode, ErrorCode] = {
 
 
 def append_error(code: ErrorCode) -> ErrorCode:
-    """What a client hears when its transition could not be appended to the log (transactions B.4)."""
+    """Return the error code that a client receives if its transition could not be appended (transactions B.4)."""
     return _APPEND_ERRORS.get(code, code)
 
 
 def state_diagram() -> str:
-    """The states and the steps between them as a Mermaid diagram."""
+    """Return the states and transitions as a Mermaid diagram."""
     steps = [
         f"    {before.text} --> {after.text}"
         for after, befores in VALID_PREVIOUS.items()

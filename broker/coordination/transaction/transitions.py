@@ -1,6 +1,6 @@
-"""What each step of a transaction writes: the record before -> the record after (transactions B.3).
+"""Records of a transaction's transitions, built from the record before (transactions B.3).
 
-Every record names the producer id before it, so that a producer that missed its rotation can be recognised.
+Every record has the previous producer id, so that a producer that missed its rotation can be recognised.
 """
 
 from collections.abc import Callable
@@ -22,29 +22,29 @@ from protocol.log_records.transaction import (
 _S = TransactionState
 
 UNWRITABLE = "transactions F.2"
-"""The rule that refuses a record with fields that ``transaction.version`` 0 does not have."""
+"""Rule that refuses a record with fields that ``transaction.version`` 0 does not have."""
 TV0, TV2 = 0, 2
-"""Transaction protocol of a client: without and with an epoch bump per transaction (KIP-890). 1 is as 0 on the wire."""
+"""Transaction protocol of a client: without and with an epoch bump per transaction (KIP-890). 1 acts as 0."""
 
 
 class Transitions:
-    """The steps. ``transaction_version`` gives the finalized level of that feature.
+    """Builds the records. ``transaction_version`` returns the finalized level of that feature.
 
-    ``next_producer_id`` gives a new id, or raises KafkaError where none is available.
+    ``next_producer_id`` allocates an id, or raises KafkaError if none is available.
     """
 
     def __init__(self, transaction_version: Callable[[], int], next_producer_id: Callable[[], int]) -> None:
         self._transaction_version, self._next_producer_id = transaction_version, next_producer_id
         self.stuck: set[str] = set()
-        """Ids whose next record ``transaction.version`` 0 cannot hold: they stay in transition (transactions B.3)."""
+        """Ids whose next record ``transaction.version`` 0 cannot encode: they stay in transition (transactions B.3)."""
 
     def unknown(self, transactional_id: str, timeout_ms: int, now_ms: int) -> TransactionRecord:
-        """The initial record of an unknown id: a producer id, no epoch; never written (transactions A.1 A12)."""
+        """Return the initial record of an unknown id, without an epoch; it is never written (transactions A.1 A12)."""
         producer_id = self._next_producer_id()
         return TransactionRecord(transactional_id, producer_id, NO_PRODUCER_EPOCH, timeout_ms, _S.EMPTY, None, now_ms)
 
     def initialised(self, old: TransactionRecord, given: Assignment, timeout_ms: int, now_ms: int) -> TransactionRecord:
-        """InitProducerId: Empty, with the producer's own timeout."""
+        """Return the record after InitProducerId: Empty, with the producer's own timeout."""
         producer_id = self._next_producer_id() if given.producer_id is None else given.producer_id
         return self._record(
             old,
@@ -62,7 +62,7 @@ class Transitions:
     def added(
         self, old: TransactionRecord, partitions: frozenset[TopicPartition], client: int, now_ms: int
     ) -> TransactionRecord:
-        """Partitions join; the first ones open the transaction and start its clock, later ones do not extend it."""
+        """Return the record with more partitions; the first ones begin the transaction and its timeout."""
         begins = old.state in IDLE
         return self._record(
             old,
@@ -74,9 +74,9 @@ class Transitions:
         )
 
     def prepared(self, old: TransactionRecord, committed: bool, client: int, now_ms: int) -> TransactionRecord:
-        """EndTxn is decided. With KIP-890 the epoch moves on, or the producer id where epochs are exhausted."""
+        """Return the Prepare record. KIP-890 bumps the epoch, or allocates a producer id if epochs are exhausted."""
         state = _S.PREPARE_COMMIT if committed else _S.PREPARE_ABORT
-        begins = old.state in IDLE  # an abort of nothing: it is prepared and completed like any other
+        begins = old.state in IDLE  # an abort without a transaction is prepared and completed like any other
         partitions = frozenset() if begins else old.partitions
         start_ms = now_ms if begins else old.start_ms
         if client < TV2:
@@ -84,9 +84,9 @@ class Transitions:
         return self._bumped(old, state, now_ms, partitions, start_ms)
 
     def fenced(self, old: TransactionRecord, now_ms: int, *, keep_epoch: bool) -> TransactionRecord:
-        """The coordinator itself aborts (a timeout, or a new producer) and fences the old producer (transactions A.5).
+        """Return the Prepare record of an abort by the coordinator, which fences the producer (transactions A.5).
 
-        ``keep_epoch``: an earlier attempt raised the epoch, and its record could not be appended.
+        ``keep_epoch``: an earlier attempt bumped the epoch, but its record could not be appended.
         """
         if self._transaction_version() >= TV2:
             return self._bumped(old, _S.PREPARE_ABORT, now_ms, old.partitions, old.start_ms)
@@ -103,7 +103,7 @@ class Transitions:
         )
 
     def completed(self, old: TransactionRecord, now_ms: int) -> TransactionRecord:
-        """All markers are written; now the producer id chosen at an overflow comes into force."""
+        """Return the Complete record; it switches to the producer id allocated when the epochs were exhausted."""
         rotates = old.client_transaction_version >= TV2 and old.next_producer_id != NO_PRODUCER_ID
         return self._record(
             old,
@@ -124,7 +124,7 @@ class Transitions:
         partitions: frozenset[TopicPartition] | None,
         start_ms: int,
     ) -> TransactionRecord:
-        # At the last epoch an abort goes on without another one; for a commit Kafka takes one that is none.
+        # An abort stays at the last epoch; for a commit Kafka bumps beyond it, which is refused.
         most = MAX_EPOCH + 1 if state is _S.PREPARE_COMMIT else MAX_EPOCH
         return self._record(
             old,
@@ -159,18 +159,18 @@ class Transitions:
                 ErrorCode.UNKNOWN_SERVER_ERROR,
                 "transactions B.3",
                 "TransactionMetadata.prepareTransitionTo",
-                f"{epoch} is no epoch",
+                f"epoch {epoch} is out of range",
             )
         if old.state not in VALID_PREVIOUS[state]:
             raise Refusal(
                 ErrorCode.UNKNOWN_SERVER_ERROR,
                 "transactions B.2",
                 "TransactionState",
-                f"{state.text} does not follow {old.state.text}",
+                f"{state.text} cannot follow {old.state.text}",
             )
         value_version = min(self._transaction_version(), 1)
         if client and not value_version:
-            # Kafka fails to write fields that version 0 of the record does not have, and leaves the transition pending.
+            # Kafka fails to encode fields that version 0 of the record does not have, and the transition stays pending.
             self.stuck.add(old.transactional_id)
             raise Refusal(
                 ErrorCode.UNSUPPORTED_VERSION,
