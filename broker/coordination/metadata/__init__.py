@@ -1,1 +1,1 @@
-"""The cluster's metadata, brokers and topics and what is set on them: a pure machine over ``__cluster_metadata``."""
+"""Metadata controller: brokers, topics, settings and features, a state machine over ``__cluster_metadata``."""

@@ -1,6 +1,6 @@
-"""ACLs come, are found and go: the decisions of CreateAcls, DescribeAcls and DeleteAcls (core G.9).
+"""Decisions of CreateAcls, DescribeAcls and DeleteAcls (core G.9).
 
-After Kafka's ``AclControlManager`` and ``AclBindingFilter``. Who may change ACLs is the handlers' question.
+After Kafka's ``AclControlManager`` and ``AclBindingFilter``. The handlers check authorization.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,19 +26,19 @@ from protocol.subnets import subnet
 from protocol.types import ZERO_UUID
 
 MOST_AT_ONCE = 10_000
-"""Records that one request may make (QuorumController.MAX_RECORDS_PER_USER_OP)."""
+"""Largest number of records of one request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
 
 MOST_FOUND = 250_000
-"""ACLs in one answer: many filters may each find all of them. Kafka has no such bound, and runs out of memory."""
+"""Largest number of ACLs in a response: many filters may each match all. Kafka has no limit and runs out of memory."""
 
 Acl = AccessControlEntryRecord
 Found = list[Acl] | KafkaError
-"""What a filter of DeleteAcls found, or why it was refused."""
+"""The ACLs that a filter of DeleteAcls matched, or its error."""
 
 
 @dataclass(frozen=True, slots=True)
 class AclFilter:
-    """What DescribeAcls and DeleteAcls look for; ``None`` is any name, principal or host. Codes as on the wire."""
+    """A filter of DescribeAcls and DeleteAcls, with the protocol's codes; ``None`` matches any text."""
 
     resource_type: int
     name: str | None
@@ -49,7 +49,7 @@ class AclFilter:
     permission_type: int
 
     def matches(self, acl: Acl) -> bool:
-        """Rule 4. An unknown code matches nothing."""
+        """Return whether the ACL matches (core G.9.4). An unknown code matches nothing."""
         return (
             self.resource_type in (ResourceType.ANY, acl.resource_type)
             and self._names(acl)
@@ -69,7 +69,7 @@ class AclFilter:
         return self.pattern_type in (PatternType.ANY, acl.pattern_type) and self.name in (None, acl.resource_name)
 
     def check(self) -> None:
-        """Raise INVALID_REQUEST where a code is unknown (AclControlManager.validateFilter)."""
+        """Raise INVALID_REQUEST if a code is unknown (AclControlManager.validateFilter)."""
         if not (_known(ResourceType, self.resource_type) and _known(PatternType, self.pattern_type)):
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
         if not (_known(AclOperation, self.operation) and _known(PermissionType, self.permission_type)):
@@ -77,19 +77,19 @@ class AclFilter:
 
 
 def find(image: ClusterImage, wanted: AclFilter) -> list[Acl]:
-    """The ACLs that match, in the order of their creation."""
+    """Return the ACLs that match, in the order of their creation."""
     return [acl for acl in image.acls.values() if wanted.matches(acl)]
 
 
 def create(
     image: ClusterImage, new_uuid: Callable[[], UUID], wanted: Iterable[Acl], *, check_hosts: bool = True
 ) -> tuple[list[KafkaError | None], list[Any]]:
-    """Each one's error or ``None``, and the records; what is there already is no error and makes no record.
+    """Return each ACL's error or ``None``, and the records; an existing ACL is no error and has no record.
 
-    ``check_hosts``: whether a host has to be a pattern, as it does since 4.4; before, it is any text.
+    ``check_hosts``: whether a host has to be a valid pattern, as since 4.4; before, it is any text.
 
     Raises:
-        KafkaError: UNKNOWN_SERVER_ERROR for all of them, where one holds what only a filter may (Quirk: Kafka's
+        KafkaError: UNKNOWN_SERVER_ERROR for all ACLs, if one has a code that only a filter may have (Quirk: Kafka's
             controller cannot read such a request).
     """
     wanted = [replace(acl, id=ZERO_UUID) for acl in wanted]
@@ -118,7 +118,7 @@ def delete(image: ClusterImage, filters: Sequence[AclFilter]) -> tuple[list[Foun
     """Return the matches of each filter, in order, and the records; an ACL that two filters match is listed twice.
 
     Raises:
-        KafkaError: INVALID_REQUEST for all of them, where too many would be deleted.
+        KafkaError: INVALID_REQUEST for all filters, if too many ACLs would be deleted.
     """
     answers: list[Found] = []
     gone: dict[UUID, None] = {}
@@ -147,7 +147,7 @@ def _known(kind: type[IntEnum], code: int) -> bool:
 
 
 def _is_filter(acl: Acl) -> bool:
-    """Whether one of the values matches more than one."""
+    """Return whether the ACL has a code that only a filter may have."""
     return (
         acl.resource_type == ResourceType.ANY
         or acl.pattern_type in (PatternType.ANY, PatternType.MATCH)
@@ -157,7 +157,7 @@ def _is_filter(acl: Acl) -> bool:
 
 
 def _check_host(image: ClusterImage, host: str) -> None:
-    """Raise INVALID_REQUEST or UNSUPPORTED_VERSION for a host that is no pattern (validateHostPattern, 4.4)."""
+    """Raise INVALID_REQUEST or UNSUPPORTED_VERSION for an invalid host pattern (validateHostPattern, 4.4)."""
     if not host:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Host pattern cannot be null or empty")
     if "/" not in host:
@@ -172,7 +172,10 @@ def _check_host(image: ClusterImage, host: str) -> None:
 
 
 def _check(acl: Acl) -> None:
-    """Rule 3, in Kafka's order (AclApis.handleCreateAcls, then AclControlManager.validateNewAcl)."""
+    """Raise INVALID_REQUEST for an invalid ACL (core G.9.3), in the order of Kafka's checks.
+
+    They are those of AclApis.handleCreateAcls, then of AclControlManager.validateNewAcl.
+    """
     problem = None
     if acl.resource_type == ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
         problem = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"

@@ -1,4 +1,4 @@
-"""Manual replica assignments: what is wrong with them (core B.7 T13, T14), and the partitions they make."""
+"""Manual replica assignments: their validation (core B.7 T13, T14), and the partitions created from them."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -10,10 +10,10 @@ from protocol.pauses import pause
 
 
 def check_assignment(controller: Controller, replicas: Sequence[int], size: int | None = None) -> None:
-    """One partition's list of brokers; ``size`` is the replication factor that it has to have.
+    """Check one partition's replicas; ``size`` is the expected replication factor.
 
     Raises:
-        KafkaError: INVALID_REPLICA_ASSIGNMENT with Kafka's sentence, for the first thing that is wrong.
+        KafkaError: INVALID_REPLICA_ASSIGNMENT with Kafka's message, for the first problem.
     """
     if not replicas:
         raise refused("The manual partition assignment includes an empty replica list.")
@@ -36,10 +36,10 @@ def check_assignment(controller: Controller, replicas: Sequence[int], size: int 
 
 
 def new_partition(controller: Controller, topic_id: UUID, index: int, replicas: Sequence[int]) -> PartitionRecord:
-    """A partition on these brokers, led by the first active one.
+    """Return the record of a partition on these brokers, led by the first active one.
 
     Raises:
-        KafkaError: INVALID_REPLICA_ASSIGNMENT where none of them is active.
+        KafkaError: INVALID_REPLICA_ASSIGNMENT if none of them is active.
     """
     pause()
     isr = tuple(broker_id for broker_id in replicas if controller.image.active(broker_id))
@@ -61,5 +61,5 @@ def new_partition(controller: Controller, topic_id: UUID, index: int, replicas: 
 
 
 def refused(message: str) -> KafkaError:
-    """INVALID_REPLICA_ASSIGNMENT with that sentence."""
+    """Return INVALID_REPLICA_ASSIGNMENT with a message."""
     return KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)

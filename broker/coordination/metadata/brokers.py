@@ -1,4 +1,4 @@
-"""Nodes come and go: registration, fencing, shutdown, and what that does to the partitions that brokers hold."""
+"""Registration, fencing and shutdown of nodes, and the resulting changes of partitions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ from protocol.log_records.metadata import (
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker's registration. ``clean``: its last shutdown left everything on disk (KIP-966)."""
+    """A node's registration. ``clean``: its last shutdown was clean, with all data on disk (KIP-966)."""
 
     id: int
     incarnation_id: UUID
@@ -44,9 +44,9 @@ class Registration:
 
 
 def register(controller: Controller, who: Registration) -> list[Any]:
-    """A broker comes, fenced; what an earlier life of it still held is settled first.
+    """Register a broker, fenced; first remove an earlier incarnation from its partitions.
 
-    The epoch is the offset at which the batch begins, as in Kafka.
+    The broker epoch is the base offset of the batch, as in Kafka.
     """
     records: list[Any] = []
     before = controller.image.brokers.get(who.id)
@@ -68,7 +68,7 @@ def register(controller: Controller, who: Registration) -> list[Any]:
 
 
 def amend(controller: Controller, broker_id: int, directories: Sequence[UUID]) -> list[Any]:
-    """A running broker names its log directories, which older metadata do not keep (``BrokerRegistrationTracker``)."""
+    """Register a running broker's log directories after a metadata upgrade (``BrokerRegistrationTracker``)."""
     broker = registered(controller, broker_id)
     who = Registration(broker.id, broker.incarnation_id, broker.listeners, features=broker.features)
     return [
@@ -98,7 +98,7 @@ def _features(who: Registration) -> tuple[SupportedFeature, ...]:
 
 
 def report(controller: Controller, broker_id: int) -> list[Any]:
-    """A broker's first heartbeat: its cordoned log directories, of which it has none (KIP-1066)."""
+    """Handle a broker's first heartbeat, which reports no cordoned log directories (KIP-1066)."""
     broker = registered(controller, broker_id)
     if broker.cordoned is not None or controller.image.features.get(METADATA_VERSION, 0) < CORDONED_LEVEL:
         return []
@@ -106,7 +106,7 @@ def report(controller: Controller, broker_id: int) -> list[Any]:
 
 
 def unfence(controller: Controller, broker_id: int) -> list[Any]:
-    """A broker is ready: it leads the leaderless partitions that it may lead."""
+    """Unfence a broker, and elect it for leaderless partitions that it may lead."""
     broker = registered(controller, broker_id)
     if not broker.fenced:
         return []
@@ -121,7 +121,7 @@ def unfence(controller: Controller, broker_id: int) -> list[Any]:
 
 
 def fence(controller: Controller, broker_id: int, *, unclean: bool = False) -> list[Any]:
-    """A broker is not heard of any more: its leaders move, or the partition is without one."""
+    """Fence a broker without heartbeats; its partitions get other leaders, or none."""
     broker = registered(controller, broker_id)
     if broker.fenced:
         return []
@@ -132,7 +132,7 @@ def fence(controller: Controller, broker_id: int, *, unclean: bool = False) -> l
 
 
 def shut_down(controller: Controller, broker_id: int) -> list[Any]:
-    """A broker leaves in an orderly way (controlled shutdown), and is fenced when all is settled."""
+    """Shut a broker down in a controlled way: move its leaders, then fence it."""
     broker = registered(controller, broker_id)
     if broker.fenced:
         return []
@@ -142,7 +142,7 @@ def shut_down(controller: Controller, broker_id: int) -> list[Any]:
 
 
 def directory_failed(controller: Controller, broker_id: int) -> list[Any]:
-    """A broker that lives on has lost its log directory: what another in-sync replica can lead, it leads (KIP-858)."""
+    """Handle a failed log directory: partitions with another in-sync replica get another leader (KIP-858)."""
 
     def is_safe(topic_id: Any, index: int) -> bool:
         isr = controller.image.topics_by_id[topic_id].partitions[index].isr
@@ -152,7 +152,7 @@ def directory_failed(controller: Controller, broker_id: int) -> list[Any]:
 
 
 def unregister(controller: Controller, broker_id: int) -> list[Any]:
-    """A broker is forgotten.
+    """Unregister a broker.
 
     Raises:
         KafkaError: BROKER_ID_NOT_REGISTERED.
@@ -163,7 +163,7 @@ def unregister(controller: Controller, broker_id: int) -> list[Any]:
 
 
 def registered(controller: Controller, broker_id: int) -> Broker:
-    """The registration.
+    """Return a broker's registration.
 
     Raises:
         KafkaError: BROKER_ID_NOT_REGISTERED.
@@ -175,9 +175,9 @@ def registered(controller: Controller, broker_id: int) -> Broker:
 
 
 def register_controller(controller: Controller, who: Registration) -> list[Any]:
-    """A controller's process names its listeners and features (KIP-919), where the metadata can keep that.
+    """Register a controller's listeners and features (KIP-919), if the metadata version supports it.
 
-    A registration of the same incarnation stays as it is (``ControllerRegistrationManager``).
+    A registration of the same incarnation is kept (``ControllerRegistrationManager``).
     """
     known = controller.image.controllers.get(who.id)
     if controller.image.features.get(METADATA_VERSION, 0) < CONTROLLER_REGISTRATION_LEVEL or (
@@ -195,7 +195,7 @@ def register_controller(controller: Controller, who: Registration) -> list[Any]:
 
 
 def unregister_controller(controller: Controller, controller_id: int, active_id: int) -> list[Any]:
-    """A controller that is gone is forgotten (``QuorumController.unregisterController``); ``active_id`` stays.
+    """Unregister a controller (``QuorumController.unregisterController``), except the active one, ``active_id``.
 
     Raises:
         KafkaError: INVALID_REQUEST, UNSUPPORTED_VERSION or CONTROLLER_ID_NOT_REGISTERED.
@@ -212,7 +212,7 @@ def unregister_controller(controller: Controller, controller_id: int, active_id:
 
 
 def other_controllers(image: ClusterImage, own_id: int) -> list[Node]:
-    """Registered controllers besides the own one: their supported features count, as the brokers' do."""
+    """Return the registered controllers except the own one; their supported features count like the brokers'."""
     return [
         Node(
             "Controller",

@@ -1,4 +1,4 @@
-"""Dynamic settings change: the records of new mappings (what may be set is judged in broker.settings)."""
+"""Records of changed dynamic settings; ``broker.settings`` validates them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from protocol.log_records.metadata import ClearElrRecord, ConfigRecord
 
 
 class NewConfigs(NamedTuple):
-    """All settings that a resource is to have; the request names ``named``."""
+    """All new settings of a resource; ``named`` are the keys in the request."""
 
     type: int
     name: str
@@ -19,10 +19,10 @@ class NewConfigs(NamedTuple):
 
 
 def alter_configs(controller: Controller, wanted: Sequence[NewConfigs]) -> list[Any]:
-    """From what is stored to what is wanted: the settings of all resources, then what follows from them.
+    """Return the records that change the stored settings of these resources, and the resulting partition changes.
 
-    A changed min.insync.replicas clears the eligible leader replicas of the old one (core C.3); unclean elections
-    that are allowed now are held now, where a leader is missing.
+    A changed min.insync.replicas clears the eligible leader replicas (core C.3); if unclean elections become allowed,
+    leaderless partitions elect a leader.
     """
     changes = [(one, _changed(controller, one)) for one in wanted]
     records: list[Any] = [ConfigRecord(one.type, one.name, *pair) for one, new in changes for pair in new.items()]
@@ -36,10 +36,9 @@ def alter_configs(controller: Controller, wanted: Sequence[NewConfigs]) -> list[
 
 
 def _changed(controller: Controller, one: NewConfigs) -> dict[str, str | None]:
-    """The keys that differ: those that the request names, then those that go, each in the order of Kafka's map.
+    """Return the changed keys: those in the request, then removed ones, each in the order of Kafka's map.
 
-    Of brokers also the keys that the request names with the same value: so a broker reads a store of certificates
-    again (KAFKA-14136).
+    For brokers also unchanged keys in the request, which make a broker reload its certificate stores (KAFKA-14136).
     """
     old = controller.image.config(one.type, one.name)
     asked = HashMap((key, None) for key in one.named)
@@ -69,9 +68,9 @@ def _unclean_elections(controller: Controller, resource_type: int, name: str) ->
 
 
 def before_elr(controller: Controller) -> list[ConfigRecord]:
-    """What makes min.insync.replicas the cluster's, before eligible leader replicas are kept (KIP-966).
+    """Return the records that make min.insync.replicas a cluster setting, before ELR is enabled (KIP-966).
 
-    Its level for all brokers is set, if it is not, and no broker has one of its own
+    The cluster default is set if it is missing, and overrides of single brokers are removed
     (ConfigurationControlManager.maybeGenerateElrSafetyRecords).
     """
     configs = controller.image.configs

@@ -1,4 +1,4 @@
-"""The inputs of every metadata decision: the current image, the controller's settings, new ids and randomness."""
+"""Inputs of every metadata decision: the current image, the controller's settings, new ids and random numbers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,36 +12,36 @@ from broker.coordination.metadata.placement import Placer
 from protocol.log_records.metadata import PartitionChangeRecord
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
-"""Resource types of core C.1 that decisions look at."""
+"""Resource types of core C.1 that decisions depend on."""
 
 MIN_ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 
 
 class Settings(Protocol):
-    """What is asked of the controller's settings (``broker.settings.BrokerSettings``)."""
+    """The part of the controller's settings that decisions read (``broker.settings.BrokerSettings``)."""
 
     @property
     def static(self) -> Mapping[str, str]:
-        """What was set at start, as texts."""
+        """The settings given at start, as strings."""
         ...
 
     def int(self, name: str) -> int:
-        """An effective number."""
+        """Return the effective value of a numeric setting."""
         ...
 
     def boolean(self, name: str) -> bool:
-        """An effective boolean."""
+        """Return the effective value of a boolean setting."""
         ...
 
     def string(self, name: str) -> str:
-        """An effective text."""
+        """Return the effective value of a string setting."""
         ...
 
 
 @dataclass(slots=True)
 class Controller:
-    """The ground for decisions. ``below(n)`` is a number from 0 to n-1; ``next_offset()`` the log's end."""
+    """The inputs of a decision. ``below(n)`` is a random number from 0 to n-1, ``next_offset()`` the log end offset."""
 
     image: ClusterImage
     settings: Settings
@@ -51,26 +51,26 @@ class Controller:
 
     @property
     def elr(self) -> bool:
-        """Whether eligible leader replicas are kept (KIP-966)."""
+        """Whether eligible leader replicas are enabled (KIP-966)."""
         return self.image.features.get(ELR_VERSION, 0) > 0
 
     def placer(self) -> Placer:
-        """Places the partitions of one topic."""
+        """Return a placer for the partitions of one topic."""
         return Placer(self.image.brokers.values(), self.below)
 
     def directory_of(self, broker_id: int) -> UUID:
-        """Where a broker puts a new replica."""
+        """Return the log directory in which a broker places a new replica."""
         broker = self.image.brokers.get(broker_id)
         return UNASSIGNED_DIRECTORY if broker is None else broker.directory_id
 
     def min_isr(self, topic: str) -> int:
-        """``min.insync.replicas`` of a topic: its own, else the cluster's."""
+        """Return ``min.insync.replicas`` of a topic: its own, else the cluster's."""
         own = self.image.config(TOPIC_RESOURCE, topic).get(MIN_ISR)
         shared = self.image.config(BROKER_RESOURCE, "").get(MIN_ISR)
         return int(own or shared or self.settings.int(MIN_ISR))
 
     def unclean_allowed(self, topic: str) -> bool:
-        """``unclean.leader.election.enable`` of a topic."""
+        """Return ``unclean.leader.election.enable`` of a topic."""
         own = self.image.config(TOPIC_RESOURCE, topic).get(UNCLEAN)
         return self.settings.boolean(UNCLEAN) if own is None else own.strip().lower() == "true"
 
@@ -82,7 +82,7 @@ class Controller:
         election: Election | None = None,
         may_lead: Callable[[int], bool] | None = None,
     ) -> PartitionChange:
-        """A change of one partition, under this cluster's rules; unclean elections only where the topic allows them."""
+        """Return a change of one partition; by default with an unclean election if the topic allows it."""
         if election is None:
             election = Election.UNCLEAN if self.unclean_allowed(topic.name) else Election.ONLINE
         rules = Rules(
@@ -95,7 +95,7 @@ class Controller:
         return PartitionChange(topic.id, index, topic.partitions[index], rules)
 
     def without_broker(self, broker_id: int, *, unclean: bool = False) -> list[PartitionChangeRecord]:
-        """What a broker's going means for the partitions it is in sync for (or eligible, if it lost its memory)."""
+        """Return the changes of partitions whose ISR has the broker, or after an unclean shutdown their ELR."""
 
         def affected(partition: Partition) -> bool:
             return broker_id in partition.isr or (unclean and broker_id in partition.elr)
@@ -114,7 +114,7 @@ class Controller:
         return _some(changes)
 
     def elect_leaderless(self, *, may_lead: Callable[[int], bool] | None = None) -> list[PartitionChangeRecord]:
-        """Elect leaders for partitions without one, where a replica may lead."""
+        """Return the elections of leaderless partitions for which a replica may lead."""
         return _some(
             self.change(topic, index, may_lead=may_lead).record()
             for topic, index, partition in self.image.all_partitions()

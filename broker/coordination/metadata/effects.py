@@ -1,4 +1,4 @@
-"""The effects of metadata records: which brokers' logs, coordinators and settings have to follow."""
+"""Effects of metadata records on brokers' logs, coordinators and settings."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from protocol.pauses import pause
 
 @dataclass(frozen=True, slots=True)
 class PartitionChanged:
-    """A partition has another registration: replicas, leader, epoch.
+    """A partition's registration was created or changed: replicas, leader, epoch.
 
-    ``loading_ms`` is steering: if the partition has a coordinator, that takes so long to load at its new leader.
+    ``loading_ms`` is set by the control plane: how long the partition's coordinator takes to load at its new leader.
     """
 
     topic: str
@@ -27,7 +27,7 @@ class PartitionChanged:
 
 @dataclass(frozen=True, slots=True)
 class TopicDeleted:
-    """A topic is gone, with these partitions."""
+    """A topic with these partitions was deleted."""
 
     name: str
     topic_id: UUID
@@ -36,7 +36,7 @@ class TopicDeleted:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChanged:
-    """The settings of a resource have changed."""
+    """The dynamic settings of a resource have changed."""
 
     resource_type: int
     name: str
@@ -44,26 +44,26 @@ class ConfigChanged:
 
 @dataclass(frozen=True, slots=True)
 class BrokerChanged:
-    """A broker has registered, was fenced or unfenced, or is gone."""
+    """A broker was registered, fenced, unfenced or unregistered."""
 
     broker_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class QuotasChanged:
-    """The quotas of clients have changed."""
+    """Client quotas have changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class KraftVersionChanged:
-    """The quorum has another ``kraft.version``, which its own control records keep."""
+    """The quorum's ``kraft.version`` has changed, which its own control records store."""
 
     level: int
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataUpgraded:
-    """``metadata.version`` of a cluster that runs has another level; it was ``before``."""
+    """``metadata.version`` of a running cluster has changed; it was ``before``."""
 
     before: int
 
@@ -87,7 +87,7 @@ MetadataOutcome = Outcome[MetadataChange]
 
 
 def effects_of(image: ClusterImage, changes: Iterable[Any]) -> tuple[MetadataChange, ...]:
-    """The effects of these records, in their order, each once. The image is that before the records."""
+    """Return the effects of these records, in their order, each once. ``image`` is the state before the records."""
     names: dict[UUID, str] = {}
     effects: dict[MetadataChange, None] = {}  # in order
     for record in changes:
@@ -131,7 +131,7 @@ def _partitions(
     names: Mapping[UUID, str],
     record: records.PartitionRecord | records.PartitionChangeRecord | records.ClearElrRecord,
 ) -> Iterator[PartitionChanged]:
-    """The partitions that a record changes: one, or those of a topic, or of all, that have eligible leader replicas."""
+    """Iterate over the partitions that a record changes: one, or those with ELR of one topic or of all topics."""
     if not isinstance(record, records.ClearElrRecord):
         yield PartitionChanged(
             names.get(record.topic_id) or image.topics_by_id[record.topic_id].name, record.partition_id
@@ -142,7 +142,7 @@ def _partitions(
 
 
 def loading(outcome: MetadataOutcome, loading_ms: int) -> MetadataOutcome:
-    """The outcome, with coordinators that take ``loading_ms`` to load where leaders have moved (steering)."""
+    """Return the outcome with coordinators that take ``loading_ms`` to load at new leaders (control plane)."""
     effects = tuple(
         replace(each, loading_ms=loading_ms) if isinstance(each, PartitionChanged) else each for each in outcome.effects
     )

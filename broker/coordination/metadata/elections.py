@@ -1,8 +1,8 @@
-"""The change of one partition when brokers, in-sync replicas or assignments change, as a record.
+"""Changes of one partition when brokers, in-sync replicas or assignments change.
 
-After Kafka's ``PartitionChangeBuilder`` (KIP-455 reassignments, KIP-966 eligible leader replicas). A leader stays while
-it may; else the first replica in assignment order that may lead does. LeaderEpoch grows with every record that names a
-leader (core B.2).
+After Kafka's ``PartitionChangeBuilder`` (KIP-455 reassignments, KIP-966 eligible leader replicas). The leader stays if
+it may lead; else the first replica in assignment order that may lead is elected. LeaderEpoch is incremented by every
+record that sets a leader (core B.2).
 """
 
 from collections.abc import Callable, Iterable
@@ -18,16 +18,16 @@ Replicas = tuple[int, ...]
 
 
 class Election(Enum):
-    """How hard to try for a leader."""
+    """Kind of election."""
 
-    ONLINE = "online"  # keep the leader, else one in sync
+    ONLINE = "online"  # the current leader, else an in-sync replica
     PREFERRED = "preferred"  # the first replica if it is in sync, else as ONLINE
-    UNCLEAN = "unclean"  # one in sync, else any that lives: records may be lost
+    UNCLEAN = "unclean"  # an in-sync replica, else any live one: records may be lost
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What an election depends on besides the partition."""
+    """The inputs of an election besides the partition."""
 
     may_lead: Callable[[int], bool]
     directory_of: Callable[[int], UUID]
@@ -38,7 +38,7 @@ class Rules:
 
 
 class PartitionChange:
-    """The next registration of a partition in the making: set targets, then :meth:`record`."""
+    """Builder of a partition's next registration: set the targets, then call :meth:`record`."""
 
     def __init__(self, topic_id: UUID, index: int, partition: Partition, rules: Rules) -> None:
         self._topic_id, self._index, self._now, self._rules = topic_id, index, partition, rules
@@ -47,12 +47,12 @@ class PartitionChange:
         self.adding: Replicas = partition.adding_replicas
         self.removing: Replicas = partition.removing_replicas
         self.unclean_shutdowns: frozenset[int] = frozenset()
-        """Brokers that lost what they had not flushed: not eligible to lead by ELR any more."""
+        """Brokers after an unclean shutdown, which are removed from the ELR."""
         self.recovering = partition.recovering
         self._elr: Replicas = partition.elr
 
     def record(self) -> PartitionChangeRecord | None:
-        """The record, or ``None`` if nothing changes."""
+        """Return the record, or ``None`` if nothing changes."""
         now = self._now
         self._complete_reassignment()
         self._update_elr()
@@ -62,13 +62,13 @@ class PartitionChange:
         if new_leader >= 0 and leader in self._elr:
             self.isr, self._elr = (leader,), _without(self._elr, {leader})
         if unclean and new_leader != NO_LEADER_CHANGE:
-            # Records that only the other replicas have are lost.
+            # Records that only other replicas have are lost.
             self.isr, self._elr = (leader,), ()
             self.recovering = True
         if new_leader == NO_LEADER_CHANGE and not set(now.replicas) <= set(self.replicas):
-            new_leader = now.leader  # a replica has left: the epoch must grow
+            new_leader = now.leader  # a replica was removed: the leader epoch must be incremented
         if not self.isr and not self._rules.elr:
-            self.isr = now.isr  # without ELR the last in-sync replicas stay on the record
+            self.isr = now.isr  # without ELR the last in-sync replicas stay in the ISR
         if self.recovering != now.recovering:
             recovery = int(self.recovering)
         change = PartitionChangeRecord(
@@ -90,7 +90,7 @@ class PartitionChange:
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def _complete_reassignment(self) -> None:
-        """All of the target are in sync: those that leave leave."""
+        """Complete the reassignment if all target replicas are in sync."""
         if not self.adding and not self.removing:
             return
         isr, replicas = _without(self.isr, self.removing), _without(self.replicas, self.removing)
@@ -98,7 +98,7 @@ class PartitionChange:
             self.isr, self.replicas, self.adding, self.removing = isr, replicas, (), ()
 
     def _update_elr(self) -> None:
-        """Below min.insync.replicas, who was in sync until now stays eligible (KIP-966)."""
+        """Below min.insync.replicas, keep replicas that leave the ISR in the ELR (KIP-966)."""
         if not self._rules.elr or len(self.isr) >= min(self._rules.min_isr, len(self.replicas)):
             self._elr = ()
             return
@@ -111,7 +111,7 @@ class PartitionChange:
         return in_sync and self._rules.may_lead(replica)
 
     def _elect(self) -> tuple[int, bool]:
-        """The leader, and whether it came by giving up records."""
+        """Return the leader, and whether the election is unclean."""
         now, election = self._now, self._rules.election
         first = (self.replicas[0],) if election is Election.PREFERRED and self.replicas else ()
         for candidate in (*first, now.leader, *self.replicas):
@@ -128,7 +128,7 @@ class PartitionChange:
         return NO_LEADER, False
 
     def _last_known(self, new_leader: int) -> Replicas | None:
-        """The last leader, remembered while the partition has no leader (KIP-966, balanced recovery)."""
+        """Return the last leader while there is none (KIP-966, balanced recovery); ``None`` for no change."""
         now = self._now
         if not self._rules.elr:
             return () if now.last_known_elr else None

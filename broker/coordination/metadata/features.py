@@ -1,4 +1,4 @@
-"""Features of the cluster: the ranges this release supports, their levels, and how they may change (core A.5, B.13)."""
+"""Features of the cluster: supported ranges, finalized levels, and their updates (core A.5, B.13)."""
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
@@ -17,8 +17,8 @@ STREAMS_VERSION = "streams.version"
 
 SCRAM_LEVEL, TRANSACTIONS_LEVEL, CONTROLLER_REGISTRATION_LEVEL, DIRECTORIES_LEVEL = 11, 13, 15, 17
 CORDONED_LEVEL, CIDR_LEVEL, CONTROLLER_UNREGISTRATION_LEVEL = 30, 32, 33
-"""The levels of metadata.version whose records keep SCRAM credentials, transactions of metadata, controllers, log
-directories, those that are cordoned, CIDR hosts in ACLs, and controllers that go."""
+"""The first levels of metadata.version with records of SCRAM credentials, metadata transactions, controllers, log
+directories, cordoned log directories, CIDR hosts in ACLs, and unregistered controllers."""
 
 SUPPORTED: Mapping[str, tuple[int, int]] = {
     METADATA_VERSION: (7, 33),
@@ -29,7 +29,7 @@ SUPPORTED: Mapping[str, tuple[int, int]] = {
     SHARE_VERSION: (0, 2),
     STREAMS_VERSION: (0, 1),
 }
-"""Feature -> supported (min, max) of the newest release that is played, Kafka 4.4."""
+"""Feature -> supported (min, max) of the newest emulated release, Kafka 4.4."""
 
 FRESH_LEVELS: Mapping[str, int] = {
     METADATA_VERSION: 33,
@@ -41,7 +41,7 @@ FRESH_LEVELS: Mapping[str, int] = {
 }
 """Finalized levels of a freshly formatted 4.4 cluster, in the order of its bootstrap records.
 
-kraft.version is not among them: it is a control record of the raft log, and 0 where the voters are static.
+kraft.version is not among them: it is a control record of the raft log, and 0 if the voters are static.
 """
 
 
@@ -52,18 +52,18 @@ _DEFAULTS: Mapping[str, Sequence[tuple[int, int]]] = {
     SHARE_VERSION: ((28, 1), (31, 2)),
     STREAMS_VERSION: ((29, 1),),
 }
-"""Feature -> the levels of metadata.version from which on a new cluster has which level (``Feature.defaultLevel``)."""
+"""Feature -> (metadata.version, level of a new cluster from that version on) pairs (``Feature.defaultLevel``)."""
 
 
 def level_at(name: str, metadata_version: int) -> int:
-    """A feature's level in a new cluster with that ``metadata.version`` (``kafka-storage version-mapping``)."""
+    """Return a feature's level in a new cluster of a ``metadata.version`` (``kafka-storage version-mapping``)."""
     if name == METADATA_VERSION:
         return metadata_version
     return max((level for least, level in _DEFAULTS[name] if metadata_version >= least), default=0)
 
 
 class UpgradeType(IntEnum):
-    """What an UpdateFeatures request allows."""
+    """Kinds of updates in an UpdateFeatures request."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -71,7 +71,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """One feature of a request; ``upgrade_type`` as on the wire."""
+    """One feature of a request; ``upgrade_type`` as in the protocol."""
 
     name: str
     level: int
@@ -79,7 +79,7 @@ class FeatureUpdate(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A node whose supported versions count: ``kind`` is "Broker" or "Local controller"."""
+    """A node that has to support a level: ``kind`` is "Broker", "Controller" or "Local controller"."""
 
     kind: str
     id: int
@@ -87,20 +87,20 @@ class Node(NamedTuple):
 
 
 def fresh_levels(overrides: Mapping[str, int] | None = None) -> dict[str, int]:
-    """The levels of a new cluster; an override of 0 takes a feature away."""
+    """Return the levels of a new cluster; an override of 0 removes a feature."""
     levels = {**FRESH_LEVELS, **(overrides or {})}
     return {name: level for name, level in levels.items() if level > 0 and name != KRAFT_VERSION}
 
 
 def decide(updates: Sequence[FeatureUpdate], levels: Mapping[str, int], nodes: Sequence[Node]) -> dict[str, int]:
-    """The new level of each feature, also of one that has it already. All or nothing, in the order of Kafka's map.
+    """Return the new level of each feature in the updates, in the order of Kafka's map; all are valid or none.
 
     Raises:
-        KafkaError: INVALID_UPDATE_VERSION for the first update that is not possible, with Kafka's sentence.
+        KafkaError: INVALID_UPDATE_VERSION for the first invalid update, with Kafka's message.
     """
     decided: dict[str, int] = {}
     proposed = {**levels, **{each.name: each.level for each in updates}}
-    last = HashMap((each.name, each) for each in updates)  # of a repeated feature the last one counts
+    last = HashMap((each.name, each) for each in updates)  # the last update of a repeated feature counts
     for update in (last[name] for name in last):
         current = levels.get(update.name, 0)
         reason = _reason(update, current, nodes) or _missing(update, proposed)
@@ -119,7 +119,7 @@ _FAILED = "The update failed for all features since the following feature had an
 
 
 def _reason(update: FeatureUpdate, current: int, nodes: Sequence[Node]) -> str | None:
-    """FeatureControlManager.updateFeature, its checks in its order."""
+    """Return why an update is invalid, by the checks of FeatureControlManager.updateFeature in their order."""
     if update.upgrade_type not in set(UpgradeType):
         return "The controller does not support the given upgrade type."
     if update.level < 0:
@@ -142,12 +142,12 @@ def _reason(update: FeatureUpdate, current: int, nodes: Sequence[Node]) -> str |
     return None
 
 
-# MetadataVersion.didMetadataChange: the levels that brought new records or fields.
+# MetadataVersion.didMetadataChange: the levels with new records or fields.
 _CHANGED_METADATA = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
 
 
 def _loses(update: FeatureUpdate, current: int) -> str | None:
-    """Why metadata.version may not go down to that level, or ``None``."""
+    """Return why metadata.version cannot be downgraded to that level, or ``None``."""
     if not any(update.level < level <= current for level in _CHANGED_METADATA):
         return None
     unsafe = update.upgrade_type == UpgradeType.UNSAFE_DOWNGRADE
@@ -179,7 +179,7 @@ _LEAST_METADATA = 7
 
 
 def _missing(update: FeatureUpdate, levels: Mapping[str, int]) -> str | None:
-    """The feature that must come before this one (Feature.validateVersion)."""
+    """Return the message about a missing dependency of a feature, or ``None`` (Feature.validateVersion)."""
     if update.name != METADATA_VERSION and update.level and levels.get(METADATA_VERSION, 0) < _LEAST_METADATA:
         return f"{update.name} could not be set to {update.level} because it depends on metadata.version=7 (3.3-IV3)"
     need = _NEEDS.get((update.name, update.level), 0)

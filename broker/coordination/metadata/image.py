@@ -1,7 +1,7 @@
-"""The cluster's metadata at one moment: plain objects in dicts.
+"""Image of the cluster's metadata at one offset: plain objects in dicts.
 
-Only :meth:`MetadataMachine.replay` changes an image. Brokers and partitions are frozen and replaced when they change:
-a caller that keeps one keeps the state of that time, and may compare by identity. After Kafka's ``MetadataImage``.
+Only :meth:`MetadataMachine.replay` changes an image. Brokers and partitions are immutable and are replaced by changes:
+a reference keeps the state of its time, and can be compared by identity. After Kafka's ``MetadataImage``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from broker.coordination.metadata.quota_image import ClientQuotas
 from protocol.java import TimelineMap
 
 NO_LEADER = -1
-"""The leader field of a partition without a leader."""
+"""Leader of a partition without a leader."""
 
 # org.apache.kafka.common.DirectoryId: reserved directory ids (KIP-858).
 UNASSIGNED_DIRECTORY = UUID(int=1)
@@ -23,7 +23,7 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 """Topics whose IsInternal is true (core B.1)."""
 
 METADATA_TOPIC = "__cluster_metadata"
-"""Reserved: never listed, never creatable (core B.1)."""
+"""Reserved topic: never listed, cannot be created (core B.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class Broker:
 
     @property
     def active(self) -> bool:
-        """Whether it may lead: neither fenced nor on its way down."""
+        """Whether the broker may lead: neither fenced nor in controlled shutdown."""
         return not (self.fenced or self.in_controlled_shutdown)
 
     @property
     def directory_id(self) -> UUID:
-        """Its log directory; Kafka's "unassigned" while none is known."""
+        """The broker's log directory; Kafka's "unassigned" id while none is known."""
         return self.directories[0] if self.directories else UNASSIGNED_DIRECTORY
 
 
@@ -77,7 +77,7 @@ class Partition:
     last_known_elr: tuple[int, ...] = ()
     directories: tuple[UUID, ...] = ()
     recovering: bool = False
-    """Whether the leader came by an unclean election and still recovers (LeaderRecoveryState)."""
+    """Whether the leader was elected uncleanly and is recovering (LeaderRecoveryState)."""
 
     @property
     def reassigning(self) -> bool:
@@ -86,7 +86,7 @@ class Partition:
 
     @property
     def preferred_leader(self) -> int:
-        """The first replica."""
+        """The first replica, or -1."""
         return self.replicas[0] if self.replicas else NO_LEADER
 
 
@@ -106,31 +106,31 @@ class Topic:
 
 @dataclass(slots=True)
 class ClusterImage:
-    """Everything, as of ``offset``: the offset of the last metadata record applied (-1: none)."""
+    """The metadata as of ``offset``, that of the last applied record (-1: none)."""
 
     offset: int = -1
     brokers: dict[int, Broker] = field(default_factory=dict)
     topics: dict[str, Topic] = field(default_factory=dict)
     topics_by_id: dict[UUID, Topic] = field(default_factory=dict)
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
-    """(resource type of core C.1, name) -> key -> value, for what was set dynamically."""
+    """(resource type of core C.1, name) -> key -> value, for dynamic settings."""
     config_order: dict[tuple[int, str], TimelineMap[None]] = field(default_factory=dict, compare=False)
     """The keys of :attr:`configs` in the order of Kafka's ``configData``."""
     subscription_changes: int = field(default=0, compare=False)
-    """Grows whenever :attr:`configs` of a CLIENT_METRICS resource change."""
+    """Incremented by every change of a CLIENT_METRICS resource's :attr:`configs`."""
     features: dict[str, int] = field(default_factory=dict)
-    """Finalized levels; a level of 0 is not kept. FinalizedFeaturesEpoch of a broker is :attr:`offset`."""
+    """Finalized levels above 0. FinalizedFeaturesEpoch of a broker is :attr:`offset`."""
     features_offset: int = field(default=-1, compare=False)
-    """The offset of their last change: FinalizedFeaturesEpoch of a controller."""
+    """The offset of the last change of features: FinalizedFeaturesEpoch of a controller."""
     next_producer_id: int = 0
     colliding_names: dict[str, set[str]] = field(default_factory=dict)
-    """A name with "." read as "_" -> the topics of that shape, for those that hold one of both (core B.1)."""
+    """Topic name with "." replaced by "_" -> the topics with that form, if their names have "." or "_" (core B.1)."""
     controllers: dict[int, Any] = field(default_factory=dict)
-    """Id -> the record of a controller's registration."""
+    """Controller id -> its registration record."""
     # Security state: each value is its record (protocol.log_records.metadata).
     acls: dict[UUID, Any] = field(default_factory=dict)
     acl_changes: int = field(default=0, compare=False)
-    """Grows whenever :attr:`acls` change, so that what is made of them can be kept until then."""
+    """Incremented by every change of :attr:`acls`, for caches of derived data."""
     quotas: ClientQuotas = field(default_factory=ClientQuotas)
     scram: dict[tuple[str, int], Any] = field(default_factory=dict)
     """(user, mechanism) -> credential record."""
@@ -138,45 +138,45 @@ class ClusterImage:
     """Token id -> delegation token record."""
 
     def topic(self, name: str) -> Topic | None:
-        """The topic of that name."""
+        """Return the topic with that name, or ``None``."""
         return self.topics.get(name)
 
     def partition(self, topic: str, index: int) -> Partition | None:
-        """One partition, if topic and index exist."""
+        """Return a partition, or ``None``."""
         found = self.topics.get(topic)
         return None if found is None else found.partitions.get(index)
 
     def config(self, resource_type: int, name: str) -> Mapping[str, str]:
-        """What was set on that resource; empty if nothing was."""
+        """Return the dynamic settings of a resource; empty if there are none."""
         return self.configs.get((resource_type, name), {})
 
     def alive(self, broker_id: int) -> bool:
-        """Whether the broker is registered and unfenced."""
+        """Return whether the broker is registered and unfenced."""
         broker = self.brokers.get(broker_id)
         return broker is not None and not broker.fenced
 
     def alive_brokers(self) -> list[Broker]:
-        """The unfenced brokers by id."""
+        """Return the unfenced brokers in the order of their ids."""
         return [broker for _, broker in sorted(self.brokers.items()) if not broker.fenced]
 
     def active(self, broker_id: int) -> bool:
-        """Whether the broker may be a leader."""
+        """Return whether the broker may be a leader."""
         broker = self.brokers.get(broker_id)
         return broker is not None and broker.active
 
     def listener(self, broker_id: int, name: str) -> BrokerListener | None:
-        """Where an unfenced broker is to be found by those who came in on the listener ``name``."""
+        """Return an unfenced broker's advertised address for clients of the listener ``name``, or ``None``."""
         broker = self.brokers.get(broker_id)
         return None if broker is None or broker.fenced else broker.listeners.get(name)
 
     def all_partitions(self) -> Iterator[tuple[Topic, int, Partition]]:
-        """Every partition of every topic."""
+        """Iterate over all partitions of all topics."""
         for topic in self.topics.values():
             for index, partition in topic.partitions.items():
                 yield topic, index, partition
 
     def with_eligible_replicas(self, topic: str) -> Iterator[tuple[Topic, int, Partition]]:
-        """The partitions that have eligible leader replicas, or had them last: those of a topic, or all for ``""``."""
+        """Iterate over partitions with an ELR or a last known ELR: those of a topic, or all for ``""``."""
         topics = [self.topics[topic]] if topic in self.topics else () if topic else self.topics.values()
         for each in topics:
             for index, partition in each.partitions.items():

@@ -1,4 +1,4 @@
-"""The topics that Kafka makes for itself when they are first needed (transactions B.10, groups D.9)."""
+"""Internal topics, which Kafka creates when they are first needed (transactions B.10, groups D.9)."""
 
 from collections.abc import Mapping
 
@@ -14,10 +14,10 @@ _PREFIXES: Mapping[str, str] = {
 
 
 def internal_topic(controller: Controller, name: str) -> NewTopic:
-    """How the topic is to be: counts by the broker's settings.
+    """Return the specification of an internal topic by the broker's settings.
 
-    Kafka's default replication factor of 3 is lowered to the number of active brokers, so that one broker is enough;
-    a factor that was asked for is kept, and then creation fails where it cannot be reached, as in Kafka.
+    Kafka's default replication factor of 3 is lowered to the number of active brokers, so that one broker is enough. A
+    configured factor is kept: creation then fails if there are too few brokers, as in Kafka.
     """
     prefix = _PREFIXES[name]
     setting = f"{prefix}.replication.factor"

@@ -1,20 +1,20 @@
-"""The controller as a machine: asked for a change, it answers with records, effects and a reply.
+"""State machine of the controller: each operation returns records, effects and a reply.
 
 State: the image (``image.ClusterImage``), built from one log, ``__cluster_metadata-0``, in Kafka's own records.
 
 Rules:
 
-1. The image changes in :meth:`MetadataMachine.replay` alone; ``replay.apply`` has one function per kind of record.
-2. Every operation is decided on the image of that moment. An operation that raises has changed nothing. Where several
-   items are asked for, each is decided by itself, and the reply has a result for each.
-3. The effects follow from the records alone (``effects.effects_of``), so a replayed log and a live one lead to the same
+1. Only :meth:`MetadataMachine.replay` changes the image; ``replay.apply`` has one function per kind of record.
+2. Every operation is decided on the current image. An operation that raises has changed nothing. Of a request with
+   several items, each is decided separately, and the reply has a result for each.
+3. The effects depend only on the records (``effects.effects_of``), so a replayed log and a live one lead to the same
    logs, leaders and settings.
-4. Nothing is parked, and there are no timers: brokers that fall silent are fenced by ``cluster.lifecycle``.
+4. No request is parked, and there are no timers: ``cluster.lifecycle`` fences brokers without heartbeats.
 
-What does not fit:
+Exceptions:
 
-* Records of a metadata transaction (KIP-868) wait for its end in ``_pending``: soft state, lost with the machine.
-* Steering may set how long coordinators take to load at a new leader; that is an effect without a record.
+* Records of a metadata transaction (KIP-868) wait in ``_pending`` for its end: soft state, lost with the machine.
+* The control plane may set how long coordinators take to load at a new leader: an effect without a record.
 
 After Kafka's ``QuorumController`` and its control managers (core B).
 """
@@ -58,28 +58,28 @@ PRODUCER_IDS_BLOCK = 1000
 """ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE (KIP-730)."""
 
 Result = tuple[Any, KafkaError | None]
-"""What was asked about, and why it was refused, if it was."""
+"""An item of a request, and its error or ``None``."""
 
 
 def _any_configs(_configs: Mapping[str, str | None]) -> None:
-    """Accept settings that are validated elsewhere, or that are ours."""
+    """Accept settings that are validated elsewhere, or that the broker chose itself."""
 
 
 def _any_number(_count: int) -> None:
-    """Changes that nothing bounds."""
+    """Accept any number of changes."""
 
 
 def bootstrap_records(levels: Mapping[str, int] | None = None) -> list[Any]:
-    """What formatting leaves for a new cluster: the features of a fresh one, some of them at other levels."""
+    """Return the bootstrap records of a new cluster: its features, with ``levels`` as overrides."""
     return [FeatureLevelRecord(name, level) for name, level in features.fresh_levels(levels).items()]
 
 
 class MetadataMachine(RepliesInOrder):
-    """All brokers, topics, partitions, settings and features of the cluster.
+    """The brokers, topics, partitions, settings and features of the cluster.
 
-    ``new_uuid`` and ``below`` (n -> 0..n-1) are the cluster's chance; ``bootstrap`` is what a new cluster begins with
-    (by default the features of a fresh one); ``next_offset`` the end of the machine's log, for broker epochs (by
-    default what replay has seen).
+    ``new_uuid`` and ``below`` (n -> 0..n-1) are the cluster's random source. ``bootstrap`` are the first records of a
+    new cluster (default: the features of a fresh one). ``next_offset`` returns the log end offset, for broker epochs
+    (default: the offset after the last replayed record).
     """
 
     def __init__(
@@ -118,15 +118,15 @@ class MetadataMachine(RepliesInOrder):
                 apply(self.image, record)
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
-        """There are no producers here."""
+        """Do nothing: the metadata log has no producers."""
 
     def loaded(self, now_ms: int) -> MetadataOutcome:  # noqa: ARG002
-        """An empty log begins with the features of a new cluster, as Kafka's bootstrap records do."""
+        """Write the bootstrap records if the log is empty."""
         self._pending = None
         return Outcome() if self.image.features else self._done(self._beginning())
 
     def unloaded(self) -> MetadataOutcome:
-        """Return no effects: no request waits here."""
+        """Do nothing: no request is parked."""
         return Outcome()
 
     def _beginning(self) -> list[Any]:
@@ -140,7 +140,7 @@ class MetadataMachine(RepliesInOrder):
         return [BeginTransactionRecord("Bootstrap records"), *records, EndTransactionRecord()]
 
     def _done(self, records: Iterable[Any], token: Hashable = None, answer: Any = None) -> MetadataOutcome:
-        """Records, their effects, and the reply to the request that waits."""
+        """Return the outcome of records, with their effects and the reply to the request."""
         records = tuple(records)
         reply = () if token is None else (Reply(token, answer),)
         return Outcome(records, (*effects_of(self.image, records), *reply))
@@ -154,43 +154,43 @@ class MetadataMachine(RepliesInOrder):
     # --- brokers -------------------------------------------------------------------------------------------------
 
     def register_broker(self, who: brokers.Registration, token: Hashable = None) -> MetadataOutcome:
-        """A broker comes, fenced; the reply is its epoch."""
+        """Register a broker, fenced; the reply is its epoch."""
         return self._done(brokers.register(self._controller, who), token, self._controller.next_offset())
 
     def broker_reported(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
-        """Its first heartbeat names its cordoned log directories: none. Raises BROKER_ID_NOT_REGISTERED."""
+        """Handle a first heartbeat, without cordoned log directories. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.report(self._controller, broker_id), token)
 
     def unfence_broker(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
-        """It is ready, and leads what it may. Raises BROKER_ID_NOT_REGISTERED."""
+        """Unfence a broker, and elect it where needed. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.unfence(self._controller, broker_id), token)
 
     def fence_broker(self, broker_id: int, token: Hashable = None, *, unclean: bool = False) -> MetadataOutcome:
-        """It is not heard of any more. Raises BROKER_ID_NOT_REGISTERED."""
+        """Fence a broker without heartbeats. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.fence(self._controller, broker_id, unclean=unclean), token)
 
     def broker_stopped(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
-        """It leaves in an orderly way: controlled shutdown, then fenced. Raises BROKER_ID_NOT_REGISTERED."""
+        """Shut a broker down in a controlled way, then fence it. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.shut_down(self._controller, broker_id), token)
 
     def directory_failed(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
-        """Its disk refused: others lead what they can, and it is in sync with nothing that others hold."""
+        """Handle a broker's failed log directory: partitions with other in-sync replicas remove it from their ISR."""
         return self._done(brokers.directory_failed(self._controller, broker_id), token)
 
     def unregister_broker(self, broker_id: int, token: Hashable = None) -> MetadataOutcome:
-        """It is forgotten. Raises BROKER_ID_NOT_REGISTERED."""
+        """Unregister a broker. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.unregister(self._controller, broker_id), token)
 
     def amend_broker(self, broker_id: int, directories: Sequence[UUID]) -> MetadataOutcome:
-        """A running broker names its log directories. Raises BROKER_ID_NOT_REGISTERED."""
+        """Register a running broker's log directories. Raises BROKER_ID_NOT_REGISTERED."""
         return self._done(brokers.amend(self._controller, broker_id, directories))
 
     def register_controller(self, who: brokers.Registration) -> MetadataOutcome:
-        """The controller's process begins, or is known already."""
+        """Register a controller, unless its incarnation is registered already."""
         return self._done(brokers.register_controller(self._controller, who))
 
     def unregister_controller(self, controller_id: int, active_id: int, token: Hashable = None) -> MetadataOutcome:
-        """It is forgotten. Raises INVALID_REQUEST, UNSUPPORTED_VERSION, CONTROLLER_ID_NOT_REGISTERED."""
+        """Unregister a controller. Raises INVALID_REQUEST, UNSUPPORTED_VERSION, CONTROLLER_ID_NOT_REGISTERED."""
         return self._done(brokers.unregister_controller(self._controller, controller_id, active_id), token)
 
     # --- topics --------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class MetadataMachine(RepliesInOrder):
         check_records: Callable[[int], None] = _any_number,
         validate_only: bool = False,
     ) -> MetadataOutcome:
-        """The reply is a list of :class:`CreatedTopic`, in order, each by itself; ``check_records`` may refuse all."""
+        """Create topics separately; replies with a list of :class:`CreatedTopic`. ``check_records`` may refuse all."""
         answers: list[CreatedTopic] = []
         records: list[Any] = []
         for topic in topics:
@@ -216,7 +216,7 @@ class MetadataMachine(RepliesInOrder):
         return self._done(() if validate_only else records, token, answers)
 
     def create_internal_topic(self, name: str, token: Hashable = None) -> MetadataOutcome:
-        """One of Kafka's own topics, if it is missing; the reply is a :class:`CreatedTopic`."""
+        """Create an internal topic if it is missing; replies with a :class:`CreatedTopic`."""
         existing = self.image.topics.get(name)
         if existing is not None:
             return self._done((), token, CreatedTopic(name, topic_id=existing.id))
@@ -233,7 +233,7 @@ class MetadataMachine(RepliesInOrder):
         charge: Charge = _any_number,
         validate_only: bool = False,
     ) -> MetadataOutcome:
-        """The reply is a list of (name, error or None), in order. Raises UNKNOWN_SERVER_ERROR for too many."""
+        """Add partitions; replies with a list of (name, error or None). Raises UNKNOWN_SERVER_ERROR for too many."""
         answers: list[Result] = []
         records: list[Any] = []
         for topic in topics:
@@ -249,9 +249,9 @@ class MetadataMachine(RepliesInOrder):
     def delete_topics(
         self, ids: Iterable[UUID], token: Hashable = None, *, charge: Charge = _any_number
     ) -> MetadataOutcome:
-        """Topics go, with their partitions and settings; ids that are not there are passed over.
+        """Delete topics with their partitions and settings (core B.9); unknown ids are skipped.
 
-        The reply is a dict of errors by id, for those that stay.
+        The reply is a dict of errors by id, for topics that are not deleted.
         """
         refused: dict[UUID, KafkaError] = {}
         records = []
@@ -271,7 +271,7 @@ class MetadataMachine(RepliesInOrder):
     def elect_leaders(
         self, partitions: Iterable[tuple[str, int]], election: Election, token: Hashable = None
     ) -> MetadataOutcome:
-        """The reply is a list of ((topic, index), error or None), in order."""
+        """Elect leaders; replies with a list of ((topic, index), error or None), in order."""
         answers: list[Result] = []
         records: list[Any] = []
         for name, index in partitions:
@@ -289,7 +289,7 @@ class MetadataMachine(RepliesInOrder):
         *,
         factor_may_change: bool = True,
     ) -> MetadataOutcome:
-        """The reply is a list of ((topic, index), error or None), in order; a null target cancels."""
+        """Reassign partitions; replies with a list of ((topic, index), error or None). A null target cancels."""
         answers: list[Result] = []
         records: list[Any] = []
         for name, index, target in targets:
@@ -304,14 +304,14 @@ class MetadataMachine(RepliesInOrder):
         return self._done(records, token, answers)
 
     def change_isr(self, name: str, index: int, isr: Sequence[int], token: Hashable = None) -> MetadataOutcome:
-        """Set the in-sync replicas as the leader asks; may complete a reassignment. Raises INELIGIBLE_REPLICA."""
+        """Set the ISR that a leader requests; may complete a reassignment. Raises INELIGIBLE_REPLICA."""
         record = reassignments.change_isr(self._controller, self._topic(name, index), index, isr)
         return self._done(() if record is None else (record,), token)
 
     def move_leader(
         self, name: str, index: int, broker_id: int | None, token: Hashable = None, *, loading_ms: int = 0
     ) -> MetadataOutcome:
-        """Steering: set another leader, or none, regardless of elections. Raises INELIGIBLE_REPLICA.
+        """Control plane: set a leader, or none, without an election. Raises INELIGIBLE_REPLICA.
 
         ``loading_ms`` is how long the partition's coordinator, if it has one, takes to load at the new leader.
         """
@@ -322,7 +322,7 @@ class MetadataMachine(RepliesInOrder):
     # --- settings, features, producer ids ------------------------------------------------------------------------
 
     def alter_configs(self, wanted: Sequence[configs.NewConfigs], token: Hashable = None) -> MetadataOutcome:
-        """Replace all settings of these resources, validated by the caller, at once."""
+        """Replace all settings of these resources atomically; the caller has validated them."""
         return self._done(configs.alter_configs(self._controller, wanted), token)
 
     def update_features(
@@ -334,9 +334,9 @@ class MetadataMachine(RepliesInOrder):
         supported: Mapping[str, tuple[int, int]] = features.SUPPORTED,
         validate_only: bool = False,
     ) -> MetadataOutcome:
-        """All or nothing; ``supported`` are the levels that the controller supports. Raises INVALID_UPDATE_VERSION.
+        """Update features, all or none. Raises INVALID_UPDATE_VERSION.
 
-        ``kraft_version`` is the current level of that feature.
+        ``supported`` are the levels that the controller supports, ``kraft_version`` is its current level.
         """
         known = sorted(self.image.brokers.values(), key=lambda broker: broker.id)
         nodes = [features.Node("Local controller", known[0].id if known else 1, supported)]
@@ -369,12 +369,12 @@ class MetadataMachine(RepliesInOrder):
     def create_acls(
         self, wanted: Iterable[acls.Acl], token: Hashable = None, *, check_hosts: bool = True
     ) -> MetadataOutcome:
-        """The reply is a list of errors or None, in order. Raises UNKNOWN_SERVER_ERROR."""
+        """Create ACLs; replies with a list of errors or None, in order. Raises UNKNOWN_SERVER_ERROR."""
         answers, records = acls.create(self.image, self._controller.new_uuid, wanted, check_hosts=check_hosts)
         return self._done(records, token, answers)
 
     def delete_acls(self, filters: Sequence[acls.AclFilter], token: Hashable = None) -> MetadataOutcome:
-        """The reply is a list of what each filter found, or its error, in order. Raises INVALID_REQUEST."""
+        """Delete ACLs; replies with a list of each filter's matches or error, in order. Raises INVALID_REQUEST."""
         answers, records = acls.delete(self.image, filters)
         return self._done(records, token, answers)
 
@@ -389,10 +389,10 @@ class MetadataMachine(RepliesInOrder):
         finite: bool = True,
         validate_only: bool = False,
     ) -> MetadataOutcome:
-        """The reply is a list of (entity, error or None), each entity once; ``resolves`` knows addresses."""
+        """Alter quotas; replies with a list of (entity, error or None), each entity once. See :func:`quotas.alter`."""
         answers, records = quotas.alter(self.image, wanted, resolves, finite=finite)
         return self._done(() if validate_only else records, token, answers)
 
     def remember(self, records: Iterable[Any], token: Hashable = None, answer: Any = None) -> MetadataOutcome:
-        """Append records that the caller has decided on (credentials, tokens); the reply is ``answer``."""
+        """Append records decided by the caller (credentials, tokens); the reply is ``answer``."""
         return self._done(records, token, answer)

@@ -1,7 +1,7 @@
-"""Which brokers a new partition's replicas go to: striped over racks and brokers (core B.7.6).
+"""Placement of new partitions' replicas, striped over racks and brokers (core B.7.6).
 
-After Kafka's ``StripedReplicaPlacer``: leaders rotate over the unfenced brokers from a chance start, replicas alternate
-between racks, fenced brokers only fill up. Chance comes in as a function, so a seed decides everything.
+After Kafka's ``StripedReplicaPlacer``: leaders rotate over the unfenced brokers from a random start, replicas alternate
+between racks, fenced brokers are used last. The random numbers come from a function, so that a seed decides the result.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,11 +10,11 @@ from broker.coordination.metadata.image import Broker
 from protocol.errors import ErrorCode, KafkaError
 
 Below = Callable[[int], int]
-"""``below(n)``: a number from 0 to n-1."""
+"""``below(n)`` returns a random number from 0 to n-1."""
 
 
 class _Ring:
-    """Brokers of one kind in one rack, handed out from an offset that moves on with every partition."""
+    """Brokers of one kind in one rack, returned from an offset that advances with every partition."""
 
     def __init__(self, brokers: Iterable[int], below: Below) -> None:
         self.brokers = sorted(brokers)
@@ -22,7 +22,7 @@ class _Ring:
         self._round, self._taken = 0, 0
 
     def next(self, round_: int) -> int | None:
-        """The next broker for this partition; ``None`` once all were given."""
+        """Return the next broker for this partition; ``None`` if all were returned."""
         size = len(self.brokers)
         if round_ != self._round:
             self._round, self._taken = round_, 0
@@ -54,27 +54,27 @@ class _Rack:
 
 
 class Placer:
-    """Assignments for the partitions of one topic, one after the other."""
+    """Places the partitions of one topic, one after the other."""
 
     def __init__(self, brokers: Iterable[Broker], below: Below) -> None:
         usable = [broker for broker in brokers if not broker.in_controlled_shutdown]
         self._below = below
         self._size, self._unfenced = len(usable), sum(not broker.fenced for broker in usable)
-        # Brokers without a rack count as one rack, which comes first.
+        # Brokers without a rack form one rack, which is the first.
         names = sorted({broker.rack or "" for broker in usable})
         self._racks = [_Rack([b for b in usable if (b.rack or "") == name], below) for name in names]
         self._offset = below(len(names)) if names else 0
         self._round = 0
 
     def place(self, replication_factor: int) -> tuple[int, ...]:
-        """The replicas of the next partition; the first of them is unfenced and leads.
+        """Return the replicas of the next partition; the first of them is unfenced and leads.
 
         Raises:
-            KafkaError: INVALID_REPLICATION_FACTOR where there are too few brokers.
+            KafkaError: INVALID_REPLICATION_FACTOR if there are too few brokers.
         """
         self._check(replication_factor)
         if self._round == self._unfenced and self._unfenced > 1:
-            # As many assignments as brokers: shuffle again, or they would repeat.
+            # After as many assignments as brokers they would repeat: shuffle again.
             for rack in self._racks:
                 rack.unfenced.shuffle(self._below)
                 rack.fenced.shuffle(self._below)
@@ -87,7 +87,7 @@ class Placer:
             at = (at + 1) % count
             leader = self._racks[at].unfenced.next(self._round)
         chosen = [leader]
-        # The other replicas come from the racks in turn; the leader's rack has had its turn.
+        # The racks provide the other replicas in turn; the leader's rack has had its turn.
         turn, led = self._offset, at
         while len(chosen) < replication_factor:
             if turn == led:

@@ -1,7 +1,7 @@
-"""The quorum of the metadata log, which has one voter: the controller (KIP-595, KIP-853).
+"""Quorum of the metadata log, which has one voter: the controller (KIP-595, KIP-853).
 
 With ``kraft.version`` 0 the voters are configured; with 1 they are records of the log, which requests may change. No
-other node can become a voter here: none answers.
+other node can become a voter here, as there is none that responds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from protocol.log_records.quorum import Voter
 from protocol.types import uuid_text
 
 LISTENER = "CONTROLLER"
-"""The name of the controller's listener, unless ``controller.listener.names`` has another one."""
+"""Default name of the controller's listener (``controller.listener.names``)."""
 _NO_DIRECTORY = _NO_INCARNATION = UUID(int=0)
 Endpoints = Sequence[tuple[str, str, int]]
 """Listener name, host and port."""
@@ -28,11 +28,11 @@ class Quorum:
     Attributes:
         voter_id: the controller's id.
         directory_id: the id of its data directory.
-        incarnation_id: names this life of the controller.
+        incarnation_id: the id of this run of the controller.
         version: the level of ``kraft.version``: 1 if the voters are recorded in the log.
         listener: the name of the controller's listener.
         address: host and port of the controller's listener.
-        listens: whether that listener is open; else the address is that of the controller's broker.
+        listens: whether that listener is open; if not, the address is that of the controller's broker.
     """
 
     voter_id: int
@@ -45,16 +45,16 @@ class Quorum:
 
     @property
     def voter(self) -> Voter:
-        """The voter as the log records it."""
+        """The voter in the form of the log's record."""
         return Voter(self.voter_id, self.directory_id, ((self.listener, *self.address),))
 
     @property
     def shown_directory(self) -> UUID:
-        """The voter's directory for DescribeQuorum: unknown where the voters are configured."""
+        """The voter's directory id for DescribeQuorum: unknown if the voters are configured."""
         return self.directory_id if self.version else _NO_DIRECTORY
 
     def levels(self, features: Mapping[str, int]) -> dict[str, int]:
-        """All finalized levels: those of the metadata's features, and ``kraft.version`` above 0."""
+        """Return all finalized levels: those of the metadata's features, and ``kraft.version`` if above 0."""
         return {**features, KRAFT_VERSION: self.version} if self.version else dict(features)
 
     def check_added(self, voter_id: int, directory_id: UUID | None, endpoints: Endpoints) -> None:
@@ -62,7 +62,7 @@ class Quorum:
 
         Raises:
             KafkaError: INVALID_REQUEST, UNSUPPORTED_VERSION, DUPLICATE_VOTER, or REQUEST_TIMED_OUT for a voter that
-                would be possible.
+                would be valid.
         """
         directory_id = directory_id or _NO_DIRECTORY
         if voter_id < 0 or directory_id == _NO_DIRECTORY:
@@ -120,7 +120,7 @@ def _key(voter_id: int, directory_id: UUID) -> str:
 
 
 def _endpoints(endpoints: Endpoints) -> str:
-    """Endpoints as Java writes the map of them."""
+    """Return endpoints in the form of Java's ``Endpoints.toString``."""
     known = {name: f"{host}/<unresolved>:{port}" for name, host, port in endpoints}
     names = table_order(list(known), string_hash, table_capacity(len(endpoints)))
     return "Endpoints(endpoints={" + ", ".join(f"ListenerName({name})={known[name]}" for name in names) + "})"

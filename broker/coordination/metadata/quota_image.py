@@ -1,8 +1,8 @@
-"""The quotas of clients as brokers keep them, in the order in which brokers list them.
+"""Client quotas of the image, in the order in which brokers list them.
 
-After Kafka's ``ClientQuotasImage`` and ``ClientQuotasDelta``. Each delta makes new tables, sized for what the old ones
-had: first the old entries go in, in the old order, then the new ones in the order of the delta's own table. So the
-order depends on which quotas were set together.
+After Kafka's ``ClientQuotasImage`` and ``ClientQuotasDelta``. Each delta makes new tables, sized for the old entries:
+first the old entries are inserted in the old order, then the new ones in the order of the delta's table. So the order
+depends on which quotas were set together.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,21 +10,21 @@ from collections.abc import Iterator, Mapping
 from protocol.java import HashTable, string_hash, table_capacity
 
 Entity = tuple[tuple[str, str | None], ...]
-"""((type, name or None for the default), ...), sorted by type: as the image has it, and as Kafka writes it."""
+"""((type, name or None for the default), ...), sorted by type, in the image and in records."""
 _Changes = HashTable[str, tuple[float | None]]
-"""Quota key -> its new value, which is None if it is removed."""
+"""Quota key -> its new value; ``None`` if it is removed."""
 
 
 def entity_hash(entity: Entity) -> int:
-    """``ClientQuotaEntity.hashCode``: of a map from types to names, in which null counts as 0."""
+    """Return ``ClientQuotaEntity.hashCode``, the hash of a map from types to names; the hash of null is 0."""
     return sum((string_hash(kind) ^ string_hash(name or "") for kind, name in entity), 31) & 0xFFFF_FFFF
 
 
 class ClientQuotas(Mapping[Entity, Mapping[str, float]]):
     """Entity -> quota key -> value.
 
-    Changes make one delta with all that follow before the quotas are read. The controller reads them before each
-    alteration, so that each append is a delta, and a log that is loaded is a single one, as on a broker.
+    All changes until the next read form one delta. The controller reads the quotas before each alteration, so each
+    append is one delta, and a loaded log is a single delta, as on a broker.
     """
 
     __slots__ = ("_changes", "_entities")
@@ -34,7 +34,7 @@ class ClientQuotas(Mapping[Entity, Mapping[str, float]]):
         self._changes: HashTable[Entity, _Changes] = HashTable(entity_hash)
 
     def change(self, entity: Entity, key: str, value: float | None) -> None:
-        """Set a quota, or remove it (``None``), in the delta that is under way."""
+        """Set a quota, or remove it (``None``), in the current delta."""
         self._changes.get_or_create(entity, lambda: HashTable(string_hash)).put(key, (value,))
 
     def __getitem__(self, entity: Entity) -> Mapping[str, float]:

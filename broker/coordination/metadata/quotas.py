@@ -1,7 +1,6 @@
-"""Client quotas are set, removed and found: the decisions of AlterClientQuotas and DescribeClientQuotas (core G.10).
+"""Decisions of AlterClientQuotas and DescribeClientQuotas (core G.10).
 
-After Kafka's ``ClientQuotaControlManager`` and ``ClientQuotasImage`` (KIP-546, KIP-612). What a quota brings about is
-the brokers' business.
+After Kafka's ``ClientQuotaControlManager`` and ``ClientQuotasImage`` (KIP-546, KIP-612). Brokers enforce them.
 """
 
 import math
@@ -32,12 +31,12 @@ _OF_CLIENTS: Mapping[str, tuple[str, float] | None] = {
     REQUEST_PERCENTAGE: None,
     CONTROLLER_MUTATION_RATE: None,
 }
-"""Quota key -> how Kafka calls its integral type, and the highest value of it; ``None``: any number."""
+"""Quota key -> Kafka's name of its integral type and its largest value; ``None``: any number."""
 _OF_ADDRESSES: Mapping[str, tuple[str, float] | None] = {CONNECTION_CREATION_RATE: ("an INT", _INT)}
 
 
 class MatchType(IntEnum):
-    """How a component of DescribeClientQuotas finds names."""
+    """How a component of a DescribeClientQuotas filter matches names."""
 
     EXACT = 0
     DEFAULT = 1
@@ -46,9 +45,9 @@ class MatchType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """What is to become of one entity's quotas: key and value, ``None`` to remove it, in the order of the request.
+    """Changes of one entity's quotas: (key, value or ``None`` to remove it), in the order of the request.
 
-    The entity's parts are in a map's order.
+    The entity's parts are in the order of Kafka's map.
     """
 
     entity: Mapping[str, str | None]
@@ -56,18 +55,18 @@ class Alteration:
 
     @property
     def key(self) -> Entity:
-        """The entity as the image has it."""
+        """The entity in the form of the image."""
         return tuple(sorted(self.entity.items(), key=lambda part: part[0]))
 
 
 def alter(
     image: ClusterImage, wanted: Sequence[Alteration], resolves: Callable[[str], bool], *, finite: bool
 ) -> tuple[list[Altered], list[Any]]:
-    """Return the result for each distinct entity, and the records. ``resolves`` checks an address or a host name.
+    """Return the result for each distinct entity, and the records. ``resolves(host)``: whether an IP or host is valid.
 
     ``finite`` is :attr:`Behaviour.FINITE_QUOTAS`.
 
-    Quirk: of an entity that is listed twice the first entry takes effect, and the answer is the second one's error.
+    Quirk: if an entity is listed twice, the first entry takes effect, and the result is the second one's error.
     """
     answers: dict[Entity, KafkaError | None] = {}
     records: list[Any] = []
@@ -93,7 +92,7 @@ def alter(
 
 
 def in_map(entity: Mapping[str, str | None], listed: int) -> dict[str, str | None]:
-    """Return an entity's parts in the order of the map that Kafka makes for as many as the request lists."""
+    """Return an entity's parts in the order of Kafka's map, sized for the number of parts in the request."""
     return {kind: entity[kind] for kind in table_order(list(entity), string_hash, table_capacity(listed))}
 
 
@@ -111,7 +110,7 @@ def _alter_entity(
     alteration: Alteration,
     changes: Mapping[str, float | None],
 ) -> Iterator[ClientQuotaRecord]:
-    """The records of one entity: those that change something."""
+    """Iterate over the records of one entity's changed quotas."""
     parts = tuple(QuotaEntity(kind, name) for kind, name in alteration.key)
     for key, value in changes.items():
         if value is None:
@@ -124,7 +123,7 @@ def _alter_entity(
 def _keys_of(
     entity: Mapping[str, str | None], resolves: Callable[[str], bool]
 ) -> Mapping[str, tuple[str, float] | None]:
-    """The keys that an entity may have."""
+    """Return the quota keys that an entity may have. Raises INVALID_REQUEST for an invalid entity."""
     if not entity:
         raise _invalid("Invalid empty client quota entity")
     for kind, name in entity.items():
@@ -165,12 +164,12 @@ def _check(keys: Mapping[str, tuple[str, float] | None], key: str, value: float,
 def find(
     image: ClusterImage, components: Sequence[tuple[str, int, str | None]], *, strict: bool, indexed: bool = True
 ) -> list[tuple[Entity, Mapping[str, float]]]:
-    """The entities that have all the components (type, match type, name), and with ``strict`` no other ones.
+    """Return the entities that match all components (type, match type, name), and with ``strict`` have no others.
 
     ``indexed`` is :attr:`Behaviour.QUOTAS_FOUND_BY_INDEX`.
 
     Raises:
-        KafkaError: INVALID_REQUEST; UNSUPPORTED_VERSION for a type that is none.
+        KafkaError: INVALID_REQUEST; UNSUPPORTED_VERSION for an unknown entity type.
     """
     wanted: dict[str, tuple[int, str | None]] = {}
     for kind, match_type, name in components:
@@ -186,7 +185,7 @@ def find(
 
 
 def _indexed(image: ClusterImage, wanted: Mapping[str, tuple[int, str | None]]) -> list[Entity]:
-    """The entities that have the first component, in the order of a copy of that one's index."""
+    """Return the entities that match the first component, in the order of a copy of its index."""
     kinds = [kind for kind, (match_type, _) in wanted.items() if match_type != MatchType.SPECIFIED] or list(wanted)
     first = table_order(kinds, string_hash)[0]
     component = {first: wanted[first]}

@@ -1,4 +1,4 @@
-"""Leaders, in-sync replicas and assignments of existing partitions change on request (core B.10, B.11)."""
+"""Requested changes of leaders, in-sync replicas and assignments of existing partitions (core B.10, B.11)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,10 +13,10 @@ from protocol.pauses import pause
 
 
 def elect(controller: Controller, name: str, index: int, election: Election) -> PartitionChangeRecord:
-    """One partition of an ElectLeaders request: PREFERRED or UNCLEAN.
+    """Decide one partition of an ElectLeaders request: PREFERRED or UNCLEAN.
 
     Raises:
-        KafkaError: with the code and sentence of core B.10.
+        KafkaError: with the code and message of core B.10.
     """
     pause()
     topic = controller.image.topics.get(name)
@@ -41,10 +41,10 @@ def elect(controller: Controller, name: str, index: int, election: Election) -> 
 def reassign(
     controller: Controller, name: str, index: int, target: Sequence[int] | None, *, factor_may_change: bool
 ) -> PartitionChangeRecord | None:
-    """One partition of an AlterPartitionReassignments request; a null target cancels.
+    """Decide one partition of an AlterPartitionReassignments request; a null target cancels.
 
     Raises:
-        KafkaError: with the code and sentence of core B.11.
+        KafkaError: with the code and message of core B.11.
     """
     pause()
     topic = controller.image.topics.get(name)
@@ -61,7 +61,7 @@ def reassign(
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR, f"The replication factor is changed from {size} to {len(target)}"
         )
-    change = controller.change(topic, index, election=Election.ONLINE)  # also where unclean elections are allowed
+    change = controller.change(topic, index, election=Election.ONLINE)  # even if unclean elections are allowed
     removing = tuple(sorted(set(partition.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(partition.replicas)))
     change.replicas = (*target, *removing)
@@ -82,15 +82,15 @@ def _cancel(controller: Controller, topic: Topic, index: int, partition: Partiti
         )
     change = controller.change(topic, index)
     change.replicas, change.adding, change.removing = replicas, (), ()
-    change.isr = isr or replicas[:1]  # in sync by decree, where only those that go were (PartitionReassignmentRevert)
+    change.isr = isr or replicas[:1]  # if only removed replicas were in sync (PartitionReassignmentRevert)
     return change.record()
 
 
 def change_isr(controller: Controller, topic: Topic, index: int, isr: Sequence[int]) -> PartitionChangeRecord | None:
-    """Set the in-sync replicas as the leader asks (AlterPartition); may complete a reassignment.
+    """Set the ISR that a leader requests (AlterPartition); may complete a reassignment.
 
     Raises:
-        KafkaError: INELIGIBLE_REPLICA for a broker that is fenced, leaving, or no replica of the partition.
+        KafkaError: INELIGIBLE_REPLICA for a broker that is fenced, shutting down, or no replica of the partition.
     """
     partition = topic.partitions[index]
     for broker_id in isr:
@@ -103,10 +103,10 @@ def change_isr(controller: Controller, topic: Topic, index: int, isr: Sequence[i
 
 
 def move_leader(controller: Controller, topic: Topic, index: int, broker_id: int | None) -> list[Any]:
-    """Another leader, or none: steering's way to an election at will. LeaderEpoch grows by 1.
+    """Control plane: set a leader, or none, without an election. LeaderEpoch is incremented.
 
     Raises:
-        KafkaError: INELIGIBLE_REPLICA where the broker holds no replica or may not lead.
+        KafkaError: INELIGIBLE_REPLICA if the broker has no replica or may not lead.
     """
     partition = topic.partitions[index]
     if broker_id is None:

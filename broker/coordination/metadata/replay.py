@@ -1,4 +1,4 @@
-"""One record's effect on the image. The only code that changes an image (``MetadataDelta`` in Kafka)."""
+"""Replay of records into an image, the only code that changes an image (``MetadataDelta`` in Kafka)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -119,7 +119,7 @@ def _change_partition(image: ClusterImage, record: records.PartitionChangeRecord
 
 
 def changed(old: Partition, record: records.PartitionChangeRecord) -> Partition:
-    """The registration after the change: a leader named makes its epoch grow, anything makes the partition's."""
+    """Return the registration after a change, which increments the partition epoch, and with a leader its epoch."""
     named = record.leader != records.NO_LEADER_CHANGE
     recovery = record.leader_recovery_state
     return Partition(

@@ -1,4 +1,4 @@
-"""SCRAM credentials: Alter- and DescribeUserScramCredentials (core G.11, KIP-554).
+"""Decisions of AlterUserScramCredentials and DescribeUserScramCredentials (core G.11, KIP-554).
 
 After Kafka's ``ScramControlManager``. The handlers check authorization.
 """
@@ -15,7 +15,7 @@ from protocol.log_records.metadata_security import RemoveUserScramCredentialReco
 
 MOST_ITERATIONS = 16_384
 Answers = dict[str, KafkaError | None]
-"""By user: those whose credentials are deleted, those who get one, those who are refused; each in a map's order."""
+"""User -> error or ``None``: deleted, then upserted, then refused users, each in the order of Kafka's map."""
 
 
 def alter(
@@ -23,7 +23,7 @@ def alter(
     deletions: Iterable[tuple[str, int]],
     upsertions: Iterable[UserScramCredentialRecord],
 ) -> tuple[Answers, list[Any]]:
-    """Each user's error or ``None``, and the records. A user who is named twice keeps what there is."""
+    """Return each user's error or ``None``, and the records. A user in the request twice is refused."""
     refused: dict[str, KafkaError | None] = {}
     deleted: dict[str, Any] = {}
     upserted: dict[str, Any] = {}
@@ -50,7 +50,7 @@ def alter(
         note(wanted.name, wanted, problem, upserted)
     for name in [name for name, wanted in upserted.items() if not wanted.stored_key]:
         del upserted[name]
-        refused[name] = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Java's SecretKeySpec, after all the checks
+        refused[name] = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # thrown by Java's SecretKeySpec after all checks
     records = [each[name] for each in (deleted, upserted) for name in _in_map(each)]
     answers: Answers = {record.name: None for record in records}
     answers.update((name, refused[name]) for name in _in_map(refused))
@@ -58,7 +58,7 @@ def alter(
 
 
 def _in_map(names: Iterable[str]) -> list[str]:
-    """Names in the order in which a map of Kafka's lists them."""
+    """Return names in the order of Kafka's map."""
     return table_order(list(names), string_hash)
 
 
@@ -79,7 +79,7 @@ def _of_iterations(iterations: int) -> KafkaError | None:
 
 
 def describe(image: ClusterImage, names: Sequence[str]) -> Mapping[str, list[UserScramCredentialRecord] | KafkaError]:
-    """The credentials of the named users, or of all users if none is named, by user in a map's order."""
+    """Return the credentials of the named users, or of all users if none is named, in the order of Kafka's map."""
     stored: dict[str, list[UserScramCredentialRecord]] = {}
     for (name, _), record in sorted(image.scram.items(), key=lambda each: each[0][1]):
         stored.setdefault(name, []).append(record)

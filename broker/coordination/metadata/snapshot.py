@@ -1,7 +1,7 @@
-"""An image as records: what a snapshot of the metadata log holds (KIP-630; Kafka: MetadataImage.write).
+"""Snapshots of the metadata log: the records of an image (KIP-630; Kafka: MetadataImage.write).
 
-The records, applied to an empty image, make the same image. The features come first: they determine the versions of the
-records that follow.
+Replayed into an empty image, the records give the same image. Features come first, as they determine the versions of
+the other records.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from protocol.log_records import metadata_security as security
 
 
 def records_of(image: ClusterImage) -> Iterator[Any]:
-    """All that the image knows, in Kafka's order."""
+    """Iterate over the records of an image, in Kafka's order."""
     for name, level in sorted(image.features.items(), key=lambda feature: (feature[0] != METADATA_VERSION, feature[0])):
         yield records.FeatureLevelRecord(name, level)
     for _, broker in sorted(image.brokers.items()):

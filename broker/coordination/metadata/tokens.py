@@ -1,4 +1,4 @@
-"""Delegation tokens: creation, renewal, expiry, description and removal (core G.12; KIP-48, KIP-900).
+"""Decisions about delegation tokens: creation, renewal, expiry, removal, description (core G.12; KIP-48, KIP-900).
 
 After Kafka's ``DelegationTokenControlManager``. The handlers check authorization.
 """
@@ -14,19 +14,19 @@ from protocol.log_records.metadata_security import DelegationTokenRecord, Remove
 
 USER = "User"
 _LONGEST = 2**63 - 1
-"""The latest time: the sum of Kafka's controller goes no further."""
+"""Latest timestamp: larger sums are capped, as in Kafka's controller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The broker's settings: the key, and how long a token lives, at first and at most."""
+    """The broker's settings of tokens: the secret key, the maximum lifetime, and the time until a token expires."""
 
     secret_key: str
     max_lifetime_ms: int
     expiry_time_ms: int
 
     def hmac(self, token_id: str) -> bytes:
-        """The HMAC that proves possession of the token. It is never stored."""
+        """Return the HMAC that proves possession of the token. It is never stored."""
         return _hmac(self.secret_key, token_id)
 
 
@@ -37,7 +37,7 @@ def _hmac(secret_key: str, token_id: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A token that is asked for: whose it is, who asks, who may renew it, all as ``TYPE:NAME``."""
+    """A requested token; principals are in the form ``TYPE:NAME``."""
 
     owner: str
     requester: str
@@ -46,7 +46,7 @@ class Wanted:
 
 
 def create(rules: Rules, wanted: Wanted, token_id: str, now_ms: int) -> DelegationTokenRecord:
-    """Rule 2. The broker has checked that the renewers are users."""
+    """Return a new token (core G.12.2). The broker has checked that the renewers are users."""
     lifetime_ms = rules.max_lifetime_ms
     if wanted.max_lifetime_ms > 0:
         lifetime_ms = min(lifetime_ms, wanted.max_lifetime_ms)
@@ -65,7 +65,7 @@ def create(rules: Rules, wanted: Wanted, token_id: str, now_ms: int) -> Delegati
 def renew(
     image: ClusterImage, rules: Rules, proof: bytes, who: str, period_ms: int, now_ms: int
 ) -> DelegationTokenRecord:
-    """Rule 3.
+    """Return the renewed token (core G.12.3).
 
     Raises:
         KafkaError: DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_EXPIRED, DELEGATION_TOKEN_OWNER_MISMATCH.
@@ -80,7 +80,7 @@ def renew(
 def expire(
     image: ClusterImage, rules: Rules, proof: bytes, who: str, period_ms: int, now_ms: int
 ) -> DelegationTokenRecord | RemoveDelegationTokenRecord:
-    """Rule 4: what is left of a token. Raises as :func:`renew`."""
+    """Return the token with a new expiry, or its removal (core G.12.4). Raises as :func:`renew`."""
     token = _find(image, rules, proof)
     _check_theirs(token, who)
     if period_ms < 0:
@@ -90,19 +90,19 @@ def expire(
 
 
 def expired(image: ClusterImage, now_ms: int) -> list[RemoveDelegationTokenRecord]:
-    """The end of those whose time is up."""
+    """Return the removals of expired tokens."""
     late = (token for token in _all(image) if token.expiration_timestamp_ms < now_ms)
     return [RemoveDelegationTokenRecord(token.token_id) for token in late]
 
 
 def owned(image: ClusterImage, owners: Iterable[str] | None) -> list[DelegationTokenRecord]:
-    """The tokens of some principals, or all: those that they own, requested or may renew (TokenInformation)."""
+    """Return the tokens that these principals own, requested or may renew, or all tokens (TokenInformation)."""
     wanted = None if owners is None else frozenset(owners)
     return [token for token in _all(image) if wanted is None or not wanted.isdisjoint(_people(token))]
 
 
 def is_theirs(token: DelegationTokenRecord, who: str) -> bool:
-    """Whether a principal owns the token, requested it, or may renew it."""
+    """Return whether a principal owns the token, requested it, or may renew it."""
     return who in _people(token)
 
 
@@ -127,6 +127,6 @@ def _check_alive(token: DelegationTokenRecord, now_ms: int) -> None:
 
 
 def _check_theirs(token: DelegationTokenRecord, who: str) -> None:
-    """The requester has no right to a token that he requested for another user (KIP-373)."""
+    """Raise DELEGATION_TOKEN_OWNER_MISMATCH unless the principal is owner or renewer; a requester is not (KIP-373)."""
     if who not in (token.owner, *token.renewers):
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)

@@ -1,6 +1,6 @@
-"""Topics come, grow and go: the decisions of CreateTopics, CreatePartitions and DeleteTopics (core B.7 to B.9).
+"""Decisions of CreateTopics and CreatePartitions (core B.7, B.8).
 
-What concerns a request as a whole (duplicates, permissions, deadlines) is the handlers'.
+The handlers check requests as a whole (duplicates, authorization, timeouts).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,19 +17,19 @@ from protocol.pauses import pause
 from protocol.topic_names import check_topic_name, colliding_form, may_collide
 
 MOST_PARTITIONS = 10_000
-"""That one request may make (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
+"""Largest number of new partitions of a request (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
 MOST_RECORDS = 10_000
-"""That one request may make (QuorumController.MAX_RECORDS_PER_USER_OP): of topics, their settings and partitions."""
+"""Largest number of records of a request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
 
 CheckConfigs = Callable[[Mapping[str, str | None]], None]
-"""Raises KafkaError where a topic may not have these settings."""
+"""Raises KafkaError if a topic cannot have these settings."""
 Charge = Callable[[int], None]
-"""Charges that many created or deleted partitions; raises THROTTLING_QUOTA_EXCEEDED above the quota (KIP-599)."""
+"""Charges a number of created or deleted partitions; raises THROTTLING_QUOTA_EXCEEDED above the quota (KIP-599)."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic that is wanted; -1 is the default. ``assignments`` are (partition, brokers) as in the request."""
+    """A topic to create; -1 means the default. ``assignments`` are (partition, brokers) as in the request."""
 
     name: str
     partitions: int = -1
@@ -52,7 +52,7 @@ class CreatedTopic:
 
 @dataclass(frozen=True, slots=True)
 class MorePartitions:
-    """A topic that is to have ``count`` partitions; ``assignments`` lists the brokers of each added one."""
+    """A topic to extend to ``count`` partitions; ``assignments`` lists the brokers of each new one."""
 
     name: str
     count: int
@@ -60,10 +60,10 @@ class MorePartitions:
 
 
 def check_partitions(total: int) -> None:
-    """Refuse too many partitions in one request (core B.7 T4); Kafka's sum is an int, and one that overflows passes.
+    """Refuse too many partitions in one request (core B.7 T4); Kafka's sum is an int, which may overflow.
 
     Raises:
-        KafkaError: POLICY_VIOLATION; UNKNOWN_SERVER_ERROR where the sum has overflowed.
+        KafkaError: POLICY_VIOLATION; UNKNOWN_SERVER_ERROR if the sum overflows.
     """
     overflowed = (total + 2**31) % 2**32 - 2**31
     if overflowed > MOST_PARTITIONS:
@@ -73,7 +73,7 @@ def check_partitions(total: int) -> None:
 
 
 def check_records(count: int) -> None:
-    """Refuse what makes more records than the controller writes for a request (``BoundedListTooLongException``).
+    """Refuse a request with more records than the controller writes (``BoundedListTooLongException``).
 
     Raises:
         KafkaError: POLICY_VIOLATION.
@@ -85,7 +85,7 @@ def check_records(count: int) -> None:
 def create_topic(
     controller: Controller, topic: NewTopic, check_configs: CheckConfigs, charge: Charge
 ) -> tuple[CreatedTopic, list[Any]]:
-    """Decide about one topic: its answer and its records (core B.7 T6 to T17)."""
+    """Return the result for one topic and its records (core B.7 T6 to T17)."""
     pause()
     try:
         _check_name(controller, topic.name)
@@ -155,10 +155,10 @@ def _placed(controller: Controller, topic: NewTopic, topic_id: UUID) -> list[Par
 
 
 def add_partitions(controller: Controller, wanted: MorePartitions, most: int, charge: Charge) -> list[PartitionRecord]:
-    """The records of a topic's new partitions (core B.8); ``most`` is how many the request may still create.
+    """Return the records of a topic's new partitions (core B.8); ``most`` is how many the request may still create.
 
     Raises:
-        KafkaError: with Kafka's code and sentence.
+        KafkaError: with Kafka's code and message.
     """
     pause()
     topic = controller.image.topics.get(wanted.name)
@@ -180,7 +180,7 @@ def add_partitions(controller: Controller, wanted: MorePartitions, most: int, ch
         )
     charge(want - have)
     if want - have > most:
-        # As 4.3.1 answers: its list of records overflows, which fails the whole request.
+        # As in 4.3.1, whose list of records overflows, which fails the whole request.
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if wanted.assignments is None:
         placer = controller.placer()
