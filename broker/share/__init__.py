@@ -1,1 +1,1 @@
-"""The leaders' side of share groups: share sessions, share partitions, fetches and acknowledgements (KIP-932)."""
+"""Share groups on partition leaders: share sessions, share partitions, fetches and acknowledgements (KIP-932)."""

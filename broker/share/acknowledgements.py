@@ -1,4 +1,4 @@
-"""The acknowledgements of a ShareAcknowledge or ShareFetch: validated, then passed on by partition (groups D.6)."""
+"""Acknowledgements of ShareAcknowledge and ShareFetch: validated, then applied by partition (groups D.6)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -16,7 +16,7 @@ from protocol.errors import ErrorCode, KafkaError
 
 
 class AckResult(NamedTuple):
-    """The result for one partition."""
+    """The result of acknowledgements for one partition."""
 
     code: ErrorCode = ErrorCode.NONE
     message: str | None = None
@@ -35,9 +35,9 @@ class _Request(Protocol):
 
 
 class Acknowledging:
-    """The acknowledgements of a request, which have begun: their records change when the changes are written.
+    """The acknowledgements of one request, begun at once; the records change state when the changes are written.
 
-    Each partition is on its own; those without batches are answered only beside others (groups D.6).
+    Partitions are independent; those without batches are in the response only if others have batches (groups D.6).
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Acknowledging:
         self._empty: dict[PartitionKey, AckResult] = {}
         self._begun: dict[PartitionKey, _Begun | AckResult] = {}
         self.failure: KafkaError | None = None
-        """What ends the whole request, once the partitions before are written."""
+        """The error that fails the whole request, after the changes of earlier partitions are written."""
         for key, batches in _by_partition(request).items():
             error = _refusal(key, batches, request, ctx)
             if error is not None:
@@ -66,10 +66,10 @@ class Acknowledging:
             self.failure = error
 
     async def written(self) -> dict[PartitionKey, AckResult]:
-        """Write the changes, all at the same time; the result of each partition.
+        """Write all changes concurrently; return the result of each partition.
 
         Raises:
-            KafkaError: UNKNOWN_SERVER_ERROR for a partition, where Kafka's broker fails (groups D.6 A2).
+            KafkaError: UNKNOWN_SERVER_ERROR if a partition fails the request, as in Kafka (groups D.6 A2).
         """
         written = await all_of(map(_written, self._begun.values()))
         results = {**self._refused, **dict(zip(self._begun, written, strict=True))}
@@ -105,7 +105,7 @@ def _refusal(
 
 
 def _valid(batches: Sequence[Acknowledgement], newest: int, *, renews: bool) -> bool:
-    """Kafka's ``validateAcknowledgementBatches``; a batch may begin at the offset where the one before ends."""
+    """Return whether the batches are valid (``validateAcknowledgementBatches``); adjacent ones may share an offset."""
     before = -1
     for first, last, types in batches:
         count_differs = len(types) > 1 and len(types) != last - first + 1

@@ -1,7 +1,7 @@
-"""Dead-letter queues of share groups: records that a group gives up on are written to a topic (KIP-1191).
+"""Dead-letter queues of share groups: topics for records that are rejected or exceed the delivery limit (KIP-1191).
 
-After Kafka 4.4's ``ShareGroupDLQStateManager``: the topic is checked, created where the cluster allows it, and written
-to at its leader. What fails there is logged and given up; the records are archived all the same.
+After Kafka 4.4's ``ShareGroupDLQStateManager``: the topic is checked, created if the cluster allows it, and written to
+at its leader. A failure is logged and not retried; the records are archived all the same.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ MOST_ATTEMPTS = 5
 FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS, JITTER = 1000, 30_000, 0.2
 REPLICATED_WITHIN_MS = 30_000
 _COPIED_BYTES = 1 << 20
-"""The most that is read of a source log at once."""
+"""Largest read of a source log."""
 _TOPIC_CONFIGS: Mapping[str, str | None] = {
     "errors.deadletterqueue.group.enable": "true",
     "message.timestamp.type": "CreateTime",
@@ -39,13 +39,13 @@ _log = structlog.get_logger(__name__)
 
 
 class DeadLetters:
-    """Writes to the dead-letter queues of the groups whose partitions a broker leads."""
+    """Writes to the dead-letter queues of share groups, for the share partitions of one broker."""
 
     def __init__(self, cluster: ClusterState, broker_id: int, settings: BrokerSettings) -> None:
         self._cluster, self._broker_id, self._settings = cluster, broker_id, settings
 
     async def write(self, key: SharePartitionKey, source: ReplicatedPartition, dead: DeadRecords) -> None:
-        """Write a range of records to the group's queue; returns when they are replicated, or when that has failed."""
+        """Write a range of records to the group's queue; return when they are replicated or the write has failed."""
         try:
             destination = await self._destination(key)
             for batch in self._batches(key, source, destination, dead):
@@ -63,10 +63,10 @@ class DeadLetters:
     # --- the topic ---------------------------------------------------------------------------------------------------
 
     async def _destination(self, key: SharePartitionKey) -> ReplicatedPartition:
-        """The partition of the queue: that of the source, modulo the queue's partitions.
+        """Return the partition of the queue: the source's index modulo the queue's number of partitions.
 
         Raises:
-            KafkaError: the queue may not be used or created, or has no leader.
+            KafkaError: if the queue cannot be used or created, or has no leader.
         """
         for attempt in range(MOST_ATTEMPTS):
             name = self._checked_topic(key.group_id)
@@ -85,10 +85,10 @@ class DeadLetters:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the dead-letter queue could not be created in five attempts")
 
     def _checked_topic(self, group_id: str) -> str:
-        """The queue's name, with Kafka's checks (``validateDlqTopic``).
+        """Return the queue's name after Kafka's checks (``validateDlqTopic``).
 
         Raises:
-            KafkaError: INVALID_CONFIG, with what to change.
+            KafkaError: INVALID_CONFIG, with the setting to change.
         """
         name = dead_letter_topic(self._cluster, group_id)
         settings = self._settings
@@ -114,7 +114,7 @@ class DeadLetters:
         return topic_settings.effective(stored, self._settings)[name]
 
     def _create(self, name: str) -> KafkaError | None:
-        """Create the queue with the broker's defaults; the error if that was refused."""
+        """Create the queue with the broker's defaults; return the error, if any."""
         settings = self._settings
         topic = NewTopic(name, configs=_TOPIC_CONFIGS)
         answer: asyncio.Future[list[CreatedTopic]] = self._cluster.metadata.begin(
@@ -126,7 +126,7 @@ class DeadLetters:
         return created.error
 
     async def _back_off(self, attempt: int) -> None:
-        """Wait 1 s after the first attempt, then twice as long each time, at most 30 s; give or take a fifth."""
+        """Wait 1 s after the first attempt, then twice as long each time, at most 30 s; with 20 % jitter."""
         if attempt + 1 < MOST_ATTEMPTS:
             backoff_ms = min(FIRST_BACKOFF_MS << attempt, LONGEST_BACKOFF_MS)
             backoff_ms = int(backoff_ms * self._cluster.random.uniform(1 - JITTER, 1 + JITTER))
@@ -137,7 +137,7 @@ class DeadLetters:
     def _batches(
         self, key: SharePartitionKey, source: ReplicatedPartition, destination: ReplicatedPartition, dead: DeadRecords
     ) -> Iterator[bytearray]:
-        """Record batches within the queue's ``max.message.bytes``; a larger record is a batch by itself."""
+        """Build record batches within the queue's ``max.message.bytes``; a larger record is a batch by itself."""
         now_ms = self._cluster.clock.now_ms()
         most_bytes = int(str(self._topic_setting(destination.topic, "max.message.bytes")))
         copies = self._copies(key.group_id, source, dead, most_bytes)
@@ -161,16 +161,16 @@ class DeadLetters:
     def _copies(
         self, group_id: str, source: ReplicatedPartition, dead: DeadRecords, most_bytes: int
     ) -> Iterator[Record]:
-        """The records of the range where the group has them copied, read as they are asked for.
+        """Read the records of the range lazily, if the group copies keys and values.
 
-        Records above ``most_bytes``, and what the log has no more, are left out.
+        Records above ``most_bytes``, and those deleted from the log, are omitted.
         """
         stored = self._cluster.image.config(ConfigResourceType.GROUP, group_id)
         if not groups.effective(stored, self._settings)["errors.deadletterqueue.copy.record.enable"]:
             return
         offset = dead.first
         while offset <= dead.last:
-            log = source.led_by(self._broker_id)  # others run between two reads
+            log = source.led_by(self._broker_id)  # checked for each read: other tasks run in between
             if offset < log.log_start_offset:
                 return
             found = log.reader.read(offset, _COPIED_BYTES, bound=log.high_watermark, min_one=True)
@@ -182,10 +182,10 @@ class DeadLetters:
                 offset = batch.last_offset + 1
 
     async def _append(self, destination: ReplicatedPartition, batch: bytearray) -> None:
-        """Append at the queue's leader, with acks=all.
+        """Append a batch at the queue's leader, with acks=all.
 
         Raises:
-            KafkaError: what the log refuses, or NOT_LEADER_OR_FOLLOWER after five attempts.
+            KafkaError: if the log refuses the batch; NOT_LEADER_OR_FOLLOWER or REQUEST_TIMED_OUT after five attempts.
         """
         for attempt in range(MOST_ATTEMPTS):
             leader = destination.state.leader
@@ -202,7 +202,7 @@ class DeadLetters:
                 return
 
     async def _replicated(self, destination: ReplicatedPartition, leader: int, info: AppendInfo) -> None:
-        """Wait until what was appended is below the high watermark.
+        """Wait until the appended batch is below the high watermark.
 
         Raises:
             KafkaError: NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT.
@@ -217,7 +217,7 @@ class DeadLetters:
 
 
 def _headers(key: SharePartitionKey, topic: str, offset: int, dead: DeadRecords) -> tuple[tuple[str, bytes], ...]:
-    """Where a dead record comes from, as text (KIP-1191)."""
+    """Return the headers that describe the origin of a dead-lettered record (KIP-1191)."""
     values = {
         "topic": topic,
         "partition": key.partition,
@@ -235,4 +235,4 @@ def _copied(batch: RecordBatch, dead: DeadRecords, most_bytes: int) -> Iterator[
             if dead.first <= record.offset <= dead.last:
                 yield record
     except RecordsError:
-        return  # larger than the queue takes: written without key and value
+        return  # larger than max.message.bytes of the queue: written without key and value

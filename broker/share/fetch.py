@@ -1,7 +1,7 @@
-"""Fetching for a member of a share group: reading, acquiring, and waiting until there is something (groups D.5).
+"""ShareFetch: waiting for records, reading and acquiring them for a member (groups D.5).
 
-After Kafka's ``DelayedShareFetch``: tried again whenever records are appended or become available, completed at the
-latest after the request's maximum wait.
+After Kafka's ``DelayedShareFetch``: retried whenever records are appended or become available, completed at the latest
+after the request's maximum wait time.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ Answer = tuple[Interest, PartitionData]
 
 
 def failed(interest: Interest, code: ErrorCode) -> PartitionData:
-    """A partition without records; messages of fetch errors are not sent (groups D.5 SF9)."""
+    """Return a partition with an error and no records; it has no error message (groups D.5 SF9)."""
     return PartitionData(interest.key.partition, code, records=b"")
 
 
@@ -41,7 +41,7 @@ class Limits:
 
 
 class ShareFetch:
-    """One fetch of a member from the partitions that it may read."""
+    """One ShareFetch of a member from the partitions that it may read."""
 
     def __init__(self, ctx: RequestContext, shares: SharePartitions, group_id: str, demand: Demand) -> None:
         self._ctx, self._shares, self._group_id, self._demand = ctx, shares, group_id, demand
@@ -49,10 +49,10 @@ class ShareFetch:
         self._found: list[tuple[Interest, SharePartition]] = []
         self._errors: list[Answer] = []
         self._looked_up: list[SharePartition] = []
-        """Those whose next offset had to be looked up in the log by the attempt that succeeded."""
+        """Share partitions whose next offset the successful attempt had to look up in the log."""
 
     async def fetch(self, interests: Sequence[Interest], limits: Limits) -> list[Answer]:
-        """Wait, read and acquire; only partitions that could be fetched, or failed, have an answer."""
+        """Wait, read and acquire; return the partitions that were fetched or failed."""
         if not interests or self._demand.max_records == 0 or limits.max_bytes == 0:
             return []
         for interest in interests:
@@ -62,7 +62,7 @@ class ShareFetch:
                 self._errors.append((interest, failed(interest, error.code)))
         if self._found:
             await self._wait(limits)
-        if self._ctx.connection.lost:  # what it acquired would be locked, and delivered to no member
+        if self._ctx.connection.lost:  # acquired records would be locked, but not delivered
             return []
         return [*self._read(limits), *self._errors]
 
@@ -84,7 +84,7 @@ class ShareFetch:
             self._looked_up = []
 
     def _acquirable(self) -> list[tuple[Interest, SharePartition]]:
-        """The partitions that could be fetched now; those that cannot be any more become errors."""
+        """Return the partitions that can be fetched now; turn failed ones into errors."""
         acquirable = []
         for interest, share in list(self._found):
             if share.failure is not None:
@@ -95,12 +95,12 @@ class ShareFetch:
         return acquirable
 
     def _log(self, share: SharePartition) -> tuple[PartitionLog, int]:
-        """The leader's log, and the offset up to which it may be read."""
+        """Return the leader's log, and the offset up to which it may be read."""
         log = share.partition.led_by(self._ctx.node.id)
         return log, log.last_stable_offset if self._committed else log.high_watermark
 
     def _enough(self, limits: Limits) -> bool:
-        """Whether the response is due by what there is to read (groups D.5 SF6)."""
+        """Return whether there is enough to read for a response (groups D.5 SF6)."""
         acquirable = self._acquirable()
         if not self._found:
             return True  # an error in every partition
@@ -121,7 +121,7 @@ class ShareFetch:
         return bool(acquirable) and available >= limits.min_bytes
 
     def _look_up(self, share: SharePartition) -> bool:
-        """Whether the next offset is another one than was last looked up; it is looked up then."""
+        """Look up the next fetch offset if it has changed; return whether it has."""
         offset = share.inflight.next_fetch_offset()
         if offset == share.placed_offset:
             return False
@@ -134,7 +134,7 @@ class ShareFetch:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def _read(self, limits: Limits) -> list[Answer]:
-        """Read and acquire, last from those partitions that the last attempt to wait has read from (groups D.5 SF8)."""
+        """Read and acquire; partitions that the last attempt looked up come last (groups D.5 SF8)."""
         acquirable = self._acquirable()
         looked_up = self._looked_up
         first = [each for each in acquirable if each[1] not in looked_up]
@@ -149,7 +149,7 @@ class ShareFetch:
     def _read_part(
         self, part: Sequence[tuple[Interest, SharePartition]], limits: Limits, share_of_bytes: int, count: int
     ) -> Iterator[Answer]:
-        """Read once from the log: the limits of bytes, and the batch that may exceed them, are those of one read."""
+        """Read and acquire from some partitions, as one read with its byte limits and a batch that may exceed them."""
         left, size = limits.max_bytes, 0
         for interest, share in part:
             demand = self._demand._replace(max_records=self._demand.max_records - count)
@@ -174,7 +174,7 @@ class ShareFetch:
         inflight = share.inflight
         offset = inflight.next_fetch_offset()
         log, bound = self._log(share)
-        if offset < log.log_start_offset:  # retention, or DeleteRecords: records from there on come with the next fetch
+        if offset < log.log_start_offset:  # retention or DeleteRecords: the next fetch reads from the log start
             inflight.begin_at(log.log_start_offset)
             return Piece([], 0), []
         if offset > log.log_end_offset:
@@ -192,7 +192,7 @@ class ShareFetch:
 
 
 class Piece:
-    """Whole record batches that were read from a log; their headers are read as far as something depends on them."""
+    """Whole record batches that were read from a log; their headers are parsed lazily."""
 
     def __init__(self, buffers: list[memoryview], size: int) -> None:
         self._bytes = buffers[0] if len(buffers) == 1 else memoryview(b"".join(buffers))
@@ -201,21 +201,21 @@ class Piece:
         self._further = batches(self._bytes)
 
     def spans(self, end_offset: int, most: int) -> list[Span]:
-        """The offsets of each batch, as far as ``most`` offsets after those in flight may be in it, and one more."""
+        """Return the offsets of batches up to ``most`` offsets after those in flight, and of one more."""
         self._read_beyond(-1)
         if self._known:
             self._read_beyond(max(end_offset, self._known[0].base_offset) + most)
         return [Span(batch.base_offset, batch.last_offset) for batch in self._known]
 
     def batches(self) -> Iterator[RecordBatch]:
-        """All of them."""
+        """Iterate over all batches."""
         yield from self._known
         for batch in self._further:
             self._known.append(batch)
             yield batch
 
     def overlapping(self, first: int, last: int) -> RecordData:
-        """The bytes of the batches from the one that contains ``first`` to the one that contains ``last``."""
+        """Return the bytes of the batches from the one with offset ``first`` to the one with offset ``last``."""
         self._read_beyond(last)
         if len(self._known) == 1:
             return [self._bytes]
@@ -230,7 +230,7 @@ class Piece:
         return [self._bytes[found.position : end]]
 
     def _read_beyond(self, offset: int) -> None:
-        """Read headers up to the first batch that begins after an offset."""
+        """Parse headers up to the first batch that begins after an offset."""
         while not self._known or self._known[-1].base_offset <= offset:
             batch = next(self._further, None)
             if batch is None:

@@ -1,4 +1,4 @@
-"""A share partition at its leader: the machine, with a clock, a log and a persister (groups D.8)."""
+"""Share partition on its leader: the in-memory state with a clock, a log and a persister (groups D.8)."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -38,19 +38,19 @@ _CODES = {
 FENCING = frozenset(
     {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 )
-"""Errors after which a share partition is dropped from memory (groups D.6 A6)."""
+"""Errors that remove a share partition from memory (groups D.6 A6)."""
 
 
 def leader_error(result: StateResult) -> KafkaError:
-    """The share coordinator's error as members see it (groups D.6 A6, ``fetchPersisterError``)."""
+    """Return the error for members after one of the share coordinator (groups D.6 A6, ``fetchPersisterError``)."""
     return KafkaError(_CODES.get(result.error, ErrorCode.UNKNOWN_SERVER_ERROR), result.message)
 
 
 class SharePartition:
-    """A partition that one share group consumes, at its leader.
+    """A partition of one share group, on its leader.
 
-    ``run`` starts a task that outlives the request or timer that asks for it. ``dropped`` is called when the share
-    coordinator's answer, or a new leader, ends the partition.
+    ``run`` starts a background task. ``dropped`` is called when the partition must be removed from memory: after an
+    error of the share coordinator, or when another broker leads.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class SharePartition:
         self._dead_letters = DeadLetters(cluster, broker_id, settings)
         self.inflight = InFlight(lambda: share_settings(cluster, settings, key.group_id))
         self.active = False
-        """Whether it is loaded and still this broker's."""
+        """Whether the partition is loaded and this broker still leads it."""
         self.failure: KafkaError | None = None
-        """Why it could not be loaded."""
+        """The error of a failed load."""
         self._closed = False
         self.placed_offset = -1
         """The offset that was last looked up in the log (``SharePartition.fetchOffsetMetadata``)."""
@@ -80,10 +80,10 @@ class SharePartition:
         self._timer: Timer | None = None
         partition.watch(self._look)
 
-    # --- life --------------------------------------------------------------------------------------------------------
+    # --- lifecycle ---------------------------------------------------------------------------------------------------
 
     def begin_loading(self) -> None:
-        """Read the state from the share coordinator; those that wait are woken when it is there."""
+        """Begin to read the state from the share coordinator; waiting fetches are woken at the end."""
         self.run(self._load())
 
     async def _load(self) -> None:
@@ -94,7 +94,7 @@ class SharePartition:
             start = result.start_offset
             if start == UNINITIALIZED_OFFSET and not self._closed:
                 start = await self._first_offset()
-            if self._closed:  # meanwhile; there may be another one by now
+            if self._closed:  # meanwhile; another instance may exist by now
                 return
             self.inflight.load(start, result.batches)
             self.state_epoch, self.active = result.state_epoch, True
@@ -105,7 +105,7 @@ class SharePartition:
             self.drop()
 
     async def _first_offset(self) -> int:
-        """The first offset of a group that has none (``share.auto.offset.reset``).
+        """Return the first offset of a group without a start offset (``share.auto.offset.reset``).
 
         Raises:
             KafkaError: OFFSET_NOT_AVAILABLE if ``by_duration`` finds no record.
@@ -123,20 +123,20 @@ class SharePartition:
         return log.high_watermark
 
     def _look(self) -> None:
-        """The partition has changed: only its leader keeps it."""
+        """Handle a change of the partition: drop this if the broker no longer leads it."""
         known = self._cluster.partitions.get((self.partition.topic, self.partition.index))
         if known is not self.partition or self.partition.state.leader != self._broker_id:
             self.drop()
 
     def drop(self) -> None:
-        """Forget it: the state comes back from the share coordinator. Those that wait are woken."""
+        """Remove the partition from memory and wake waiting fetches; the share coordinator keeps the state."""
         self.active = False
         self._dropped(self)
         self.close()
         self.wake()
 
     def close(self) -> None:
-        """Follow nothing any more."""
+        """Stop watching the partition, and cancel the timer."""
         self.active, self._closed = False, True
         self.partition.unwatch(self._look)
         if self._timer is not None:
@@ -146,7 +146,7 @@ class SharePartition:
     # --- acknowledgements --------------------------------------------------------------------------------------------
 
     def begin_acknowledging(self, member: str, asked: Sequence[Acknowledgement]) -> Change:
-        """Begin to acknowledge all or nothing; :meth:`write` does the rest.
+        """Begin acknowledgements, all or none; :meth:`write` completes them.
 
         Raises:
             KafkaError: INVALID_RECORD_STATE or INVALID_REQUEST (groups D.6).
@@ -154,14 +154,14 @@ class SharePartition:
         return acknowledge(self.inflight, member, asked, self._cluster.clock.now_ms())
 
     async def release(self, member: str) -> None:
-        """Release what a member holds; see :meth:`write`."""
+        """Release a member's acquired records; raises as :meth:`write`."""
         await self.write(release(self.inflight, member, self._cluster.clock.now_ms()))
 
     async def write(self, change: Change) -> None:
         """Write a change to the share coordinator, then commit it or roll it back.
 
         Raises:
-            KafkaError: the share coordinator's, as members see it (groups D.6 A6).
+            KafkaError: the share coordinator's error in the form for members (groups D.6 A6).
         """
         self.follow_locks()
         if not change:
@@ -193,7 +193,7 @@ class SharePartition:
     # --- locks -------------------------------------------------------------------------------------------------------
 
     def follow_locks(self) -> None:
-        """Set the timer to the end of the first lock."""
+        """Set the timer to the expiry of the next lock."""
         end_ms = self.inflight.next_lock_end_ms
         timer = self._timer
         if timer is not None and (end_ms is None or timer.call is None or timer.at_ms != end_ms):
@@ -213,7 +213,7 @@ class SharePartition:
             self.wake()
 
     async def _write_expired(self, change: Change) -> None:
-        """Expired locks stay expired, whether that is written or not (groups D.7)."""
+        """Persist expired locks, which stay expired even if that fails (groups D.7)."""
         await self._persist(change.batches)
         self.inflight.move_start()
         self._bury(change.dead)
@@ -226,9 +226,9 @@ class SharePartition:
             self.run(self._write_dead(each))
 
     async def _write_dead(self, dead: DeadRecords) -> None:
-        """Write records to the dead-letter queue; they are archived then, whether that succeeded or not (KIP-1191).
+        """Write records to the dead-letter queue, then archive them even if the write failed (KIP-1191).
 
-        Also if the partition was closed meanwhile: what stays ARCHIVING is written once more when it is loaded.
+        This goes on after the partition is closed; records that stay ARCHIVING are written again after the next load.
         """
         await self._dead_letters.write(self.key, self.partition, dead)
         await self._persist([archive_dead(self.inflight, dead)])
@@ -238,14 +238,14 @@ class SharePartition:
     # --- waiting -----------------------------------------------------------------------------------------------------
 
     def watch(self, call: Callable[[], None]) -> None:
-        """Call when records may have become available, until :meth:`unwatch`."""
+        """Run ``call`` when records may have become available, until :meth:`unwatch`."""
         self._watchers[call] = None
 
     def unwatch(self, call: Callable[[], None]) -> None:
-        """Call no more."""
+        """Stop running ``call``."""
         self._watchers.pop(call, None)
 
     def wake(self) -> None:
-        """Wake the fetches that wait."""
+        """Wake the waiting fetches."""
         for call in tuple(self._watchers):
             call()

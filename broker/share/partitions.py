@@ -1,4 +1,4 @@
-"""The share partitions and share sessions of one broker (Kafka's ``SharePartitionManager``)."""
+"""Share partitions and share sessions of one broker (Kafka's ``SharePartitionManager``)."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable
@@ -14,26 +14,26 @@ from protocol.errors import KafkaError
 
 
 class SharePartitions:
-    """Those that a broker leads and some member has fetched from."""
+    """The share partitions in a broker's memory: those that it leads and members fetch from."""
 
     def __init__(self, cluster: ClusterState, broker_id: int, settings: BrokerSettings) -> None:
         self._cluster, self._broker_id, self._settings = cluster, broker_id, settings
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
-        self._tasks: dict[asyncio.Task[None], None] = {}  # in order: the same run ends them in the same order
+        self._tasks: dict[asyncio.Task[None], None] = {}  # a dict: cancelled in a reproducible order
         self.sessions = ShareSessions(
             lambda: settings.int("group.share.max.share.sessions"), self._release_all, self._forget_group
         )
 
     def get(self, key: SharePartitionKey) -> SharePartition | None:
-        """A share partition that is in memory."""
+        """Return a share partition that is in memory, or ``None``."""
         return self._partitions.get(key)
 
     def of_group(self, group_id: str) -> list[SharePartition]:
-        """A group's partitions that are in memory."""
+        """Return a group's share partitions that are in memory."""
         return [each for key, each in self._partitions.items() if key.group_id == group_id]
 
     def get_or_load(self, key: SharePartitionKey, topic: str) -> SharePartition:
-        """A share partition, which may still be loading.
+        """Return a share partition, and begin to load it if it is not in memory.
 
         Raises:
             KafkaError: NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR, UNKNOWN_TOPIC_OR_PARTITION.
@@ -50,18 +50,18 @@ class SharePartitions:
         return found
 
     def end_session(self, key: SessionKey) -> None:
-        """Close a session, unless it has ended meanwhile, and release what its member holds (groups D.7)."""
+        """Close a session, if it still exists, and release its member's acquired records (groups D.7)."""
         session = self.sessions.remove(key)
         if session is not None:
             self._release_all(session)
 
     def clear(self) -> None:
-        """Forget all: the cluster has no share groups any more (``SharePartitionManager.onShareVersionToggle``)."""
+        """Drop all sessions and share partitions (``SharePartitionManager.onShareVersionToggle``)."""
         self.sessions.close()
         self._close(list(self._partitions))
 
     def close(self) -> None:
-        """The broker loses what is in its memory."""
+        """Drop all sessions and share partitions, and cancel background tasks."""
         self.clear()
         for task in self._tasks:
             task.cancel()
@@ -79,7 +79,7 @@ class SharePartitions:
                 partition.run(_release(partition, member_id))
 
     def _forget_group(self, group_id: str) -> None:
-        """No session of the group is left: the state comes back from the share coordinator (groups D.4.4)."""
+        """Drop the partitions of a group without sessions; the share coordinator keeps the state (groups D.4.4)."""
         self._close([key for key in self._partitions if key.group_id == group_id])
 
     def _close(self, keys: Iterable[SharePartitionKey]) -> None:
@@ -92,5 +92,5 @@ class SharePartitions:
 
 
 async def _release(partition: SharePartition, member_id: str) -> None:
-    with suppress(KafkaError):  # nothing waits for the answer; the locks end by themselves
+    with suppress(KafkaError):  # no request waits for the result; the locks expire anyway
         await partition.release(member_id)

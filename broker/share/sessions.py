@@ -1,4 +1,4 @@
-"""Share sessions: what a broker remembers between a member's fetches (groups D.4; Kafka's ``ShareSessionCache``)."""
+"""Share sessions of a broker: state between a member's fetches (groups D.4; Kafka's ``ShareSessionCache``)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ INITIAL_EPOCH, FINAL_EPOCH, MAX_EPOCH = 0, -1, 2**31 - 1
 
 
 class SessionKey(NamedTuple):
-    """The member of a group; group membership itself is not looked at."""
+    """Group id and member id; whether the group has the member is not checked."""
 
     group_id: str
     member_id: str
 
 
 class PartitionKey(NamedTuple):
-    """A partition as requests name it."""
+    """Topic id and partition index, as in requests."""
 
     topic_id: UUID | None
     partition: int
@@ -29,15 +29,15 @@ class PartitionKey(NamedTuple):
 
 @dataclass(slots=True)
 class Interest:
-    """A partition of a session, and the name that its topic had when it was added."""
+    """A partition of a session, with the topic's name when it was added."""
 
     key: PartitionKey
     topic: str | None
     due: bool = False
-    """Whether the next response has to list it."""
+    """Whether the next response has to list the partition."""
 
     def is_news(self, answer: PartitionData) -> bool:
-        """Whether a later response of the session lists the partition; notes what is sent."""
+        """Return whether a response after the first one lists the partition; notes whether the next one must."""
         news = bool(answer.records) or self.due
         self.due = answer.error_code is not ErrorCode.NONE
         return news or self.due
@@ -45,7 +45,7 @@ class Interest:
 
 @dataclass(slots=True)
 class ShareSession:
-    """A session; ``epoch`` is the one that the next request must carry."""
+    """A share session; ``epoch`` is the expected epoch of the next request."""
 
     key: SessionKey
     connection: Connection
@@ -53,18 +53,18 @@ class ShareSession:
     epoch: int = 1
 
     def advance(self) -> None:
-        """After 2^31-1 comes 1."""
+        """Increment the epoch; 2^31-1 is followed by 1."""
         self.epoch = next_epoch(self.epoch)
 
 
 def next_epoch(epoch: int) -> int:
-    """The epoch of the request after this one."""
+    """Return the epoch after this one."""
     return 1 if epoch == MAX_EPOCH else epoch + 1
 
 
 @dataclass(slots=True)
 class Round:
-    """One ShareFetch within its session: the partitions to fetch, in order, and what the response lists."""
+    """One ShareFetch within its session: the partitions to fetch, in order."""
 
     interests: Sequence[Interest]
     session: ShareSession | None = None
@@ -76,7 +76,7 @@ class Round:
         return self.session is not None and self.session.epoch != self.expected_epoch
 
     def news(self, answers: Iterable[tuple[Interest, PartitionData]]) -> list[tuple[Interest, PartitionData]]:
-        """The partitions of the response: all of the first one, later the ones with records or changed errors."""
+        """Return the partitions of the response: all in the first one, later those with records or changed errors."""
         if self.session is None:
             return list(answers)
         listed = []
@@ -84,15 +84,15 @@ class Round:
             if interest.is_news(data):
                 listed.append((interest, data))
                 if data.records and self.session.interests.pop(interest.key, None) is not None:
-                    self.session.interests[interest.key] = interest  # to the end: others first next time
+                    self.session.interests[interest.key] = interest  # move to the end: others are first next time
         return listed
 
 
 @dataclass(slots=True)
 class _Newest:
-    """The newest session of a connection, which alone ends with it.
+    """The newest session of a connection, the only one that ends with the connection.
 
-    ``stale`` once any session of the connection was removed: then none ends with it (Kafka's ``SessionKeyAndState``).
+    ``stale``: a session of the connection was removed, so none ends with it (Kafka's ``SessionKeyAndState``).
     """
 
     key: SessionKey
@@ -102,7 +102,7 @@ class _Newest:
 class ShareSessions:
     """The sessions of one broker.
 
-    ``closed`` is called with a session whose connection is gone, ``emptied`` with a group that has none left then.
+    ``closed`` is called with a session whose connection was closed, ``emptied`` with a group whose last one ended so.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class ShareSessions:
         return len(self._sessions)
 
     def of_group(self, group_id: str) -> list[ShareSession]:
-        """The sessions of a group's members."""
+        """Return the sessions of a group's members."""
         return [session for key, session in self._sessions.items() if key.group_id == group_id]
 
     def begin(
@@ -127,7 +127,7 @@ class ShareSessions:
         connection: Connection,
         name_of: Callable[[UUID | None], str | None],
     ) -> Round:
-        """The round of a ShareFetch (groups D.5).
+        """Find or create the session of a ShareFetch, and return its round (groups D.5).
 
         Raises:
             KafkaError: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, INVALID_REQUEST,
@@ -159,7 +159,7 @@ class ShareSessions:
         return Round(list(session.interests.values()), session, session.epoch)
 
     def acknowledge(self, key: SessionKey, epoch: int) -> None:
-        """A ShareAcknowledge of the session: its epoch counts on (groups D.6).
+        """Check the epoch of a ShareAcknowledge, and increment it (groups D.6).
 
         Raises:
             KafkaError: INVALID_SHARE_SESSION_EPOCH, SHARE_SESSION_NOT_FOUND.
@@ -172,7 +172,7 @@ class ShareSessions:
             session.advance()
 
     def remove(self, key: SessionKey) -> ShareSession | None:
-        """Forget a session; the caller releases what its member holds."""
+        """Remove a session; the caller releases the member's acquired records."""
         session = self._sessions.pop(key, None)
         newest = None if session is None else self._newest.get(id(session.connection))
         if newest is not None:
@@ -180,7 +180,7 @@ class ShareSessions:
         return session
 
     def close(self) -> None:
-        """Forget all, and follow no connection any more."""
+        """Remove all sessions, and stop watching connections."""
         for connection, call in self._watched.values():
             connection.unwatch(call)
         self._sessions.clear()
@@ -201,11 +201,11 @@ class ShareSessions:
     def _create(self, key: SessionKey, connection: Connection, wanted: Sequence[Interest]) -> ShareSession:
         self.remove(key)
         if len({each.key for each in wanted}) < len(wanted):
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a new session must not get a partition twice (mustAdd)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # duplicate partition in a new session (mustAdd)
         if len(self._sessions) >= self._most():
             raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         session = ShareSession(key, connection, {interest.key: interest for interest in wanted})
-        if connection.lost:  # served all the same: it was read before; but nothing would end the session
+        if connection.lost:  # the request is served, but no event would end a stored session
             return session
         self._sessions[key], self._newest[id(connection)] = session, _Newest(key)
         if id(connection) not in self._watched:
@@ -225,7 +225,7 @@ class ShareSessions:
 
 
 def rotated(interests: list[Interest], epoch: int) -> list[Interest]:
-    """Each fetch begins with another of the partitions that can be read (groups D.5 SF3)."""
+    """Return the partitions rotated by the epoch, so that each fetch begins with another one (groups D.5 SF3)."""
     if not interests or epoch < 1:
         return interests
     turn = epoch % len(interests)

@@ -1,4 +1,4 @@
-"""The settings of a share group, as the leaders of its partitions follow them (groups 0.7)."""
+"""Settings of share groups on partition leaders (groups 0.7)."""
 
 from broker.cluster_state import ClusterState
 from broker.settings import BrokerSettings, groups
@@ -14,7 +14,7 @@ _LIMITS = ("share.delivery.count.limit", "share.partition.max.record.locks", "sh
 
 
 def share_settings(cluster: ClusterState, settings: BrokerSettings, group_id: str) -> ShareSettings:
-    """A group's own settings within the broker's bounds, else the broker's."""
+    """Return a group's settings: its own clamped to the broker's bounds, else the broker's."""
     stored = cluster.image.config(ConfigResourceType.GROUP, group_id)
     if not stored:
         deliveries, locks, lock_ms = (settings.int(f"group.{name}") for name in _LIMITS)
@@ -26,24 +26,24 @@ def share_settings(cluster: ClusterState, settings: BrokerSettings, group_id: st
 
 
 def dead_letter_topic(cluster: ClusterState, group_id: str) -> str:
-    """The name of a group's dead-letter queue; empty for none."""
+    """Return the topic of a group's dead-letter queue; "" for none."""
     return cluster.image.config(ConfigResourceType.GROUP, group_id).get(_DEAD_LETTER_TOPIC, "")
 
 
 def has_dead_letters(cluster: ClusterState, group_id: str) -> bool:
-    """Whether the cluster has dead-letter queues (share.version 2), and the group names one."""
+    """Return whether dead-letter queues are enabled (share.version 2) and the group has one."""
     enabled = cluster.image.features.get("share.version", 0) >= DEAD_LETTERS_SINCE
     return enabled and bool(dead_letter_topic(cluster, group_id))
 
 
 def reads_committed(cluster: ClusterState, group_id: str) -> bool:
-    """Whether the group gets committed records alone."""
+    """Return whether the group's isolation level is read_committed."""
     stored = cluster.image.config(ConfigResourceType.GROUP, group_id)
     return stored.get("share.isolation.level") == "read_committed"
 
 
 def offset_reset(cluster: ClusterState, group_id: str) -> tuple[str, int]:
-    """Where a share partition without an offset begins: ``latest``, ``earliest``, or a duration back from now in ms."""
+    """Return the group's ``share.auto.offset.reset``: strategy, and for ``by_duration:`` the duration (ms)."""
     text = cluster.image.config(ConfigResourceType.GROUP, group_id).get("share.auto.offset.reset", LATEST)
     if text.startswith(BY_DURATION):
         return BY_DURATION, duration_ms(text.removeprefix(BY_DURATION)) or 0

@@ -1,1 +1,1 @@
-"""One share partition as its leader keeps it in memory: no clock, no I/O (groups D.7, Kafka's ``SharePartition``)."""
+"""In-memory state of a share partition on its leader, without clock or I/O (groups D.7; ``SharePartition``)."""

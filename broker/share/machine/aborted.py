@@ -1,4 +1,4 @@
-"""The record batches of aborted transactions, which read_committed share groups leave out (groups D.7)."""
+"""Record batches of aborted transactions, which read_committed share groups skip (groups D.7)."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,10 +9,10 @@ from protocol.records.control import parse_marker
 
 
 def aborted_spans(batches: Iterable[RecordBatch], aborted: Sequence[tuple[int, int]]) -> Iterator[Span]:
-    """The offsets of the batches to archive, in order, found as they are asked for.
+    """Iterate lazily over the offsets of the batches to archive, in order.
 
     Args:
-        batches: in order of offsets.
+        batches: record batches in offset order.
         aborted: producer id and first offset of each aborted transaction with data among them.
     """
     pending = deque(sorted(aborted, key=lambda each: each[1]))

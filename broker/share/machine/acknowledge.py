@@ -1,7 +1,7 @@
-"""Acknowledgements, releases and the ends of locks (groups D.6, D.7; Kafka's ``SharePartition.acknowledge``).
+"""Acknowledgements, releases and expired locks (groups D.6, D.7; Kafka's ``SharePartition.acknowledge``).
 
-Each gives a :class:`Change`: what is to be written to the share coordinator. Acknowledged and released records keep
-their locks until :func:`commit`, and become again what they were by :func:`roll_back`.
+Each returns a :class:`Change` to be written to the share coordinator. Acknowledged and released records keep their
+locks until :func:`commit`; :func:`roll_back` restores their state.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from protocol.errors import ErrorCode, KafkaError
 
 
 class AcknowledgeType(IntEnum):
-    """A member's verdict on a record; 0 is for offsets without one."""
+    """A member's acknowledgement of a record; 0 is for offsets without a record."""
 
     GAP = 0
     ACCEPT = 1
@@ -38,12 +38,12 @@ _WHY = {
     AcknowledgeType.RELEASE: "released by its member",
     AcknowledgeType.REJECT: "rejected by its member",
 }
-"""How an acquisition ends."""
+"""Acknowledgement type -> why the acquisition ended, for descriptions."""
 LOCK_ENDED, SESSION_CLOSED = "its lock ended", "the member's share session was closed"
 
 
 class Acknowledgement(NamedTuple):
-    """A range of a request: one type for all of it, or one for each offset."""
+    """A range of offsets in a request, with one type for all of them, or one for each offset."""
 
     first: int
     last: int
@@ -55,7 +55,7 @@ LIMIT_REACHED = "Offset delivery count exceeded the threshold."
 
 
 class DeadRecords(NamedTuple):
-    """A range of ARCHIVING records, which goes to the dead-letter queue for a ``cause`` (KIP-1191)."""
+    """A range of ARCHIVING records to write to the dead-letter queue, with the ``cause`` (KIP-1191)."""
 
     first: int
     last: int
@@ -65,7 +65,7 @@ class DeadRecords(NamedTuple):
 
 @dataclass(slots=True)
 class Change:
-    """Records whose state changes, what is written about them, and which of them go to the dead-letter queue then."""
+    """A change of records' states, with the batches to write and the records for the dead-letter queue."""
 
     states: list[InFlightState] = field(default_factory=list)
     batches: list[StateBatch] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Change:
         return bool(self.batches)
 
     def add(self, first: int, last: int, state: InFlightState, cause: str = LIMIT_REACHED) -> None:
-        """Note the new state of a range, and why the group gives up on it if it does."""
+        """Add the new state of a range; ``cause`` is for its dead-letter records, if it becomes ARCHIVING."""
         self.states.append(state)
         if state.state is RecordState.ARCHIVING:
             self.dead.append(DeadRecords(first, last, state.delivery_count, cause))
@@ -83,12 +83,12 @@ class Change:
 
 
 def acknowledge(inflight: InFlight, member: str, asked: Sequence[Acknowledgement], now_ms: int) -> Change:
-    """Begin what a member's acknowledgements of a partition ask for, all or nothing; renewals are done at once.
+    """Begin a member's acknowledgements of a partition, all or none; renewals take effect immediately.
 
     Raises:
-        KafkaError: INVALID_RECORD_STATE: not acquired, by another member, or a change is being written;
-            INVALID_REQUEST: offsets after what is in flight; UNKNOWN_SERVER_ERROR: the start offset is one of the
-            offsets, and nothing is in flight there.
+        KafkaError: INVALID_RECORD_STATE: not acquired, acquired by another member, or a change is being written;
+            INVALID_REQUEST: offsets after those in flight; UNKNOWN_SERVER_ERROR: the start offset is in the range, and
+            no batch in flight begins at or below it.
     """
     verdicts = _Verdicts(inflight, inflight.settings, member, now_ms)
     try:
@@ -111,7 +111,7 @@ def _touched(inflight: InFlight, asked: Acknowledgement) -> list[InFlightBatch]:
     place = inflight.floor(asked.first)
     if place < 0 and asked.first < inflight.start_offset <= asked.last:
         place = inflight.floor(inflight.start_offset)
-        if place < 0:  # a NullPointerException in Kafka, which ends the whole request (groups D.6 A2)
+        if place < 0:  # a NullPointerException in Kafka, which fails the whole request (groups D.6 A2)
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if place < 0:
         raise _invalid_state("Batch record not found. The request batch offsets are not found in the cache.")
@@ -125,7 +125,7 @@ def _touched(inflight: InFlight, asked: Acknowledgement) -> list[InFlightBatch]:
 
 @dataclass(slots=True)
 class _Verdicts:
-    """The acknowledgements of one member, begun one after another with the settings of that moment."""
+    """Begins the acknowledgements of one member, one after another, with the current settings."""
 
     inflight: InFlight
     settings: ShareSettings
@@ -134,7 +134,7 @@ class _Verdicts:
     change: Change = field(default_factory=Change)
 
     def on_batch(self, asked: Acknowledgement, batch: InFlightBatch) -> None:
-        """Begin what is asked for of one batch, as a whole or offset by offset."""
+        """Begin an acknowledgement of one batch, as a whole or by offset."""
         inflight, state = self.inflight, batch.whole
         if state is not None:
             _check_owner(state, self.member)
@@ -189,7 +189,7 @@ def _changing() -> KafkaError:
 
 
 def release(inflight: InFlight, member: str, now_ms: int) -> Change:
-    """Begin to release what a member holds: its share session is closed."""
+    """Begin to release a member's acquired records, because its share session is closed."""
     change, limit = Change(), inflight.settings.limit
     for batch in inflight.batches:
         whole = batch.whole
@@ -208,7 +208,7 @@ def release(inflight: InFlight, member: str, now_ms: int) -> Change:
 
 
 def expire(inflight: InFlight, now_ms: int) -> Change:
-    """End the locks that are due, at once; the change is only to be written (no :func:`commit`)."""
+    """End the expired locks immediately; the returned change is only to be written, without :func:`commit`."""
     change, limit = Change(), inflight.settings.limit
     for batch, offset in inflight.due_locks(now_ms):
         if batch.whole is not None and batch.first < inflight.start_offset <= batch.last:
@@ -238,7 +238,7 @@ def _expire_one(inflight: InFlight, batch: InFlightBatch, offset: int, limit: De
 
 
 def commit(inflight: InFlight, change: Change) -> None:
-    """The change is written: locks end and the start offset moves."""
+    """Commit a written change: end the locks and move the start offset."""
     for state in change.states:
         state.commit()
         if state.state is RecordState.AVAILABLE:
@@ -247,7 +247,7 @@ def commit(inflight: InFlight, change: Change) -> None:
 
 
 def roll_back(inflight: InFlight, change: Change, now_ms: int) -> None:
-    """The change is not written."""
+    """Undo a change that could not be written."""
     for state, batch in zip(change.states, change.batches, strict=True):
         state.roll_back(now_ms)
         if state.state is RecordState.AVAILABLE:
@@ -255,12 +255,12 @@ def roll_back(inflight: InFlight, change: Change, now_ms: int) -> None:
         written = RecordState(batch.delivery_state)
         if written.terminal and not state.state.terminal:
             inflight.delivery_complete_count -= inflight.counted(batch.first_offset, batch.last_offset)
-        elif written is RecordState.ARCHIVING and state.state is RecordState.ARCHIVED:  # its lock has ended meanwhile
+        elif written is RecordState.ARCHIVING and state.state is RecordState.ARCHIVED:  # its lock has expired meanwhile
             inflight.delivery_complete_count += inflight.counted(batch.first_offset, batch.last_offset)
 
 
 def archive_dead(inflight: InFlight, dead: DeadRecords) -> StateBatch:
-    """The dead-letter queue is done with a range, whether it has the records or not; what is to be written of it."""
+    """Archive a range after its write to the dead-letter queue, successful or not; return the batch to persist."""
     batches = inflight.batches[max(inflight.floor(dead.first), 0) : inflight.floor(dead.last) + 1]
     inflight.archive(dead.first, dead.last, RecordState.ARCHIVING, batches)
     inflight.delivery_complete_count += inflight.counted(dead.first, dead.last)
@@ -268,7 +268,7 @@ def archive_dead(inflight: InFlight, dead: DeadRecords) -> StateBatch:
 
 
 def dead_records(inflight: InFlight) -> list[DeadRecords]:
-    """The ARCHIVING ranges of a partition that was loaded: a leader before has not finished with them."""
+    """Return the ARCHIVING ranges of a loaded partition, which an earlier leader has not finished."""
     most = inflight.settings.max_delivery_count
     return [
         DeadRecords(first, last, state.delivery_count, LIMIT_REACHED if state.delivery_count >= most else REJECTED)

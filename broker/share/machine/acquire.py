@@ -1,4 +1,4 @@
-"""Acquiring records of a share partition for a member (groups D.7, Kafka's ``SharePartition.acquire``)."""
+"""Acquisition of a share partition's records by a member (groups D.7, Kafka's ``SharePartition.acquire``)."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ class Span(NamedTuple):
 
 
 class Acquired(NamedTuple):
-    """Offsets that a member now holds, with their delivery count."""
+    """Offsets that a member has acquired, with their delivery count."""
 
     first: int
     last: int
@@ -25,11 +25,11 @@ class Acquired(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """What a member asks for.
+    """The limits of a member's fetch.
 
     Attributes:
-        record_limit: never more than ``max_records`` (KIP-1206); else whole record batches.
-        batch_size: the fewest offsets of a batch in flight, if there are more.
+        record_limit: acquire at most ``max_records`` (KIP-1206); else whole record batches.
+        batch_size: smallest size of a batch in flight, if there are enough offsets.
     """
 
     member: str
@@ -40,7 +40,7 @@ class Demand(NamedTuple):
 
 @dataclass(slots=True)
 class _Acquisition:
-    """One call of :func:`acquire`: what was fetched, and what is acquired so far."""
+    """One call of :func:`acquire`: the fetched record batches, and the offsets acquired so far."""
 
     inflight: InFlight
     settings: ShareSettings
@@ -82,7 +82,7 @@ class _Acquisition:
         self.count += last - first + 1
 
     def _end_of_span(self, offset: int) -> int:
-        """The end of the record batch that an offset is in; the offset itself where the log has none."""
+        """Return the last offset of the record batch with an offset; the offset itself if there is none."""
         before = None
         for span in self.spans:
             if offset < span.first:
@@ -91,7 +91,7 @@ class _Acquisition:
         return before.last if before is not None and offset <= before.last else offset
 
     def _in_batches(self, first: int, last: int) -> list[Acquired]:
-        """Put a range in flight: one batch, or several of ``batch_size`` that begin where record batches do."""
+        """Put a range in flight: one batch, or several of ``batch_size`` that begin with record batches."""
         runs = []
         batch_size = max(self.demand.batch_size, 0)
         if not self.demand.record_limit and last - first + 1 > batch_size:
@@ -105,7 +105,7 @@ class _Acquisition:
         if self.demand.record_limit and last - first + 1 > self.left:
             return [self._take_part(first, last)]
         for run in runs:
-            if run.last < run.first:  # with a batch size of 0; the member gets it, and the next run takes its place
+            if run.last < run.first:  # with a batch size of 0: returned to the member, but the next run replaces it
                 continue
             state = InFlightState(RecordState.ACQUIRED, 1, self.demand.member, self.lock_until_ms, self.now_ms)
             batch = InFlightBatch(run.first, run.last, state)
@@ -114,7 +114,7 @@ class _Acquisition:
         return runs
 
     def _take_part(self, first: int, last: int) -> Acquired:
-        """Acquire only the beginning of a record batch; the rest is in flight too, and available."""
+        """Acquire only the first offsets of a record batch; the rest is in flight and available."""
         batch = InFlightBatch(first, last, InFlightState(RecordState.AVAILABLE, 0))
         end = first + self.left - 1
         for offset, state in batch.by_offset().items():
@@ -128,7 +128,7 @@ class _Acquisition:
     # --- records in flight -------------------------------------------------------------------------------------------
 
     def take_again(self, batch: InFlightBatch, first: int, last: int) -> bool:
-        """Acquire what is available of a batch in flight; true if nothing may be added behind it (groups D.7)."""
+        """Acquire available offsets of a batch in flight; return whether the acquisition ends there (groups D.7)."""
         throttled = self._is_throttled(batch, first, last)
         if throttled and self.count > 0:
             return True
@@ -147,7 +147,7 @@ class _Acquisition:
         return throttled and taken > 0
 
     def _is_throttled(self, batch: InFlightBatch, first: int, last: int) -> bool:
-        """Whether records of the batch were delivered so often that one of them may be what breaks consumers."""
+        """Return whether records of the batch were delivered so often that one of them may be a poison message."""
         counts = (
             state.delivery_count
             for offset, _, state in batch.runs()
@@ -167,7 +167,7 @@ class _Acquisition:
                 break
             deliveries = state.delivery_count
             if most_deliveries > 2 and deliveries == most_deliveries - 1 and taken:
-                break  # the last attempt is alone in its own fetch
+                break  # a record's last delivery attempt is alone in a fetch
             if deliveries >= throttled_from and portion < 0:
                 portion = max(1, len(offsets) >> (deliveries - throttled_from + 1))
             state.acquire(self.demand.member, self.lock_until_ms, self.now_ms)
@@ -182,7 +182,7 @@ class _Acquisition:
 
 
 def _append(runs: list[Acquired], offset: int, delivery_count: int) -> None:
-    """Neighbours with the same delivery count are one run."""
+    """Append an offset; adjacent offsets with the same delivery count form one run."""
     if runs and (runs[-1].last + 1, runs[-1].delivery_count) == (offset, delivery_count):
         runs[-1] = Acquired(runs[-1].first, offset, delivery_count)
     else:
@@ -192,12 +192,12 @@ def _append(runs: list[Acquired], offset: int, delivery_count: int) -> None:
 def acquire(
     inflight: InFlight, demand: Demand, fetch_offset: int, spans: Sequence[Span], now_ms: int
 ) -> list[Acquired]:
-    """Acquire from the record batches that were read at ``fetch_offset``; what is acquired, by offset."""
+    """Acquire from the record batches read at ``fetch_offset``; return the acquired ranges in offset order."""
     if demand.max_records <= 0 or not spans or spans[-1].last < inflight.start_offset:
         return []
     last, settings = spans[-1].last, inflight.settings
     most = min(demand.max_records, settings.max_record_locks - inflight.count)
-    if most <= 0:  # at the limit: only what is in flight
+    if most <= 0:  # at the limit: only offsets in flight
         most = min(demand.max_records, inflight.end_offset - fetch_offset + 1)
         last = min(last, inflight.end_offset)
     if most <= 0:
@@ -223,7 +223,7 @@ def acquire(
 
 
 def _acquire_known(run: _Acquisition, known: Sequence[InFlightBatch], base: int, last: int) -> bool:
-    """Acquire from batches in flight and from the gaps between them; true if nothing may be added behind them."""
+    """Acquire from batches in flight and the gaps between them; return whether the acquisition ends there."""
     gap = base
     for batch in known:
         if run.left <= 0:
@@ -240,7 +240,7 @@ def _acquire_known(run: _Acquisition, known: Sequence[InFlightBatch], base: int,
 
 
 def _archive_compacted(inflight: InFlight, fetch_offset: int, base: int) -> None:
-    """Archive the available offsets before the first batch of the log: compaction has removed them."""
+    """Archive the available offsets before the first fetched batch, which compaction has removed."""
     if not inflight.batches or fetch_offset >= base:
         return
     place = inflight.floor(fetch_offset)
@@ -255,7 +255,7 @@ def _archive_compacted(inflight: InFlight, fetch_offset: int, base: int) -> None
 
 
 def leave_out(inflight: InFlight, acquired: Sequence[Acquired], aborted: Iterable[Span]) -> list[Acquired]:
-    """Archive the acquired records of aborted transactions; what is left of the acquired ones (read_committed)."""
+    """Archive acquired records of aborted transactions; return the remaining acquired ones (read_committed)."""
     kept, left = list[Acquired](), deque(acquired)
     for span in aborted:
         place = max(inflight.floor(span.first), 0)
@@ -270,5 +270,5 @@ def leave_out(inflight: InFlight, acquired: Sequence[Acquired], aborted: Iterabl
             if run.last > span.last:
                 left.appendleft(Acquired(span.last + 1, run.last, run.delivery_count))
         if span.first > inflight.end_offset:
-            break  # the next ones would find nothing in flight either
+            break  # later spans are not in flight either
     return [*kept, *left]

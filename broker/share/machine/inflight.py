@@ -1,6 +1,6 @@
-"""The records of a share partition that are in flight: their order, bounds and counts (groups D.7).
+"""In-flight records of a share partition: their order, bounds and counts (groups D.7).
 
-After the part of Kafka's ``SharePartition`` that the operations share. Offsets are log offsets.
+The part of Kafka's ``SharePartition`` that all operations use. Offsets are log offsets.
 """
 
 import heapq
@@ -15,25 +15,25 @@ from broker.share.machine.states import DeliveryLimit, InFlightBatch, InFlightSt
 from protocol.errors import ErrorCode, KafkaError
 
 THROTTLED_FROM = 2
-"""The fewest deliveries after which records are delivered in small portions."""
+"""Smallest delivery count from which records are delivered in small portions."""
 _STATES = frozenset(map(int, RecordState))
 _FEW_LOCKS = 64
-"""As long as there are no more, those that have ended stay noted until their time."""
+"""Number of noted locks up to which ended ones are not removed early."""
 
 
 class ShareSettings(NamedTuple):
-    """The settings of a share group that its partitions follow, as of now."""
+    """The current settings of a share group that its partitions use."""
 
     max_delivery_count: int = 5
     max_record_locks: int = 2000
     lock_ms: int = 30_000
     renew_enabled: bool = True
     dead_letters: bool = False
-    """Whether records that the group gives up on are written to a dead-letter queue first."""
+    """Whether records are written to a dead-letter queue before they are archived."""
 
     @property
     def limit(self) -> DeliveryLimit:
-        """How often a record is delivered, and its state after that."""
+        """The delivery limit, and the state of a record that reaches it."""
         then = RecordState.ARCHIVING if self.dead_letters else RecordState.ARCHIVED
         return DeliveryLimit(self.max_delivery_count, then)
 
@@ -45,9 +45,9 @@ class ShareSettings(NamedTuple):
 
 @dataclass(slots=True)
 class Gap:
-    """Offsets between stored batches, which are not in flight after loading and are fetched once.
+    """Offsets between stored batches, which are not in flight after loading and are still to be fetched.
 
-    It counts only as long as the end offset is the loaded one.
+    Valid only as long as the end offset is the loaded one.
     """
 
     end: int
@@ -55,12 +55,12 @@ class Gap:
 
 
 class InFlight:
-    """The batches in flight, by offset, and what is counted over them.
+    """The batches in flight in offset order, with their bounds and counts.
 
     Attributes:
-        start_offset: the first offset that the group is not done with.
-        end_offset: the last offset in flight; the next one to fetch if nothing is in flight.
-        delivery_complete_count: acknowledged and archived offsets from ``start_offset`` on.
+        start_offset: the share-partition start offset: the first one that is not acknowledged or archived.
+        end_offset: the last offset in flight; the next one to fetch if none is in flight.
+        delivery_complete_count: number of acknowledged and archived offsets from ``start_offset`` on.
     """
 
     def __init__(self, settings: Callable[[], ShareSettings]) -> None:
@@ -76,17 +76,17 @@ class InFlight:
 
     @property
     def settings(self) -> ShareSettings:
-        """The group's settings as of now."""
+        """The group's current settings."""
         return self._settings()
 
     # --- loading -----------------------------------------------------------------------------------------------------
 
     def load(self, start_offset: int, stored: Sequence[StateBatch]) -> None:
-        """Begin with the state that the share coordinator has (groups D.8).
+        """Load the state from the share coordinator (groups D.8).
 
         Raises:
-            KafkaError: UNKNOWN_SERVER_ERROR: a batch begins below the start, ends before it begins, or has a state
-                that there is none of.
+            KafkaError: UNKNOWN_SERVER_ERROR if a batch begins below the start offset, ends before it begins, or has an
+                unknown state.
         """
         self.start_offset = self.end_offset = start_offset
         gap, expected = -1, start_offset
@@ -109,12 +109,12 @@ class InFlight:
 
     @property
     def gap_start(self) -> int | None:
-        """Where the gaps begin that are still to be fetched."""
+        """The first offset of the gaps that are still to be fetched, or ``None``."""
         gap = self._gap
         return gap.start if gap is not None and gap.end == self.end_offset else None
 
     def close_gap_before(self, offset: int) -> None:
-        """The offsets below are acquired or looked at."""
+        """Move the start of the gaps to an offset: those below were acquired or checked."""
         gap = self._gap
         if gap is not None:
             if gap.end == self.end_offset and offset <= gap.end:
@@ -122,24 +122,24 @@ class InFlight:
             else:
                 self._gap = None
 
-    # --- looking -----------------------------------------------------------------------------------------------------
+    # --- reading -----------------------------------------------------------------------------------------------------
 
     def floor(self, offset: int) -> int:
-        """The place of the last batch that begins at or below the offset; -1 without one."""
+        """Return the index of the last batch that begins at or below the offset; -1 if there is none."""
         return bisect_right(self.batches, offset, key=lambda batch: batch.first) - 1
 
     def between(self, first: int, last: int) -> list[InFlightBatch]:
-        """The batches that begin in a range."""
+        """Return the batches that begin in a range."""
         begin = bisect_right(self.batches, first - 1, key=lambda batch: batch.first)
         return self.batches[begin : self.floor(last) + 1]
 
     @property
     def nothing_beyond_start(self) -> bool:
-        """Whether nothing in flight is left at or above the start offset."""
+        """Whether no offset is in flight at or above the start offset."""
         return not self.batches or self.start_offset > self.batches[-1].last
 
     def next_fetch_offset(self) -> int:
-        """The first offset that a member could acquire."""
+        """Return the first offset that a member could acquire."""
         if self.nothing_beyond_start:
             self._may_be_available = False
             return self.end_offset
@@ -159,20 +159,20 @@ class InFlight:
 
     @property
     def count(self) -> int:
-        """Offsets in flight, as ``share.partition.max.record.locks`` counts them."""
+        """The number of offsets in flight, as counted for ``share.partition.max.record.locks``."""
         return self.end_offset - self.start_offset + 1 if self.batches else 0
 
     def can_acquire(self) -> bool:
-        """Whether a fetch could acquire something, if the log had it."""
+        """Return whether a fetch could acquire records if the log has some."""
         return self.next_fetch_offset() != self.end_offset + 1 or self.count < self.settings.max_record_locks
 
     def runs(self) -> Iterator[tuple[int, int, InFlightState]]:
-        """First and last offset of each state in flight, in order of offsets."""
+        """Iterate over (first offset, last offset, state) in offset order."""
         for batch in self.batches:
             yield from batch.runs()
 
     def note_available(self) -> None:
-        """Some record may have become available."""
+        """Note that a record may have become available."""
         self._may_be_available = True
 
     # --- changing ----------------------------------------------------------------------------------------------------
@@ -182,24 +182,24 @@ class InFlight:
         self.batches.insert(self.floor(batch.first) + 1, batch)
 
     def lock(self, batch: InFlightBatch, state: InFlightState, offset: int) -> None:
-        """Note when the lock of a batch, or of its offset, ends."""
+        """Note the end of the acquisition lock of a batch, or of one of its offsets."""
         assert state.lock_until_ms is not None
         heapq.heappush(self._locks, (state.lock_until_ms, next(self._lock_order), batch, offset))
         if len(self._locks) > self._most_locks:
             self._forget_ended_locks()
 
     def _forget_ended_locks(self) -> None:
-        """Leave out locks that were renewed or have ended early, once they may be half of all."""
+        """Remove locks that were renewed or have ended early, once they may be half of all."""
         live: dict[tuple[int, InFlightBatch, int], tuple[int, int, InFlightBatch, int]] = {}
-        for lock in sorted(self._locks):  # one that was renewed within a millisecond is there more than once
+        for lock in sorted(self._locks):  # a lock renewed within a millisecond is listed more than once
             end_ms, _, batch, offset = lock
             if self._holder(*lock) is not None:
                 live.setdefault((end_ms, batch, offset), lock)
-        self._locks = [*live.values()]  # in order, which is a heap
+        self._locks = [*live.values()]  # sorted, so it is a heap
         self._most_locks = max(_FEW_LOCKS, 2 * len(self._locks))
 
     def split(self, batch: InFlightBatch) -> dict[int, InFlightState]:
-        """Keep the states of a batch by offset; its lock becomes one of each offset."""
+        """Switch a batch to states by offset, each with its own lock."""
         if batch.offsets is None:
             for offset, state in batch.by_offset().items():
                 if state.lock_until_ms is not None:
@@ -208,13 +208,13 @@ class InFlight:
 
     @property
     def next_lock_end_ms(self) -> int | None:
-        """When :meth:`due_locks` has something to return."""
+        """The time (ms) at which the next lock expires; ``None`` without locks."""
         while self._locks and self._holder(*self._locks[0]) is None:
             heapq.heappop(self._locks)
         return self._locks[0][0] if self._locks else None
 
     def due_locks(self, now_ms: int) -> list[tuple[InFlightBatch, int]]:
-        """Batches and first offsets of the locks that have ended, in the order of their ends."""
+        """Return batches and first offsets of the expired locks, in the order of their expiry."""
         due = []
         while (end_ms := self.next_lock_end_ms) is not None and end_ms <= now_ms:
             _, _, batch, offset = heapq.heappop(self._locks)
@@ -223,16 +223,16 @@ class InFlight:
 
     @staticmethod
     def _holder(end_ms: int, _order: int, batch: InFlightBatch, offset: int) -> InFlightState | None:
-        """The state that still has this lock."""
+        """Return the state that still has this lock, or ``None``."""
         state = batch.whole if batch.offsets is None else batch.offsets.get(offset)
         return state if state is not None and state.lock_until_ms == end_ms else None
 
     def counted(self, first: int, last: int) -> int:
-        """How many offsets of a range are not below the start."""
+        """Return the number of offsets of a range that are not below the start offset."""
         return max(0, last - max(self.start_offset, first) + 1)
 
     def archive(self, first: int, last: int, state: RecordState, batches: Sequence[InFlightBatch]) -> int:
-        """Archive the offsets of a range that have a state; return how many of them."""
+        """Archive the offsets of a range that are in a state; return their number."""
         archived = 0
         for batch in batches:
             if batch.first > last:
@@ -253,7 +253,7 @@ class InFlight:
     # --- the start offset --------------------------------------------------------------------------------------------
 
     def move_start(self) -> bool:
-        """Move the start over the leading records that the group is done with; true if anything changed."""
+        """Move the start offset past leading acknowledged and archived records; return whether it moved."""
         if not self._start_is_done():
             return False
         last, done = self._last_done()
@@ -286,7 +286,7 @@ class InFlight:
         return state is not None and not state.changing and state.state.terminal
 
     def _last_done(self) -> tuple[int, int]:
-        """The last offset of the leading run of done records, and how many of them count as done."""
+        """Return the last offset of the leading run of terminal records, and how many count as delivery-complete."""
         last, done, gap = -1, 0, self.gap_start
         for batch in self.batches:
             if gap is not None and batch.last >= gap:
@@ -299,7 +299,7 @@ class InFlight:
         return last, done
 
     def begin_at(self, log_start_offset: int) -> None:
-        """The log begins later than the share partition: nothing below is delivered any more."""
+        """Raise the start offset to the log start offset; records below are no longer delivered."""
         if log_start_offset <= self.start_offset:
             return
         if not self.batches:

@@ -1,6 +1,6 @@
-"""The states of records in flight, after Kafka's ``InFlightState`` and ``InFlightBatch`` (groups D.7).
+"""States of records in flight, after Kafka's ``InFlightState`` and ``InFlightBatch`` (groups D.7).
 
-A batch has one state for all of its offsets for as long as they are treated alike, then one state for each offset.
+A batch has one state for all of its offsets until they differ, then one state for each offset.
 Offsets are log offsets; times are the cluster's, in milliseconds.
 """
 
@@ -12,7 +12,7 @@ NO_MEMBER = ""
 
 
 class RecordState(IntEnum):
-    """What may happen to a record next; the numbers are those of ``__share_group_state``."""
+    """The delivery state of a record; the numbers are those of ``__share_group_state``."""
 
     AVAILABLE = 0
     ACQUIRED = 1
@@ -22,12 +22,12 @@ class RecordState(IntEnum):
 
     @property
     def terminal(self) -> bool:
-        """Whether the group is done with the record."""
+        """Whether the record is never delivered again: acknowledged or archived."""
         return self in (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
 
 
 class _Before(NamedTuple):
-    """What a state was before a change that is being written."""
+    """The state before a change that is being written."""
 
     state: RecordState
     member: str
@@ -36,14 +36,14 @@ class _Before(NamedTuple):
 
 
 class DeliveryLimit(NamedTuple):
-    """How often a record is delivered, and what becomes of it then: ARCHIVED, or ARCHIVING with a dead-letter queue."""
+    """The delivery limit, and the state after it: ARCHIVED, or ARCHIVING with a dead-letter queue."""
 
     deliveries: int = 5
     then: RecordState = RecordState.ARCHIVED
 
 
 class LastDelivery(NamedTuple):
-    """An acquisition that has ended: whose it was, since when, when it ended and why."""
+    """An ended acquisition: the member, when it began and ended (ms), and why it ended."""
 
     member: str
     since_ms: int | None
@@ -55,11 +55,11 @@ class InFlightState:
     """The state of a batch or of one offset.
 
     Attributes:
-        delivery_count: how often it was delivered.
+        delivery_count: the number of deliveries.
         member: the id of the member that has acquired it; "" for none.
         lock_until_ms: when the acquisition lock ends; ``None`` without a lock.
-        since_ms: when it was acquired last; ``None`` if that was before the partition was loaded.
-        last: the acquisition before, which has ended; ``None`` without one since the partition was loaded.
+        since_ms: when it was last acquired; ``None`` if that was before the partition was loaded.
+        last: the last ended acquisition; ``None`` if there was none since the partition was loaded.
     """
 
     __slots__ = ("_archived", "_before", "delivery_count", "last", "lock_until_ms", "member", "since_ms", "state")
@@ -85,28 +85,28 @@ class InFlightState:
 
     @property
     def acquirable(self) -> bool:
-        """Whether a member may acquire it now."""
+        """Whether a member can acquire it now."""
         return self.state is RecordState.AVAILABLE and self._before is None
 
     def copy(self) -> "InFlightState":
-        """The same for one offset of a batch."""
+        """Return a copy for one offset of a batch."""
         copied = InFlightState(self.state, self.delivery_count, self.member, self.lock_until_ms, self.since_ms)
         copied.last = self.last
         return copied
 
     def note_end(self, member: str, now_ms: int, why: str) -> None:
-        """Remember how the acquisition of a member ended."""
+        """Note how the acquisition of a member ended."""
         self.last = LastDelivery(member, self.since_ms, now_ms, why)
 
     def acquire(self, member: str, lock_until_ms: int, now_ms: int) -> None:
-        """Deliver to a member once more."""
+        """Acquire for a member, and count the delivery."""
         self.state, self.member, self.delivery_count = RecordState.ACQUIRED, member, self.delivery_count + 1
         self.lock_until_ms, self.since_ms = lock_until_ms, now_ms
 
     def end(self, state: RecordState, limit: DeliveryLimit) -> bool:
-        """End an acquisition, for good or for the next delivery; false if a change is being written already.
+        """End an acquisition with a new state; return false if a change is being written already.
 
-        A record that was delivered as often as allowed becomes ``limit.then`` instead of AVAILABLE.
+        At the delivery limit the record becomes ``limit.then`` instead of AVAILABLE.
         """
         if self._before is not None or self.state is not RecordState.ACQUIRED:
             return False
@@ -116,7 +116,7 @@ class InFlightState:
         return True
 
     def begin_change(self, state: RecordState, limit: DeliveryLimit) -> bool:
-        """:meth:`end`, to be committed or rolled back when the share coordinator has answered."""
+        """Begin :meth:`end`, to be committed or rolled back after the share coordinator's response."""
         before = _Before(self.state, self.member, limit, self.last)
         if not self.end(state, limit):
             return False
@@ -124,13 +124,13 @@ class InFlightState:
         return True
 
     def commit(self) -> None:
-        """The change is written: the lock ends."""
+        """Commit a written change: the lock ends."""
         self._before, self.lock_until_ms = None, None
 
     def roll_back(self, now_ms: int) -> None:
-        """The change is not written: as before, or without a member if the lock has ended meanwhile.
+        """Undo a change that could not be written; if the lock has expired meanwhile, end the acquisition.
 
-        Such a record is ARCHIVED at the delivery limit, also where the group has a dead-letter queue.
+        Such a record is ARCHIVED at the delivery limit, even if the group has a dead-letter queue.
         """
         before, self._before = self._before, None
         if self._archived or before is None:
@@ -144,13 +144,13 @@ class InFlightState:
             self.state, self.member, self.last = before.state, before.member, before.last
 
     def archive(self) -> None:
-        """End it for good, also while a change is being written."""
+        """Archive the record, even while a change is being written."""
         self._archived = True
         self.state, self.member, self.lock_until_ms = RecordState.ARCHIVED, NO_MEMBER, None
 
 
 class InFlightBatch:
-    """Offsets that were acquired together. Exactly one of ``whole`` and ``offsets`` is set."""
+    """A range of offsets in flight. Exactly one of ``whole`` (one state for all) and ``offsets`` is set."""
 
     __slots__ = ("first", "last", "offsets", "whole")
 
@@ -163,7 +163,7 @@ class InFlightBatch:
         return self.last - self.first + 1
 
     def by_offset(self) -> dict[int, InFlightState]:
-        """Keep a state for each offset from now on, in ascending order."""
+        """Switch to one state for each offset, in ascending order, and return them."""
         if self.offsets is None:
             assert self.whole is not None
             self.offsets = {offset: self.whole.copy() for offset in range(self.first, self.last + 1)}
@@ -171,16 +171,16 @@ class InFlightBatch:
         return self.offsets
 
     def runs(self) -> Iterator[tuple[int, int, InFlightState]]:
-        """First and last offset of each state."""
+        """Iterate over (first offset, last offset, state)."""
         if self.whole is not None:
             yield self.first, self.last, self.whole
         for offset, state in (self.offsets or {}).items():
             yield offset, offset, state
 
     def is_within(self, first: int, last: int) -> bool:
-        """Whether all of its offsets are in the range."""
+        """Return whether all offsets of the batch are in the range."""
         return self.first >= first and self.last <= last
 
     def within(self, first: int, last: int) -> range:
-        """Its offsets in the range."""
+        """Return the offsets of the batch that are in the range."""
         return range(max(self.first, first), min(self.last, last) + 1)
