@@ -116,7 +116,7 @@ def test_a_group_shows_its_members_and_lets_one_go(page: Page, busy: ControlPlan
     page.row("g", "Stable", "classic").find_element("tag name", "a").click()
     page.sees("reader at 127.0.0.1", "t-0", "t-1", "range")
     (member,) = busy.kafka.groups["g"].show().members
-    page.sees("everybody has joined", "generation 0 → ")
+    page.sees("all members have joined", "generation 0 → ")
     page.press(f"evict {member.member_id}")
     page.sees("Evicted")
     assert member.member_id not in [each.member_id for each in busy.kafka.groups["g"].show().members]

@@ -140,7 +140,7 @@ def test_a_generation_is_chosen_from_the_list_of_its_group(page: Page, plane: Co
     assert [each.split(",")[0] for each in page.script(options)] == ["all", "2", "1"]
     page.choose("Generation", page.script(options)[1])
     page.sees_no("PreparingRebalance -> CompletingRebalance, generation 1")
-    page.sees("everybody has joined: PreparingRebalance", "CompletingRebalance, generation 2")
+    page.sees("all members have joined: PreparingRebalance", "CompletingRebalance, generation 2")
     assert page.script("return location.hash") == "#/diagrams/groups/g?generation=2"
     consumer.close()
 

@@ -72,18 +72,18 @@ def test_a_timeline_has_each_step_with_its_rule(plane: ControlPlane) -> None:
         ("was given its member id", "Empty", "Empty", 0, 0),
         ("asked to join", "Empty", "Empty", 0, 0),
         ("a rebalance begins", "Empty", "PreparingRebalance", 0, 0),
-        ("everybody has joined", "PreparingRebalance", "CompletingRebalance", 0, 1),
+        ("all members have joined", "PreparingRebalance", "CompletingRebalance", 0, 1),
         ("asked for its assignment", "CompletingRebalance", "CompletingRebalance", 1, 1),
         ("assigned", "CompletingRebalance", "Stable", 1, 1),
         ("asked to leave", "Stable", "Stable", 1, 1),
         ("a rebalance begins", "Stable", "PreparingRebalance", 1, 1),
-        ("everybody has left", "PreparingRebalance", "Empty", 1, 2),
+        ("all members have left", "PreparingRebalance", "Empty", 1, 2),
     ]
     asked = events[2]
     assert (asked.api, asked.version, asked.client_id, asked.rule) == ("JoinGroup", 9, "test", "groups A.4")
     assert asked.member_id == member.member_id == events[7].member_id
     assert [event.at_ms for event in events] == sorted(event.at_ms for event in events)
-    assert "everybody has joined" in plane.ctl_text("groups", "show", "g", "--json")
+    assert "all members have joined" in plane.ctl_text("groups", "show", "g", "--json")
     assert plane.http("GET", "/v1/groups/g")["timeline"][0]["event"] == "asked to join"
 
 
@@ -102,7 +102,7 @@ def test_a_consumer_group_has_a_timeline_too(plane: ControlPlane) -> None:
         ("asked to join", "", -1),
         ("all members have the target assignment", "Stable", 2),
         ("a new epoch without a target assignment yet", "Assigning", 3),
-        ("everybody has left", "Empty", 4),
+        ("all members have left", "Empty", 4),
     ]
     assert member.code() == 25
     assert re.match(r"not a member any more: 'm1' was last heard of", plane.kafka.groups["g"].why().why)
@@ -119,7 +119,7 @@ def test_a_real_consumer_has_a_timeline_too(plane: ControlPlane) -> None:
     plane.kafka.clock.advance(seconds=7)
     events = plane.kafka.groups["g"].show().timeline
     assert {"app"} == {event.client_id for event in events if event.api}
-    assert ("everybody has left", None) in {(event.event, event.api) for event in events}
+    assert ("all members have left", None) in {(event.event, event.api) for event in events}
     consumer.close()
     plane.server.reset()
     joined(plane)

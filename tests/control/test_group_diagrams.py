@@ -23,7 +23,7 @@ def test_a_group_s_generations(plane: ControlPlane) -> None:
     assert [lane.title for lane in diagram.lanes] == ["reader", "group coordinator", "broker 1"]
     assert diagram.lanes[2].detail == ""
     states = texts(diagram, "state")
-    assert "everybody has joined: PreparingRebalance -> CompletingRebalance, generation 1" in states
+    assert "all members have joined: PreparingRebalance -> CompletingRebalance, generation 1" in states
     notes = [shape for shape in diagram.shapes if shape.style == "label state"]
     assert "assigned: CompletingRebalance -> Stable" in [note.text for note in notes]  # it had three lines
     assert all(note.x + 6.6 * len(note.text) <= diagram.width for note in notes)

@@ -73,7 +73,7 @@ _FENCED_BY_INIT = Reason("aborted for a new producer", "transactions A.2 I5", KI
 _TIMED_OUT = Reason("timed out", "transactions B.7", KIP_98)
 _EXPIRED = Reason("expired", "transactions B.8", KIP_98)
 _ABORTED_BY_STEERING = Reason("aborted by the control plane", STEERING, STEERING)
-_EPOCH_SET = Reason("put at another epoch by the control plane", STEERING, STEERING)
+_EPOCH_SET = Reason("producer epoch set by the control plane", STEERING, STEERING)
 
 
 class TransactionMachine:

@@ -353,9 +353,9 @@ def test_each_change_of_state_has_its_reason() -> None:
     context.leave(MemberIdentity(client.member_id))
     assert [[change.reason.kind for change in each] for each in (begun, joined, assigned, context.last.changes)] == [
         ["a rebalance begins"],
-        ["everybody has joined"],
+        ["all members have joined"],
         ["assigned"],
-        ["a rebalance begins", "everybody has left"],
+        ["a rebalance begins", "all members have left"],
     ]
     last = context.last.changes[-1]
     assert last == ("g", last.reason, "PreparingRebalance", "Empty", 1, 2)

@@ -89,7 +89,7 @@ def test_steps_that_no_request_asked_for() -> None:
     assert kinds == [
         ("timed out", "transactions B.7"),
         ("aborted for a new producer", "transactions A.2 I5"),
-        ("put at another epoch by the control plane", STEERING),
+        ("producer epoch set by the control plane", STEERING),
         ("aborted by the control plane", STEERING),
         ("expired", "transactions B.8"),
     ]

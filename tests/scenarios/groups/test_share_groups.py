@@ -100,7 +100,7 @@ def test_SHR_06_a_silent_member_is_removed_by_the_clock(server: Server, wire: Wi
     assert beat(wire, epoch).error_code is ErrorCode.UNKNOWN_MEMBER_ID
     events = [event["event"] for event in server.control("GET", f"/v1/groups/{SHARES}")["timeline"]]
     assert events[-1] == "refused"
-    assert "everybody has left" in events
+    assert "all members have left" in events
 
 
 def test_a_member_is_evicted_and_joins_again(server: Server, wire: Wire) -> None:

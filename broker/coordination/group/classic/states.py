@@ -30,9 +30,9 @@ REBALANCES_FROM = ENTERED_FROM[State.PREPARING_REBALANCE]
 
 _CLASS = "ClassicGroup"
 REBALANCE_BEGUN = Reason("a rebalance begins", "groups A.5 R3", _CLASS)
-ALL_JOINED = Reason("everybody has joined", "groups A.5 R7", _CLASS)
+ALL_JOINED = Reason("all members have joined", "groups A.5 R7", _CLASS)
 ASSIGNED = Reason("assigned", "groups A.7", _CLASS)
-ALL_LEFT = Reason("everybody has left", "groups A.5 R7", _CLASS)
+ALL_LEFT = Reason("all members have left", "groups A.5 R7", _CLASS)
 
 
 def state_diagram() -> str:

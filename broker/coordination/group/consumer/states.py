@@ -21,7 +21,7 @@ class State(StrEnum):
 
 NEW_EPOCH = Reason("a new epoch without a target assignment yet", "groups C.4 H9", _KIP)
 REASONS: Mapping[State, Reason] = {
-    State.EMPTY: Reason("everybody has left", "groups C.8", _KIP),
+    State.EMPTY: Reason("all members have left", "groups C.8", _KIP),
     State.ASSIGNING: NEW_EPOCH,
     State.RECONCILING: Reason("members reconcile with the target assignment", "groups C.5", _KIP),
     State.STABLE: Reason("all members have the target assignment", "groups C.5", _KIP),

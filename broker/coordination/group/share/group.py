@@ -37,7 +37,7 @@ class State(StrEnum):
 
 
 REASONS = {
-    State.EMPTY: Reason("everybody has left", "groups D.1 S1", _KIP),
+    State.EMPTY: Reason("all members have left", "groups D.1 S1", _KIP),
     State.STABLE: Reason("a new epoch", "groups D.1 S5", _KIP),
 }
 """State -> the reason for which a group enters it, or begins an epoch in it."""

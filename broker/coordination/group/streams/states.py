@@ -26,7 +26,7 @@ class State(StrEnum):
 
 
 REASONS: Mapping[State, Reason] = {
-    State.EMPTY: Reason("everybody has left", "groups E.2", _KIP),
+    State.EMPTY: Reason("all members have left", "groups E.2", _KIP),
     State.NOT_READY: Reason("topics do not fit the topology", "groups E.4", _KIP),
     State.ASSIGNING: Reason("a new epoch without a target assignment yet", "groups E.3.8", _KIP),
     State.RECONCILING: Reason("members reconcile with the target assignment", "groups E.6", _KIP),
