@@ -123,7 +123,7 @@ class Outcome(Generic[X_co]):
     ``keeps_timers``: timers are set and cancelled even if the append is refused, as soft state is not rolled back.
 
     For observers: ``reason`` explains the records, ``changes`` are state changes with their own reasons, and
-    ``refusal`` is the error in the reply of an operation that has effects all the same.
+    ``refusal`` is the error in the reply of an operation that nevertheless has effects.
     """
 
     records: tuple[Any, ...] = ()

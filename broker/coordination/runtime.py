@@ -86,7 +86,7 @@ class Observer(Protocol[M_contra]):
     ) -> None:
         """Handle an outcome whose records are appended and replayed, before its effects are performed.
 
-        ``replaced`` is what ``replay`` returned for each record. ``cause`` is ``None`` for timers and steering.
+        ``replaced`` has the result of ``replay`` for each record; ``cause`` is ``None`` for timers and control plane.
         """
         ...
 

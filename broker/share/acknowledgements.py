@@ -35,7 +35,7 @@ class _Request(Protocol):
 
 
 class Acknowledging:
-    """The acknowledgements of one request, begun at once; the records change state when the changes are written.
+    """The acknowledgements of one request, begun immediately; the records change state when the changes are written.
 
     Partitions are independent; those without batches are in the response only if others have batches (groups D.6).
     """

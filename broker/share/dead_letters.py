@@ -1,7 +1,7 @@
 """Dead-letter queues of share groups: topics for records that are rejected or exceed the delivery limit (KIP-1191).
 
 After Kafka 4.4's ``ShareGroupDLQStateManager``: the topic is checked, created if the cluster allows it, and written to
-at its leader. A failure is logged and not retried; the records are archived all the same.
+at its leader. A failure is logged and not retried; the records are archived anyway.
 """
 
 import asyncio

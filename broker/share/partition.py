@@ -228,7 +228,7 @@ class SharePartition:
     async def _write_dead(self, dead: DeadRecords) -> None:
         """Write records to the dead-letter queue, then archive them even if the write failed (KIP-1191).
 
-        This goes on after the partition is closed; records that stay ARCHIVING are written again after the next load.
+        This continues after the partition is closed; records that stay ARCHIVING are written again after the next load.
         """
         await self._dead_letters.write(self.key, self.partition, dead)
         await self._persist([archive_dead(self.inflight, dead)])

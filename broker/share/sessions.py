@@ -102,7 +102,7 @@ class _Newest:
 class ShareSessions:
     """The sessions of one broker.
 
-    ``closed`` is called with a session whose connection was closed, ``emptied`` with a group whose last one ended so.
+    ``closed`` is called with a session whose connection was closed, ``emptied`` with a group that then has none left.
     """
 
     def __init__(

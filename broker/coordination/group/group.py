@@ -1,4 +1,4 @@
-"""The interface of a group of any kind: what offsets, listing, deletion and expiry need of it.
+"""The interface of groups of any kind, used by offsets, listing, deletion and expiry.
 
 Classic, consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071) share one name space per shard (groups F.7)
 and one table.

@@ -37,7 +37,7 @@ class Completion:
     def note(self, results: Mapping[TopicPartition, ErrorCode]) -> Progress:
         """Note the results of some partitions' markers.
 
-        A fencing error stops the sending; written markers count all the same, so that DescribeTransactions lists only
+        A fencing error stops the sending; written markers still count, so that DescribeTransactions lists only
         the others (TransactionMarkerRequestCompletionHandler).
         """
         arranged = bool(self.again)

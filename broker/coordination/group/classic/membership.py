@@ -121,7 +121,7 @@ class Membership:
         if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
             self._rebalances.prepare(builder, group)
         elif group.state is State.PREPARING_REBALANCE:
-            # The initial rebalance delay goes on even if the last member leaves.
+            # The initial rebalance delay continues even if the last member leaves.
             self._rebalances.maybe_complete(builder, group)
 
     def _remove(self, builder: OutcomeBuilder, group: ClassicGroup, identity: MemberIdentity) -> None:

@@ -1,4 +1,4 @@
-"""A consumer group: the state from its records, and what is derived from it (groups C.1), after ``ConsumerGroup``."""
+"""A consumer group: the state from its records, and the state derived from it (groups C.1), after ``ConsumerGroup``."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping

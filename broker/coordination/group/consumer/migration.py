@@ -49,7 +49,7 @@ class Migration:
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND with the reason why it cannot be upgraded; UNKNOWN_SERVER_ERROR in its first
                 rebalance, and before 4.4 if members' subscriptions are malformed. Replies to its parked requests that
-                the builder has by then are sent all the same, as in Kafka.
+                the builder has by then are sent anyway, as in Kafka.
         """
         if not self._allowed("upgrade"):
             raise _stays(classic, "online upgrade is disabled")

@@ -27,7 +27,7 @@ class Expiry:
         builder.round(EXPIRY_TIMER, Rhythm(interval_ms, self.quiet_until_ms), self.run)
 
     def quiet_until_ms(self) -> int | None:
-        """Return the time (ms) at which the next offset expires if no request comes; ``None`` for never."""
+        """Return the time (ms) at which the next offset expires if no request arrives; ``None`` for never."""
         groups = [group for group in self._groups.values() if group.type is not GroupType.SHARE]
         return min((at_ms for group in groups for at_ms in self._expiry_times_ms(group)), default=None)
 

@@ -1,4 +1,4 @@
-"""A streams group: the state from its records, and what is derived from it (groups E), after ``StreamsGroup``."""
+"""A streams group: the state from its records, and the state derived from it (groups E), after ``StreamsGroup``."""
 
 from collections.abc import Callable, Iterable, Mapping
 from uuid import UUID

@@ -78,7 +78,8 @@ def static_member(group: StreamsGroup, instance_id: str, member_id: str | None, 
 def _replaced(builder: OutcomeBuilder, group: StreamsGroup, held: Member, member_id: str) -> Member:
     """Replace the static member that holds the instance id, if it has left temporarily.
 
-    The timers of the old member go on, as in Kafka: it stays if the heartbeat fails, else the timers have no effect.
+    The timers of the old member keep running, as in Kafka: it stays if the heartbeat fails, else the timers have no
+    effect.
     """
     if held.epoch != LEAVING_STATIC:
         raise Refusal(
