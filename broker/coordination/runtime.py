@@ -301,7 +301,7 @@ class Runtime(Generic[M, X]):
     # --- doing -------------------------------------------------------------------------------------------------------
 
     def _do(self, outcome: Outcome[X], cause: object | None = None) -> bool:
-        """Append, replay, perform. Returns whether there were records, and the log took them."""
+        """Append, replay and perform an outcome; return whether records were appended."""
         replaced: Sequence[Any] = ()
         unreplicated_end: int | None = None
         refused, appended = outcome.failed, False

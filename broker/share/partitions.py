@@ -56,7 +56,7 @@ class SharePartitions:
             self._release_all(session)
 
     def clear(self) -> None:
-        """Drop all sessions and share partitions (``SharePartitionManager.onShareVersionToggle``)."""
+        """Drop all of them, as share groups are disabled now (``SharePartitionManager.onShareVersionToggle``)."""
         self.sessions.close()
         self._close(list(self._partitions))
 

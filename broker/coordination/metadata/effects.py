@@ -70,7 +70,7 @@ class MetadataUpgraded:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupsDisabled:
-    """``share.version`` of a cluster that runs went to a level without share groups."""
+    """Share groups were disabled: ``share.version`` of a running cluster is 0 now."""
 
 
 MetadataChange = (
@@ -118,7 +118,7 @@ def effects_of(image: ClusterImage, changes: Iterable[Any]) -> tuple[MetadataCha
 
 
 def _features(image: ClusterImage, record: records.FeatureLevelRecord) -> Iterator[MetadataChange]:
-    """What follows a feature that has another level."""
+    """Iterate over the effects of a feature's new level; ``image`` is the state before the record."""
     name, level = record.name, record.feature_level
     if name == METADATA_VERSION and (before := image.features.get(name, level)) != level:
         yield MetadataUpgraded(before)

@@ -20,7 +20,7 @@ CANNOT_BE_COMPLETED = "cannot be completed"
 """Event name of a transaction whose Complete record cannot be written."""
 
 _AGAIN = Rhythm(LAST_RETRY_MS, lambda: None)
-"""Of attempts while a leader is silent or a log refuses: time alone changes neither, so a push leaves them out."""
+"""Rhythm of retries after a leader's silence or a refused append: a push of the clock skips them, as useless."""
 
 
 def markers_of(record: TransactionRecord, partitions: frozenset[TopicPartition] | None = None) -> WriteMarkers:

@@ -58,8 +58,8 @@ class Scan:
     def watch(self, due_after_ms: int, now_ms: int, next_ms: int | None = None) -> tuple[SetTimer, ...]:
         """Return the timer of the first scan after ``due_after_ms``; none if an earlier one is armed.
 
-        If ``due_after_ms`` has passed already, an earlier scan could not do its work; then the next time at which the
-        scan finds something new is after ``next_ms``.
+        If ``due_after_ms`` has passed already, an earlier scan could not do its work; then time alone gives the scan
+        something new only after ``next_ms``.
         """
         at_ms = self._first_after(max(due_after_ms, now_ms))
         if self._armed_ms is not None and self._armed_ms <= at_ms:
