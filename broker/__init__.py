@@ -1,1 +1,1 @@
-"""The broker: decides and waits. Sockets, handlers, coordinators, the cluster that holds them."""
+"""The emulated cluster: sockets, request handlers, coordinators, replication. It decides and waits."""

@@ -1,4 +1,4 @@
-"""Serve: one process, one loop, one cluster."""
+"""Serve a cluster: one process, one event loop."""
 
 from broker import light_imports  # noqa: F401 -- before all that it keeps out
 from broker.cluster.cluster import Cluster
@@ -9,12 +9,12 @@ from understudy.control_api.spelling import host_and_port
 
 
 def serve(options: ServeOptions) -> int:
-    """Run a cluster until it is asked to stop; the process's exit code, as :func:`broker.runner.run`."""
+    """Run a cluster until a signal stops it, and return the exit code (see :func:`broker.runner.run`)."""
     return run("serve", options, Cluster, announcement, warm_up)
 
 
 def announcement(cluster: Cluster) -> Announcement:
-    """The banner and the ready file of a cluster, with what is beside it."""
+    """Return the banner and the contents of the ready file for a cluster and the servers beside it."""
     brokers = [
         {
             "id": node.id,

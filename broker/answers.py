@@ -1,4 +1,4 @@
-"""What goes out for a request, and the two ways in which nothing does."""
+"""Answers to requests, and the two exceptions for requests that get none."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from protocol.writers import Parts
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """An answer that is not simply written: pieces with a pause between them, and perhaps the connection's end."""
+    """An answer written in several pieces with pauses between them, or one after which the connection is closed."""
 
     pieces: tuple[bytes, ...]
     every_ms: int = 0
@@ -15,14 +15,14 @@ class Sending:
 
 
 Answer = Parts | Sending | None
-"""The bytes that go out; ``None``: nothing is sent."""
+"""The bytes of the answer; ``None``: no answer is sent."""
 
 
 class Disconnect(Exception):
-    """Close the connection without an answer, as Kafka does where a reply makes no sense.
+    """Raised to close the connection without an answer, as Kafka does where it cannot answer.
 
-    ``reason`` goes into one log line; ``reset`` asks for a TCP reset instead of an orderly close. ``on_purpose``: it is
-    a fault or a reset of the cluster, and not the broker that closes it.
+    ``reason`` is logged in one line; ``reset`` sends a TCP reset instead of closing in order. ``on_purpose`` marks a
+    fault or a reset of the cluster, as opposed to a broker that closes the connection by itself.
     """
 
     def __init__(self, reason: str, *, reset: bool = False, on_purpose: bool = False) -> None:
@@ -31,4 +31,4 @@ class Disconnect(Exception):
 
 
 class NeverAnswer(Exception):
-    """Answer nothing, and nothing more on this connection, which stays open: a fault that was asked for."""
+    """Raised by a fault that leaves the connection open but answers neither this request nor any later one on it."""

@@ -1,4 +1,4 @@
-"""The API type: versions, handler, errors; and what a request passes on the way to its handler."""
+"""The type of an API (key, versions, handler, error response), and the types of the stages around its handler."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,46 +14,47 @@ Request = TypeVar("Request", bound=Message)
 Response_co = TypeVar("Response_co", bound=Message | None, covariant=True)
 
 Handler = Callable[[Request, RequestContext], Awaitable[Response_co]]
-"""From a request and its context to a response; ``None``: nothing is sent (acks=0)."""
+"""Request and context -> response; ``None``: no response is sent (acks=0)."""
 
 AnyHandler = Handler[Any, Message | None]
-"""A handler as middleware sees it: of any API."""
+"""A handler of any API, as middleware calls it."""
 
 
 class Middleware(Protocol):
-    """Like a handler, with the next one to call, or not to call."""
+    """A function that wraps a handler: it may call the handler, or answer without it."""
 
     def __call__(self, request: Any, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
-        """The response, from the handler or instead of it."""
+        """Return the response, from the handler or instead of it."""
         ...
 
 
 FrameHandler = Callable[[Exchange], Awaitable[Answer]]
-"""From a request's frame to the bytes of its answer."""
+"""A request's frame -> the bytes of its answer."""
 
 
 class ResponseStage(Protocol):
-    """Gets a request with its response, and returns the response that goes out."""
+    """A function that gets each request with its response, and returns the response to send."""
 
     def __call__(self, request: Message, ctx: RequestContext, response: Message | None) -> Message | None:
-        """Must not wait."""
+        """Return the response to send, without waiting."""
         ...
 
 
 class FrameStage(Protocol):
-    """Like a frame handler, with the next one to call."""
+    """A function that wraps a frame handler."""
 
     def __call__(self, exchange: Exchange, handle: FrameHandler) -> Awaitable[Answer]:
-        """The bytes that go out."""
+        """Return the bytes to send."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Api(Generic[Request, Response_co]):
-    """One API: its key, the versions served, the handler, and how this API reports an error.
+    """One API: its key, its versions, its handler, and how it reports an error.
 
-    ``refuse(request, error, version)`` builds the response that carries the error where the API carries errors: at the
-    top, or on every item of the request (core 0.3.1). It serves unexpected failures, gates and injected faults.
+    ``refuse(request, error, version)`` builds the response with the error where this API has its error codes: at the
+    top level, or on every item of the request (core 0.3.1). It answers unexpected failures, SASL gates and injected
+    faults.
     """
 
     key: ApiKey
@@ -61,22 +62,22 @@ class Api(Generic[Request, Response_co]):
     handle: Handler[Request, Response_co]
     refuse: Callable[[Request, KafkaError, int], Response_co]
     listed: bool = True
-    """Whether ApiVersions lists it (telemetry is served unlisted, core A.7)."""
+    """Whether ApiVersions lists it (the telemetry APIs are served but not listed, core A.7)."""
     unstable: int | None = None
-    """A version still in development, served and listed where ``unstable.api.versions.enable`` is true."""
+    """A version still in development, served and listed if ``unstable.api.versions.enable`` is true."""
     removed: int | None = None
-    """The lowest version that releases before 4.0 served (KIP-896), where it is below that of ``versions``."""
+    """The lowest version that releases before 4.0 served (KIP-896), if it is lower than those in ``versions``."""
 
     @property
     def oldest(self) -> int:
-        """The lowest version that any release served and that is answered here."""
+        """Return the lowest version that any emulated release serves."""
         return self.versions[0] if self.removed is None else self.removed
 
     def range(self, *, unstable: bool) -> tuple[int, int]:
-        """The versions that are answered."""
+        """Return the lowest and the highest version that are served."""
         low, high = self.versions
         return low, self.unstable if unstable and self.unstable is not None else high
 
 
 AnyApi = Api[Any, Message | None]
-"""An API as the dispatcher sees it: of any request and response."""
+"""An API of any request and response, as the dispatcher sees it."""

@@ -1,6 +1,6 @@
-"""The ids of the brokers: as given, as a server.properties has them, or as an existing data directory has them.
+"""Broker ids: from the command line, from server.properties, or from an existing data directory.
 
-Any number from 0 on is an id, as Kafka's `node.id` is. By default the brokers are 1 to N.
+Any number from 0 on is a valid id, like Kafka's `node.id`. The default is 1 to N.
 """
 
 import re
@@ -16,18 +16,18 @@ _DIRECTORY = re.compile(r"broker-(0|[1-9]\d*)")
 
 
 class BrokerIdError(ValueError):
-    """Ids that no cluster can have; the message is one sentence for the user."""
+    """Invalid broker ids; the message is one sentence for the user."""
 
 
 def number(text: str, option: str, most: int = MOST_ID) -> int:
-    """One id. Raises BrokerIdError."""
+    """Parse one id. Raises BrokerIdError."""
     if not text.isascii() or not text.isdigit() or int(text) > most:
         raise BrokerIdError(f"{option} needs an id from 0 to {most}, not {text!r}")
     return int(text)
 
 
 def given_ids(brokers: str, first: str | None, settings: Mapping[str, str]) -> tuple[tuple[int, ...], bool]:
-    """The ids of all brokers, and whether they were given rather than left to the default.
+    """Return the ids of all brokers, and whether they were given rather than left to the default.
 
     Args:
         brokers: how many (`3`), or a list of their ids (`0,1,2`; `7,` for one).
@@ -57,7 +57,7 @@ def given_ids(brokers: str, first: str | None, settings: Mapping[str, str]) -> t
 
 
 def found_ids(data_dir: Path, ids: Sequence[int]) -> tuple[int, ...]:
-    """The ids of brokers whose ids were not given: those that the data directory has, as far as it has any."""
+    """Return the ids of brokers whose ids were not given: those in the data directory first, then the next numbers."""
     if len(ids) == 1:
         owner = _owner(data_dir)
         return tuple(ids) if owner is None else (owner,)
@@ -67,10 +67,10 @@ def found_ids(data_dir: Path, ids: Sequence[int]) -> tuple[int, ...]:
 
 
 def directories(data_dir: Path) -> set[int]:
-    """The ids of the brokers with a formatted `broker-ID` in the folder of several.
+    """Return the ids of the brokers with a formatted `broker-ID` directory below `data_dir`.
 
-    After a reset or a restore that was killed, those of all such folders: all were about to be replaced, and some may
-    be empty by now.
+    After a reset or restore that was killed, return the ids of all `broker-ID` directories: all of them were about to
+    be replaced, and some may be empty by now.
     """
     is_under_way = any(True for mark in (REPLACING, RESTORED) for _ in data_dir.glob(f"broker-*/{mark}"))
     found = (
@@ -81,12 +81,12 @@ def directories(data_dir: Path) -> set[int]:
 
 
 def is_directory_name(name: str) -> bool:
-    """Whether a name is that of a broker's directory among several, such as broker-2."""
+    """Whether a name is that of one broker's directory below a data directory of several, such as broker-2."""
     return _DIRECTORY.fullmatch(name) is not None
 
 
 def _owner(data_dir: Path) -> int | None:
-    places = (data_dir, data_dir / REPLACING, data_dir / RESTORED)  # the latter two after a restore that was killed
+    places = (data_dir, data_dir / REPLACING, data_dir / RESTORED)  # the latter two: a reset or a restore was killed
     try:
         found = next((place for place in places if (place / META_PROPERTIES).exists()), data_dir)
         properties = decode_properties((found / META_PROPERTIES).read_bytes())

@@ -1,4 +1,4 @@
-"""The chain that requests pass on their way to the handler."""
+"""The chain of middleware around every handler."""
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class Chain:
     """The middleware that every request passes, outermost first.
 
-    ``frames`` wrap the bytes of a request and its answer, ``messages`` the decoded messages, within ``frames``. A
-    mapping among ``messages`` holds middleware for single APIs. ``responses`` get each response that the messages'
-    middleware lets out, and return it or another one: they have nothing to wait for.
+    ``frames`` wrap the bytes of a request and its answer; ``messages`` wrap the decoded messages, inside ``frames``. A
+    mapping in ``messages`` holds middleware for single APIs. ``responses`` get each response that leaves ``messages``,
+    and return it or another one without waiting.
     """
 
     frames: tuple[FrameStage, ...] = ()
@@ -26,14 +26,14 @@ class Chain:
     responses: tuple[ResponseStage, ...] = ()
 
     def around_frames(self, last: FrameHandler) -> FrameHandler:
-        """One handler of frames out of many."""
+        """Return one frame handler that passes all stages of ``frames`` and ends in ``last``."""
         handler = last
         for stage in reversed(self.frames):
             handler = _frame_stage(stage, handler)
         return handler
 
     def around(self, api: AnyApi) -> AnyHandler:
-        """An API's handler with all the middleware that its requests pass."""
+        """Return an API's handler wrapped in the middleware that applies to this API."""
         handler = api.handle
         for each in reversed(self.messages):
             middleware = each.get(api.key) if isinstance(each, Mapping) else each

@@ -1,4 +1,4 @@
-"""From parsed options to a running server: the last step of `understudy serve`."""
+"""The last step of `understudy serve`: from the arguments to a running server."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from broker.options import OptionError, parse
 
 
 def main(given: Mapping[str, Sequence[str]]) -> int:
-    """Run the server and return the exit code; 2 and one sentence on stderr if an option is invalid."""
+    """Run the server and return its exit code; for an invalid option, print one sentence to stderr and return 2."""
     try:
         options = parse(given)
     except OptionError as error:

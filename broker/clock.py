@@ -1,8 +1,8 @@
-"""The cluster's time. The one module that reads a clock or sleeps.
+"""The cluster's clock: the only module that reads the machine's time or sleeps.
 
-Everything that waits, expires or is scanned hangs on one :class:`Clock`, so that a test may push time forward and see
-fifteen minutes of timeouts now, with real clients connected. ``ManualClock`` is frozen until it is advanced (unit
-tests); ``PushedClock`` is real time plus what was pushed, and can be frozen (the running server).
+Every timeout, expiry and periodic scan uses one :class:`Clock`, so that a test can advance time and see fifteen minutes
+of timeouts immediately, with real clients connected. ``ManualClock`` is frozen until it is advanced (unit tests);
+``PushedClock`` is real time plus what was pushed, and can be frozen (the running server).
 """
 
 import asyncio
@@ -15,32 +15,32 @@ from typing import Any, Protocol, TypeVar, cast
 from broker.timers import Rhythm, Timer, Timers
 
 T = TypeVar("T")
-_FIRED_BETWEEN = 64  # timers of a push, between two looks whether its caller is still there
-_TOGETHER = 100  # parts of one request that wait at the same time
+_FIRED_BETWEEN = 64  # timers that a push fires between two checks whether its caller has given up
+_TOGETHER = 100  # parts of one request that run concurrently
 
 
 stopwatch_ns = time.perf_counter_ns
-"""For how long something took, by the machine; nothing may be decided by it."""
+"""The machine's monotonic time in ns, for measuring durations; the cluster's behaviour must not depend on it."""
 
 
 def since_1970_ns() -> int:
-    """The offset of the stopwatch to the machine's time, in nanoseconds since 1970."""
+    """Return the time in ns since 1970 at which the stopwatch read 0."""
     return time.time_ns() - stopwatch_ns()
 
 
 def utc_stamp() -> str:
-    """The machine's time as part of a file's name, such as 20261122T000512123Z."""
+    """Return the machine's time in UTC as part of a file name, such as 20261122T000512123Z."""
     now = datetime.now(UTC)
     return f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}Z"
 
 
 def soon(delay_ms: int, call: Callable[[], None]) -> asyncio.TimerHandle:
-    """Call after so long by the machine: for files, which a frozen cluster writes too."""
+    """Call after a delay by the machine's time: for files, which a frozen cluster still writes."""
     return asyncio.get_running_loop().call_later(delay_ms / 1000, call)
 
 
 class Slices:
-    """Long work on the loop in slices, so that other work waits for one slice at most."""
+    """Splits long work on the event loop into slices, so that other tasks wait for one slice at most."""
 
     def __init__(self, slice_us: int = 250) -> None:
         self._slice_ns = slice_us * 1000
@@ -48,18 +48,18 @@ class Slices:
 
     @property
     def over(self) -> bool:
-        """Whether it is the others' turn."""
+        """Whether the slice is used up."""
         return stopwatch_ns() >= self._until_ns
 
     async def pause(self) -> None:
-        """Let the others run, if the slice is over."""
+        """Let other tasks run if the slice is used up."""
         if self.over:
             await asyncio.sleep(0)
             self._until_ns = stopwatch_ns() + self._slice_ns
 
 
 async def in_slices(steps: Generator[None, None, T]) -> T:
-    """Run work that is written in steps; others run between two slices of it. Returns its result."""
+    """Run a generator to its end, letting other tasks run between slices, and return its result."""
     slices = Slices()
     while True:
         try:
@@ -70,13 +70,14 @@ async def in_slices(steps: Generator[None, None, T]) -> T:
 
 
 async def all_of(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Do all of it, a hundred at a time, begun in this order. Returns the results in this order.
+    """Await all coroutines, a hundred at a time, started in this order. Return the results in this order.
 
-    A request may ask for a million: others are served meanwhile, and only those under way need memory.
+    One request may have a million parts: other requests are served meanwhile, and only the parts in progress use
+    memory.
     """
     parts, results = iter(work), list[T]()
     while together := list(islice(parts, _TOGETHER)):
-        if len(together) == 1:  # no further turn of the loop
+        if len(together) == 1:  # saves a turn of the loop
             results.append(await together[0])
         else:
             results += await asyncio.gather(*together)
@@ -84,24 +85,24 @@ async def all_of(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def turns(count: int) -> None:
-    """Let the loop go round so often: what has arrived is read, and the others run."""
+    """Let the event loop run this many times, so that it reads what has arrived and runs other tasks."""
     for _ in range(count):
         await asyncio.sleep(0)
 
 
 class Clock(Protocol):
-    """The cluster's time, with its timers."""
+    """The cluster's time and its timers."""
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch."""
+        """Return the cluster's time in ms since 1970."""
         ...
 
     def machine_ms(self) -> int:
-        """The machine's own time, pushes left out: for what belongs to the world of real clients."""
+        """Return the machine's own time in ms, without pushes: for what concerns real clients, such as certificates."""
         ...
 
     def call_at(self, at_ms: int, call: Callable[[], None], rhythm: Rhythm | None = None) -> Timer:
-        """Call at that time; at once, in a later turn, if it has passed."""
+        """Call at that time; if it has passed, in a later turn of the loop."""
         ...
 
     def found(self) -> None:
@@ -110,18 +111,18 @@ class Clock(Protocol):
 
 
 class ManualClock:
-    """Time that moves only with :meth:`advance`."""
+    """A clock that moves only by :meth:`advance`."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self._now_ms = now_ms
         self._timers = Timers()
 
     def now_ms(self) -> int:
-        """The time that was set."""
+        """Return the time that was set."""
         return self._now_ms
 
     def machine_ms(self) -> int:
-        """See :class:`Clock`; the same here."""
+        """See :class:`Clock`; here it is the same as :meth:`now_ms`."""
         return self._now_ms
 
     def call_at(self, at_ms: int, call: Callable[[], None], rhythm: Rhythm | None = None) -> Timer:
@@ -133,7 +134,7 @@ class ManualClock:
         self._timers.found(self.now_ms())
 
     def advance(self, ms: int) -> None:
-        """Move on, firing each timer at its own time, in order."""
+        """Advance the time, firing each timer at its own time, in order."""
         target_ms = self._now_ms + ms
         self._timers.changed()
         while (timer := self._timers.due(target_ms)) is not None:
@@ -143,9 +144,9 @@ class ManualClock:
 
 
 class PushedClock(ManualClock):
-    """Real time, plus what :meth:`push` has added; frozen, only pushing moves it.
+    """Real time plus what :meth:`push` has added; while frozen, only :meth:`push` moves it.
 
-    ``time_ns`` is the machine's time in nanoseconds since 1970; the simulator has one of its own.
+    ``time_ns`` returns the machine's time in ns since 1970; the simulator passes its own.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, time_ns: Callable[[], int] = time.time_ns) -> None:
@@ -154,12 +155,12 @@ class PushedClock(ManualClock):
         self._pushed_ms = 0
         self._frozen_at_ms: int | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_for = 0, 0  # its timer's time, and how far the clock was ahead when it was set
-        self._stops = 0  # how often a push under way had to end
+        self._alarm_for = 0, 0  # when its timer is due, and how far the clock was ahead when it was set
+        self._stops = 0  # how often a push in progress had to end
         self._held = False
 
     def now_ms(self) -> int:
-        """Real or frozen time plus everything that was pushed."""
+        """Return real or frozen time, plus everything that was pushed."""
         if self._frozen_at_ms is not None:
             return self._frozen_at_ms
         return self._time_ns() // 1_000_000 + self._pushed_ms
@@ -170,7 +171,7 @@ class PushedClock(ManualClock):
 
     @property
     def pushed_ms(self) -> int:
-        """The lead of the clock over the machine's."""
+        """How far the clock is ahead of the machine's, in ms."""
         return self._pushed_ms if self._frozen_at_ms is None else self._frozen_at_ms - self.machine_ms()
 
     @property
@@ -186,10 +187,10 @@ class PushedClock(ManualClock):
         return timer
 
     async def push(self, ms: int, given_up: Callable[[], Awaitable[bool]] | None = None) -> None:
-        """Move on by ``ms``: each timer fires at its own time, and what it wakes runs before the next one does.
+        """Advance by ``ms``: each timer fires at its own time, and what it wakes runs before the next timer fires.
 
-        Ends early where the clock is reset, put elsewhere or frozen meanwhile, or when ``given_up`` answers true; it is
-        asked now and then.
+        Ends early if the clock is reset, set to another time or frozen meanwhile, or if ``given_up`` returns true; it
+        is called every 64 timers.
         """
         target_ms, stops = self.now_ms() + ms, self._stops
         fired = 0
@@ -205,33 +206,33 @@ class PushedClock(ManualClock):
                     break
             else:
                 self._move_to(target_ms)
-        finally:  # also where a timer fails: the others go on by themselves
+        finally:  # even if a timer raises: the others still fire by themselves
             self._set_alarm()
         await self._settle()
 
     def freeze(self) -> None:
-        """Stop; timers then fire by pushing only. A push under way ends."""
+        """Freeze the time; timers then fire only by pushing. A push in progress ends."""
         self._stops += 1
         if self._frozen_at_ms is None:
             self._frozen_at_ms = self.now_ms()
             self._set_alarm()
 
     def thaw(self) -> None:
-        """Go on from the frozen time."""
+        """Let the time continue from the frozen time."""
         if self._frozen_at_ms is not None:
             frozen_at_ms, self._frozen_at_ms = self._frozen_at_ms, None
             self._pushed_ms = frozen_at_ms - self._time_ns() // 1_000_000
             self._set_alarm()
 
     def reset(self) -> None:
-        """Back to the machine's time, without firing anything; timers are as far away as they were."""
+        """Return to the machine's time without firing anything; the time left on each timer stays the same."""
         self.put(0, None)
 
     def put(self, ahead_ms: int, frozen_at_ms: int | None) -> None:
-        """To where it was once, without firing anything: ahead of the machine's, or standing still at a time.
+        """Set the time, without firing anything: this far ahead of the machine's, or frozen at a time.
 
-        Where that is back in time, timers go back with it: what waits for five seconds does not wait for the fifteen
-        minutes too that were pushed before.
+        If that moves the time back, timers move back with it: a timer with five seconds left does not also wait for the
+        fifteen minutes that had been pushed.
         """
         self._stops += 1
         before_ms = self.now_ms()
@@ -240,13 +241,13 @@ class PushedClock(ManualClock):
         self._set_alarm()
 
     def hold(self) -> None:
-        """Fire nothing until :meth:`release`, while time goes on. A push under way ends."""
+        """Fire no timer until :meth:`release`, while time passes. A push in progress ends."""
         self._stops += 1
         self._held = True
         self._set_alarm()
 
     def release(self) -> None:
-        """Fire what has become due meanwhile, and go on."""
+        """Fire the timers that are due by now, and continue as before :meth:`hold`."""
         self._held = False
         self._set_alarm()
 
@@ -261,7 +262,7 @@ class PushedClock(ManualClock):
 
     @staticmethod
     async def _settle() -> None:
-        """Let the tasks that a timer woke run: a wake-up, a handler, a reply each take a turn of the loop."""
+        """Let the tasks that a timer woke run: wake-up, handler and reply take a turn of the loop each."""
         for _ in range(4):
             await asyncio.sleep(0)
 
@@ -271,7 +272,7 @@ class PushedClock(ManualClock):
         try:
             while (timer := self._timers.due(self.now_ms())) is not None:
                 timer.fire()
-        finally:  # the loop logs a timer that fails; the others go on
+        finally:  # the loop logs a timer that raises; the others still fire
             self._set_alarm()
 
     def _set_alarm(self) -> None:
@@ -279,7 +280,7 @@ class PushedClock(ManualClock):
         if self._held:
             at_ms = None
         if at_ms is not None and self._frozen_at_ms is not None and at_ms > self._frozen_at_ms:
-            at_ms = None  # only a push brings that time; what is due already fires all the same
+            at_ms = None  # only a push reaches that time; timers that are due already still fire
         if self._alarm is not None:
             if self._alarm_for == (at_ms, self._pushed_ms) and not self._alarm.cancelled():
                 return
@@ -290,14 +291,14 @@ class PushedClock(ManualClock):
             self._alarm, self._alarm_for = self._loop.call_later(delay_s, self._ring), (at_ms, self._pushed_ms)
 
     def close(self) -> None:
-        """Fire nothing any more."""
+        """Drop all timers."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._timers.clear()
 
 
 class Waiter:
-    """One sleeper that may be woken by anybody, or by the clock: the broker's only way to wait."""
+    """One wait that ends by :meth:`wake` or by the cluster's clock: the broker's only way to wait."""
 
     __slots__ = ("_future", "woken")
 
@@ -306,13 +307,13 @@ class Waiter:
         self.woken = False
 
     def wake(self) -> None:
-        """End the wait; waking twice does nothing."""
+        """End the wait; a second call does nothing."""
         self.woken = True
         if not self._future.done():
             self._future.set_result(True)
 
     async def wait(self, clock: Clock, deadline_ms: int) -> bool:
-        """Sleep until woken (true) or until the cluster's clock reaches the deadline (false)."""
+        """Wait until woken (return true) or until the cluster's clock reaches the deadline (return false)."""
         timer = clock.call_at(deadline_ms, self._time_out)
         try:
             return await self._future
@@ -324,27 +325,28 @@ class Waiter:
             self._future.set_result(False)
 
     def again(self) -> None:
-        """Make it ready for another wait."""
+        """Prepare for another wait."""
         self._future = asyncio.get_running_loop().create_future()
         self.woken = False
 
 
 class Watched(Protocol):
-    """What calls back when something has changed: a partition, a connection."""
+    """An object that calls back when it has changed: a partition, a connection."""
 
     def watch(self, call: Callable[[], None]) -> None:
-        """Call from now on."""
+        """Call on each change from now on."""
         ...
 
     def unwatch(self, call: Callable[[], None]) -> None:
-        """Call no more."""
+        """Stop calling."""
         ...
 
 
 async def wait_until(done: Callable[[], bool], watched: Collection[Watched], clock: Clock, deadline_ms: int) -> bool:
-    """Wait until it is done, or until the deadline (false), as Kafka's DelayedOperation.
+    """Wait until ``done()`` (return true) or until the deadline (return false), like Kafka's DelayedOperation.
 
-    `done` is asked at the beginning and whenever one of `watched` has changed; what it raises ends the wait.
+    `done` is called at the beginning and whenever one of `watched` has changed; an exception that it raises ends the
+    wait.
     """
     waiter = Waiter()
     for each in watched:

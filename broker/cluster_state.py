@@ -1,4 +1,4 @@
-"""What the brokers of a cluster share: metadata, partitions, time and chance."""
+"""State that the brokers of a cluster share: metadata, partitions, clock, random numbers."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -17,7 +17,7 @@ from protocol.errors import ErrorCode, KafkaError
 
 
 class ClusterState(Protocol):
-    """The cluster without its brokers (:class:`~broker.context.ClusterView` has them too)."""
+    """The cluster without its brokers (:class:`~broker.context.ClusterView` adds them)."""
 
     random: Random
     cluster_id: str
@@ -32,16 +32,16 @@ class ClusterState(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """The cluster's time."""
+        """The cluster's clock."""
         ...
 
     @property
     def image(self) -> ClusterImage:
-        """The metadata as of now."""
+        """The current metadata image."""
         ...
 
     def new_uuid(self) -> UUID:
-        """A UUID from the cluster's seeded chance."""
+        """Return a UUID from the cluster's seeded random numbers."""
         ...
 
     def allocate_producer_ids(self) -> range:
@@ -52,7 +52,7 @@ class ClusterState(Protocol):
 def known_partition(
     partitions: Mapping[tuple[str, int], ReplicatedPartition], topic: str, index: int
 ) -> ReplicatedPartition:
-    """A partition that the cluster knows.
+    """Return a partition of the cluster.
 
     Raises:
         KafkaError: UNKNOWN_TOPIC_OR_PARTITION.

@@ -1,4 +1,4 @@
-"""A client's connection between its requests: who it is, what was agreed with it, and who waits for its end."""
+"""A client's connection between its requests: principal, versions, throttling, and watchers of its end."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from broker.security.authorizer import ANONYMOUS
 from broker.security.sasl_gate import Gate
 
 Versions = Mapping[int, tuple[int, int] | None]
-"""API key -> the versions that steering lets clients use instead of those that the API has; ``None``: none at all."""
+"""API key -> the versions served on this connection instead of the API's own; ``None``: the API is not served."""
 AS_EVER: Versions = {}
 
 
@@ -24,62 +24,62 @@ class Connection:
     client_port: int
     principal: str = ANONYMOUS
     gate: Gate | None = None
-    """Its authentication; ``None`` on listeners without SASL."""
+    """Its SASL authentication; ``None`` on listeners without SASL."""
     software_name: str = "unknown"
     software_version: str = "unknown"
     throttled_until_ms: int = 0
     lost: bool = False
     number: int = 0
-    """Of this connection in the journal, which gives it one with the first request."""
+    """This connection's number in the journal, assigned at the first request."""
     era: int = 0
-    """The journal's era at the first request: connections of an earlier one have outlived a reset."""
+    """The journal's era at the first request: a connection of an earlier era has outlived a reset."""
     first_at_ms: int = 0
     """The cluster's time of the first request."""
     begun: bool = False
-    """Whether it has sent a request: :meth:`begin` was called."""
+    """Whether it has sent a request, that is, :meth:`begin` was called."""
     versions: Versions = field(default_factory=lambda: AS_EVER)
-    """As of the connection's first request."""
+    """Fixed at the connection's first request."""
     release: Release = field(default_factory=lambda: release_named(DEFAULT))
-    """The release that the broker emulates on this connection, as of its first request."""
+    """The release that the broker emulates on this connection, fixed at its first request."""
     unserved: int = 0
-    """Requests that had arrived and were not served yet when the peer was lost."""
+    """Requests that had arrived but were not served when the peer disconnected."""
     refused: bool = False
-    """Whether the broker closes it for what it sent."""
+    """Whether the broker closes it because of what it sent."""
     hang_up: Callable[[], None] | None = None
-    """Closes it from our side, behind what is written; ``None`` outside a server."""
+    """Closes it from the broker's side, after what is written; ``None`` outside a server."""
     at_end: Callable[[], None] | None = None
-    """Called once, when everything that came on it is served and nothing more will be."""
+    """Called once, when every request that arrived on it is served and no more will be."""
     _watchers: dict[Callable[[], None], None] | None = None
     _muted: Waiter | None = None
 
     def begin(self, versions: Versions, release: Release, gate: Gate | None) -> None:
-        """The first request has come: what is fixed for the connection's life from then on."""
+        """Fix what the first request decides for the life of the connection."""
         self.begun, self.versions, self.release, self.gate = True, versions, release, gate
 
     def watch(self, call: Callable[[], None]) -> None:
-        """Call when the peer is gone, and there is nothing to wait for any more."""
+        """Call when the peer has disconnected, so that nothing needs to wait for it."""
         if self._watchers is None:  # most connections never wait, and the journal keeps many
-            self._watchers = {}  # in order
+            self._watchers = {}  # keeps the order of registration
         self._watchers[call] = None
 
     def watch_end(self, call: Callable[[bool], None]) -> None:
-        """Call when the connection ends, with whether the broker has closed it for what it sent."""
+        """Call when the connection ends; the argument is whether the broker closed it because of what it sent."""
         self.watch(lambda: call(self.refused))
 
     def unwatch(self, call: Callable[[], None]) -> None:
-        """Call no more."""
+        """Stop calling."""
         if self._watchers is not None:
             self._watchers.pop(call, None)
 
     def lose(self) -> None:
-        """The peer is gone."""
+        """Note that the peer has disconnected, and call the watchers."""
         self.lost = True
-        self.hang_up = None  # the journal keeps this object; what the connection has read must not stay with it
+        self.hang_up = None  # the journal keeps this object, which must not hold the connection's buffers
         for call in tuple(self._watchers or ()):
             call()
 
     async def wait_throttled(self, clock: Clock) -> None:
-        """Return when the throttle time is over, the peer is gone, or throttling is lifted."""
+        """Return when the throttle time is over, the peer has disconnected, or throttling is lifted."""
         self._muted = waiter = Waiter()
         self.watch(waiter.wake)
         try:
@@ -90,7 +90,7 @@ class Connection:
             self._muted, self.throttled_until_ms = None, 0
 
     def end_throttling(self) -> None:
-        """Stop waiting out the throttle time (reset)."""
+        """Lift the throttling (reset)."""
         self.throttled_until_ms = 0
         if self._muted is not None:
             self._muted.wake()

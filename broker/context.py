@@ -1,4 +1,4 @@
-"""The context of a request for its handler, and the parts of the cluster that handlers may use."""
+"""The context that a handler gets with its request, and the parts of the cluster that handlers may use."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -31,16 +31,16 @@ __all__ = [
 
 
 class ServedApi(Protocol):
-    """An API as a request of it is served: :class:`broker.api.Api`, whose handler gets the context."""
+    """An API as its request is served: :class:`broker.api.Api`, whose handler gets the context."""
 
     @property
     def key(self) -> ApiKey:
-        """Its key."""
+        """Its API key."""
         ...
 
     @property
     def refuse(self) -> Callable[[Any, KafkaError, int], Message | None]:
-        """The response to a request that carries an error, in a version."""
+        """Build the response that carries an error, from the request, the error and the version."""
         ...
 
     @property
@@ -49,7 +49,7 @@ class ServedApi(Protocol):
         ...
 
     def range(self, *, unstable: bool) -> tuple[int, int]:
-        """The versions that are answered."""
+        """Return the lowest and the highest version that are served."""
         ...
 
 
@@ -60,28 +60,29 @@ class ClusterView(ClusterState, Protocol):
 
 
 class ByteFault(Protocol):
-    """Spoils the bytes of an answer on purpose (``broker.faults.byte_faults``)."""
+    """A fault that corrupts the bytes of an answer (``broker.faults.byte_faults``)."""
 
     def spoil(self, answer: bytes) -> Sending:
-        """The bytes that go out instead."""
+        """Return the bytes to send instead."""
         ...
 
 
 class RequestNotes:
-    """Notes of handlers and middleware on one request, beside its response.
+    """Notes of handlers and middleware on one request, besides its response.
 
-    The defaults are the class's: most requests leave all of them alone, and every request has them.
+    The defaults are class attributes: every request has notes, and most change none of them.
 
     Attributes:
-        faults: the ids of the faults that it met, joined by commas; ``None`` for none.
-        refused_by: those of them that make the error of its answer.
-        byte_fault: spoils the answer's bytes.
-        closes: whether the connection is closed behind the answer.
+        faults: the ids of the faults that applied to it, joined by commas; ``None`` for none.
+        refused_by: those of them that cause the error in its answer.
+        byte_fault: the fault that corrupts the bytes of its answer.
+        closes: whether the connection is closed after the answer.
         charged: whether the handler has charged the client's quotas itself.
-        produced: the partitions of a Produce request and what became of them, once they are known.
-        encoded: the response and its encoded body, if the handler had to know the size; it counts for that response.
-        id: the request's in the journal; 0: it is in none.
-        refusal: the error that the handler has refused it with, which may name its rule.
+        produced: the partitions of a Produce request with their results, once they are known.
+        encoded: the response with its encoded body, if the handler needed to know its size; used if that response is
+            sent.
+        id: the id of the request in the journal; 0: it is not in the journal.
+        refusal: the error that the handler raised, which may name its rule.
     """
 
     id = 0
@@ -96,24 +97,24 @@ class RequestNotes:
     refusal: KafkaError | None = None
 
     def note_fault(self, fault_id: str, *, refuses: bool = False) -> None:
-        """A fault has met the request; with ``refuses`` an error in the answer is the fault's."""
+        """Note that a fault applied to the request; ``refuses``: it causes the error in the answer."""
         self.faults = f"{self.faults},{fault_id}" if self.faults else fault_id
         if refuses:
             self.refused_by = f"{self.refused_by},{fault_id}" if self.refused_by else fault_id
 
 
 class Exchange(RequestNotes):
-    """A request that is being served, and what becomes of it; the notes of its handler are part of it.
+    """A request that is being served, from its frame to its answer, with the notes of its handler.
 
-    ``outcome`` describes how it ended; ``parts`` is the answer as it was encoded, before a byte fault spoils it.
-    ``id`` and ``era`` are the journal's.
+    ``outcome`` describes how it ended; ``parts`` is the encoded answer before a byte fault corrupts it. ``id`` and
+    ``era`` are the journal's.
     """
 
     outcome = "answered"
     request: Message | None = None
     parts: Parts | None = None
     errors: Sequence[ErrorCode] = ()
-    """The codes in the answer, those of faults included."""
+    """The error codes in the answer, including those of faults."""
     era = 0
 
     def __init__(self, frame: bytearray, connection: Connection, broker: int, at_ms: int) -> None:
@@ -123,7 +124,7 @@ class Exchange(RequestNotes):
 
 @dataclass(slots=True)
 class RequestContext:
-    """One request's surroundings. ``apis`` are those that this broker serves; ``request_bytes`` is the frame's size."""
+    """The context of one request. ``apis`` are those that this broker serves; ``request_bytes`` is the frame's size."""
 
     api: ServedApi
     version: int
@@ -143,42 +144,43 @@ class RequestContext:
 
     @property
     def listener(self) -> str:
-        """Name of the listener that the request came in on."""
+        """The name of the listener that received the request."""
         return self.connection.listener
 
     @property
     def at_controller(self) -> bool:
-        """Whether the request came in on the controller's listener."""
+        """Whether the controller's listener received the request."""
         return self.node.is_controller
 
     @property
     def principal(self) -> str:
-        """The principal, such as ``User:ANONYMOUS``: authenticated, else from the setting for the client.
+        """The principal, such as ``User:ANONYMOUS``.
 
-        The single source of a request's principal: authentication sets the connection's.
+        It is the authenticated one; without authentication, that of the setting ``understudy.principals`` for the
+        client id. No other code derives the principal of a request.
         """
         own, rules = self.connection.principal, self.node.settings.string("understudy.principals")
         return speaks_as(rules, self.client_id) or own if rules and own == ANONYMOUS else own
 
     @property
     def release(self) -> Release:
-        """The release of Kafka that the requester is shown."""
+        """The release of Kafka that is emulated for this client."""
         return self.connection.release
 
     @property
     def now_ms(self) -> int:
-        """The cluster's time."""
+        """The cluster's time in ms since 1970."""
         return self.cluster.clock.now_ms()
 
     def authorized(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
-        """Whether the requester may do that; without an authorizer all operations are allowed."""
+        """Whether the principal may do that; without an authorizer everything is allowed."""
         authorizer = self.node.authorizer
         if authorizer is None:
             return True
         return authorizer.allows(self.cluster.image, self, operation, resource_type, name)
 
     def authorized_somewhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
-        """Whether the requester may do that to any resource of a kind, which need not exist (KIP-679)."""
+        """Whether the principal may do that on any resource of a type, which need not exist (KIP-679)."""
         authorizer = self.node.authorizer
         if authorizer is None:
             return True

@@ -1,4 +1,4 @@
-"""From a frame to the parts of its answer: header, version gate, body, chain, encoding.
+"""The dispatcher: from a request's frame to its encoded answer (header, version check, body, middleware, encoding).
 
 The order of the checks is Kafka's (core A.2). A frame that cannot be answered raises
 :class:`~broker.answers.Disconnect`.
@@ -30,16 +30,16 @@ _log = structlog.get_logger(__name__)
 
 
 async def answer_errors(request: Message, ctx: RequestContext, handle: AnyHandler) -> Message | None:
-    """Middleware: an error of a handler becomes the API's own error response (core 0.3.1).
+    """Middleware: turn an exception of a handler into the API's own error response (core 0.3.1).
 
-    A protocol error keeps its code and message. Anything else is a fault of ours: the client gets
+    A KafkaError keeps its code and message. Any other exception is a bug of Understudy: the client gets
     UNKNOWN_SERVER_ERROR without a message, and the log has the traceback.
     """
     response: Message | None
     try:
         response = await handle(request, ctx)
     except KafkaError as error:
-        # Without its traceback, whose frames hold the request and all that was made of it.
+        # Drop the traceback, whose frames hold the request and everything built from it.
         ctx.notes.refusal = error.with_traceback(None)
         response = ctx.api.refuse(request, error, ctx.version)
     except Disconnect:
@@ -51,7 +51,7 @@ async def answer_errors(request: Message, ctx: RequestContext, handle: AnyHandle
 
 
 class Dispatcher:
-    """Answers the frames that come in on one broker's connections."""
+    """Answers the frames that arrive on one broker's connections."""
 
     def __init__(self, node: Node, cluster: ClusterView, apis: Sequence[AnyApi], chain: Chain) -> None:
         self._node, self._cluster, self._apis = node, cluster, apis
@@ -63,21 +63,22 @@ class Dispatcher:
         self._usual = cluster
 
     def hold(self, until: asyncio.Event, meanwhile: ClusterView) -> None:
-        """Answer nothing until then, but ApiVersions, for which the cluster is as it is given here."""
+        """Hold every request but ApiVersions until ``until`` is set; ApiVersions is answered from ``meanwhile``."""
         self._held, self._cluster = until, meanwhile
 
     def release(self) -> None:
-        """Answer as ever."""
+        """Serve requests normally again."""
         self._held, self._cluster = None, self._usual
 
     def answer(self, frame: bytearray, connection: Connection) -> Awaitable[Answer]:
-        """The parts of the answer, or ``None`` where none is sent.
+        """Return the parts of the answer, or ``None`` if none is sent.
 
-        :class:`~broker.answers.Sending` where a fault spoils the bytes, or where the connection is closed behind them.
+        Return :class:`~broker.answers.Sending` if a fault corrupts the bytes, or if the connection is closed after
+        them.
 
         Raises:
             Disconnect: the connection is to be closed.
-            NeverAnswer: the connection is to be left open, and nothing on it answered.
+            NeverAnswer: the connection stays open, and nothing on it is answered any more.
         """
         if self._held is not None and api_key(frame) != ApiKey.API_VERSIONS:
             return self._answer_later(frame, connection, self._held)
@@ -93,7 +94,7 @@ class Dispatcher:
         return await self.answer(frame, connection)
 
     async def _serve(self, exchange: Exchange) -> Answer:
-        """Decode, pass the chain, encode."""
+        """Decode the request, run it through the middleware, and encode the response."""
         connection = exchange.connection
         try:
             header = decode_header(exchange.frame)
@@ -132,7 +133,7 @@ class Dispatcher:
         return Sending((b"".join(parts),), closes=True) if exchange.closes else parts
 
     def _api_for(self, header: RequestHeader, connection: Connection) -> AnyApi | None:
-        """The API that serves the request; ``None`` for an ApiVersions version that we do not know (KIP-511)."""
+        """Return the API that serves the request; ``None`` for an unknown version of ApiVersions (KIP-511)."""
         api = self._by_key.get(header.api_key)
         if api is None:
             raise Disconnect(f"{title_of(header.api_key)} is not served here")
@@ -152,13 +153,13 @@ class Dispatcher:
 
 
 def _encoded(response: Message, request: Message, ctx: RequestContext, exchange: Exchange) -> Parts:
-    """The bytes of a response.
+    """Encode a response.
 
-    A text in it may be too long to be written, such as a sentence that quotes a long name. Then, as from a broker of
-    Kafka, the client gets UNKNOWN_SERVER_ERROR.
+    A string in it may be too long for its field, such as a message that quotes a long name. Then the client gets
+    UNKNOWN_SERVER_ERROR, as from a broker of Kafka.
 
     Raises:
-        Disconnect: that cannot be written either.
+        Disconnect: the error response cannot be encoded either.
     """
     key, version, number = int(ctx.api.key), ctx.version, ctx.correlation_id
     exchange.errors = error_codes(response)

@@ -1,4 +1,4 @@
-"""The loop of a server's process: uvloop where there is one, and the signals that end it."""
+"""The event loop of a server's process: uvloop where installed, and the signals that end the process."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ _SECOND_SIGNAL_EXIT = 130
 
 
 def backend_options() -> dict[str, Any]:
-    """What `anyio.run` needs for uvloop, where the platform has it."""
+    """Return the options of `anyio.run` for uvloop, if it is installed."""
     try:
         import uvloop  # noqa: PLC0415 - not on every platform
     except ImportError:
@@ -19,9 +19,9 @@ def backend_options() -> dict[str, Any]:
 
 
 def on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
-    """The first SIGTERM, SIGINT or SIGHUP stops in order, the second one at once.
+    """Stop in order at the first SIGTERM, SIGINT or SIGHUP; exit immediately at the second.
 
-    A SIGHUP that was to be ignored, as under nohup, still is.
+    A SIGHUP that is ignored, as under nohup, stays ignored.
     """
     signals = 0
 

@@ -1,6 +1,6 @@
-"""Keeps out what a server does without; imported before everything else of it.
+"""Prevents imports that a server does not need; imported before every other module.
 
-structlog imports rich where it happens to be installed: a server starts faster without it, and does not need it.
+structlog imports rich where it happens to be installed, which slows down the start.
 """
 
 import sys

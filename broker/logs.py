@@ -1,4 +1,4 @@
-"""structlog, to stderr: for people or as JSON, from a level on."""
+"""Logging by structlog to stderr, as text or as JSON, from a level on."""
 
 import logging
 import sys
@@ -13,12 +13,12 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
 
 def configure_logging(log_format: str, level: str) -> None:
-    """Set up once per process. ``log_format`` is ``console`` or ``json``."""
+    """Configure logging, once per process. ``log_format`` is ``console`` or ``json``."""
     if log_format == "json":
         renderer: Any = structlog.processors.JSONRenderer()
         stamps: list[Any] = [
             structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),  # they hold secrets
+            structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),  # locals hold secrets
         ]
     else:
         renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain_traceback)
@@ -38,7 +38,7 @@ def configure_logging(log_format: str, level: str) -> None:
 
 
 def _for_people(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
-    """The time as it is shown to people everywhere; it was in seconds."""
+    """Replace the timestamp, which is in seconds, by local time as text."""
     event["timestamp"] = local_time(int(event["timestamp"] * 1000))
     return event
 

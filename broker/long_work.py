@@ -1,13 +1,13 @@
-"""Long work of plain functions, in slices: the loop serves others between two of them.
+"""Long synchronous functions, run in slices so that the event loop serves other requests in between.
 
-What changes the cluster is written as plain functions, which nothing can come between. For a few partitions that is
-what it should be; for ten thousand, no other client would be served meanwhile. So such work runs on a stack of its
-own, a greenlet: ``protocol.pauses.pause``, called anywhere within it, goes back to the loop when a slice is over, and
-the work goes on there later. Work pauses where the others may see what there is so far, and nowhere else can anything
-come between. A function that is not run as long work is not interrupted by its pauses.
+What changes the cluster is written as synchronous functions, which nothing can interleave with. That is right for a
+few partitions; for ten thousand, no other client would be served meanwhile. So such work runs in a greenlet:
+``protocol.pauses.pause``, called anywhere within it, returns to the loop when a slice is over, and the work continues
+later. Work pauses only where others may see the state reached so far, and nothing can interleave anywhere else. In a
+function that is not run as long work, its pauses do nothing.
 
-What such work makes is mostly there to stay: partitions, logs. So the garbage collector does not walk it, during the
-work or afterwards: a full collection in a cluster of 40,000 partitions would keep everybody waiting for half a second.
+Most objects that such work creates stay alive: partitions, logs. So they are excluded from garbage collection, during
+the work and afterwards: a full collection in a cluster of 40,000 partitions would delay every request by half a second.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class LongWork(Generic[T]):
         return bool(self._stack.dead)
 
     async def run(self) -> T:
-        """Run it to its end, and return its result; a caller that hangs up meanwhile does not stop it half done.
+        """Run the function to its end and return its result; if the caller is cancelled, the work is still completed.
 
         Raises what the function raises.
         """
@@ -60,7 +60,7 @@ class LongWork(Generic[T]):
         return self._result[0]
 
     def finish(self) -> None:
-        """Run all that is left of it now, because its end is needed; within the work itself, do nothing."""
+        """Run the rest without pauses, because its result is needed now; called from within the work, do nothing."""
         if self._runs:
             return
         self._hurries = True
@@ -68,14 +68,14 @@ class LongWork(Generic[T]):
             self._step()
 
     def pause(self) -> None:
-        """Let the loop go on until it gives the next slice, if this one is over."""
+        """Return to the event loop until the next slice, if this slice is over."""
         if not self._hurries and self._slices.over:
             parent = self._stack.parent
             assert parent is not None
             parent.switch()
 
     def _step(self) -> None:
-        """Let it run until it pauses or ends."""
+        """Run until the function pauses or ends."""
         collects, before = gc.isenabled(), pauses.interrupt
         gc.disable()
         pauses.interrupt, self._runs = self.pause, True
@@ -92,5 +92,5 @@ class LongWork(Generic[T]):
     def _run_all(self) -> None:
         try:
             self._result.append(self._work())
-        except BaseException as error:  # noqa: BLE001 - it is raised where the work was begun
+        except BaseException as error:  # noqa: BLE001 - `run` raises it
             self._error = error

@@ -37,18 +37,18 @@ _COUNTS = {
     TRANSACTION_TOPIC: "transaction.state.log.num.partitions",
     SHARE_TOPIC: "share.coordinator.state.topic.num.partitions",
 }
-"""Internal topic -> the setting with its number of partitions."""
+"""Internal topic -> the setting for its number of partitions."""
 
 
 @lru_cache(maxsize=4096)
 def partition_for(key: str, partitions: int) -> int:
-    """The partition of an internal topic that coordinates a group or transactional id (transactions F.9)."""
+    """Return the internal topic's partition that coordinates a group or transactional id (transactions F.9)."""
     return absolute_hash(key) % partitions
 
 
 @dataclass(frozen=True, slots=True)
 class CreationFailure:
-    """The last attempt to create a topic, remembered until ``forgotten_at_ms``."""
+    """The last failed attempt to create a topic, remembered until ``forgotten_at_ms``."""
 
     message: str
     forgotten_at_ms: int
@@ -57,8 +57,9 @@ class CreationFailure:
 class Node:
     """One broker of the cluster, which may be up or down.
 
-    ``partitions`` is the cluster's table of all partitions, shared by the nodes; a partition refuses what its leader
-    alone may do. ``new_sessions`` makes an empty cache of fetch sessions, ``new_shares`` one of share partitions.
+    ``partitions`` holds all partitions of the cluster and is shared by the nodes; a partition itself refuses what only
+    its leader may do. ``new_sessions`` creates an empty cache of fetch sessions, ``new_shares`` one of share
+    partitions.
     """
 
     server: "BrokerServer"
@@ -72,56 +73,57 @@ class Node:
         new_sessions: "Callable[[], SessionCache]",
         new_shares: "Callable[[], SharePartitions]",
     ) -> None:
-        # What it is, as long as it is known.
+        # Its identity and configuration.
         self.id, self.settings, self.partitions = broker_id, settings, partitions
         self.rack: str | None = settings.optional_string("broker.rack")
         self.authorizer = authorizer_of(settings)
         self.telemetry = Telemetry()
         self.key_sets: dict[tuple[str, int], KeySet] = {}
-        """Of the issuers whose tokens this broker verifies, by URL and interval."""
+        """The keys of token issuers that this broker has fetched, by URL and refresh interval."""
         self.is_controller = False
-        """Whether it is the controller, as seen on its own listener, and no broker."""
+        """Whether this is the controller on its own listener, rather than a broker."""
 
-        # Its listeners: those that it is to open, and by name each that is bound with the port that it got.
+        # Its listeners: those to open, and the bound ones by name, each with its port.
         self.endpoints: tuple[Endpoint, ...] = ()
         self.bound: dict[str, tuple[Endpoint, int]] = {}
 
         # Its data directory.
         self.files: Files | None = None
         self.owns_directory: bool | None = None
-        """Whether Understudy formatted the data directory and nothing else has served it; None: not known yet."""
+        """Whether Understudy formatted the data directory and no other software has opened it; None: not known yet."""
 
         # Its registration with the controller.
         self.epoch = -1
         self.incarnation_id: UUID | None = None
         self.internal_counts: dict[str, int] = {}
-        """Internal topic -> its partitions when the broker started; a later change is not followed, as in Kafka."""
+        """Internal topic -> its number of partitions at the broker's start; as in Kafka, a later change is ignored."""
         self.meters = BrokerQuotas(settings)
         self.quotas: BrokerQuotas | None = None
-        """:attr:`meters`, where the metadata has any quota."""
+        """:attr:`meters` if the metadata has any quota, else None."""
 
-        # What it has in memory while it is up.
+        # Its state in memory while it is up.
         self.up = False
         self.logs: LogDir | None = None
         self._new_sessions = new_sessions
         self.sessions = new_sessions()
         self.large_batches = asyncio.Lock()
-        """Of large compressed batches one is checked at a time, while others are served. Not anyio's: a request begins
-        without a task."""
+        """Held while a large compressed batch is validated: one at a time, so that others are served in between. Not
+        anyio's lock, because a request begins without a task.
+        """
         self._new_shares = new_shares
         self.shares = new_shares()
         self.producer_ids = ProducerIds()
         self.group_shards: dict[int, GroupCoordinator] = {}
-        """The coordinators of groups that this broker leads, by partition."""
+        """The group coordinators that this broker leads, by partition."""
         self.transaction_shards: dict[int, TransactionCoordinator] = {}
         self.share_shards: dict[int, ShareCoordinator] = {}
-        """The share coordinators: the state of share partitions (KIP-932)."""
+        """The share coordinators, which keep the state of share partitions (KIP-932), by partition."""
         self.streams_topic_failures: dict[str, CreationFailure] = {}
-        """Internal topics of streams groups that could not be created lately (groups E.5)."""
+        """Internal topics of streams groups whose creation failed recently (groups E.5)."""
 
     @property
     def silent(self) -> bool:
-        """Whether other brokers get no answer from it: it is down, or paused."""
+        """Whether it does not answer other brokers: it is down or paused."""
         return not self.up or self.server.paused
 
     @property
@@ -131,9 +133,9 @@ class Node:
         return self.logs
 
     def power_off(self, *, clean: bool) -> None:
-        """Lose what is in memory: the process ends, or is reset. Coordinators have resigned before.
+        """Drop the broker's memory: its process ends, or it is reset. Its coordinators have resigned before.
 
-        ``clean``: everything is written first. What is in the files stays.
+        ``clean``: everything is written first. The files stay as they are.
         """
         if self.logs is not None:
             self.logs.close(clean=clean, broker_epoch=self.epoch)
@@ -143,7 +145,7 @@ class Node:
         self.shares = self._new_shares()
 
     def partition(self, topic: str, index: int) -> ReplicatedPartition:
-        """A partition that the cluster knows.
+        """Return a partition of the cluster.
 
         Raises:
             KafkaError: UNKNOWN_TOPIC_OR_PARTITION.
@@ -151,30 +153,30 @@ class Node:
         return known_partition(self.partitions, topic, index)
 
     def groups_for(self, group_id: str) -> "GroupCoordinator":
-        """The coordinator of a group, if this broker has it.
+        """Return the coordinator of a group, if this broker leads its partition.
 
         Raises:
-            KafkaError: NOT_COORDINATOR; while loading, the runtime itself refuses.
+            KafkaError: NOT_COORDINATOR; while the partition is being loaded, the runtime itself refuses requests.
         """
         return _shard(self.group_shards, self.coordinating_partition(GROUP_TOPIC, group_id))
 
     def transactions_for(self, transactional_id: str) -> "TransactionCoordinator":
-        """The coordinator of a transactional id, if this broker has it; see :meth:`groups_for`."""
+        """Return the coordinator of a transactional id, if this broker leads its partition; see :meth:`groups_for`."""
         return _shard(self.transaction_shards, self.coordinating_partition(TRANSACTION_TOPIC, transactional_id))
 
     def share_coordinator_for(self, key: str) -> "ShareCoordinator":
-        """The coordinator of a share partition's state, by ``SharePartitionKey.coordinator_key``."""
+        """Return the share coordinator for a ``SharePartitionKey.coordinator_key``."""
         return _shard(self.share_shards, self.coordinating_partition(SHARE_TOPIC, key))
 
     def coordinating_partition(self, topic: str, key: str) -> int:
-        """The partition of an internal topic whose leader coordinates the key (transactions F.9, groups F.1).
+        """Return the partition of an internal topic whose leader coordinates the key (transactions F.9, groups F.1).
 
-        How many there are is what the topic had when the broker started, else what the settings would give it.
+        The number of partitions is the topic's when the broker started; without the topic, that of the settings.
         """
         return partition_for(key, self.internal_counts.get(topic) or self.settings.int(_COUNTS[topic]))
 
     def resign(self) -> None:
-        """Give up every coordinator; parked requests are answered NOT_COORDINATOR."""
+        """Resign from every coordinator role; parked requests are answered NOT_COORDINATOR."""
         for group in list(self.group_shards.values()):
             group.close()
         for transactions in list(self.transaction_shards.values()):

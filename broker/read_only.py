@@ -1,7 +1,7 @@
-"""--read-only: what would change a topic is refused, and nothing happens by itself.
+"""Middleware and settings of --read-only: requests that would change a topic are refused, and periodic work is off.
 
-The files below never change (storage's OverlayFiles). What a consumer needs stays possible and lives in memory: members
-join, offsets are committed, an idempotent producer gets its id and then gets the reason at its first record.
+The files never change (storage's OverlayFiles). What a consumer needs still works, in memory: members join, offsets are
+committed, and an idempotent producer gets an id, then the refusal at its first batch.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ REFUSED: Final = frozenset(
     }
 )
 
-_MONTH: Final = str(2**31 - 1)  # ms; Kafka's own limit of these intervals, 24 days
+_MONTH: Final = str(2**31 - 1)  # ms, 24 days: the maximum that Kafka allows for these intervals
 SETTINGS: Final[Mapping[str, str]] = {
     "auto.create.topics.enable": "false",
     "log.cleaner.enable": "false",
@@ -52,16 +52,17 @@ SETTINGS: Final[Mapping[str, str]] = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": _MONTH,
     "transaction.remove.expired.transaction.cleanup.interval.ms": _MONTH,
 }
-"""Above the user's own: a copy of last month's directory shows what was in it, not what a broker would make of it."""
+"""Settings that override the user's, so that a copy of last month's directory is served as it is, without retention."""
 
 
 async def refuse_changes(request: Message, ctx: RequestContext, handle: AnyHandler) -> Message | None:
-    """Middleware, inside of what answers errors.
+    """Refuse requests that would change a topic; middleware inside the one that turns errors into responses.
 
-    Kafka has no such mode. POLICY_VIOLATION is an error that every client takes as final, and its message reaches the
-    user; KAFKA_STORAGE_ERROR would be retried until the client's patience ends.
+    Kafka has no such mode. Every client treats POLICY_VIOLATION as fatal, and its message reaches the user;
+    KAFKA_STORAGE_ERROR would be retried until the client's timeout.
 
-    InitProducerId of a transactional id has no place for a message, and librdkafka retries it unless it is not allowed.
+    InitProducerId with a transactional id has no field for a message, and librdkafka retries it unless it is not
+    authorized.
 
     Raises:
         KafkaError: POLICY_VIOLATION; TRANSACTIONAL_ID_AUTHORIZATION_FAILED.

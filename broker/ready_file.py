@@ -1,6 +1,6 @@
-"""The ready file (`--ready-file`): JSON that is there once every listener accepts, and gone after an orderly stop.
+"""The ready file (`--ready-file`): JSON that appears once every listener accepts, and is removed at an orderly stop.
 
-A file of an earlier server is removed first, so that no reader takes it for this one's; what no server wrote stays.
+The file of an earlier server is removed first, so that no reader takes it for the new one; any other file is kept.
 """
 
 import json
@@ -14,7 +14,7 @@ _HEAD_BYTES = 1 << 20
 
 
 class NotAReadyFile(Exception):
-    """Something else lies at the path; the message is one sentence with the remedy."""
+    """The path holds something else, or cannot be written; the message is one sentence with the remedy."""
 
 
 class ReadyFile:
@@ -40,7 +40,7 @@ class ReadyFile:
         if not self._path.exists():
             return
         if self._path.is_file() and (not self._path.stat().st_size or self._pid() is not None):
-            self._path.unlink()  # an empty one was made by mktemp or the like, for us to write
+            self._path.unlink()  # an empty file was made by mktemp or the like, for us to fill
             return
         raise NotAReadyFile(
             f"--ready-file {self._path} exists and was not written by understudy; "
@@ -48,10 +48,10 @@ class ReadyFile:
         )
 
     def write(self, contents: Mapping[str, Any]) -> None:
-        """Write the file, which is either not there or whole. `contents` names the process as `pid`.
+        """Write the file atomically. `contents` has this process's id as `pid`.
 
         Raises:
-            NotAReadyFile: the disk is full, or the folder is gone by now.
+            NotAReadyFile: the disk is full, or the folder no longer exists.
         """
         partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         try:
@@ -69,7 +69,7 @@ class ReadyFile:
                 self._path.unlink()
 
     def _pid(self) -> int | None:
-        """The process that the file names; None: it is not there, or no ready file."""
+        """Return the process id in the file; None: there is no file, or it is not a ready file."""
         try:
             with self._path.open("rb") as file:
                 contents = json.loads(file.read(_HEAD_BYTES))

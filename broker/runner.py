@@ -1,4 +1,4 @@
-"""The process around a cluster or a proxy: the event loop, signals, the control plane, the banner, the ready file."""
+"""Runs the process of a cluster or a proxy: event loop, signals, control plane, banner, ready file."""
 
 import asyncio
 import errno
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from broker.journal.traces import Traces
 
     class Served(Watched, Source, Protocol):
-        """What a process serves: the cluster of ``understudy serve``, or the proxy of ``understudy proxy``."""
+        """The object that a process serves: a cluster (``understudy serve``) or a proxy (``understudy proxy``)."""
 
         @property
         def bootstrap(self) -> Sequence[tuple[str, int]]:
-            """Host and port of each broker, as clients are to dial them."""
+            """Host and port of each broker, as clients connect to them."""
 
         async def start(self) -> None:
             """Open the brokers' ports."""
 
         def stop(self) -> None:
-            """Close them in good order."""
+            """Close them in order."""
 
 
 _log = structlog.get_logger(__name__)
@@ -54,7 +54,7 @@ _REFUSALS = (CannotWrite, PortTaken, NotAReadyFile, DirectoryLockedError, WrongD
 
 
 class Options(ControlOptions, Protocol):
-    """What the runner reads of a command's options."""
+    """The options of a command that the runner reads."""
 
     @property
     def log_format(self) -> str:
@@ -63,56 +63,56 @@ class Options(ControlOptions, Protocol):
 
     @property
     def log_level(self) -> str:
-        """The least level that is logged."""
+        """The lowest level that is logged."""
         ...
 
     @property
     def ready_file(self) -> Path | None:
-        """Where programs read the addresses."""
+        """The file to which the addresses are written for other programs, if given."""
         ...
 
     @property
     def journal_dir(self) -> Path | None:
-        """Where the journal is written, if it is."""
+        """The directory to which the journal is written, if given."""
         ...
 
     @property
     def otlp_endpoint(self) -> str | None:
-        """The collector that gets a span of each request, if there is one."""
+        """The collector to which a span of each request is sent, if given."""
         ...
 
     @property
     def scenario(self) -> Path | None:
-        """The file whose steps are done at the start, if there is one."""
+        """The scenario whose steps are run at the start, if given."""
         ...
 
     @property
     def data_dir(self) -> Path | None:
-        """Where logs are kept, if they are."""
+        """The data directory, if given."""
         ...
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """Those that are set, by Kafka's names."""
+        """The configured settings, by Kafka's names."""
         ...
 
     @property
     def notes(self) -> Sequence[str]:
-        """Logged once: what was understood but has no use here."""
+        """Notes to log once, on options that are accepted but have no effect here."""
         ...
 
     def option_of_port(self, port: int) -> str:
-        """The option that asked for this port, for the message that the port is taken."""
+        """Return the option that gave this port, for the message that the port is taken."""
         ...
 
     def option_of_host(self, host: str) -> str:
-        """The option that asked for this address, for the message that it is not this machine's."""
+        """Return the option that gave this address, for the message that this machine does not have it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What the banner and the ready file hold beside the addresses (contract 2).
+    """The contents of the banner and of the ready file, besides the addresses (contract 2).
 
     ``brokers`` are the ready file's objects; ``lines`` are printed between the bootstrap servers and the control plane.
     """
@@ -121,7 +121,7 @@ class Announcement:
     brokers: Sequence[dict[str, Any]]
     lines: Sequence[str] = ()
     addresses: Mapping[str, str] = field(default_factory=dict)
-    """Of other servers in the process: a name, such as ``schema_registry_url``, and a URL."""
+    """Addresses of other servers in the process: a name, such as ``schema_registry_url``, -> a URL."""
 
 
 ServedT = TypeVar("ServedT", bound="Served")
@@ -139,9 +139,9 @@ def run(
     announcement: Callable[[ServedT], Announcement],
     afterwards: Callable[[], None] = lambda: None,
 ) -> int:
-    """Serve until the process is asked to stop; its exit code. ``afterwards`` is called once it serves.
+    """Serve until a signal stops the process, and return its exit code. ``afterwards`` is called once it serves.
 
-    0 after an orderly stop; 1 where it cannot start, with one sentence on stderr that names the command.
+    The exit code is 0 after an orderly stop; 1 if it cannot start, with one sentence on stderr that names the command.
     """
     configure_logging(options.log_format, options.log_level)
     file_limits.raise_limit()
@@ -184,7 +184,7 @@ async def _serve(
             except NotAReadyFile as error:
                 refusal = CannotStart(str(error))
             else:
-                gc.freeze()  # modules and classes stay, so no collection walks them: a request would wait for it
+                gc.freeze()  # modules and classes stay alive; collecting them would only delay requests
                 afterwards()
                 await stopped.wait()
             served.stop()
@@ -198,7 +198,7 @@ async def _serve(
 
 
 class Observers:
-    """What gets every request beside the journal in memory: the files of --journal, the spans of --otlp-endpoint."""
+    """Receivers of every request besides the journal in memory: the files of --journal and --otlp-endpoint's spans."""
 
     def __init__(self) -> None:
         self._feed: Feed | None = None
@@ -219,7 +219,7 @@ class Observers:
             served.journal.tracer = self._traces
 
     async def close(self) -> None:
-        """Write and send what is left, for a moment."""
+        """Write and send what is still buffered; sending has a short time limit."""
         if self._feed is not None:
             await self._feed.close()
         if self._traces is not None:
@@ -227,7 +227,7 @@ class Observers:
 
 
 async def _run_scenario(served: "Served", path: Path, recorder: Recorder) -> None:
-    """Do the steps of --scenario. Raises CannotStart."""
+    """Run the steps of --scenario. Raises CannotStart."""
     from broker.control.scenario import CannotRun, run_file  # noqa: PLC0415 - few ask for it
     from understudy.control_api.scenario_file import ScenarioError, read  # noqa: PLC0415
 
@@ -238,7 +238,7 @@ async def _run_scenario(served: "Served", path: Path, recorder: Recorder) -> Non
 
 
 def _sentence(error: Exception, options: Options) -> str:
-    """The problem and its remedy, in one sentence."""
+    """Return the problem and its remedy in one sentence."""
     if isinstance(error, PortTaken):
         option = options.option_of_port(error.port)
         if error.errno in (errno.EADDRNOTAVAIL, None) or isinstance(error.__cause__, socket.gaierror):
@@ -253,7 +253,7 @@ def _sentence(error: Exception, options: Options) -> str:
 
 
 def _announce(served: "Served", options: Options, banner: Announcement, control_url: str | None) -> None:
-    """The banner on stdout, and the ready file for programs (contract 2)."""
+    """Print the banner to stdout, and write the ready file for programs (contract 2)."""
     servers = [host_and_port(host, port) for host, port in served.bootstrap]
     if options.ready_file is not None:
         ready = {

@@ -1,7 +1,7 @@
-"""Links to the specification: the one place that turns the id of a rule into a link.
+"""Links to the specification: the only place that turns the id of a rule into a link.
 
-An id names a document, a section and, where the section has numbered rows, a row: ``transactions A.2 I5``,
-``groups A.10``. People get the KIP or the class of Kafka that a rule was read from, and the link; never the bare id.
+An id names a document, a section and, if the section has numbered rows, a row: ``transactions A.2 I5``, ``groups
+A.10``. Users see the KIP or the class of Kafka from which a rule comes, and the link; never the bare id.
 """
 
 from collections.abc import Mapping
@@ -45,12 +45,12 @@ _PAGES: Mapping[str, Mapping[str, str]] = {
         "I": "i-kips",
     },
 }
-"""Document -> the letter of a chapter -> the page that has it."""
+"""Document -> the letter of a chapter -> the page with that chapter."""
 
 
 @cache
 def link(rule: str) -> str:
-    """The section or row of a rule: ``docs/specification/transactions/a-init-producer-id.md#a-2-i5``.
+    """Return the link to a rule's section or row: ``docs/specification/transactions/a-init-producer-id.md#a-2-i5``.
 
     Raises:
         ValueError: the text is not the id of a rule.
@@ -65,7 +65,7 @@ def link(rule: str) -> str:
 
 @cache
 def cite(rule: str, source: str) -> str:
-    """A rule as people read it: its source, then the link; empty where no rule of Kafka decided."""
+    """Return a rule as users see it: its source and the link; empty if no rule of Kafka decided."""
     if not rule or " " not in rule:
         return ""
     return f"{source} ({link(rule)})" if source else link(rule)

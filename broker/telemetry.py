@@ -1,9 +1,9 @@
-"""State of the clients that report their metrics (KIP-714, core H.1).
+"""Telemetry subscriptions of clients that push their metrics (KIP-714, core H.1).
 
-A client asks for a subscription and then pushes. Metrics are not collected: pushes are checked and dropped. State is
-kept per client instance and broker (ClientMetricsManager); it ends with the connection that it was made on, after a
-while without a request, and with any change of a subscription, whether or not it matches. Quirk: it outlives a
-connection that the broker itself closes, of which Kafka's SocketServer notifies no one.
+A client fetches its subscription and then pushes. Metrics are not collected: pushes are validated and dropped. State is
+kept per client instance and broker (ClientMetricsManager); it ends with the connection on which it was created, after a
+time without requests, and with any change of a subscription, matching or not. Quirk: it survives if the broker itself
+closes the connection, because Kafka's SocketServer notifies no listener of that.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,25 +22,25 @@ from protocol.records.errors import RecordsError
 from protocol.types import ZERO_UUID, uuid_text
 
 COMPRESSION_TYPES = (4, 3, 1, 2)
-"""Accepted for pushes, the most wanted first: zstd, lz4, gzip, snappy. 0 is none, always accepted."""
+"""Compression types accepted for pushes, in order of preference: zstd, lz4, gzip, snappy; 0 (none) always is."""
 
 DEFAULT_INTERVAL_MS = 300_000
-"""No client is asked for its metrics more rarely."""
+"""The default push interval, which is also the longest."""
 _LEAST_IDLE_MS = 60_000
 _RESERVED_IDS = (ZERO_UUID, UUID(int=1))
 _MOST_INSTANCES = 16_384
-"""ClientMetricsManager.CACHE_MAX_SIZE: the one that spoke longest ago is forgotten first."""
+"""ClientMetricsManager.CACHE_MAX_SIZE: the least recently used instance is evicted first."""
 _NEVER_MS = -(1 << 40)
 
 Configs = Mapping[tuple[int, str], Mapping[str, str]]
-"""(resource type, name) -> what is set there, as the image has it."""
+"""(resource type, name) -> its dynamic configs, as in the metadata image."""
 Watch = Callable[[Callable[[bool], None]], None]
-"""Arranges a call at the end of a connection: whether the broker has closed it for what it sent."""
+"""Registers a callback for the end of a connection, with whether the broker closed it because of what it sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions:
-    """What clients are to report, as settings of CLIENT_METRICS resources; ``changes`` grows with each change."""
+    """The configs of all CLIENT_METRICS resources; ``changes`` counts their changes."""
 
     configs: Configs = field(default_factory=dict)
     changes: int = 0
@@ -59,7 +59,7 @@ class Client:
     port: int
 
     def attribute(self, name: str) -> str:
-        """The value of a ``match`` attribute (core C.3)."""
+        """Return the value of a ``match`` attribute (core C.3)."""
         values = {
             "client_instance_id": uuid_text(self.instance_id),
             "client_id": self.client_id,
@@ -73,7 +73,7 @@ class Client:
 
 @dataclass(slots=True)
 class Instance:
-    """One client's subscription, and what the client did since that was found out; ``seen_ms`` is of any request."""
+    """One client instance: its subscription, and its requests since then; ``seen_ms`` is the time of any request."""
 
     client: Client
     changes: int
@@ -87,7 +87,7 @@ class Instance:
     last_error: ErrorCode = ErrorCode.NONE
 
     def waited(self, since_ms: int, now_ms: int) -> bool:
-        """Whether an interval has passed."""
+        """Whether a push interval has passed since then."""
         return now_ms - since_ms >= self.interval_ms
 
 
@@ -97,15 +97,16 @@ class Telemetry:
     def __init__(self) -> None:
         self._instances: dict[UUID, Instance] = {}
         self._made_on: dict[str, UUID] = {}
-        """Connection -> the instance that was made on it last, which ends with it."""
+        """Connection -> the instance created last on it, which ends with it."""
 
     def ask(self, client: Client, watch: Watch, subscriptions: Subscriptions, now_ms: int) -> Instance:
-        """GetTelemetrySubscriptions.
+        """Answer GetTelemetrySubscriptions: return the client's instance.
 
-        Quirk: one that is allowed before its time, after a wrong push, does not allow the next push.
+        Quirk: a request allowed early because of a wrong push does not allow the next push.
 
         Raises:
-            KafkaError: THROTTLING_QUOTA_EXCEEDED before the interval has passed, unless there is reason to ask again.
+            KafkaError: THROTTLING_QUOTA_EXCEEDED before the interval has passed, unless the last push failed with
+                UNKNOWN_SUBSCRIPTION_ID or UNSUPPORTED_COMPRESSION_TYPE.
         """
         instance = self._instance(client, watch, subscriptions, now_ms)
         if instance.waited(max(instance.asked_ms, instance.pushed_ms), now_ms):
@@ -124,9 +125,9 @@ class Telemetry:
         most_bytes: int,
         now_ms: int,
     ) -> None:
-        """PushTelemetry: its checks in its order.
+        """Validate a PushTelemetry request, with Kafka's checks in Kafka's order.
 
-        Quirk: any push decides whether the client terminates, even the one that is refused since the one before did.
+        Quirk: every push sets whether the client is terminating, even one refused because the previous push terminated.
 
         Raises:
             KafkaError: with the code of core H.1.
@@ -140,7 +141,7 @@ class Telemetry:
             raise KafkaError(instance.last_error)
 
     def _instance(self, client: Client, watch: Watch, subscriptions: Subscriptions, now_ms: int) -> Instance:
-        """The client's state: made if there is none, or if there was a change of subscriptions since it was made."""
+        """Return the client's instance: a new one if there is none, or if any subscription has changed since."""
         found = self._instances.pop(client.instance_id, None)
         if found is not None and now_ms - found.seen_ms >= max(_LEAST_IDLE_MS, 3 * found.interval_ms):
             found = None
@@ -181,7 +182,7 @@ def _complaint(instance: Instance, push: PushTelemetryRequest, most_bytes: int, 
 
 
 def _is_readable(push: PushTelemetryRequest, most_bytes: int) -> bool:
-    """Whether what was compressed can be read, and is not too large then: a broker without a plugin reads it too."""
+    """Whether compressed metrics can be read and are not too large: a broker without a plugin reads them too."""
     if not push.compression_type or not push.metrics:
         return True
     try:
@@ -192,13 +193,13 @@ def _is_readable(push: PushTelemetryRequest, most_bytes: int) -> bool:
 
 
 def _subscribed(client: Client, subscriptions: Subscriptions) -> Instance:
-    """The union of what all subscriptions want of this client, in the order of Kafka's sets."""
+    """Compute the union of all subscriptions that match the client, in the order of Kafka's hash sets."""
     wanted: HashMap[None] = HashMap()
     interval_ms = DEFAULT_INTERVAL_MS
     for own_interval_ms, match, metrics in _in_order(subscriptions.configs):
         try:
             patterns = client_metrics.patterns(match)
-        except KafkaError:  # of a data directory: Java could read it
+        except KafkaError:  # from a data directory: a pattern that Java accepts
             continue
         if all(pattern.fullmatch(client.attribute(name)) for name, pattern in patterns.items()):
             for metric in table_order(tuple(dict.fromkeys(metrics)), string_hash, copied_capacity(len(metrics))):
@@ -212,7 +213,7 @@ def _subscribed(client: Client, subscriptions: Subscriptions) -> Instance:
 
 
 def _in_order(configs: Configs) -> Iterable[tuple[int, tuple[str, ...], tuple[str, ...]]]:
-    """Interval, patterns and metrics of each CLIENT_METRICS resource, in the order of a hash table of their names."""
+    """Yield interval, patterns and metrics of each CLIENT_METRICS resource, in the order of Java's HashMap."""
     kind = ConfigResourceType.CLIENT_METRICS
     for stored in HashMap((name, each) for (own, name), each in configs.items() if own == kind).values():
         values: dict[str, Any] = dict(client_metrics.effective(stored))

@@ -1,4 +1,4 @@
-"""What hangs on the cluster's time: timers, some of which are rounds of periodic work."""
+"""The timers of the cluster's clock; some of them are rounds of periodic work."""
 
 import heapq
 import itertools
@@ -10,19 +10,19 @@ _CANCELLED_AT_LEAST = 64
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """What is known of periodic work: a push of the clock leaves out its rounds that would find nothing.
+    """The rhythm of periodic work, so that a push of the clock can skip rounds that would find nothing to do.
 
-    So a year costs what happens in it, not its days. A round sets the timer of the next one, and calls ``found`` of the
-    clock if it did something.
+    So a push of a year costs as much as what happens in it. A round sets the timer of the next one, and calls the
+    clock's ``found`` if it did something.
     """
 
     interval_ms: int
     quiet_until_ms: Callable[[], int | None]
-    """When time alone, after a round that found nothing, gives the next one something to find; None: never."""
+    """Returns when, after an idle round, the passing of time alone makes the next round find something; None: never."""
 
 
 class Timer:
-    """Something to be called at ``at_ms``; :meth:`cancel` makes it never happen."""
+    """A call that is due at ``at_ms``, unless :meth:`cancel` is called before."""
 
     __slots__ = ("_cancelled", "at_ms", "call", "order", "rhythm", "set_at_change")
 
@@ -44,24 +44,24 @@ class Timer:
         return (self.at_ms, self.order) < (other.at_ms, other.order)
 
     def cancel(self) -> None:
-        """Forget it. Cancelling twice, or after it fired, does nothing."""
+        """Cancel the timer. Cancelling twice, or after it fired, does nothing."""
         if self.call is not None:
             self.call = None
             self._cancelled()
 
     def fire(self) -> None:
-        """Call it, unless it was cancelled."""
+        """Call, unless it was cancelled."""
         call, self.call = self.call, None
         if call is not None:
             call()
 
     def put_off(self, interval_ms: int, instant_ms: int) -> None:
-        """Move it to the first of its instants that is not before this one."""
+        """Move it by multiples of the interval to the first time that is not before ``instant_ms``."""
         self.at_ms += -(-(instant_ms - self.at_ms) // interval_ms) * interval_ms
 
 
 class Timers:
-    """The timers of a clock, by time."""
+    """The timers of a clock, ordered by time."""
 
     def __init__(self) -> None:
         self._single: list[Timer] = []
@@ -71,7 +71,7 @@ class Timers:
         self._cancelled = 0
 
     def __len__(self) -> int:
-        """How many timers are kept, cancelled ones that were not dropped yet among them."""
+        """Return the number of timers, including cancelled ones that were not dropped yet."""
         return len(self._single) + len(self._periodic)
 
     def call_at(self, at_ms: int, call: Callable[[], None], rhythm: Rhythm | None = None) -> Timer:
@@ -81,29 +81,29 @@ class Timers:
         return timer
 
     def clear(self) -> None:
-        """Remove everything."""
+        """Remove all timers."""
         self._single.clear()
         self._periodic.clear()
 
     def next_ms(self) -> int | None:
-        """When the next timer is due, or one that was cancelled; None if there is none."""
+        """Return when the next timer is due, which may be a cancelled one; None if there is none."""
         if self._single and self._periodic:
             return min(self._single[0].at_ms, self._periodic[0].at_ms)
         timers = self._single or self._periodic
         return timers[0].at_ms if timers else None
 
     def bring_forward(self, ms: int) -> None:
-        """Have all of them so much earlier, in the same order; nothing where that is not positive."""
+        """Move all timers forward by this time, in the same order; nothing if it is not positive."""
         if ms > 0:
             for timer in (*self._single, *self._periodic):
                 timer.at_ms -= ms
 
     def changed(self) -> None:
-        """Note that something happened which may give the next round of anything something to find."""
+        """Note a change after which the next round of any periodic work may find something."""
         self._changes += 1
 
     def found(self, now_ms: int) -> None:
-        """Note that a round found something: those that were put off come back to their next instants."""
+        """Note that a round found something: postponed rounds return to their next regular times."""
         self._changes += 1
         for timer in self._periodic:
             if timer.rhythm is not None and timer.at_ms > now_ms:
@@ -111,7 +111,7 @@ class Timers:
         heapq.heapify(self._periodic)
 
     def due(self, until_ms: int) -> Timer | None:
-        """Take the next timer that is due by then; the caller fires it at its time."""
+        """Remove and return the next timer that is due by then; the caller fires it at its time."""
         self._drop_cancelled(self._single)
         single_ms = self._single[0].at_ms if self._single else until_ms + 1
         while True:
@@ -128,7 +128,7 @@ class Timers:
         return heapq.heappop(self._single)
 
     def _is_put_off(self, timer: Timer, latest_ms: int) -> bool:
-        """Put off a round that would find nothing because all is as it was when the last one found nothing."""
+        """Postpone a round that would find nothing, because nothing changed since its last round found nothing."""
         if timer.rhythm is None or timer.set_at_change != self._changes:
             return False
         quiet_ms = timer.rhythm.quiet_until_ms()
@@ -144,7 +144,7 @@ class Timers:
             self._cancelled -= 1
 
     def _note_cancelled(self) -> None:
-        """Most timers never fire: each heartbeat replaces one. Drop them before they outnumber the living."""
+        """Drop cancelled timers before they outnumber the rest: most never fire, since each heartbeat replaces one."""
         self._cancelled += 1
         if self._cancelled > _CANCELLED_AT_LEAST and 2 * self._cancelled > len(self):
             for timers in (self._single, self._periodic):

@@ -1,1 +1,1 @@
-"""The cluster as a whole: start-up, reset, brokers that come and go, the release that it emulates."""
+"""The cluster as a whole: start, reset, snapshots, starting and stopping brokers, the emulated release."""

@@ -1,6 +1,6 @@
-"""What all parts of a cluster know: its brokers, metadata, time, chance and journal; what listens for a broker.
+"""The state that all parts of a cluster share: brokers, metadata, clock, random numbers, journal; and its listeners.
 
-The parts that work on it are put together above, in ``broker.cluster.cluster``.
+``broker.cluster.cluster`` puts the parts that work on this state together.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -49,18 +49,18 @@ from storage.log.partition_log import PartitionLog
 
 
 class ClusterBase:
-    """A cluster without what makes it run."""
+    """The state of a cluster, without start, stop and reset."""
 
     def __init__(self, options: ServeOptions, clock: PushedClock, tasks: TaskGroup) -> None:
         self.options, self.clock, self._tasks = options, clock, tasks
         self.seed = new_seed() if options.seed is None else options.seed
         self.controller_id = options.broker_ids[0]
-        """The broker whose directory holds the metadata log, and which counts what concerns the controller."""
+        """The broker whose directory holds the metadata log; its settings and quotas are the controller's."""
         self.controller_listener: OpenListener | None = None
-        """Where the controller listens, if it has a listener of its own, and that is bound."""
+        """The controller's own listener, if it has one and it is bound."""
         self.nodes: dict[int, Node] = {}
         self.removed: dict[int, Node] = {}
-        """Brokers that steering took out; added again, they have their ports and their directories."""
+        """Brokers that were removed; if added again, they get their ports and their directories back."""
         self.partitions: dict[tuple[str, int], ReplicatedPartition] = {}
         self.random = seeded(self.seed)
         self.cluster_id = ""
@@ -78,7 +78,7 @@ class ClusterBase:
         self.lazy_coordinators = (
             options.lazy_coordinators or options.as_version is not None or options.data_dir is not None
         )
-        """Whether clients see a topic being created, as on Kafka; from the first reset on the option alone decides."""
+        """Whether clients see topics still being created, as in Kafka; after a reset only the option counts."""
         self.versions = versions_of(self.release)
         self.transaction_timelines = TransactionTimelines(clock)
         self.group_timelines = GroupTimelines(clock)
@@ -98,9 +98,9 @@ class ClusterBase:
             ),
             responses=(charge_quotas,),
         )
-        """Every request passes these, outermost first, before it reaches its handler."""
+        """The middleware that every request passes, outermost first, before its handler."""
         self.dispatchers: dict[tuple[int, bool], Dispatcher] = {}
-        """What answers requests to each broker, and to the controller: by the broker's id, and whether it is that."""
+        """The dispatchers, by broker id and whether it is that of the controller's listener."""
         self.metadata: MetadataController
         self.persister: Persister
         self.quorum: Quorum
@@ -110,7 +110,7 @@ class ClusterBase:
 
     @property
     def image(self) -> ClusterImage:
-        """The metadata as of now."""
+        """The current metadata image."""
         return self.metadata.machine.image
 
     @property
@@ -120,19 +120,19 @@ class ClusterBase:
         return BrokerSettings(self.controller_id, self.options.settings) if node is None else node.settings
 
     def new_uuid(self) -> UUID:
-        """A random UUID (version 4) from the seeded chance."""
+        """Return a random UUID (version 4) from the cluster's seeded random numbers."""
         return uuid_from(self.random)
 
     def behaves(self, behaviour: Behaviour) -> bool:
-        """Whether brokers of the release that is emulated now behave so."""
+        """Whether the release that is emulated now has this behaviour."""
         return self.release.has(behaviour)
 
     def start_task(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Begin work that waits for other brokers, in a later turn of the loop."""
+        """Start a task, in a later turn of the event loop, that waits for other brokers."""
         self._tasks.start_soon(work)
 
     def allocate_producer_ids(self) -> range:
-        """A block of producer ids (KIP-730)."""
+        """Allocate a block of producer ids (KIP-730)."""
         machine, start = self.metadata.machine, self.image.next_producer_id
         self.metadata.submit(machine.allocate_producer_ids)
         return range(start, self.image.next_producer_id)
@@ -140,7 +140,7 @@ class ClusterBase:
     # --- listeners ---------------------------------------------------------------------------------------------------
 
     def new_server(self, node: Node, apis: Sequence[AnyApi] = APIS) -> BrokerServer:
-        """A server of a broker or of the controller, which has no listeners yet."""
+        """Create the server of a broker or of the controller, without listeners yet."""
         dispatcher = Dispatcher(node, self, apis, self.chain)
         self.dispatchers[node.id, node.is_controller] = dispatcher
         server = BrokerServer(dispatcher, node.settings, self.clock, self._tasks)
@@ -149,10 +149,10 @@ class ClusterBase:
         return server
 
     async def bind(self, node: Node) -> None:
-        """Bind a broker's listeners: on the ports it had before, if it had any.
+        """Bind a broker's listeners, on the same ports as before if it had any.
 
         Raises:
-            PortTaken: another process listens there.
+            PortTaken: a port is in use.
         """
         node.server.paused = False
         for each in self.nodes.values():
@@ -167,7 +167,7 @@ class ClusterBase:
         node.settings.set_listener_settings(self.listener_settings(node))
 
     def listener_settings(self, node: Node) -> dict[str, str]:
-        """A broker's listener settings as its server.properties would have them, for DescribeConfigs."""
+        """Return a broker's listener settings as its server.properties would have them, for DescribeConfigs."""
         bound = node.bound.values()
         protocols = node.settings.string("listener.security.protocol.map")
         known = protocol_map(protocols)

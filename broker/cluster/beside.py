@@ -1,15 +1,15 @@
-"""What a server that runs beside the brokers, in their process, adds to the cluster; the cluster does not know it."""
+"""The hooks of a server that runs beside the brokers in their process; the cluster knows nothing else of it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 Function = Callable[..., Awaitable[Any]]
-"""A function that answers a verb of the control plane, as in ``broker.control.verbs``."""
+"""A function for a verb of the control plane, as in ``broker.control.verbs``."""
 
 
 class Data(NamedTuple):
-    """A key or a value. ``side`` is ``key`` or ``value``."""
+    """A record's key or value. ``side`` is ``key`` or ``value``."""
 
     topic: str
     side: str
@@ -18,23 +18,23 @@ class Data(NamedTuple):
 
 
 Decode = Callable[[Sequence[Data]], Awaitable[Sequence[Any]]]
-"""What each was written with and decodes to, as the control plane answers it; ``None`` for data without a schema."""
+"""Returns each schema and decoded value, as the control plane reports them; ``None`` for data without a schema."""
 
 
 @dataclass(slots=True)
 class Beside:
-    """Filled in at the start, before the cluster is announced."""
+    """The hooks; filled in before the cluster is announced."""
 
     addresses: dict[str, str] = field(default_factory=dict)
-    """Name, such as ``schema_registry_url`` -> URL: of the ready file and, with dots, of the banner."""
+    """Name, such as ``schema_registry_url`` -> URL, for the ready file and, with dots in the name, for the banner."""
     verbs: dict[str, Function] = field(default_factory=dict)
-    """Verb -> the function that answers it."""
+    """Verb -> its function."""
     decode: Decode | None = None
-    """Decodes keys and values by their schemas; ``None`` where no schemas are known."""
+    """Decodes keys and values by their schemas; ``None`` without a schema registry."""
     on_reset: list[Callable[[frozenset[str]], None]] = field(default_factory=list)
-    """Called at each reset, with what is kept."""
+    """Called at each reset, with the parts of the state that are kept."""
 
     def reset(self, keep: frozenset[str]) -> None:
-        """The cluster is reset."""
+        """Call the hooks for a reset."""
         for call in self.on_reset:
             call(keep)

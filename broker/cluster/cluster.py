@@ -1,4 +1,4 @@
-"""The composition root: brokers, metadata, coordinators, clock and chance, put together, started, stopped and reset."""
+"""The composition root: creates the parts of a cluster, and starts, stops and resets them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
@@ -53,16 +53,16 @@ class Cluster(ClusterBase):
 
     @property
     def own(self) -> "Cluster":
-        """Itself: this process is a cluster, and no proxy."""
+        """Return this cluster; a proxy returns none."""
         return self
 
     def function_of(self, verb: str) -> Function | None:
-        """The function of a server beside the cluster that answers a verb; else `broker.control` does."""
+        """Return the function of a server beside the cluster for this verb; ``None``: `broker.control` has it."""
         return self.beside.verbs.get(verb)
 
     @property
     def description(self) -> str:
-        """A short description of this process."""
+        """A short description of what this process is."""
         return "a cluster of Understudy"
 
     @property
@@ -77,17 +77,17 @@ class Cluster(ClusterBase):
 
     @property
     def topics_state(self) -> object:
-        """Another value whenever topics may have come or gone."""
+        """A value that changes whenever topics may have been created or deleted."""
         return self.metadata_log, self.metadata_log.log_end_offset
 
     def topic_names(self) -> Iterable[tuple[UUID, str]]:
-        """Ids and names of all topics."""
+        """Return ids and names of all topics."""
         return ((each.id, each.name) for each in self.image.topics.values())
 
     # --- life --------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Open the logs, bind the listeners, register the brokers, create the topics asked for; then accept.
+        """Open the logs, bind the listeners, register the brokers, create the configured topics, accept connections.
 
         Raises:
             OSError: a port is taken. DirectoryLockedError, WrongDirectoryError: the data directory cannot be served.
@@ -110,7 +110,7 @@ class Cluster(ClusterBase):
             await self.controller.accept()
 
     def open_state(self) -> None:
-        """Logs and metadata, as they were left or as new."""
+        """Open data directories and metadata, existing or new."""
         self.random.seed(self.seed)
         if self.options.seed is not None or not self.cluster_id:
             self.cluster_id = uuid_text(self.new_uuid())
@@ -120,7 +120,7 @@ class Cluster(ClusterBase):
         self.persister = SharePersister(self)
 
     def begin(self, *, restored: bool = False) -> None:
-        """Brokers register and lead what they hold; the rounds start. ``restored``: as if nothing had happened."""
+        """Load the metadata and logs, register the brokers, start periodic work. ``restored``: keep incarnations."""
         self.metadata.load()
         self._record_voters()
         register_controller(self, same_life=restored)
@@ -144,16 +144,16 @@ class Cluster(ClusterBase):
         self.maintenance.start()
 
     def _less_than_others(self) -> list[Node]:
-        """Brokers that may have lost records while others stopped in order: they lost power, or have an empty disk.
+        """Return the brokers that may have lost records (no clean shutdown, or an empty disk) unless all brokers may.
 
-        They register before any log is compared with its leader's. As an unclean shutdown takes them out of the in-sync
-        replicas (KIP-966), no replica is cut to what is left at such a leader.
+        They register before any log is compared with its leader's. Since an unclean shutdown removes them from the ISR
+        (KIP-966), no replica is truncated to the remains of such a leader's log.
         """
         unclean = [node for node in self.nodes.values() if not node.open_logs.was_clean]
         return unclean if len(unclean) < len(self.nodes) else []
 
     def _record_voters(self) -> None:
-        """The quorum learns where the controller listens; without a listener of its own, its broker's first one."""
+        """Set the quorum's address: the controller's listener, or else the first listener of its broker."""
         quorum = self.quorum
         if self.controller is not None:
             assert self.controller_listener is not None, "it is bound"
@@ -171,13 +171,13 @@ class Cluster(ClusterBase):
         return [(endpoint.host_for_clients, endpoint.port_for_clients(port)) for endpoint, port in first]
 
     def listeners_of(self, node: Node) -> list[OpenListener]:
-        """A broker's listeners, and behind them the controller's where it is that broker's."""
+        """Return a broker's listeners, followed by the controller's if the controller is on this broker."""
         own = [endpoint.opened(port) for endpoint, port in node.bound.values()]
         controllers = self.controller_listener
         return own if controllers is None or node.id != self.controller_id else [*own, controllers]
 
     def emulate(self, release: Release) -> None:
-        """From now on the cluster behaves like that release, towards new connections and by itself."""
+        """Emulate another release from now on, for new connections and in the cluster's own behaviour."""
         if release.name == self.release.name:
             return
         self.release, self.versions = release, versions_of(release)
@@ -195,7 +195,7 @@ class Cluster(ClusterBase):
             self.metadata.submit(lambda _now_ms: machine.remember(changed))
 
     def stop(self) -> None:
-        """Close connections and logs, cleanly."""
+        """Close connections and logs in order."""
         self.rebuilding.finish()
         self.maintenance.stop()
         self.lifecycle.clear()
@@ -209,7 +209,7 @@ class Cluster(ClusterBase):
         self.clock.close()
 
     def close_state(self, *, clean: bool) -> None:
-        """Coordinators, logs and partitions go; listeners and connections stay."""
+        """Close coordinators, logs and partitions; listeners and connections stay open."""
         for node in self.nodes.values():
             node.resign()
         self.metadata.close()
@@ -219,9 +219,9 @@ class Cluster(ClusterBase):
             node.power_off(clean=clean)
 
     def forget(self) -> list[ReplicatedPartition]:
-        """Close everything that has state, to begin again. Returns the partitions on which requests may be waiting.
+        """Close everything that has state, for a reset or restore. Returns the partitions on which requests may wait.
 
-        None of those has a log any more: such a request must not write below paths that the next state has too.
+        These have no logs any more: a waiting request must not write to paths that the new state has too.
         """
         self.maintenance.stop()
         self.lifecycle.clear()
@@ -234,11 +234,11 @@ class Cluster(ClusterBase):
         return waiting
 
     def remaining_nodes(self) -> Iterator[Node]:
-        """The brokers of now, for a loop that waits: without those that are removed, or added, meanwhile."""
+        """Iterate over the current brokers, skipping those removed while the caller awaits in its loop."""
         return (node for node in list(self.nodes.values()) if self.nodes.get(node.id) is node)
 
     async def resume_serving(self) -> None:
-        """Brokers that were killed listen again, those that were paused read again."""
+        """Let brokers that were killed listen again, and those that were paused read again."""
         for node in self.remaining_nodes():
             if not node.server.listening:
                 await self.bind(node)

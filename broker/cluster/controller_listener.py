@@ -1,6 +1,6 @@
 """The controller's own listener, for clients with `bootstrap.controllers` (KIP-919) and Kafka's tools.
 
-It belongs to no broker: a broker that is killed leaves it open, as with a controller that is a process of its own.
+It belongs to no broker: it stays open when a broker is killed, like that of a controller in a process of its own.
 """
 
 from broker.cluster.base import ClusterBase
@@ -10,21 +10,21 @@ from broker.node import Node
 
 
 class ControllerListener:
-    """The listener, bound or not, and its connections."""
+    """The controller's listener and its connections."""
 
     def __init__(self, cluster: ClusterBase, endpoint: Endpoint) -> None:
         self._cluster, self._endpoint = cluster, endpoint
         self._node: Node | None = None
 
     async def bind(self) -> None:
-        """Bind it: on the port that it had before, if it had any.
+        """Bind the listener, on the same port as before if it had one.
 
         Raises:
-            PortTaken: another process listens there.
+            PortTaken: the port is in use.
         """
         cluster, name = self._cluster, self._endpoint.name
         broker = cluster.nodes[cluster.controller_id]
-        if self._node is None:  # with the settings of its broker: the two are one process in Kafka's combined mode
+        if self._node is None:  # with its broker's settings: in Kafka's combined mode both are one process
             self._node = Node(
                 broker.id, broker.settings, cluster.partitions, lambda: broker.sessions, lambda: broker.shares
             )
@@ -36,14 +36,14 @@ class ControllerListener:
         broker.settings.set_listener_settings(cluster.listener_settings(broker))
 
     async def accept(self) -> None:
-        """Accept connections, on a new port if it was closed."""
+        """Accept connections; if the listener was closed, bind it again."""
         assert self._node is not None
         if not self._node.server.listening:
             await self.bind()
         await self._node.server.accept()
 
     def disconnect(self, *, move: bool) -> None:
-        """Close all connections and, to move, the listener: a port that the system chose is another one then."""
+        """Close all connections and, with ``move``, the listener, so that a port chosen by the system changes."""
         assert self._node is not None
         self._node.server.connections.close()
         if move:
@@ -52,7 +52,7 @@ class ControllerListener:
             self._cluster.controller_listener = None
 
     def end_silence(self) -> None:
-        """On reset: see :meth:`~broker.network.server.BrokerServer.end_silence`."""
+        """Resume reading after a pause (reset); see :meth:`~broker.network.server.BrokerServer.end_silence`."""
         assert self._node is not None
         self._node.server.end_silence()
 

@@ -1,4 +1,4 @@
-"""How a coordinator of each kind is made for a partition that a broker has come to lead."""
+"""Creates the coordinator of each kind for a partition that a broker has begun to lead."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def group_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPartition) -> GroupCoordinator:
-    """The groups of one partition of ``__consumer_offsets``."""
+    """Create the group coordinator for one partition of ``__consumer_offsets``."""
     machine = GroupMachine(
         node.settings,
         cluster.new_uuid,
@@ -54,7 +54,7 @@ def group_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPar
 
 
 def transaction_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPartition) -> TransactionCoordinator:
-    """The transactional ids of one partition of ``__transaction_state``."""
+    """Create the transaction coordinator for one partition of ``__transaction_state``."""
     machine = TransactionMachine(
         node.settings,
         lambda: node.producer_ids.next(cluster.allocate_producer_ids),
@@ -75,14 +75,14 @@ def transaction_coordinator(cluster: ClusterBase, node: Node, partition: Replica
 
 
 def _longest_wait_ms(records: Sequence[Any]) -> int:
-    """For how long the answer to a transition waits for replicas: the transaction's timeout (transactions B.2.2)."""
+    """Return how long a transition's answer waits for replicas: the transaction's timeout (transactions B.2.2)."""
     return max(
         (each.timeout_ms for each in records if isinstance(each, transaction_codec.TransactionRecord)), default=0
     )
 
 
 def share_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPartition) -> ShareCoordinator:
-    """The state of share partitions in one partition of ``__share_group_state``."""
+    """Create the share coordinator for one partition of ``__share_group_state``."""
 
     def partition_count(topic_id: UUID) -> int:
         topic = cluster.image.topics_by_id.get(topic_id)
@@ -108,4 +108,4 @@ LOADERS: "dict[str, Loader]" = {
     TRANSACTION_TOPIC: transaction_coordinator,
     SHARE_TOPIC: share_coordinator,
 }
-"""Internal topic -> what coordinates there."""
+"""Internal topic -> the function that creates the coordinator of one of its partitions."""

@@ -1,8 +1,8 @@
-"""The brokers' data directories: which may be opened, which may be reset.
+"""The brokers' data directories: which may be opened, and which a reset may empty.
 
-A directory is opened only if it is empty or has a `meta.properties` and nothing foreign in it. It is reset only if
-Understudy formatted it and no other broker has served it since, or if `--allow-reset` is given. Files that neither
-Kafka nor Understudy writes are never removed (storage.ownership).
+A directory is opened only if it is empty, or has a `meta.properties` and no foreign entries. A reset empties it only if
+Understudy formatted it and no other broker has served it since, or with `--allow-reset`. Files that neither Kafka nor
+Understudy writes are never removed (storage.ownership).
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,29 +37,29 @@ _log = structlog.get_logger(__name__)
 
 
 class ResetRefused(Exception):
-    """A reset would remove what this program did not make; the message is for the user."""
+    """A reset would remove data that Understudy did not write; the message is for the user."""
 
 
 def with_found_ids(options: ServeOptions) -> ServeOptions:
-    """The options with the ids that the data directory has, where the user gave none."""
+    """Return the options with the broker ids found in the data directory, unless the user gave ids."""
     if options.data_dir is None or options.ids_given:
         return options
     return replace(options, broker_ids=found_ids(options.data_dir, options.broker_ids))
 
 
 def data_root(options: ServeOptions, broker_id: int) -> Path:
-    """A broker's directory: that of the command line, or one in it where there are several (contract 2)."""
+    """Return a broker's directory: `--data-dir` itself, or `broker-ID` in it with several brokers (contract 2)."""
     assert options.data_dir is not None
     return options.data_dir if options.brokers == 1 else options.data_dir / f"broker-{broker_id}"
 
 
 def check_data_directories(options: ServeOptions) -> None:
-    """Look at all directories before anything is written into one of them, but to finish what a kill has interrupted.
+    """Check all directories before anything is written into one of them, except to complete an interrupted replacement.
 
     Raises:
-        WrongDirectoryError: one is no data directory, holds foreign entries or records that only Kafka can read, or is
-            of another node or cluster; nothing was changed.
-        DirectoryLockedError: another process uses one in which there is something to finish.
+        WrongDirectoryError: one is not a data directory, holds foreign entries or records that only Kafka can read, or
+            belongs to another node or cluster; nothing was changed.
+        DirectoryLockedError: another process uses one in which a replacement has to be completed.
     """
     if options.data_dir is None:
         return
@@ -77,12 +77,12 @@ def check_data_directories(options: ServeOptions) -> None:
 
 
 def files_of(options: ServeOptions, broker_id: int, descriptors: Descriptors) -> Files:
-    """The tree that a broker works on: in memory, on the disk, or over a directory that must not change.
+    """Return a broker's files: in memory, on disk, or in memory over a read-only directory.
 
     ``descriptors`` are shared by all brokers of the process.
 
     Raises:
-        WrongDirectoryError: the directory is no data directory, or holds foreign entries.
+        WrongDirectoryError: the directory is not a data directory, or holds foreign entries.
     """
     if options.data_dir is None:
         return MemoryFiles()
@@ -92,14 +92,14 @@ def files_of(options: ServeOptions, broker_id: int, descriptors: Descriptors) ->
         return OverlayFiles(DiskFiles(root, read_only=True, descriptors=descriptors))
     root.mkdir(parents=True, exist_ok=True)
     files = DiskFiles(root, descriptors=descriptors)
-    replacement.recover((files,), read_only=False)  # of a broker that is added; those of the start are whole by now
+    replacement.recover((files,), read_only=False)  # for an added broker; those of the start are complete
     return files
 
 
 def note_owner(cluster: ClusterBase, node: Node) -> None:
-    """Note which incarnation of a broker serves its directory, if Understudy formatted it and served it last.
+    """Write the broker's incarnation id into its directory, if Understudy formatted it and was the last to serve it.
 
-    Called when the broker has drawn its incarnation id and the metadata still names the previous one.
+    Called when the broker has drawn its incarnation id and the metadata still has the previous one.
     """
     files, logs = node.files, node.logs
     if not isinstance(files, DiskFiles) or logs is None or logs.directory_id is None or node.incarnation_id is None:
@@ -113,12 +113,13 @@ def note_owner(cluster: ClusterBase, node: Node) -> None:
 
 
 def check_resettable(cluster: ClusterBase, *, empties: bool) -> None:
-    """See that a reset removes nothing but what Understudy made, and keep others out of the directories meanwhile.
+    """Check that a reset removes only what Understudy wrote, and lock the directories against other processes.
 
-    It opens those of all brokers, and empties them before if ``empties``.
+    The reset opens the directories of all brokers, and empties them first if ``empties``.
 
     Raises:
-        ResetRefused: it would, and `--allow-reset` was not given; or another process uses a directory.
+        ResetRefused: it would remove other data, and `--allow-reset` was not given; or another process uses a
+            directory.
     """
     back = [cluster.removed[each] for each in cluster.options.broker_ids if each in cluster.removed]
     nodes = [*cluster.nodes.values(), *back]
@@ -136,10 +137,10 @@ def check_resettable(cluster: ClusterBase, *, empties: bool) -> None:
 
 
 def hold_directories(nodes: Iterable[Node]) -> None:
-    """Keep other processes out of the directories, also those of brokers that are down, until they are opened again.
+    """Lock the directories, including those of brokers that are down, until they are opened again.
 
     Raises:
-        DirectoryLockedError: one is in use, by a broker of another process; nothing has changed.
+        DirectoryLockedError: another process uses one; nothing has changed.
     """
     for node in nodes:
         if isinstance(node.files, DiskFiles):
@@ -147,14 +148,14 @@ def hold_directories(nodes: Iterable[Node]) -> None:
 
 
 def release_directories(cluster: ClusterBase) -> None:
-    """Nothing comes of it: what is not open is free for other processes again."""
+    """Unlock directories that are not open, after a reset or restore that failed."""
     for node in (*cluster.nodes.values(), *cluster.removed.values()):
         if isinstance(node.files, DiskFiles) and node.logs is None and node.id != cluster.controller_id:
             node.files.unlock()
 
 
 def clear_directories(nodes: Iterable[Node]) -> None:
-    """Remove all that Kafka and Understudy write from the brokers' directories; those that are only read stay."""
+    """Remove everything that Kafka and Understudy write from the brokers' directories, except from read-only ones."""
     on_disk = []
     for node in nodes:
         if isinstance(node.files, DiskFiles):
@@ -162,7 +163,7 @@ def clear_directories(nodes: Iterable[Node]) -> None:
             continue
         if isinstance(node.files, MemoryFiles):
             node.files.discard()
-        node.files = None  # what is below an overlay is what the cluster was started on
+        node.files = None  # of an overlay only the memory is dropped
     for step in (replacement.begin, replacement.commit):
         for _, files in on_disk:
             step(files)
@@ -172,7 +173,7 @@ def clear_directories(nodes: Iterable[Node]) -> None:
 
 
 def report_left(node: Node, left: list[str]) -> None:
-    """Log which files stayed because Kafka does not write such files, if any did."""
+    """Log the foreign files that were left in place, if there are any."""
     if not left:
         return
     assert isinstance(node.files, DiskFiles)
@@ -180,7 +181,7 @@ def report_left(node: Node, left: list[str]) -> None:
 
 
 def report_cut(node: Node, cut: Cut) -> None:
-    """Log what recovery took off a damaged log (Kafka: LogLoader, "Corruption found in segment")."""
+    """Log what recovery cut off a damaged log (Kafka: LogLoader, "Corruption found in segment")."""
     _log.warning(
         "a damaged log was cut",
         broker=node.id,
@@ -192,7 +193,7 @@ def report_cut(node: Node, cut: Cut) -> None:
 
 
 def _check_layout(directory: Path, brokers: int) -> None:
-    """The directory of one broker is not opened as that of several, and the other way round: it would look empty."""
+    """Refuse one broker's directory for several brokers, and the reverse: it would seem to be empty."""
     of_one, of_many = (directory / META_PROPERTIES).exists(), bool(directories(directory))
     if of_one and brokers > 1:
         raise WrongDirectoryError(f"{directory} is the data directory of one broker, not of {brokers}")

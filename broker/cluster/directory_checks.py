@@ -1,4 +1,4 @@
-"""What is found out about data directories before anything in one of them is changed: whose they are, and how old."""
+"""Checks of data directories before anything in them is changed: owner, cluster, record format, metadata."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from storage.quorum_files import METADATA_DIRECTORY
 
 
 def check_owners(roots: Mapping[int, Path]) -> None:
-    """See that each directory is that of its broker, and that all are of one cluster; the first one has the metadata.
+    """Check that each directory belongs to its broker and all to one cluster; the first one must have the metadata.
 
     Raises:
         WrongDirectoryError: one belongs to another node or cluster, or the metadata are missing.
@@ -40,10 +40,10 @@ def check_owners(roots: Mapping[int, Path]) -> None:
 
 
 def check_formats(files: Files) -> None:
-    """See that no log begins with records that only Kafka can read. A directory of our own has none.
+    """Check that no log begins with records that only Kafka can read. Understudy's own directories have none.
 
     Raises:
-        WrongDirectoryError: one does.
+        WrongDirectoryError: a log does.
     """
     if files.exists(OWNER_PROPERTIES):
         return
@@ -63,10 +63,10 @@ def check_formats(files: Files) -> None:
 
 
 def check_metadata(files: Files) -> None:
-    """See that a directory without the cluster's metadata holds no partitions: else they would all be strays.
+    """Check that a directory without the cluster's metadata has no partitions: they would all become strays.
 
     Raises:
-        WrongDirectoryError: it does.
+        WrongDirectoryError: it has.
     """
     if files.is_directory(METADATA_DIRECTORY):
         return

@@ -1,7 +1,7 @@
-"""The emulated release: the API versions that new connections may use, and the features that go with it.
+"""The emulated release: API versions for new connections, feature levels, and rules for producers.
 
-A connection keeps the release that was emulated when it was opened (`broker.connection.Connection`); what the cluster
-does by itself follows the current release.
+A connection keeps the release of its first request (`broker.connection.Connection`); the cluster's own behaviour
+follows the current release.
 """
 
 from collections.abc import Mapping
@@ -21,14 +21,14 @@ from protocol.errors import ErrorCode
 from storage.producers.rules import REMEMBERED_BATCHES, ProducerRules
 
 UNADVERTISED_METADATA_VERSION = 30
-"""The level of the metadata log where the release had none (before 3.3): a level for ourselves."""
+"""The metadata.version used for the metadata log if the release had none (before 3.3); it is not advertised."""
 
 
 def versions_of(release: Release) -> Versions:
-    """The versions that a release serves of the APIs that are served here; ``None`` for those that it did not have.
+    """Return the versions that a release serves of each API; ``None`` for APIs that it did not have.
 
-    What a recent release serves as the newest does is left out: then unlisted APIs and versions in development are
-    served too.
+    APIs whose range in a recent release equals the newest release's are left out, so that unlisted APIs and versions in
+    development are served too.
     """
     if release.newest:
         return AS_EVER
@@ -44,15 +44,15 @@ def versions_of(release: Release) -> Versions:
 
 
 def listed_range(api: AnyApi) -> tuple[int, int]:
-    """The versions that ApiVersions lists of an API while nothing changes them (Produce from 0: core A.5.4)."""
+    """Return the versions of an API that ApiVersions lists by default (Produce from 0: core A.5.4)."""
     return 0 if api.key is ApiKey.PRODUCE else api.versions[0], api.versions[1]
 
 
 def feature_levels(release: Release, overrides: Mapping[str, int]) -> dict[str, int]:
-    """The features of a new cluster of that release, 0 for none; ``overrides`` win.
+    """Return the feature levels of a new cluster of that release, 0 for none; ``overrides`` take precedence.
 
     With a lower ``metadata.version`` the others have the levels that ``kafka-storage format`` gives them there. A
-    release without it (before 3.3) uses ours without advertising it: our metadata log is KRaft's.
+    release without it (before 3.3) gets a level that is not advertised: the metadata log is always KRaft's.
     """
     levels = dict(FRESH_LEVELS)
     if not release.newest:
@@ -65,12 +65,12 @@ def feature_levels(release: Release, overrides: Mapping[str, int]) -> dict[str, 
 
 
 def supported_features(release: Release) -> Mapping[str, tuple[int, int]]:
-    """The feature levels that brokers of that release register; ours where it had no features."""
+    """Return the feature levels that brokers of that release register; the newest release's if it had no features."""
     return release.supported or SUPPORTED
 
 
 def producer_rules_of(release: Release, settings: BrokerSettings) -> ProducerRules:
-    """What a broker of that release with these settings decides about producers."""
+    """Return the producer rules of a broker of that release with these settings."""
     welcome, named = release.has(Behaviour.UNKNOWN_PRODUCERS_WELCOME), release.has(Behaviour.UNKNOWN_PRODUCER_ID)
     refused = ErrorCode.UNKNOWN_PRODUCER_ID if named else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     return ProducerRules(
@@ -83,7 +83,7 @@ def producer_rules_of(release: Release, settings: BrokerSettings) -> ProducerRul
 
 
 def apply_producer_rules(release: Release, node: Node) -> None:
-    """Apply the producer rules of a release, with a broker's settings, to its logs, also to open ones."""
+    """Apply the release's producer rules, with the broker's settings, to its logs, including open ones."""
     if node.logs is not None:
         rules = producer_rules_of(release, node.settings)
         for each in fields(rules):
@@ -91,7 +91,7 @@ def apply_producer_rules(release: Release, node: Node) -> None:
 
 
 def apply_release_defaults(release: Release, settings: BrokerSettings) -> None:
-    """Let a broker's settings be what they were in the release."""
+    """Apply the settings tables of a release to a broker's settings."""
     settings.emulate(
         setting_tables(release.name),
         bounds_as_ranges=release.has(Behaviour.BOUNDS_AS_RANGES),

@@ -1,4 +1,4 @@
-"""The cluster's topics and a group's settings, as consumer groups ask for them."""
+"""The cluster's topics and a group's configs, as group coordinators read them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
@@ -12,7 +12,7 @@ _RACK_TAGS = "streams.rack.aware.assignment.tags"
 
 
 class GroupTopic:
-    """One topic; see :class:`broker.coordination.group.modern.topics.Topic`."""
+    """One topic; implements :class:`broker.coordination.group.modern.topics.Topic`."""
 
     __slots__ = ("_image", "_topic", "id", "name", "partition_count")
 
@@ -22,14 +22,14 @@ class GroupTopic:
 
     @property
     def racks(self) -> Iterable[Iterable[str]]:
-        """Of each partition, the racks of its replicas."""
+        """For each partition, the racks of its replicas."""
         racks = {broker.id: broker.rack for broker in self._image.brokers.values()}
         for partition in self._topic.partitions.values():
             yield [rack for replica in partition.replicas if (rack := racks.get(replica)) is not None]
 
 
 class GroupTopics:
-    """All topics; see :class:`broker.coordination.group.modern.topics.Topics`."""
+    """All topics; implements :class:`broker.coordination.group.modern.topics.Topics`."""
 
     def __init__(self, image: Callable[[], ClusterImage]) -> None:
         self._image = image
@@ -38,12 +38,12 @@ class GroupTopics:
 
     @property
     def version(self) -> int:
-        """The metadata's offset."""
+        """The offset of the metadata image."""
         return self._image().offset
 
     @property
     def newest_version(self) -> int:
-        """The version in which a topic came last, or a later one."""
+        """The version in which the newest topic was created, or a later one."""
         image = self._image()
         if image.offset != self._looked:
             if image.topics_by_id.keys() - self._seen:
@@ -52,38 +52,38 @@ class GroupTopics:
         return self._newest
 
     def named(self, name: str) -> GroupTopic | None:
-        """The topic of that name."""
+        """Return the topic with this name."""
         image = self._image()
         found = image.topics.get(name)
         return None if found is None else GroupTopic(found, image)
 
     def of_id(self, topic_id: UUID) -> GroupTopic | None:
-        """The topic of that id."""
+        """Return the topic with this id."""
         image = self._image()
         found = image.topics_by_id.get(topic_id)
         return None if found is None else GroupTopic(found, image)
 
     def names(self) -> Iterable[str]:
-        """All of them."""
+        """Return the names of all topics."""
         return self._image().topics
 
 
 def own_setting(image: Callable[[], ClusterImage], settings: BrokerSettings) -> Callable[[str, str], int]:
-    """A group's numeric settings: what it was given, within the broker's bounds; else the broker's."""
+    """Return a function for a group's numeric configs: its own, within the broker's bounds, else the broker's."""
 
     def find(group_id: str, name: str) -> int:
         stored = image().config(ConfigResourceType.GROUP, group_id)
         if name not in stored:
             return settings.int(f"group.{name}")
         value = groups.effective(stored, settings)[name]
-        assert isinstance(value, int)  # the names that are asked for
+        assert isinstance(value, int)  # the callers' names are all numeric
         return value
 
     return find
 
 
 def own_rack_tags(image: Callable[[], ClusterImage], settings: BrokerSettings) -> Callable[[str], Sequence[str]]:
-    """The client tags by which a streams group's standby tasks are to be spread (4.4): its own, else the broker's."""
+    """Return a function for the client tags that spread a streams group's standby tasks (4.4): own or broker's."""
 
     def find(group_id: str) -> Sequence[str]:
         tags = groups.effective(image().config(ConfigResourceType.GROUP, group_id), settings)[_RACK_TAGS]

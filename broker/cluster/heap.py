@@ -1,11 +1,10 @@
-"""What becomes of freed memory: it is kept for the next batches for some seconds, then returned to the system.
+"""Keeps freed memory for the next batches for some seconds, then returns it to the operating system.
 
-By itself, glibc does neither. It maps each large block separately and unmaps it when it is freed, so that the next one
-begins with new pages, whose first touch costs more than anything else that is done to a batch. Of its heap it returns
-only the end: one small block that was allocated late, such as a journal entry, keeps everything below it, so a
-server would stay as large as the largest topic that it ever held.
-
-A test suite resets the server, or deletes its topics, and produces again at once: it gets memory that was used before.
+By default, glibc does neither. It maps each large block separately and unmaps it when it is freed, so that the next
+block gets new pages, whose first touch costs more than all other work on a batch. And it returns only the end of its
+heap: one small block that was allocated late, such as a journal entry, keeps everything below it, so a server would
+stay as large as the largest topic that it ever held. A test suite resets the server, or deletes its topics, and
+produces again immediately: it gets memory that was used before.
 """
 
 import sys
@@ -14,31 +13,31 @@ from collections.abc import Callable
 from broker.clock import soon
 
 _TRIM_BYTES = 32 * 1024 * 1024
-"""Less than this is never returned: memory that is returned has to be mapped again, page by page."""
+"""Less than this is never returned, because returned memory has to be mapped again, page by page."""
 _KEPT_MS = 5000
-"""For so long more than that is kept for the next batches, by the machine's time."""
+"""How long freed memory beyond that is kept for the next batches, by the machine's time."""
 _KEPT_BYTES = 128 * 1024 * 1024
-"""What glibc keeps at most at the end of its heap, whatever has freed it."""
+"""The most that glibc keeps free at the end of its heap."""
 _MMAP_BYTES = 32 * 1024 * 1024
-"""The most that glibc takes as M_MMAP_THRESHOLD on 64-bit systems: smaller blocks come from the heap."""
+"""The maximum of M_MMAP_THRESHOLD on 64-bit systems: smaller blocks come from the heap."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 class Heap:
-    """Counts the bytes that removed files and connections have freed; trims the process's heap some seconds later."""
+    """Counts the bytes freed by removed files and closed connections; trims the process's heap some seconds later."""
 
     def __init__(
         self,
         trim: Callable[[], object] | None = None,
         later: Callable[[int, Callable[[], None]], object] = soon,
     ) -> None:
-        """`later` calls a function after so many milliseconds."""
+        """`later` calls a function after a delay in ms."""
         self._trim, self._later = trim or _malloc_trim, later
         self._freed_bytes = 0
         self._planned = False
 
     def freed(self, size_bytes: int) -> None:
-        """Note that a file in memory was removed, or a connection closed."""
+        """Add the size of a removed file in memory, or of a closed connection."""
         self._freed_bytes += size_bytes
         if self._freed_bytes >= _TRIM_BYTES and not self._planned:
             self._planned = True
@@ -50,7 +49,7 @@ class Heap:
 
 
 def keep_freed_memory() -> bool:
-    """Let glibc keep up to 128 MiB that were freed at the end of its heap; False with other C libraries."""
+    """Let glibc keep up to 128 MiB of free memory at the end of its heap; return false with other C libraries."""
     import ctypes  # noqa: PLC0415 - slow to import
 
     if not sys.platform.startswith("linux"):

@@ -1,7 +1,7 @@
-"""Replicas that have caught up are in sync again, and a reassignment that waited for them is over.
+"""Expands the ISR by replicas that have caught up, which also completes reassignments.
 
-In Kafka the leader sees its followers' fetches and asks the controller (AlterPartition). Here followers are filled in
-the same step, so it is enough to look when a partition or a broker has changed.
+In Kafka the leader sees its followers' fetches and sends AlterPartition to the controller. Here replication happens
+within the append, so it is enough to check when a partition or a broker has changed.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def expand(cluster: ClusterBase, topic: str, index: int) -> None:
-    """Take into the in-sync set of one partition who is up, alive and as far as the leader."""
+    """Add to one partition's ISR the replicas that are unfenced and have caught up with the leader."""
     hosted, state = cluster.partitions.get((topic, index)), cluster.image.partition(topic, index)
     if hosted is None or state is None or len(state.isr) == len(state.replicas) or hosted.state is not state:
         return
@@ -25,7 +25,7 @@ def expand(cluster: ClusterBase, topic: str, index: int) -> None:
 
 
 def expand_all(cluster: ClusterBase, broker_id: int) -> None:
-    """The same for every partition that a broker holds, once it is alive."""
+    """Expand the ISR of every partition that a broker has, once the broker is unfenced."""
     if cluster.image.active(broker_id):
         for topic, index, state in list(cluster.image.all_partitions()):
             if broker_id in state.replicas and broker_id not in state.isr:

@@ -1,8 +1,8 @@
-"""Brokers that die, stop, hang and come back while the cluster goes on.
+"""Starts, stops, kills, pauses, adds and removes brokers while the cluster runs.
 
-A killed broker's connections are reset and its memory is gone; its log is recovered when it starts again. The cluster
-notices after ``broker.session.timeout.ms``: leaders and coordinators move to other replicas, or leave. A stopped broker
-hands over first. A paused one reads nothing more, as a process under SIGSTOP.
+A killed broker's connections are reset and its memory is lost; its logs are recovered when it starts again. It is
+fenced after ``broker.session.timeout.ms``: leaders and coordinators move to other replicas, or there are none. A
+stopped broker moves its leaders first. A paused one reads nothing more, like a process under SIGSTOP.
 """
 
 from collections.abc import Container, Iterable
@@ -28,11 +28,11 @@ _log = structlog.get_logger(__name__)
 
 
 class WrongState(Exception):
-    """A broker cannot do that in the state it is in; the message is for the user."""
+    """The broker's state does not permit that; the message is for the user."""
 
 
 class Lifecycle:
-    """The comings and goings of one cluster's brokers."""
+    """The lifecycle of one cluster's brokers."""
 
     def __init__(self, cluster: ClusterBase, maintenance: Maintenance, publisher: MetadataPublisher) -> None:
         self._cluster, self._maintenance, self._publisher = cluster, maintenance, publisher
@@ -41,14 +41,14 @@ class Lifecycle:
         """Brokers whose ports are being bound."""
 
     def kill(self, node: Node) -> None:
-        """As SIGKILL does. Raises WrongState if it is down."""
+        """Kill the broker, as SIGKILL does. Raises WrongState if it is down."""
         self._check_up(node)
         node.server.close(reset=True)
         self._close(node, clean=False)
         self._fence_later(node)
 
     def stop(self, node: Node) -> None:
-        """Controlled shutdown: leaders move first, then everything is written. Raises WrongState if it is down."""
+        """Shut down in order: move leaders first, then write everything. Raises WrongState if it is down."""
         self._check_up(node)
         machine = self._cluster.metadata.machine
         self._cluster.metadata.submit(lambda _now_ms: machine.broker_stopped(node.id))
@@ -56,10 +56,10 @@ class Lifecycle:
         self._close(node, clean=True)
 
     async def start(self, node: Node) -> None:
-        """Come back on the same ports.
+        """Start a broker that is down, on the same ports.
 
         Raises:
-            WrongState: it is up, or about to be, or its directory cannot be opened, or it was removed meanwhile.
+            WrongState: it is up or starting, its directory cannot be opened, or it was removed meanwhile.
             PortTaken: a port is in use.
         """
         if node.up:
@@ -72,14 +72,14 @@ class Lifecycle:
             await cluster.bind(node)
         finally:
             self.starting.discard(node.id)
-        if node.up:  # a reset or a restore, meanwhile
+        if node.up:  # by a reset or a restore meanwhile
             return
         if cluster.nodes.get(node.id) is not node:
             node.server.close()
             raise WrongState(f"broker {node.id} was removed meanwhile")
         self._cancel_fencing(node)
         self._open(node)
-        # First of all it leads nothing any more: its log may have lost what the other replicas have.
+        # Register first, so that it leads nothing: its log may have lost records that other replicas have.
         register(cluster, node)
         for topic, index, state in list(cluster.image.all_partitions()):
             if node.id in state.replicas:
@@ -88,7 +88,7 @@ class Lifecycle:
         await node.server.accept()
 
     def _open(self, node: Node) -> None:
-        """Its directory, and the logs in it. Raises WrongState: they cannot be opened."""
+        """Open its directory and the logs in it. Raises WrongState if they cannot be opened."""
         cluster = self._cluster
         try:
             open_node(cluster, node.id, self._maintenance)
@@ -102,13 +102,14 @@ class Lifecycle:
             raise WrongState(f"broker {node.id} cannot start: {error}") from error
 
     async def add(self, broker_id: int | None = None, *, rack: str | None = None, port: int | None = None) -> Node:
-        """One more broker; one that was removed comes back with its ports and its logs.
+        """Add a broker; one that was removed gets its ports and its logs back.
 
-        By default its id follows the highest one. ``port`` is that of its first listener; by default fixed ports count
-        up with the ids, as those of the first brokers do. As in Kafka, no partition moves to it by itself.
+        By default its id is one above the highest. ``port`` is that of its first listener; by default fixed ports count
+        up with the ids, as those of the first brokers do. As in Kafka, no partition moves to it automatically.
 
         Raises:
-            WrongState: the id is taken, or there is no place for its data. EndpointError: there are no such ports.
+            WrongState: the id is taken, or there is no place for its data. EndpointError: the ports would be out of
+                range.
             PortTaken: one of the ports is in use.
         """
         cluster = self._cluster
@@ -133,19 +134,20 @@ class Lifecycle:
         try:
             await self.start(node)
         except (OSError, WrongState):
-            if cluster.nodes.get(node.id) is node:  # not where a reset has taken it out
+            if cluster.nodes.get(node.id) is node:  # a reset may have removed it meanwhile
                 self._take_out(node)
                 node.endpoints, node.rack, node.bound = before
-                if known is None:  # a broker that never was: the next one is not to have the port that is taken
+                if known is None:  # never added before: the next broker must not get the port that is taken
                     del cluster.removed[node.id]
             raise
         self._publisher.reconfigure(ConfigResourceType.BROKER, "")
         return node
 
     def remove(self, node: Node) -> None:
-        """Out of the cluster: controlled shutdown, if it is up, then unregistered (core B.13).
+        """Remove a broker: controlled shutdown if it is up, then UnregisterBroker (core B.13).
 
-        Its replicas stay listed, as in Kafka. Raises WrongState for the one that holds the cluster's metadata.
+        Its replicas stay in the metadata, as in Kafka. Raises WrongState for the broker that has the cluster's
+        metadata.
         """
         if node.id == self._cluster.controller_id:
             raise WrongState(f"broker {node.id} holds the cluster's metadata and cannot be removed; stop it or kill it")
@@ -160,10 +162,10 @@ class Lifecycle:
         self._take_out(node)
 
     async def add_missing(self, broker_ids: Iterable[int]) -> None:
-        """Have these brokers, for a cluster that is about to be put back: those that are not here come, not up yet.
+        """Add those of these brokers that are missing, not up yet, before a reset or restore.
 
         Raises:
-            PortTaken: one that was never here finds no port.
+            PortTaken: a port of a broker that is added is in use.
         """
         for broker_id in broker_ids:
             if broker_id not in self._cluster.nodes:
@@ -173,7 +175,7 @@ class Lifecycle:
                     await self._cluster.bind(node)
 
     def retain_only(self, broker_ids: Container[int]) -> None:
-        """Have no others than these: of a cluster that is put down, and is put back without them."""
+        """Remove all other brokers, during a reset or restore."""
         for node in [node for node in self._cluster.nodes.values() if node.id not in broker_ids]:
             self._take_out(node)
 
@@ -197,7 +199,7 @@ class Lifecycle:
         self._fence_later(node)
 
     def resume(self, node: Node) -> None:
-        """Read again; a broker that was given up meanwhile is taken back. Raises WrongState if it is down."""
+        """Read again; a broker that was fenced meanwhile is unfenced. Raises WrongState if it is down."""
         self._check_up(node)
         self._cancel_fencing(node)
         if not self._cluster.image.alive(node.id):
@@ -219,23 +221,23 @@ class Lifecycle:
             raise WrongState(f"broker {node.id} is not running")
 
     def _close(self, node: Node, *, clean: bool) -> None:
-        """The process ends: coordinators, sessions and open logs are gone."""
+        """End the broker's process: close coordinators, sessions and logs."""
         node.resign()
         for partition in self._cluster.partitions.values():
             if partition.logs.pop(node.id, None) is not None:
                 partition.replicate()
-        node.open_logs.logs.pop((METADATA_TOPIC, 0), None)  # the controller is not this broker's process
+        node.open_logs.logs.pop((METADATA_TOPIC, 0), None)  # the controller continues without this broker
         goes_on = node.id == self._cluster.controller_id  # the controller writes its log in this directory
         if goes_on and isinstance(node.files, DiskFiles):
             node.files.hold()
-        if node.open_logs.context.files.lazy:  # on a disk every few seconds; Kafka does it once a minute
+        if node.open_logs.context.files.lazy:  # on disk this is done every few seconds (in Kafka once a minute)
             node.open_logs.checkpoint_log_starts()
         node.power_off(clean=clean)
         if not goes_on and isinstance(node.files, DiskFiles):
-            node.files.unlock()  # also where a reset that failed has held it
+            node.files.unlock()  # a reset that failed may have locked it
 
     def _fence_later(self, node: Node) -> None:
-        if node.id in self._fencing_timers:  # it hangs already, or was killed while it did: silent since then
+        if node.id in self._fencing_timers:  # it was paused already, or killed while paused: silent since then
             return
         clock, timeout_ms = self._cluster.clock, node.settings.int("broker.session.timeout.ms")
         self._fencing_timers[node.id] = clock.call_at(clock.now_ms() + timeout_ms, lambda: self._fence(node))

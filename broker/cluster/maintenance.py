@@ -1,7 +1,7 @@
-"""What a broker does by the clock without being asked: retention, compaction, checkpoints, expiry.
+"""Periodic work of the brokers: retention, compaction, checkpoints, expiry.
 
-Each round is a timer on the cluster's clock that re-arms itself, so pushing the clock runs them in their order, and
-``run`` methods serve the control plane, which asks for a round now.
+Each round is a timer on the cluster's clock that sets the next one, so pushing the clock runs the rounds in their
+order; the ``run`` methods let the control plane run a round now.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,13 +24,13 @@ from storage.log_dir import LogDir
 
 _log = structlog.get_logger(__name__)
 _CLEANED_AT_ONCE = 256 * 1024
-"""Bytes that the cleaner reads before clients have their turn: some hundredths of a second."""
+"""Bytes that the cleaner reads before other requests are served: a few hundredths of a second."""
 _CLEANER_RESTS_MS = 10
 
 
 @dataclass(slots=True)
 class _Round:
-    """A round of the cleaner over all brokers: what is left of it, and how many logs are done."""
+    """A round of the cleaner over all brokers: the remaining steps, and the number of logs cleaned."""
 
     steps: Iterator[PartitionLog | None]
     cleaned: int = 0
@@ -46,7 +46,7 @@ class Maintenance:
         self._cleaning: _Round | None = None
 
     def start(self) -> None:
-        """Arm every timer."""
+        """Set all timers."""
         settings = self._cluster.settings
         # Kafka's first round comes after log.initial.task.delay.ms, 30 s; a shorter interval, if configured, does not
         # wait for that here.
@@ -64,7 +64,7 @@ class Maintenance:
             self._every(checkpoints_ms, self._checkpoint_round, self._next_removal_ms)
 
     def stop(self) -> None:
-        """Fire nothing any more."""
+        """Cancel all timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -94,7 +94,7 @@ class Maintenance:
     # --- the rounds --------------------------------------------------------------------------------------------------
 
     def flush_at(self, at_ms: int) -> None:
-        """Sync at that time what has waited for `flush.ms`."""
+        """Sync at that time the logs whose `flush.ms` will have passed."""
         planned = self._timers.get("flush")
         if planned is None or planned.call is None or at_ms < planned.at_ms:
             if planned is not None:
@@ -105,13 +105,13 @@ class Maintenance:
         now_ms = self._cluster.clock.now_ms()
         for node in self._cluster.nodes.values():
             if node.logs is not None:
-                with suppress(KafkaError):  # the directory went offline, and the cluster has heard of it
+                with suppress(KafkaError):  # the log directory went offline, which the cluster has noted
                     due_ms = node.logs.flush_due(now_ms)
                     if due_ms is not None:
                         self.flush_at(due_ms)
 
     def expire_tokens(self) -> bool:
-        """Forget delegation tokens whose time is up (core G.12.6); return whether there were any."""
+        """Remove expired delegation tokens (core G.12.6); return whether there were any."""
         records = tokens.expired(self._cluster.image, self._cluster.clock.now_ms())
         if records and not self._cluster.options.read_only:
             machine = self._cluster.metadata.machine
@@ -133,19 +133,19 @@ class Maintenance:
         return min((at_ms for each in logs if (at_ms := each.context.next_removal_ms) is not None), default=None)
 
     def run_retention(self) -> int:
-        """Delete what time, size and log start allow (core F.4); how many segments went."""
+        """Delete segments by time, size and log start offset (core F.4); return how many."""
         now_ms, gone = self._cluster.clock.now_ms(), 0
         for node in self._cluster.nodes.values():
             if node.logs is not None:
-                with suppress(KafkaError):  # the directory went offline, and the cluster has heard of it
+                with suppress(KafkaError):  # the log directory went offline, which the cluster has noted
                     gone += node.logs.run_retention(now_ms)
                 node.logs.remove_due(now_ms)
         return gone
 
     async def run_cleaner(self, *, force: bool = False) -> int:
-        """Compact the logs that are due (core F.6), in pieces between which clients are served; how many were cleaned.
+        """Compact the logs that are due (core F.6), serving requests in between; return how many were cleaned.
 
-        Of two rounds under way each would take the other's files away, so what is under way is finished first.
+        Two rounds at a time would remove each other's files, so a round in progress is completed first.
         """
         slices = Slices()
         while (others := self._cleaning) is not None:
@@ -158,12 +158,12 @@ class Maintenance:
         return mine.cleaned
 
     def forget(self, node: Node, topic: str, index: int) -> None:
-        """A log is gone: one that comes under its name is not cleaned yet."""
+        """Forget a deleted log's cleaner offset: a new log of the same name is not cleaned yet."""
         if node.logs is not None:
             self._cleaner(node, node.logs).forget(topic, index)
 
     def _begin_cleaning(self) -> bool:
-        """The cleaner's round by the clock: in pieces, so that clients are served in between."""
+        """Begin a round of the cleaner in pieces, so that requests are served in between; return if it found work."""
         if self._cleaning is not None:
             return True
         work = self._cleaning = self._round(force=False)
@@ -175,7 +175,7 @@ class Maintenance:
         return min((each for each in due_ms if each is not None), default=None)
 
     def _clean_on(self, work: "_Round") -> None:
-        """The next piece; those after it, a little later each."""
+        """Do the next piece of a round, and set a timer for the one after it."""
         self._piece(work)
         if self._cleaning is work:
             clock = self._cluster.clock
@@ -186,7 +186,7 @@ class Maintenance:
         return _Round(chain.from_iterable(cleaner.steps(now_ms, force=force) for cleaner in self._cleaners()))
 
     def _piece(self, work: "_Round", at_once: int = _CLEANED_AT_ONCE) -> None:
-        """The next piece of a round, if it is still the one under way: so many bytes, or a little more."""
+        """Do the next piece of a round that is still the current one: clean until ``at_once`` more bytes are read."""
         if self._cleaning is not work:
             return
         cleaners = self._cleaners()
@@ -198,7 +198,7 @@ class Maintenance:
         self._cleaning = None
 
     def _cleaners(self) -> list[LogCleaner]:
-        """One per broker that is up; it remembers how far each log is clean."""
+        """Return the cleaner of each broker that is up; it keeps the offset up to which each log is clean."""
         return [self._cleaner(node, node.logs) for node in self._cluster.nodes.values() if node.logs is not None]
 
     def _cleaner(self, node: Node, logs: LogDir) -> LogCleaner:
@@ -208,7 +208,7 @@ class Maintenance:
         return known[1]
 
     def expire_producers(self) -> bool:
-        """Forget producers that were silent for ``producer.id.expiration.ms`` (transactions D.7); whether any were."""
+        """Remove producers idle for ``producer.id.expiration.ms`` (transactions D.7); return whether there were any."""
         now_ms, found = self._cluster.clock.now_ms(), False
         for partition in self._cluster.partitions.values():
             for broker_id, log in partition.logs.items():
@@ -224,10 +224,10 @@ class Maintenance:
 
     def _checkpoint_round(self) -> bool:
         self.checkpoint()
-        return False  # what it writes is the same until something else happens
+        return False  # without other changes the next one would write the same
 
     def checkpoint(self) -> None:
-        """Write recovery points, log starts and high watermarks (core F.7)."""
+        """Write recovery points, log start offsets, high watermarks (core F.7); remove deleted files that are due."""
         now_ms = self._cluster.clock.now_ms()
         for node in self._cluster.nodes.values():
             if node.logs is not None:

@@ -1,6 +1,6 @@
-"""Brokers follow the metadata: logs appear and go, leaders change, coordinators load and unload.
+"""Applies metadata changes to the brokers: creates and deletes logs, changes leaders, loads and unloads coordinators.
 
-The effects of the metadata machine become logs on disk and runtimes in memory here.
+The effects of the metadata machine become logs on disk and coordinator runtimes in memory here.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,25 +39,25 @@ Loader = Callable[[ClusterBase, Node, ReplicatedPartition], Runtime[Any, Any]]
 
 
 class MetadataPublisher:
-    """What the cluster's brokers hold, kept in step with the image.
+    """Keeps the brokers' partitions, configs and coordinators in step with the metadata image.
 
-    ``loaders`` make the coordinator of a partition: internal topic -> function.
+    ``loaders`` create the coordinator of a partition: internal topic -> function.
     """
 
     def __init__(self, cluster: ClusterBase, loaders: dict[str, Loader], maintenance: Maintenance) -> None:
         self._cluster, self._loaders, self._maintenance = cluster, loaders, maintenance
         self.loading = False
-        """Brokers that start together register: none leads or follows before the metadata know all of them."""
+        """Set while brokers that start together register: none leads or follows before the metadata has all of them."""
         self._configs: dict[str, LogConfig] = {}
         self._plain: LogConfig | None = None
 
     def clear(self) -> None:
-        """Forget what is known of topics: the cluster begins again."""
+        """Drop cached topic configs, for a reset of the cluster."""
         self._configs.clear()
         self._plain = None
 
     def apply(self, change: MetadataChange) -> None:
-        """Bring the brokers in step with a change of the metadata."""
+        """Apply a change of the metadata to the brokers."""
         if self.loading and isinstance(change, PartitionChanged | BrokerChanged):
             return
         match change:
@@ -94,7 +94,7 @@ class MetadataPublisher:
     # --- partitions --------------------------------------------------------------------------------------------------
 
     def sync_partition(self, topic: str, index: int, *, loading_ms: int = 0) -> None:
-        """Bring one partition in step with its registration. ``loading_ms``: see :meth:`load_coordinator`."""
+        """Apply one partition's registration. ``loading_ms``: see :meth:`load_coordinator`."""
         cluster = self._cluster
         found = cluster.image.topic(topic)
         state = None if found is None else found.partitions.get(index)
@@ -107,7 +107,7 @@ class MetadataPublisher:
             cluster.journal.add_topic(found.id, topic)
         config = self.config_of(topic)
         partition.min_isr = config.min_insync_replicas
-        partition.apply(state)  # before logs come: an earlier leader cuts none of them
+        partition.apply(state)  # before logs are added, so that none is truncated to an earlier leader's
         for broker_id in state.replicas:
             if broker_id not in partition.logs:
                 self._open(partition, cluster.nodes.get(broker_id), config)
@@ -143,7 +143,7 @@ class MetadataPublisher:
             self._maintenance.forget(node, partition.topic, partition.index)
 
     def remove_topic(self, topic: TopicDeleted) -> None:
-        """Delete a topic's logs, answer the fetches that wait on it, and let groups forget its offsets."""
+        """Delete a topic's logs, fail the fetches that wait on it, and let groups delete its offsets."""
         self._configs.pop(topic.name, None)
         for index in topic.partitions:
             pause()
@@ -164,7 +164,7 @@ class MetadataPublisher:
     # --- settings ----------------------------------------------------------------------------------------------------
 
     def config_of(self, topic: str) -> LogConfig:
-        """A topic's effective settings; the cluster's defaults below its own (core C.4.6)."""
+        """Return a topic's effective config: its own values over the broker's defaults (core C.4.6)."""
         config = self._configs.get(topic)
         if config is None:
             overrides = self._cluster.image.config(ConfigResourceType.TOPIC, topic)
@@ -172,7 +172,7 @@ class MetadataPublisher:
         return config
 
     def _of_plain_topics(self) -> LogConfig:
-        """Shared by all topics without settings of their own."""
+        """Return the config shared by all topics without values of their own."""
         if self._plain is None:
             self._plain = self._effective({})
         return self._plain
@@ -182,7 +182,7 @@ class MetadataPublisher:
         return LogConfig.from_settings({key: shown(value) for key, value in effective.items()})
 
     def reconfigure(self, resource_type: int, name: str) -> None:
-        """Settings of a resource changed: logs and brokers take them over at once (core C.4.5)."""
+        """Apply changed configs of a resource to logs and brokers immediately (core C.4.5)."""
         image = self._cluster.image
         if resource_type == ConfigResourceType.TOPIC:
             names = [name] if name in image.topics else []
@@ -209,9 +209,10 @@ class MetadataPublisher:
     # --- coordinators ------------------------------------------------------------------------------------------------
 
     def load_coordinator(self, partition: ReplicatedPartition, loading_ms: int = 0) -> None:
-        """Load the partition's coordinator at its leader, unload it at every other broker (groups F.4).
+        """Load the partition's coordinator at its leader, and unload it at every other broker (groups F.4).
 
-        ``loading_ms`` is steering: for so long the new coordinator answers that it is loading.
+        ``loading_ms``: for this long the new coordinator answers COORDINATOR_LOAD_IN_PROGRESS (set by the control
+        plane).
         """
         leader, epoch = partition.state.leader, partition.state.leader_epoch
         self._resign(partition.topic, partition.index, keep=leader)
@@ -221,7 +222,7 @@ class MetadataPublisher:
         shards = self._shards(node, partition.topic)
         running = shards.get(partition.index)
         if running is not None:
-            running.epoch = max(running.epoch, epoch)  # the same leader goes on
+            running.epoch = max(running.epoch, epoch)  # the same leader continues
             return
         shards[partition.index] = runtime = self._loaders[partition.topic](self._cluster, node, partition)
         if loading_ms:
@@ -230,7 +231,7 @@ class MetadataPublisher:
             runtime.load()
 
     def reload_coordinator(self, partition: ReplicatedPartition, loading_ms: int) -> None:
-        """Steering: unload the coordinator of a partition, and load it again from its log."""
+        """Unload a partition's coordinator and load it again from its log, for the control plane."""
         self._resign(partition.topic, partition.index, keep=NO_LEADER)
         self.load_coordinator(partition, loading_ms)
 

@@ -1,9 +1,9 @@
-"""Work that rebuilds the whole cluster: clients see the state before it, or the state afterwards.
+"""Rebuilding of the whole cluster (reset, restore): clients see the state before or after it, nothing in between.
 
-With a few hundred partitions it is done in one turn of the loop. With more it is long work, and no client sees the
-cluster meanwhile: requests and commands that have come wait until it is done, in their order, and no timer fires. Two
-things are answered at once, as neither needs more than what was known before: ApiVersions, by which clients and
-proxies see whether a broker is alive, and the health check.
+A few hundred partitions are rebuilt in one turn of the event loop. With more it is long work, and no client sees the
+cluster meanwhile: requests and commands wait in their order until it is done, and no timer fires. Two things are
+answered immediately, as neither needs more than the state before: ApiVersions, by which clients and proxies check
+whether a broker is alive, and the health check.
 """
 
 import asyncio
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FEW_PARTITIONS = 500
-"""That are rebuilt in about 20 ms."""
+"""The number of partitions that are rebuilt in about 20 ms."""
 
 
 class AsItWas:
-    """The cluster as ApiVersions sees it meanwhile: with the metadata as they were."""
+    """The cluster for ApiVersions while it is rebuilt: with the metadata image from before."""
 
     def __init__(self, cluster: ClusterBase) -> None:
         self._cluster = cluster
         self.image: ClusterImage = cluster.image
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is the cluster's."""
+        """Return the cluster's attribute."""
         return getattr(self._cluster, name)
 
 
@@ -49,7 +49,7 @@ class Rebuilding:
 
     @property
     def under_way(self) -> bool:
-        """Whether it is being rebuilt now."""
+        """Whether the cluster is being rebuilt now."""
         return not self._done.is_set()
 
     async def over(self) -> None:
@@ -58,15 +58,15 @@ class Rebuilding:
             await self._done.wait()
 
     def finish(self) -> None:
-        """Do all that is left of it now: the server ends."""
+        """Complete the work now, because the server stops."""
         if self._work is not None:
             self._work.finish()
 
     async def run(self, work: Callable[[], T], partitions: int, *, copied: bool = False) -> T:
-        """Do such work, and raise what it raises.
+        """Run a function that rebuilds the cluster, and raise what it raises.
 
-        ``partitions`` is about how many there were, or will be; ``copied``: files are copied on the disk, which may
-        take long with few partitions.
+        ``partitions`` is roughly how many there were or will be; ``copied``: files are copied on disk, which may take
+        long even with few partitions.
         """
         await self.over()
         cluster = self._cluster

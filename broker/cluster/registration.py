@@ -1,4 +1,4 @@
-"""Brokers and the controller register with the metadata, and follow what it has of them."""
+"""Registration of brokers and of the controller in the metadata."""
 
 from functools import partial
 from uuid import UUID
@@ -16,15 +16,15 @@ from broker.quotas.quotas import BrokerQuotas
 
 
 def join(cluster: ClusterBase, node: Node, *, same_life: bool = False) -> None:
-    """A broker that is up joins the cluster: :func:`register`, then :func:`unfence`."""
+    """Register a broker that is up and unfence it: :func:`register`, then :func:`unfence`."""
     register(cluster, node, same_life=same_life)
     unfence(cluster, node)
 
 
 def register(cluster: ClusterBase, node: Node, *, same_life: bool = False) -> None:
-    """A broker that is up is known to the cluster, fenced: it leads nothing yet.
+    """Register a broker that is up; it stays fenced and leads nothing yet.
 
-    ``same_life``: it was never away, as far as the cluster knows, and leads what it led.
+    ``same_life``: keep the registered incarnation, as after a restore: the broker leads what it led.
     """
     machine, logs = cluster.metadata.machine, node.open_logs
     topics = cluster.image.topics
@@ -50,17 +50,17 @@ def register(cluster: ClusterBase, node: Node, *, same_life: bool = False) -> No
 
 
 def unfence(cluster: ClusterBase, node: Node) -> None:
-    """A registered broker is ready to lead."""
+    """Unfence a registered broker, so that it can lead."""
     machine = cluster.metadata.machine
     cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
-    node.meters = BrokerQuotas(node.settings)  # a restarted broker has measured no usage yet
+    node.meters = BrokerQuotas(node.settings)  # quotas of a restarted broker have no samples yet
     follow_quotas(cluster, node)
 
 
 def register_controller(cluster: ClusterBase, *, same_life: bool = False) -> None:
-    """The controller's process begins; metadata before 3.7 do not record that (``ControllerRegistrationManager``).
+    """Register the controller's process; metadata before 3.7 cannot record it (``ControllerRegistrationManager``).
 
-    ``same_life``: it has never ended, as far as the cluster knows.
+    ``same_life``: keep the registered incarnation, as after a restore.
     """
     quorum = cluster.quorum
     known = cluster.image.controllers.get(quorum.voter_id)
@@ -81,7 +81,7 @@ def _amended(machine: MetadataMachine, broker_id: int, directory_id: UUID, _now_
 
 
 def upgraded(cluster: ClusterBase, before: int) -> None:
-    """Nodes register what the metadata can keep now; ``before`` is the last level of ``metadata.version``."""
+    """Register what the new ``metadata.version`` can record; ``before`` is the previous level."""
     register_controller(cluster)
     machine = cluster.metadata.machine
     if before < DIRECTORIES_LEVEL <= cluster.image.features.get(METADATA_VERSION, 0):
@@ -91,14 +91,14 @@ def upgraded(cluster: ClusterBase, before: int) -> None:
 
 
 def fence_the_absent(cluster: ClusterBase) -> None:
-    """Brokers that the metadata knows and that do not come are given up: theirs is an older cluster's directory."""
+    """Fence brokers that only the metadata has: the directory is from a cluster with more brokers."""
     machine = cluster.metadata.machine
     for broker_id in [each for each in cluster.image.brokers if each not in cluster.nodes]:
         cluster.metadata.submit(lambda _now_ms, absent=broker_id: machine.fence_broker(absent))  # type: ignore[misc]
 
 
 def follow_quotas(cluster: ClusterBase, node: Node) -> None:
-    """Apply the quotas of clients at a broker, as the metadata has them now."""
+    """Apply the client quotas in the metadata at a broker."""
     quotas = cluster.image.quotas
     node.meters.follow(quotas)
     node.quotas = node.meters if quotas else None

@@ -1,6 +1,6 @@
-"""Reset of the cluster to its initial state; listeners and connections stay open.
+"""Reset of the cluster to its initial state, and restore of a snapshot; listeners and connections stay open.
 
-What a running cluster knows lies in its logs. So a reset opens empty directories, and going back to a snapshot
+All state of a running cluster is in its logs. So a reset opens empty directories, and a restore of a snapshot
 (``broker.cluster.snapshots``) is a restart from a copy of the directories.
 """
 
@@ -23,16 +23,16 @@ _IN_LOGS = frozenset({"topics", "groups", "transactions"})
 
 
 async def reset(cluster: Cluster, keep: frozenset[str] = frozenset(), *, disconnect: bool = False) -> None:
-    """As just started: nothing but the topics of the command line, and what is to be kept.
+    """Reset to the state after the start: only the topics and users of the command line, and what ``keep`` names.
 
-    With `disconnect` every client is disconnected, and listeners on ports that the system chose move to other ones, so
-    that no client comes back by itself. They stay where they are if topics, groups or transactions are kept: the
-    brokers are registered with them.
+    With `disconnect`, all clients are disconnected, and listeners on ports chosen by the system move to other ports, so
+    that no client reconnects automatically. They do not move if topics, groups or transactions are kept: the brokers
+    are registered with them.
 
     Raises:
-        PortTaken: another process took the port of a broker that was down, or was asked to move its listeners.
-        ResetRefused: the data directory holds what Understudy did not make, or another process uses it, or a broker
-            is just starting; nothing has changed.
+        PortTaken: the port of a broker that was down, or that had to bind its listeners again, is in use.
+        ResetRefused: the data directory holds data that Understudy did not write, or another process uses it, or a
+            broker is starting; nothing has changed.
         WrongState: the directory of a broker that was down cannot be opened.
     """
     async with cluster.rebuilding.turn:
@@ -51,7 +51,7 @@ async def _reset(cluster: Cluster, keep: frozenset[str], *, disconnect: bool) ->
     except PortTaken:
         release_directories(cluster)
         raise
-    if _IN_LOGS & keep:  # brokers that were added stay: they may hold what is kept
+    if _IN_LOGS & keep:  # brokers that were added stay: they may have replicas of what is kept
         await _delete(cluster, keep)
     else:
         await cluster.rebuilding.run(lambda: _throw_away(cluster, keep), len(cluster.partitions))
@@ -59,7 +59,7 @@ async def _reset(cluster: Cluster, keep: frozenset[str], *, disconnect: bool) ->
 
 
 def _clear(cluster: Cluster, keep: frozenset[str]) -> None:
-    """Forget what is in no log, but for what is to be kept."""
+    """Drop the state that is in no log, except what is kept."""
     if "faults" in keep:
         cluster.faults.break_off()
     else:
@@ -85,7 +85,7 @@ def _clear(cluster: Cluster, keep: frozenset[str]) -> None:
 
 
 async def _disconnect(cluster: Cluster, *, move: bool) -> None:
-    """Close all connections and, to move, all listeners: those that have no port of their own get another one."""
+    """Close all connections and, with ``move``, all listeners: ports chosen by the system change."""
     for node in cluster.nodes.values():
         node.server.connections.close()
         if move:
@@ -116,7 +116,7 @@ def _throw_away(cluster: Cluster, keep: frozenset[str]) -> None:
 
 
 async def _delete(cluster: Cluster, keep: frozenset[str]) -> None:
-    """Some of the logs stay: the others are deleted as topics are."""
+    """Reset only some of the logs, by deleting their topics."""
     for node in cluster.remaining_nodes():
         if not node.up:
             await cluster.lifecycle.start(node)
@@ -147,10 +147,10 @@ def _stays(topic: Topic, keep: frozenset[str]) -> bool:
 
 
 async def take_snapshot(cluster: Cluster) -> str:
-    """Keep the state as it is; its id.
+    """Take a snapshot of the cluster, and return its id.
 
     Raises:
-        CannotKeep: a broker is down, the data directory is read-only, or there is no space beside it.
+        CannotKeep: a broker is down, the data directory is read-only, or the disk is full.
     """
     async with cluster.rebuilding.turn:
         for node in cluster.nodes.values():
@@ -163,7 +163,7 @@ async def take_snapshot(cluster: Cluster) -> str:
 
 
 async def restore(cluster: Cluster, snapshot: Snapshot) -> None:
-    """Back to it, as after a restart of all brokers; faults, journal and versions are as they are now.
+    """Restore a snapshot, as by a restart of all brokers; faults, journal and versions stay as they are now.
 
     Raises:
         PortTaken: the port of a broker that was down is in use.

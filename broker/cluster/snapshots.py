@@ -1,7 +1,7 @@
-"""States of the whole cluster to go back to: copies of its brokers' directories, with its chance and its time.
+"""Snapshots of the whole cluster: copies of the brokers' directories, with random state and clock.
 
-In memory a copy shares its bytes with the running cluster. On disk it is a copy beside the data directory, made and put
-back while no request is served; it is removed when the server stops.
+In memory a copy shares its bytes with the running cluster. On disk it is a folder beside the data directory, made and
+restored while no request is served; it is removed when the server stops.
 """
 
 import errno
@@ -24,17 +24,17 @@ from storage.log_dir import WrongDirectoryError
 from storage.ownership import LOCK, RESTORING, SYSTEM_ENTRIES, foreign_entries
 
 _MARKER = "understudy-snapshots"
-"""A file that marks the folder of snapshots as ours."""
+"""A file that marks the folder of snapshots as Understudy's."""
 _PIECE_BYTES = 1024 * 1024
 
 
 class CannotKeep(Exception):
-    """The cluster is in no state for that; the message is for the user."""
+    """No snapshot can be taken or restored now; the message is for the user."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A cluster as it was: what its brokers' directories held, its chance and its time."""
+    """One snapshot: the contents of the brokers' directories, the state of the random generator, and the clock."""
 
     files: dict[int, MemoryFiles | Path]
     chance: Any
@@ -45,7 +45,7 @@ class Snapshot:
 
 
 class Snapshots:
-    """The states to go back to, by id. They outlive a reset."""
+    """The snapshots of a cluster, by id. A reset keeps them."""
 
     def __init__(self, cluster: ClusterBase) -> None:
         self._cluster = cluster
@@ -54,11 +54,11 @@ class Snapshots:
 
     @property
     def on_disk(self) -> bool:
-        """Whether copies of files are made on the disk, which may take long."""
+        """Whether files are copied on disk, which may take long."""
         return self._place is not None
 
     def take(self) -> str:
-        """Keep the state as it is; its id.
+        """Copy the cluster's state, and return the snapshot's id.
 
         Raises:
             CannotKeep: there is no space beside the data directory.
@@ -69,7 +69,7 @@ class Snapshots:
             if not self.kept:
                 self._make_place()
             for node in cluster.nodes.values():
-                node.open_logs.checkpoint_log_starts()  # nothing else in the directory has them
+                node.open_logs.checkpoint_log_starts()  # log start offsets are in no other file
             files = {node.id: self._copy(node, snapshot_id) for node in cluster.nodes.values()}
         except OSError as error:
             assert self._place is not None
@@ -86,7 +86,7 @@ class Snapshots:
         return snapshot_id
 
     def put_back(self, snapshot: Snapshot) -> None:
-        """Give each broker the files that it had; :meth:`bring` has copied them."""
+        """Give each broker the files of the snapshot, which :meth:`bring` has copied."""
         on_disk = []
         for node in self._cluster.nodes.values():
             kept = snapshot.files[node.id]
@@ -103,12 +103,12 @@ class Snapshots:
             report_left(node, replacement.finish(files))
 
     def discard_left(self) -> None:
-        """Remove the copies of a server that was killed, once its directories are this one's."""
+        """Remove the snapshots of a server that was killed, once this server owns the data directories."""
         if self._place is not None and not self._cluster.options.read_only and (self._place / _MARKER).exists():
             _remove_place(self._place)
 
     def discard(self) -> None:
-        """Forget them all, and what they take on disk."""
+        """Remove all snapshots, in memory and on disk."""
         if self.kept and self._place is not None:
             _remove_place(self._place)
         self.kept.clear()
@@ -117,17 +117,17 @@ class Snapshots:
 
     @property
     def _place(self) -> Path | None:
-        """Where copies of a data directory lie: beside it, since what lies in it is taken for logs."""
+        """The folder of snapshots: beside the data directory, because folders inside it are taken for logs."""
         directory = self._cluster.options.data_dir
         if directory is None:
             return None
         return directory.absolute().parent / f".{directory.absolute().name}.understudy-snapshots"
 
     def _make_place(self) -> None:
-        """Make the folder of snapshots; what a server that was killed left in it goes.
+        """Create the folder of snapshots, removing what a killed server left in it.
 
         Raises:
-            CannotKeep: a folder of that name is there, and this program did not make it.
+            CannotKeep: a folder of that name exists that Understudy did not create.
         """
         place = self._place
         if place is None:
@@ -147,7 +147,7 @@ class Snapshots:
         return _copied(node.files.root, self._place / snapshot_id / str(node.id))
 
     def bring(self, snapshot: Snapshot) -> None:
-        """Have the copies in the brokers' own directories, under another name, before anything is thrown away.
+        """Copy the snapshot into the brokers' directories under another name, before anything is removed there.
 
         Raises:
             CannotKeep: there is no space in the data directory, or another process uses that of a broker that is down;
@@ -159,7 +159,7 @@ class Snapshots:
             for broker_id, kept in snapshot.files.items():
                 if isinstance(kept, Path):
                     node, root = cluster.nodes[broker_id], data_root(cluster.options, broker_id)
-                    if node.files is None:  # it was added, and a reset took it out
+                    if node.files is None:  # the broker was added, and a reset removed it
                         node.files = files_of(cluster.options, broker_id, cluster.descriptors)
                     hold_directories((node,))
                     brought.append(root / RESTORING)
@@ -179,8 +179,8 @@ class Snapshots:
 
 
 def _copied(source: Path, target: Path) -> Path:
-    """Copy a data directory without its lock and without foreign files: those stay where they are at a restore."""
-    # A process that opens and closes the lock loses it (POSIX).
+    """Copy a data directory without its lock and without foreign files, which a restore leaves in place."""
+    # A process that opens and closes the lock file loses its lock (POSIX).
     left_out = {LOCK, RESTORING, *SYSTEM_ENTRIES, *foreign_entries(DiskFiles(source))}
 
     def ignored(folder: str, names: list[str]) -> set[str]:
@@ -191,7 +191,7 @@ def _copied(source: Path, target: Path) -> Path:
 
 
 def _copy_file(source: str, target: str) -> None:
-    """Copy what is written in a file, and leave out its holes: indexes are reserved at their full size."""
+    """Copy the data of a file without its holes: index files are preallocated."""
     pause()
     if not hasattr(os, "SEEK_DATA"):
         shutil.copy2(source, target)
@@ -205,7 +205,7 @@ def _copy_file(source: str, target: str) -> None:
                 data = os.lseek(begin.fileno(), at, os.SEEK_DATA)
             except OSError as error:
                 if error.errno == errno.ENXIO:
-                    break  # nothing but a hole is left
+                    break  # only a hole is left
                 raise
             at = os.lseek(begin.fileno(), data, os.SEEK_HOLE)
             while data < at:
@@ -215,14 +215,14 @@ def _copy_file(source: str, target: str) -> None:
 
 
 def _reason(error: OSError) -> str:
-    """The reason of the first file that could not be copied: `shutil.Error` lists them all and has none of its own."""
+    """Return the reason of the first file that could not be copied; `shutil.Error` itself has none."""
     if isinstance(error, shutil.Error) and error.args and error.args[0]:
         return str(error.args[0][0][-1])
     return error.strerror or str(error)
 
 
 def _remove_place(place: Path) -> None:
-    """Remove the folder of snapshots; anything else in it stays, and so does the folder then."""
+    """Remove the folder of snapshots, unless it holds anything else."""
     for path in place.iterdir():
         if path.name.isdecimal():
             shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""How the parts of a cluster come to be: data directories, the metadata log, brokers that register, first topics."""
+"""Builds the parts of a cluster at its start: data directories, metadata log, brokers, first topics and users."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -57,10 +57,10 @@ METADATA_TOPIC_ID = UUID(int=1)  # Kafka's Uuid.METADATA_TOPIC_ID
 
 
 def new_node(cluster: ClusterBase, broker_id: int, rack: str | None = None) -> Node:
-    """A broker that is not registered yet: no directory is open, no listener is bound.
+    """Create a broker that is not registered yet: no directory is open, no listener is bound.
 
     Raises:
-        EndpointError: there are no ports for it.
+        EndpointError: its ports would be out of range.
     """
     settings = {**cluster.options.settings, **(read_only.SETTINGS if cluster.options.read_only else {})}
     rack = rack_of(cluster.options, broker_id) if rack is None else rack
@@ -80,7 +80,7 @@ def new_node(cluster: ClusterBase, broker_id: int, rack: str | None = None) -> N
 
 
 def open_node(cluster: ClusterBase, broker_id: int, maintenance: Maintenance) -> Node:
-    """A broker with its data directory open and locked; no log is loaded yet.
+    """Open and lock a broker's data directory, creating the broker if needed; no log is loaded yet.
 
     Raises:
         DirectoryLockedError, WrongDirectoryError: the directory belongs to another process or cluster.
@@ -119,7 +119,7 @@ def open_node(cluster: ClusterBase, broker_id: int, maintenance: Maintenance) ->
 
 
 def directory_failed(cluster: ClusterBase, node: Node) -> None:
-    """Handle a log directory that went offline: the broker answers KAFKA_STORAGE_ERROR, others take over.
+    """Handle a log directory that went offline: the broker answers KAFKA_STORAGE_ERROR, other replicas take over.
 
     Leaders move in a later turn of the event loop, since the caller is in the middle of an operation. Kafka itself
     halts a broker whose only directory failed. Nothing moves if the metadata log is in the same directory.
@@ -140,19 +140,19 @@ def _move_leaders(cluster: ClusterBase, node: Node) -> None:
 
 
 def endpoints_of(options: ServeOptions, broker_id: int) -> tuple[Endpoint, ...]:
-    """The listeners of a broker; of one beyond those of the command line, the first one's with ports counted up.
+    """Return a broker's listeners; for an added broker, the first broker's with ports counted up.
 
     Raises:
-        EndpointError: there are no such ports.
+        EndpointError: the ports would be out of range.
     """
     if broker_id in options.broker_ids:
         return options.listeners[options.broker_ids.index(broker_id)]
-    index = max(broker_id - options.broker_ids[0], options.brokers)  # the ports of the first ones are taken
+    index = max(broker_id - options.broker_ids[0], options.brokers)  # skips the ports of the first brokers
     return tuple(endpoint.of_broker(index) for endpoint in options.listeners[0])
 
 
 def rack_of(options: ServeOptions, broker_id: int) -> str | None:
-    """The rack that the options give to a broker. Those that are added later have none unless they are given one."""
+    """Return the rack of a broker in the options; a broker that is added has none unless it is given one."""
     if not options.racks or broker_id not in options.broker_ids:
         return None
     return options.racks[options.broker_ids.index(broker_id) % len(options.racks)]
@@ -167,10 +167,10 @@ def _follow_settings(cluster: ClusterBase, node: Node, _changed: frozenset[str])
 
 
 def open_metadata(cluster: ClusterBase, publisher: MetadataPublisher) -> MetadataController:
-    """The cluster's metadata, replayed from its log in the controller's directory, or begun.
+    """Open the cluster's metadata, replayed from the log in the controller's directory or newly begun.
 
     Raises:
-        WrongDirectoryError: there are partitions, but no metadata to identify their topics, or only the end of them.
+        WrongDirectoryError: there are partitions, but no metadata to identify their topics, or only the end of it.
     """
     controller_id = cluster.controller_id
     logs = cluster.nodes[controller_id].open_logs
@@ -189,7 +189,7 @@ def open_metadata(cluster: ClusterBase, publisher: MetadataPublisher) -> Metadat
     bootstrap = formatted(files, bootstrap_records(feature_levels(cluster.release, cluster.options.features)), now_ms)
     epoch = next_epoch(files, log.epochs.latest)
     if log.log_end_offset:
-        cluster.random.seed(f"{cluster.seed} {epoch}")  # another life: what the first one drew is on the disk
+        cluster.random.seed(f"{cluster.seed} {epoch}")  # the ids drawn before the restart are on disk
     state = Partition((controller_id,), (controller_id,), controller_id, leader_epoch=epoch)
     partition = ReplicatedPartition(METADATA_TOPIC, 0, METADATA_TOPIC_ID, state, cluster.clock)
     partition.logs[controller_id] = cluster.metadata_log = log
@@ -219,7 +219,7 @@ def open_metadata(cluster: ClusterBase, publisher: MetadataPublisher) -> Metadat
 
 
 def _metadata_config(settings: BrokerSettings) -> LogConfig:
-    """The metadata log's own settings; what may go of it, its snapshots decide (KafkaMetadataLog.createInternalLog)."""
+    """Return the metadata log's config: snapshots decide what is deleted (KafkaMetadataLog.createInternalLog)."""
     return LogConfig(
         cleanup_policy=(),
         retention_ms=-1,
@@ -231,7 +231,7 @@ def _metadata_config(settings: BrokerSettings) -> LogConfig:
 
 
 def load_logs(cluster: ClusterBase, node: Node, publisher: MetadataPublisher) -> None:
-    """Open the logs that a broker's directory has, each with its topic's settings; strays are put aside (core F.1)."""
+    """Load the logs in a broker's directory, each with its topic's config; rename strays (core F.1)."""
     now_ms, logs = cluster.clock.now_ms(), node.open_logs
     logs.load_all(publisher.config_of, now_ms=now_ms)
     for log in logs:
@@ -242,14 +242,14 @@ def load_logs(cluster: ClusterBase, node: Node, publisher: MetadataPublisher) ->
 
 
 def _is_stray(cluster: ClusterBase, node: Node, log: PartitionLog) -> bool:
-    """Whether the topic was deleted, recreated or moved while the broker was away (LogManager.isStrayReplica)."""
+    """Whether the topic was deleted, recreated or moved while the broker was down (LogManager.isStrayReplica)."""
     topic = cluster.image.topics.get(log.topic)
     state = None if topic is None else topic.partitions.get(log.partition)
     return topic is None or state is None or topic.id != log.topic_id or node.id not in state.replicas
 
 
 def create_topics(cluster: ClusterBase, topics: Sequence[TopicOption]) -> None:
-    """The topics of the command line, as far as they are not there yet."""
+    """Create the topics of the command line that do not exist yet."""
     wanted = [
         NewTopic(topic.name, -1 if topic.partitions is None else topic.partitions, configs=dict(topic.configs))
         for topic in topics
@@ -260,7 +260,7 @@ def create_topics(cluster: ClusterBase, topics: Sequence[TopicOption]) -> None:
 
 
 def create_users(cluster: ClusterBase) -> None:
-    """The SCRAM users of the command line, as far as they are not there yet."""
+    """Create the SCRAM users of the command line that do not exist yet."""
     wanted = [user for user in cluster.options.users if (user.name, user.mechanism) not in cluster.image.scram]
     if wanted:
         cluster.metadata.submit(lambda _now_ms: cluster.metadata.machine.remember(wanted))

@@ -1,8 +1,8 @@
-"""What a server does shortly after its start: it imports readers and writers of what most clients ask, and sets memory.
+"""Prepares the most common APIs shortly after the start, and sets up memory management.
 
-Otherwise the first request of each API waits for that: 0.2 to 1 ms, and several where Python must compile the modules
-because it cannot keep bytecode. A server that is up has time while its clients connect; in small steps, so that no
-request waits for more than one of them.
+Otherwise the first request of each API waits for imports: 0.2 to 1 ms, and several ms if Python must compile the
+modules because it cannot keep bytecode. This is done while clients connect, in small steps, so that no request waits
+for more than one of them.
 """
 
 import gc
@@ -29,11 +29,11 @@ COMMON = (
     ApiKey.LEAVE_GROUP,
     ApiKey.INIT_PRODUCER_ID,
 )
-"""What clients ask for, in about the order in which a test needs it."""
+"""The APIs that clients use, in about the order in which a test needs them."""
 
 
 def warm_up() -> None:
-    """Begin, in a later turn of the loop."""
+    """Begin in a later turn of the event loop."""
     left = iter(COMMON)
 
     def begin() -> None:
@@ -43,7 +43,7 @@ def warm_up() -> None:
     def step() -> None:
         following = next(left, None)
         if following is None:
-            gc.freeze()  # once more, with what was imported meanwhile
+            gc.freeze()  # again, for what was imported meanwhile
         else:
             soon(_PAUSE_MS, step)
             prepare([following])

@@ -1,1 +1,1 @@
-"""Fetch: sessions (KIP-227), reading of many partitions within one response's limits, long polls."""
+"""Fetch: sessions (KIP-227), reading many partitions within one response's limits, waiting for data."""

@@ -1,6 +1,7 @@
-"""The replica that a consumer is sent to: one in its own rack (KIP-392, core E.7; ``ReplicaManager``).
+"""The preferred read replica of a consumer: one in its own rack (KIP-392, core E.7; ``ReplicaManager``).
 
-Only Kafka's own ``RackAwareReplicaSelector`` is known; with any other class, or none, consumers read from the leader.
+Only Kafka's own ``RackAwareReplicaSelector`` is supported; with any other class, or none, consumers read from the
+leader.
 """
 
 from typing import Final
@@ -17,10 +18,10 @@ NO_REPLICA: Final = -1
 def preferred_replica(
     ctx: RequestContext, rack_id: str, partition: ReplicatedPartition, leader: PartitionLog, offset: int
 ) -> int:
-    """The broker that a consumer in this rack had better ask for this offset; -1: the leader, who is asked.
+    """Return the broker from which a consumer in this rack should read this offset; -1: from the leader.
 
-    A candidate is in sync, has the offset, and is reachable on the request's listener. Of several in the rack, the one
-    with the most records is chosen, then the one with the highest id.
+    A candidate is in sync, has the offset, and has the listener of the request. Of several in the rack, the one with
+    the highest end offset is chosen, then the one with the highest id.
     """
     if not features.fetch_may_ask_any_replica(ctx.version):
         return NO_REPLICA

@@ -1,4 +1,4 @@
-"""Reading the partitions of a fetch, within the limits of one response, and waiting until there is something to read.
+"""Reads the partitions of a fetch within the limits of one response, and waits until there is enough data.
 
 Rules: one partition (core E.2), waiting (core E.3), diverging epochs (core E.6), preferred replicas (core E.7).
 """
@@ -21,7 +21,7 @@ from storage.log.partition_log import PartitionLog
 
 READ_COMMITTED = 1
 _FUTURE_REPLICA = -3
-"""The replica id of a log that is being moved to another directory (FetchRequest.FUTURE_LOCAL_REPLICA_ID)."""
+"""The replica id for a log that is being moved to another directory (FetchRequest.FUTURE_LOCAL_REPLICA_ID)."""
 NO_EPOCH = -1
 """Any negative current leader epoch means none (FetchRequest.optionalEpoch)."""
 _NONE = ErrorCode.NONE
@@ -29,7 +29,7 @@ _NONE = ErrorCode.NONE
 
 @dataclass(slots=True)
 class Limits:
-    """Limits of one response; the first data may exceed them (KIP-74)."""
+    """The limits of one response; its first batch may exceed them (KIP-74)."""
 
     max_bytes: int
     min_bytes: int
@@ -39,16 +39,16 @@ class Limits:
 
     @property
     def follower(self) -> bool:
-        """Whether a broker asks."""
+        """Whether the fetcher is a follower."""
         return self.replica_id >= 0
 
     @property
     def consumer(self) -> bool:
-        """Whether a consumer asks, by any id that is no replica's (FetchRequest.isConsumer)."""
+        """Whether the fetcher is a consumer: any id that is not a replica's (FetchRequest.isConsumer)."""
         return self.replica_id < 0 and self.replica_id != _FUTURE_REPLICA
 
     def bound(self, bounds: LogBounds, stable_offset: int) -> int:
-        """The offset up to which a log is read: to its end, unless a consumer asks (FetchIsolation.of)."""
+        """Return the offset up to which a log is read: its end, unless a consumer fetches (FetchIsolation.of)."""
         if not self.consumer:
             return bounds.log_end_offset
         return stable_offset if self.isolation == READ_COMMITTED else bounds.high_watermark
@@ -56,7 +56,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Reading:
-    """A partition of the request once it is found: the answer, or where to read it."""
+    """A partition of the request: the partition to read, or the response that refuses it."""
 
     interest: Interest
     partition: ReplicatedPartition | None
@@ -66,10 +66,10 @@ class Reading:
 def find(
     ctx: RequestContext, interests: Sequence[Interest], uses_topic_ids: bool, *, follower: bool = False
 ) -> list[Reading]:
-    """Names for ids, permission, existence (core E.1 F3); refused partitions are listed after those that can be read.
+    """Resolve topic ids, and check authorization and existence (core E.1 F3); refused partitions are listed last.
 
-    A session keeps the name that it once found for an id: a deleted topic makes the partition unknown,
-    not the id. Ids without a name are refused before everything else that is. A follower may read all topics, or none.
+    A session keeps the topic name that it once resolved for an id: after a deletion the partition is unknown, not the
+    id. Ids without a name are listed before the other refused partitions. A follower may read all topics or none.
     """
     if follower and not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
         return [Reading(each, None, _refused(each, ErrorCode.TOPIC_AUTHORIZATION_FAILED)) for each in interests]
@@ -93,39 +93,39 @@ def find(
 
 
 def _is_refused(reading: Reading) -> bool:
-    """The order in a follower's response: what can be read, then what is refused, for whatever reason."""
+    """Sort key in a follower's response: readable partitions first, then refused ones."""
     return reading.refused is not None
 
 
 def _place(reading: Reading) -> int:
-    """The order in the response: what can be read, then ids without a name, then the other refused ones."""
+    """Sort key in the response: readable partitions, then unknown topic ids, then other refused ones."""
     if reading.refused is None:
         return 0
     return 1 if reading.refused.error_code is ErrorCode.UNKNOWN_TOPIC_ID else 2
 
 
 def _refused(interest: Interest, code: ErrorCode) -> PartitionData:
-    """Refused before reading: schema defaults, so an empty list of aborted transactions (transactions D.11)."""
+    """Build the response for a partition refused before the read: empty aborted transactions (transactions D.11)."""
     return PartitionData(interest.asked.partition, code, high_watermark=-1, records=b"")
 
 
 def failed(interest: Interest, code: ErrorCode) -> PartitionData:
-    """Refused while reading: no offsets, and null for the aborted transactions (core E.2)."""
+    """Build the response for a partition whose read failed: no offsets, aborted transactions null (core E.2)."""
     return PartitionData(interest.asked.partition, code, high_watermark=-1, aborted_transactions=None, records=b"")
 
 
 class Reader:
-    """Reads a request's partitions, as often as it is asked to."""
+    """Reads a request's partitions, repeatedly while the request waits."""
 
     def __init__(self, ctx: RequestContext, readings: Sequence[Reading], limits: Limits) -> None:
         self._ctx, self._limits = ctx, limits
         self.readings = readings
         self.size = 0
-        self._left = limits.max_bytes  # negative only until the first partition is read, as in ReplicaManager
-        self.final = False  # an error, a divergence or a redirect: answer at once (core E.3)
+        self._left = limits.max_bytes  # may be negative until the first partition is read, as in ReplicaManager
+        self.final = False  # an error, a diverging epoch or a preferred replica: answer now (core E.3)
 
     def read(self) -> list[tuple[Interest, PartitionData]]:
-        """All partitions in the order of the readings."""
+        """Read all partitions, in the order of the readings."""
         self.size, self._left, self.final = 0, self._limits.max_bytes, False
         answers = []
         for each in self.readings:
@@ -170,7 +170,7 @@ class Reader:
             return data
         max_bytes = min(asked.partition_max_bytes, self._left)
         has_data = bounds.log_start_offset <= asked.fetch_offset < bound
-        if max_bytes < 0 and has_data:  # LogSegment.read refuses such a size, and is reached only where there is data
+        if max_bytes < 0 and has_data:  # LogSegment.read refuses it, but is called only if there is data
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         piece = log.reader.read(asked.fetch_offset, max(max_bytes, 0), bound=bound, min_one=self.size == 0)
         data.records = message_format.downconvert(piece.buffers, interest.topic, asked.fetch_offset, self._ctx)
@@ -200,7 +200,7 @@ class Reader:
         return log
 
     def _diverges(self, epoch: int, offset: int, log: PartitionLog, data: PartitionData) -> bool:
-        """Whether the fetcher's history is not ours (core E.6)."""
+        """Whether the fetcher's log diverges from this one (core E.6)."""
         found, end = log.epochs.end_offset_for(epoch, log.log_end_offset)
         if found < 0 or offset < log.log_start_offset:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -213,14 +213,14 @@ class Reader:
     # --- waiting -----------------------------------------------------------------------------------------------------
 
     async def wait(self, deadline_ms: int) -> None:
-        """Sleep until there may be enough to answer, or until the deadline (core E.3)."""
+        """Wait until there may be enough data to answer, or until the deadline (core E.3)."""
         connection = self._ctx.connection
         watched: list[Watched] = [connection]
         watched += [each.partition for each in self.readings if each.partition is not None]
         await wait_until(lambda: connection.lost or self._enough(), watched, self._ctx.cluster.clock, deadline_ms)
 
     def _enough(self) -> bool:
-        """Whether the answer is due by what has come in, or by what has changed."""
+        """Whether to answer now, because of new data or of a change such as a new leader."""
         available = 0
         for each in self.readings:
             if each.partition is None or each.refused is not None:

@@ -1,6 +1,6 @@
 """Fetch sessions: what a broker remembers between a client's incremental fetches (KIP-227, core E.5).
 
-After Kafka's ``FetchSession`` and ``FetchSessionCache``: eight shards, filled in turn, each with its own eviction.
+Follows Kafka's ``FetchSession`` and ``FetchSessionCache``: eight shards, used in turn, each with its own eviction.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,19 +15,19 @@ SHARDS = 8
 MIN_EVICTION_MS = 120_000
 MAX_EPOCH = 2**31 - 1
 MOST_INTERESTS = 100_000
-"""Partitions that a broker remembers for its fetchers. Kafka bounds the sessions alone, not what is in them."""
+"""The maximum of partitions in all sessions of a broker. Kafka limits only the number of sessions."""
 SESSIONLESS_EPOCH = -1
 INITIAL_EPOCH = 0
 CONSUMER = -1
-"""The replica id of what is no replica."""
+"""The replica id of a consumer."""
 
 Key = tuple[str | UUID, int]
-"""Topic name or id, as the client uses, and partition."""
+"""Topic name or id, as the client sends it, and partition."""
 
 
 @dataclass(slots=True)
 class Interest:
-    """One partition that a fetcher wants, and the offsets that it was last sent."""
+    """One partition of a fetch session, with the offsets last sent to the fetcher."""
 
     topic: str
     topic_id: UUID | None
@@ -51,7 +51,7 @@ class Interest:
         )
 
     def update(self, answer: PartitionData) -> bool:
-        """Note what is about to be sent; true if an incremental response has to include it (core E.5.5)."""
+        """Note the offsets that will be sent; return whether an incremental response must include them (core E.5.5)."""
         included = bool(answer.records) or answer.preferred_read_replica != -1 or answer.diverging_epoch.epoch != -1
         if answer.error_code is not ErrorCode.NONE:
             self.sent_high_watermark = -1
@@ -64,7 +64,7 @@ class Interest:
 
 @dataclass(slots=True)
 class Session:
-    """A session; ``epoch`` is the one that the next request must carry."""
+    """A fetch session; ``epoch`` is the one that the next request must carry."""
 
     id: int
     follower: bool
@@ -75,11 +75,11 @@ class Session:
     epoch: int = 1
 
     def advance(self) -> None:
-        """After 2^31-1 comes 1."""
+        """Advance the epoch; 1 follows 2^31-1."""
         self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
 
     def merge(self, wanted: Iterable[Interest], forgotten: Iterable[Key]) -> None:
-        """Add, change, then forget partitions."""
+        """Add or change partitions, then remove forgotten ones."""
         for interest in wanted:
             known = self.interests.get(interest.key)
             if known is None:
@@ -91,10 +91,10 @@ class Session:
 
 
 class SessionCache:
-    """The sessions of one broker. All of them together hold :data:`MOST_INTERESTS` partitions at most."""
+    """The fetch sessions of one broker. All together hold at most :data:`MOST_INTERESTS` partitions."""
 
     def __init__(self, slots: int, chance: Random) -> None:
-        self._capacity = slots // SHARDS  # fewer than eight slots: none (core E.5.8)
+        self._capacity = slots // SHARDS  # with fewer than eight slots: 0 (core E.5.8)
         self._chance = chance
         self._shards: list[dict[int, Session]] = [{} for _ in range(SHARDS)]
         self._turn = 0
@@ -103,14 +103,14 @@ class SessionCache:
         return sum(map(len, self._shards))
 
     def get(self, session_id: int) -> Session | None:
-        """The session of that id."""
+        """Return the session with this id, if there is one."""
         for shard in self._shards:
             if session := shard.get(session_id):
                 return session
         return None
 
     def has_capacity(self, more: int) -> bool:
-        """Whether so many more partitions may be remembered."""
+        """Whether this number of further partitions may be added."""
         kept = sum(len(session.interests) for shard in self._shards for session in shard.values())
         return kept + more <= MOST_INTERESTS
 
@@ -120,7 +120,7 @@ class SessionCache:
             shard.pop(session_id, None)
 
     def create(self, follower: bool, uses_topic_ids: bool, interests: dict[Key, Interest], now_ms: int) -> int:
-        """A new session's id; 0 where none is granted."""
+        """Create a session and return its id; 0 if it is refused."""
         if not self._capacity or not self.has_capacity(len(interests)):
             return 0
         shard = self._shards[self._turn % SHARDS]
@@ -135,9 +135,9 @@ class SessionCache:
 
     @staticmethod
     def _evict(shard: dict[int, Session], follower: bool, size: int, now_ms: int) -> bool:
-        """Evict the least recently used session if idle for two minutes, else a less valuable one.
+        """Evict the least recently used session if it was idle for two minutes, else one of lower priority.
 
-        Consumers may only take the place of sessions that are two minutes old, followers that of any consumer.
+        A new session of a consumer may only evict sessions older than two minutes; that of a follower any consumer's.
         """
         oldest = min(shard.values(), key=lambda session: session.used_ms)
         if now_ms - oldest.used_ms > MIN_EVICTION_MS:
@@ -157,7 +157,7 @@ class SessionCache:
 
 @dataclass(slots=True)
 class Fetching:
-    """One fetch request, resolved: what to read, and how the answer relates to a session."""
+    """One fetch request with its session resolved: the partitions to read, and how to answer."""
 
     interests: Sequence[Interest]
     session: Session | None = None
@@ -169,7 +169,7 @@ class Fetching:
     def answer(
         self, cache: SessionCache, answers: Sequence[tuple[Interest, PartitionData]], now_ms: int
     ) -> tuple[int, Sequence[tuple[Interest, PartitionData]]]:
-        """Session id and the partitions of the response.
+        """Return the session id and the partitions of the response.
 
         Raises:
             KafkaError: INVALID_FETCH_SESSION_EPOCH: another request used the session meanwhile (core E.5.7).
@@ -184,7 +184,7 @@ class Fetching:
         return cache.create(self.follower, self.uses_topic_ids, interests, now_ms), answers
 
     def news(self, answers: Sequence[tuple[Interest, PartitionData]]) -> Sequence[tuple[Interest, PartitionData]]:
-        """The partitions that :meth:`answer` would include; nothing is noted."""
+        """Return the partitions that :meth:`answer` would include, without noting them as sent."""
         if self.session is None:
             return answers
         if self.session.epoch != self.expected_epoch:
@@ -192,7 +192,7 @@ class Fetching:
         return [(interest, data) for interest, data in answers if interest.is_news(data)]
 
     def throttled(self, throttle_ms: int) -> FetchResponse:
-        """The answer to a throttled client: no partition, no new session, no change to the session (core E.2)."""
+        """Build the response to a throttled client: no partitions, no new session, session unchanged (core E.2)."""
         if self.session is None:
             return FetchResponse(throttle_ms)
         moved_on = self.session.epoch != self.expected_epoch
@@ -209,12 +209,12 @@ class Fetching:
             if interest.update(data):
                 included.append((interest, data))
                 if data.records and session.interests.pop(interest.key, None) is not None:
-                    session.interests[interest.key] = interest  # to the end: others first next time
+                    session.interests[interest.key] = interest  # move to the end: the next response begins with others
         return session.id, included
 
 
 def replica_of(request: FetchRequest) -> int:
-    """The fetching replica, negative for a consumer: its place moved with v15 (KIP-903, FetchRequest.replicaId)."""
+    """Return the replica id, negative for a consumer; v15 moved the field (KIP-903, FetchRequest.replicaId)."""
     return request.replica_state.replica_id if request.replica_id == CONSUMER else request.replica_id
 
 
@@ -241,12 +241,12 @@ def resolve(cache: SessionCache, request: FetchRequest, uses_topic_ids: bool, no
         raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
     new = {interest.key for interest in wanted if interest.key not in session.interests}
     if new and not cache.has_capacity(len(new)):
-        cache.remove(session.id)  # the client starts again, and goes on without a session
+        cache.remove(session.id)  # the client sends a full fetch, and gets no session for it
         raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     session.merge(wanted, _forgotten(request))
     session.used_ms = now_ms
     if not session.interests:
-        cache.remove(session.id)  # a partition both added and forgotten by one request is still answered
+        cache.remove(session.id)  # a partition that the request both adds and forgets is still answered
         return Fetching(distinct, uses_topic_ids=uses_topic_ids, follower=follower)
     session.advance()
     return Fetching(list(session.interests.values()), session, expected_epoch=session.epoch, follower=follower)

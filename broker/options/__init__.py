@@ -1,7 +1,7 @@
-"""The options of `understudy serve`, parsed and checked: one frozen object, handed to the composition root.
+"""Parses and validates the options of `understudy serve` into one frozen object.
 
-`parse` takes the values of each option, those of lowest precedence first, and raises `OptionError`, whose message is
-the one sentence that the user reads before exit code 2.
+`parse` takes the values of each option, lowest precedence first, and raises `OptionError`, whose message is the one
+sentence that the user reads before exit code 2.
 """
 
 import ipaddress
@@ -59,14 +59,14 @@ LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """All of `understudy serve`. Settings are as given, by Kafka's names; what was not given is not in them."""
+    """All options of `understudy serve`. `settings` holds only those that were given, by Kafka's names."""
 
     broker_ids: tuple[int, ...] = (1,)
-    ids_given: bool = False  # otherwise a data directory that has other ids decides
-    racks: tuple[str, ...] = ()  # of the brokers in the order of their ids, in turn
-    # Per broker, in the order of the ids, its listeners, the first of them the one that bootstrap.servers names.
+    ids_given: bool = False  # if false, the ids in an existing data directory take precedence
+    racks: tuple[str, ...] = ()  # assigned to the brokers in turn, in the order of their ids
+    # For each broker, in the order of the ids, its listeners; the first one is in bootstrap.servers.
     listeners: tuple[tuple[Endpoint, ...], ...] = ((Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),),)
-    controller: Endpoint | None = None  # the listener for clients with `bootstrap.controllers`; None: there is none
+    controller: Endpoint | None = None  # the listener for clients with `bootstrap.controllers`, if any
     topics: tuple[TopicOption, ...] = ()
     users: tuple[UserScramCredentialRecord, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -74,20 +74,20 @@ class ServeOptions:
     as_version: str | None = None
     data_dir: Path | None = None
     read_only: bool = False
-    allow_reset: bool = False  # a reset may remove what Understudy did not make
+    allow_reset: bool = False  # a reset may remove a data directory that Understudy did not create
     lazy_coordinators: bool = False
     control_host: str = "127.0.0.1"
     control_port: int | None = 9099  # None: no control plane; 0: a free port
     control_token: str | None = None
     ready_file: Path | None = None
     journal_dir: Path | None = None
-    otlp_endpoint: str | None = None  # the collector of OpenTelemetry that gets a span of each request
-    scenario: Path | None = None  # its steps are done at the start
+    otlp_endpoint: str | None = None  # the OpenTelemetry collector that gets a span of each request
+    scenario: Path | None = None  # its steps are run at the start
     seed: int | None = None
     log_format: str = "console"
     log_level: str = "info"
     lifeline: bool = False
-    notes: tuple[str, ...] = ()  # logged once: what was understood but has no use here
+    notes: tuple[str, ...] = ()  # logged once: settings that are accepted but have no effect here
 
     @property
     def brokers(self) -> int:
@@ -95,7 +95,7 @@ class ServeOptions:
         return len(self.broker_ids)
 
     def option_of_port(self, port: int) -> str:
-        """The option that asked for this port, for the message that the port is taken."""
+        """Return the option that gave this port, for the message that the port is taken."""
         if port == self.control_port:
             return "--control-port"
         if self.controller is not None and self.controller.port == port:
@@ -105,14 +105,14 @@ class ServeOptions:
         return "--listener"
 
     def option_of_host(self, host: str) -> str:
-        """The option that asked for this address, for the message that it is not this machine's."""
+        """Return the option that gave this address, for the message that this machine does not have it."""
         if any(own[0].host == host for own in self.listeners):
             return "--set listeners" if "listeners" in self.settings else "--host"
         return "--control-host" if host == self.control_host else "--listener"
 
 
 def parse(given: Given) -> ServeOptions:
-    """Parse the options; raises OptionError with the first thing that is wrong."""
+    """Parse and validate the options; raises OptionError for the first problem."""
     as_version = release(last(given, "as-version"))
     tables = setting_tables(as_version or DEFAULT)
     settings, notes = settings_of(given, tables)
@@ -167,7 +167,7 @@ def parse(given: Given) -> ServeOptions:
 
 
 def settings_of(given: Given, tables: Tables) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The settings of `--config`, `--set` and `--for-tests`, and what is to be noted about those that have no use."""
+    """Return the settings of `--config`, `--set` and `--for-tests`, and notes on settings that have no effect."""
     if {"strict-settings", "no-strict-settings"} <= given.keys():
         raise OptionError("--strict-settings and --no-strict-settings cannot be combined")
     check_secrets(given.get("typed", ()))
@@ -190,7 +190,7 @@ def feature(text: str) -> tuple[str, int]:
 
 
 def features_of(as_version: str | None, given: Iterable[str]) -> dict[str, int]:
-    """The levels of `--feature`, each one that the emulated release supports."""
+    """Return the levels of `--feature`; the emulated release must support each of them."""
     levels = dict(map(feature, given))
     supported = release_named(as_version or DEFAULT).supported
     for name, level in levels.items():
@@ -205,7 +205,7 @@ def features_of(as_version: str | None, given: Iterable[str]) -> dict[str, int]:
 
 
 def racks_of(text: str | None, brokers: int) -> tuple[str, ...]:
-    """The racks of `--rack`. The brokers take them in turn."""
+    """Parse the racks of `--rack`, which are assigned to the brokers in turn."""
     racks = () if text is None else tuple(part.strip() for part in text.split(","))
     if not all(racks):
         raise OptionError(f"--rack needs the names of racks, such as a,b,c, not {text!r}")
@@ -217,7 +217,7 @@ def racks_of(text: str | None, brokers: int) -> tuple[str, ...]:
 def users_of(
     given: Given, features: Mapping[str, int], as_version: str | None
 ) -> tuple[UserScramCredentialRecord, ...]:
-    """The SCRAM users of `--add-scram`; a credential that is named twice is as it was named last."""
+    """Return the SCRAM users of `--add-scram`; of two credentials for one user and mechanism the last is used."""
     users = {(user.name, user.mechanism): user for user in map(scram_user, given.get("add-scram", ()))}
     levels = {**release_named(as_version or DEFAULT).levels, **features}
     level = levels.get(METADATA_VERSION, SCRAM_LEVEL)
@@ -227,7 +227,7 @@ def users_of(
 
 
 def release(text: str | None) -> str | None:
-    """A Kafka release as major.minor; a patch number is accepted and makes no difference."""
+    """Parse a Kafka release as major.minor; a patch number is accepted and ignored."""
     if text is None:
         return None
     short = ".".join(text.split(".")[:2])
@@ -238,7 +238,7 @@ def release(text: str | None) -> str | None:
 
 
 def control(given: Given) -> tuple[str, int | None, str | None]:
-    """Host, port (None: off) and token of the control plane; on other than loopback a token is a must."""
+    """Return host, port (None: off) and token of the control plane; a host other than loopback requires a token."""
     host, token = last(given, "control-host") or "127.0.0.1", last(given, "control-token")
     text = last(given, "control-port") or "9099"
     if text == "off":

@@ -1,7 +1,7 @@
-"""Configuration providers: `${provider:path:key}` in a server.properties, replaced when the broker starts (KIP-421).
+"""Configuration providers (KIP-421): `${provider:path:key}` in server.properties is replaced when the broker starts.
 
-Follows Kafka's ConfigTransformer, AbstractConfig and the three providers that Kafka comes with: files, directories and
-the environment. Other classes are refused: nothing is loaded here.
+Follows Kafka's ConfigTransformer, AbstractConfig and the three providers that Kafka ships: files, directories and the
+environment. Any other class is refused, because no Java class can be loaded here.
 """
 
 import os
@@ -16,11 +16,11 @@ _VARIABLE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 _PACKAGE = "org.apache.kafka.common.config.provider."
 
 Provider = Callable[[str, str], str | None]
-"""Path and key -> the value; None where there is none, so that the variable stays as it is."""
+"""Path and key -> the value; None if there is none, so that the variable is left as it is."""
 
 
 def resolved(given: Iterable[str], sets: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The settings of server.properties and of `--set`, as KEY=VALUE, with the variables of their providers replaced.
+    """Return the settings of server.properties and of `--set`, as KEY=VALUE, with all provider variables replaced.
 
     Raises:
         OptionError: a provider's class is not one of Kafka's, or a provider refuses a path.
@@ -36,7 +36,7 @@ def resolved(given: Iterable[str], sets: Iterable[str]) -> tuple[list[str], list
 
 
 def _providers(settings: Mapping[str, str]) -> dict[str, Provider]:
-    """The providers that `config.providers` names and that have a class."""
+    """Return the providers that `config.providers` lists and that have a class."""
     found: dict[str, Provider] = {}
     for name in filter(None, map(str.strip, settings.get("config.providers", "").split(","))):
         prefix = f"config.providers.{name}."
@@ -69,7 +69,7 @@ def _replace(name: str, value: str, providers: Mapping[str, Provider]) -> str:
 
 
 def _allowed(path: Path, parameters: Mapping[str, str]) -> bool:
-    """Whether `allowed.paths` has the path or a folder above it; without the parameter every path is allowed."""
+    """Whether `allowed.paths` contains the path or a parent of it; without the parameter every path is allowed."""
     allowed = parameters.get("allowed.paths")
     if not allowed:
         return True
@@ -78,7 +78,7 @@ def _allowed(path: Path, parameters: Mapping[str, str]) -> bool:
 
 
 def _file(parameters: Mapping[str, str]) -> Provider:
-    """FileConfigProvider: the path is a file of properties."""
+    """FileConfigProvider: the path names a properties file, the key a property in it."""
 
     def value(path: str, key: str) -> str | None:
         if not path or not _allowed(Path(path), parameters):
@@ -89,7 +89,7 @@ def _file(parameters: Mapping[str, str]) -> Provider:
 
 
 def _directory(parameters: Mapping[str, str]) -> Provider:
-    """DirectoryConfigProvider: the key is the name of a file in the directory, and its content the value."""
+    """DirectoryConfigProvider: the key is the name of a file in the directory, its content the value."""
 
     def value(path: str, key: str) -> str | None:
         file = Path(path) / key
@@ -101,7 +101,7 @@ def _directory(parameters: Mapping[str, str]) -> Provider:
 
 
 def _environment(parameters: Mapping[str, str]) -> Provider:
-    """EnvVarConfigProvider: the key is a variable of the environment; there is no path."""
+    """EnvVarConfigProvider: the key is an environment variable; a path is refused."""
     written = parameters.get("allowlist.pattern", ".*")
     try:
         pattern = re.compile(written)

@@ -1,4 +1,4 @@
-"""Where brokers listen: `--port`, `--host`, `--advertise` and `--listener`, or the settings."""
+"""The brokers' listeners: from `--port`, `--host`, `--advertise` and `--listener`, or from the settings."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,13 +8,13 @@ from broker.options.values import Given, OptionError, last
 
 
 def count_of(given: Given) -> str:
-    """The value of `--brokers`; where only `--port` lists several ports, as many."""
+    """Return the value of `--brokers`; without it, the number of ports in `--port`."""
     ports = (last(given, "port") or "").count(",") + 1
     return str(ports) if ports > 1 and "brokers" not in given.get("given", ()) else last(given, "brokers") or "1"
 
 
 def listeners(given: Given, settings: Mapping[str, str], brokers: int) -> tuple[tuple[Endpoint, ...], ...]:
-    """Each broker's listeners, from `listeners` of the settings or else `--host` and `--port`, plus `--listener`s."""
+    """Return each broker's listeners: the setting `listeners` or else `--host` and `--port`, plus `--listener`s."""
     ports = [endpoints.port_number(part.strip(), "--port") for part in (last(given, "port") or "9092").split(",")]
     if len(ports) > 1 and len(ports) != brokers:
         raise OptionError(f"--port names {len(ports)} ports for --brokers {brokers}")
@@ -34,7 +34,7 @@ def listeners(given: Given, settings: Mapping[str, str], brokers: int) -> tuple[
 def main_endpoint(
     main: Endpoint, ports: Sequence[int], index: int, advertised: tuple[str | None, int | None]
 ) -> Endpoint:
-    """Broker `index`'s first listener: its port from the list of `--port` where that lists this listener's port."""
+    """Return a broker's first listener; its port is from `--port` if that lists several, this listener's among them."""
     listed = len(ports) > 1 and main.port == ports[0]
     port = ports[index] if listed else main.of_broker(index).port
     host = main.advertised_host if advertised[0] is None else advertised[0]

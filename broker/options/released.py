@@ -1,4 +1,4 @@
-"""The settings of an emulated release, by its name."""
+"""The settings tables of an emulated release, by its name."""
 
 from functools import cache
 
@@ -9,6 +9,6 @@ from broker.settings.of_release import TODAY, Tables, tables_of
 
 @cache
 def setting_tables(name: str) -> Tables:
-    """The settings that a release has, and their defaults. Raises KeyError."""
+    """Return the settings that a release has, with their defaults. Raises KeyError."""
     played = release(name)
     return TODAY if played.newest else tables_of(played.settings, known_versions())

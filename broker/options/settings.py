@@ -1,4 +1,4 @@
-"""`--set` and server.properties: settings by Kafka's names, and what they must be together."""
+"""Settings by Kafka's names, from `--set` and server.properties, and checks of their combinations."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from broker.settings.topics import validate
 from protocol.errors import KafkaError
 from understudy.control_api.spelling import hint
 
-# Of a server.properties: the identity and the paths of the real broker, which do not change how it answers.
+# Identity and paths of the real broker in a server.properties: ignored, because they do not affect its responses.
 PLACES = re.compile(
     r"process\.roles|broker\.id\..+|controller\..*|log\.dirs?|metadata\.log\.dir|zookeeper\..*"
     r"|num\.(network|io|recovery|replica).*|socket\.(send|receive)\.buffer\.bytes|metric.*|.*\.metrics\..*|auto\.leader.*"
@@ -35,19 +35,20 @@ FOR_TESTS = {
     "understudy.auto.create.topics.at.once": "true",
     **_HEARTBEATS,
 }
-"""The settings of `--for-tests`. By default, a new group waits 3 s for further members, a member of the newer protocols
-hears of its assignment after 5 s, and a client asks again for a topic that is being created."""
+"""The settings of `--for-tests`. By default a new group waits 3 s for further members, a member of the consumer, share
+or streams protocol gets its assignment after 5 s, and a client retries for a topic that is being created.
+"""
 
 
 def for_tests(given: Mapping[str, str]) -> dict[str, str]:
-    """The settings of `--for-tests`, but for those that were given, and for intervals that do not fit to those."""
+    """Return the settings of `--for-tests` without those given, and without intervals that contradict those given."""
     limits = {name.replace(".min.", "."): name for name in _HEARTBEATS if ".min." in name}
     decided = {each for pair in limits.items() for each in pair if not given.keys().isdisjoint(pair)}
     return {name: value for name, value in FOR_TESTS.items() if name not in given and name not in decided}
 
 
 def from_sets(given: Iterable[str], *, strict: bool, tables: Tables = TODAY) -> tuple[dict[str, str], list[str]]:
-    """The settings of `--set`, with values that Kafka accepts; and unknown names, unless they are errors."""
+    """Validate and return the settings of `--set`, with the unknown names; ``strict`` makes unknown names errors."""
     rows = {**BROKER, **tables.removed}
     found = dict(pair(text, "--set", "KEY=VALUE") for text in given)
     unknown = [] if strict else [name for name in found if not is_setting(name, rows)]
@@ -60,7 +61,7 @@ def from_sets(given: Iterable[str], *, strict: bool, tables: Tables = TODAY) -> 
 
 
 def from_properties(lines: Iterable[str], *, strict: bool, tables: Tables = TODAY) -> tuple[dict[str, str], list[str]]:
-    """The settings of a server.properties, and those without a meaning here; ``strict`` makes unknown ones errors."""
+    """Return the settings of a server.properties, and the names ignored here; ``strict`` makes unknown names errors."""
     rows = {**BROKER, **tables.removed}
     found: dict[str, str] = {}
     ignored: list[str] = []
@@ -79,7 +80,7 @@ def from_properties(lines: Iterable[str], *, strict: bool, tables: Tables = TODA
 
 
 def check_secrets(typed: Iterable[str]) -> None:
-    """Refuse secrets among the settings of the command line, which every user of the machine can read (ps)."""
+    """Refuse passwords in settings on the command line, which every user of the machine can read (ps)."""
     for name in typed:
         if is_password(name):
             raise OptionError(
@@ -89,7 +90,7 @@ def check_secrets(typed: Iterable[str]) -> None:
 
 
 def check_together(settings: Mapping[str, str], topics: Iterable[TopicOption], tables: Tables = TODAY) -> None:
-    """Settings that exclude each other are refused as a real broker refuses to start, topics' configs likewise."""
+    """Refuse settings and topic configs that contradict each other, as a real broker refuses to start with them."""
     where = "the settings do not fit"
     try:
         made = BrokerSettings(1, settings)
@@ -107,7 +108,7 @@ def check_together(settings: Mapping[str, str], topics: Iterable[TopicOption], t
 
 
 def check_security(opened: Iterable[Endpoint], settings: Mapping[str, str]) -> None:
-    """Refuse a listener whose SASL mechanisms are missing or have no users, or that has no certificate for TLS."""
+    """Refuse a SASL listener without mechanisms or with one that has no users; a TLS listener without certificate."""
     made = BrokerSettings(1, settings)
     for endpoint in opened:
         found = mechanisms.problem(made, endpoint.name) if endpoint.has_sasl else None

@@ -1,4 +1,4 @@
-"""`--topic`: topics to create at start."""
+"""The topics of `--topic`, created at the start."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ INTERNAL_TOPICS = {
     "__transaction_state": "transaction.state.log.num.partitions",
     "__share_group_state": "share.coordinator.state.topic.num.partitions",
 }
-"""Topics that no `--topic` may create: coordinators count on as many partitions as the setting has."""
+"""Internal topic -> the setting for its partitions. `--topic` refuses them: coordinators rely on that number."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicOption:
-    """A topic to create at start; `partitions` None means `num.partitions`."""
+    """A topic to create at the start; `partitions` None means `num.partitions`."""
 
     name: str
     partitions: int | None = None

@@ -1,9 +1,9 @@
-"""`--add-scram`: SCRAM users that a cluster begins with, as ``kafka-storage format --add-scram`` writes them.
+"""SCRAM users of `--add-scram`, which a cluster has from the start, like ``kafka-storage format --add-scram``.
 
     SCRAM-SHA-256=[name=alice,password=secret]
     SCRAM-SHA-512=[name=alice,iterations=8192,salt="c2FsdA==",saltedpassword="..."]
 
-After Kafka's ``ScramParser``, one blank or quotation mark included. The password is hashed here and kept nowhere.
+Follows Kafka's ``ScramParser``, including its handling of blanks and quotes. The password is hashed and not kept.
 """
 
 import base64
@@ -22,7 +22,7 @@ _SALT_BYTES = 20
 
 
 def scram_user(text: str) -> UserScramCredentialRecord:
-    """One user's credential for one mechanism. Messages never repeat what may be a password."""
+    """Parse one user's credential for one mechanism. Error messages never repeat a possible password."""
     name, mark, config = text.strip().partition("=")
     if not mark or not config.startswith("[") or not config.endswith("]"):
         raise OptionError(f"{_OPTION} needs {_SHAPE}")

@@ -1,1 +1,1 @@
-"""Produce: what a request's partitions must pass before the log sees them, and the wait for replication."""
+"""Produce: validation of a request's partitions, the append, and the wait for replication."""

@@ -1,4 +1,4 @@
-"""acks=-1: an answer waits until the in-sync replicas have what was appended (core D.5)."""
+"""acks=-1: the response waits until the in-sync replicas have the records (core D.5)."""
 
 from collections.abc import Sequence
 
@@ -10,22 +10,23 @@ from storage.append_info import AppendInfo
 
 
 def unsettled(results: Sequence[Produced], ctx: RequestContext) -> list[Produced]:
-    """Those whose records are not replicated yet; most often none, and then there is nothing to wait for.
+    """Return the results whose records are not replicated yet: usually none.
 
-    What has failed in the meantime gets its error: NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION where the topic
-    was deleted, or NOT_ENOUGH_REPLICAS_AFTER_APPEND where the in-sync replicas have become too few: the records stay.
+    A result that has failed meanwhile gets its error: NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION if the topic
+    was deleted, or NOT_ENOUGH_REPLICAS_AFTER_APPEND if there are now too few in-sync replicas: the records stay in the
+    log.
     """
     left: list[Produced] = []
     for each in results:
         if each.info is not None and not _settled(each, each.info, ctx):
-            left.append(each)  # noqa: PERF401 - without a frame of its own: most requests pass here
+            left.append(each)  # noqa: PERF401 - avoids the frame of a comprehension in a hot path
     return left
 
 
 async def await_replication(pending: Sequence[Produced], deadline_ms: int, ctx: RequestContext) -> None:
-    """Return when every pending append is below its high watermark, has lost its leader, or time is up.
+    """Wait until every append is below its high watermark, has lost its leader, or the deadline has passed.
 
-    What fails in the wait gets its error: REQUEST_TIMED_OUT, or as in :func:`unsettled`.
+    An append that fails meanwhile gets its error: REQUEST_TIMED_OUT, or as in :func:`unsettled`.
     """
     left = list(pending)
 
@@ -41,9 +42,9 @@ async def await_replication(pending: Sequence[Produced], deadline_ms: int, ctx: 
 
 
 def _settled(result: Produced, info: AppendInfo, ctx: RequestContext) -> bool:
-    """Whether nothing is left to wait for."""
+    """Whether the result is final."""
     partition = result.partition
-    assert partition is not None  # since something was appended there
+    assert partition is not None  # records were appended to it
     try:
         log = partition.led_by(ctx.node.id)
     except KafkaError as error:

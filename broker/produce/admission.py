@@ -1,4 +1,4 @@
-"""Checks of the partitions of a Produce request before the log sees their batch.
+"""Validation of the partitions of a Produce request before the append.
 
 See transactions D.1 G1 to G8 and core D.1.
 """
@@ -18,14 +18,14 @@ from storage.append_errors import RequestRejectedError
 from storage.log.validation import check_partition_records, scan_first_batch
 
 Named = tuple[str, UUID | None, int]
-"""Topic by name and by id, and partition, as in the request."""
+"""Topic name, topic id and partition, as in the request."""
 
 
 def admit(request: ProduceRequest, ctx: RequestContext) -> list[Admitted | Produced]:
-    """The request's partitions, each admitted or refused; a repeated one counts once.
+    """Return the request's partitions, each admitted or refused; a repeated partition is returned once.
 
     Raises:
-        KafkaError: the whole request is refused: CORRUPT_MESSAGE where some partition's first batch cannot even be
+        KafkaError: the whole request is refused: CORRUPT_MESSAGE if some partition's first batch cannot even be
             scanned, TRANSACTIONAL_ID_AUTHORIZATION_FAILED, INVALID_PRODUCER_ID_MAPPING for two producers in one
             request.
     """
@@ -49,9 +49,9 @@ def admit(request: ProduceRequest, ctx: RequestContext) -> list[Admitted | Produ
 
 
 def _last_entries(request: ProduceRequest) -> dict[Named, PartitionProduceData]:
-    """The last entry for each partition: an entry with null records counts for nothing where another one follows.
+    """Return the last entry for each partition: an entry with null records is ignored if another one follows.
 
-    KafkaApis.handleProduceRequest keeps it in a map beside the sound ones, where the next entry replaces it.
+    KafkaApis.handleProduceRequest keeps invalid entries in a map, where the next entry for the partition replaces it.
     """
     return {
         (topic.name, topic.topic_id, data.index): data for topic in request.topic_data for data in topic.partition_data
@@ -59,9 +59,9 @@ def _last_entries(request: ProduceRequest) -> dict[Named, PartitionProduceData]:
 
 
 def _last(before: Admitted | Produced, entry: Admitted | Produced) -> Admitted | Produced:
-    """Of two entries for one partition the later one is appended, unless it alone is refused (core D.1 P5).
+    """Merge two entries for one partition: the later one is appended, unless only it is refused (core D.1 P5).
 
-    The answer carries the refusal of either.
+    The response carries the error of either.
     """
     if isinstance(entry, Admitted):
         return replace(entry, overruled=before.overruled if isinstance(before, Admitted) else before.error)
@@ -69,13 +69,13 @@ def _last(before: Admitted | Produced, entry: Admitted | Produced) -> Admitted |
 
 
 def _producers(entries: Iterable[Admitted | Produced]) -> set[tuple[int, int]]:
-    """Ids and epochs of the transactional batches."""
+    """Return the producer ids and epochs of the transactional batches."""
     transactional = (each.batch for each in entries if isinstance(each, Admitted) and each.transactional)
     return {(batch.producer_id, batch.producer_epoch) for batch in transactional}
 
 
 def _scan(request: ProduceRequest, ctx: RequestContext) -> None:
-    """Look at the first batch of every partition before anything else (transactions D.1 G1)."""
+    """Scan the first batch of every partition before all other checks (transactions D.1 G1)."""
     transactional = False
     for topic in request.topic_data:
         for data in topic.partition_data:
@@ -91,7 +91,7 @@ def _scan(request: ProduceRequest, ctx: RequestContext) -> None:
 
 
 def _admit(topic: TopicProduceData, data: PartitionProduceData, ctx: RequestContext) -> Admitted | Produced:
-    """Check id, permission, existence and shape of one partition's records (transactions D.1 G2 to G5)."""
+    """Check topic id, authorization, existence and format of one partition's records (transactions D.1 G2 to G5)."""
     name = topic.name
     partition: ReplicatedPartition | None = None
     try:

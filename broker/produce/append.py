@@ -1,4 +1,4 @@
-"""Appending what was admitted of a Produce request (transactions D.1 G9 to G13)."""
+"""Appends the admitted partitions of a Produce request (transactions D.1 G9 to G13)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +19,7 @@ _ADMIN_CLIENT = "__admin_client"  # the one client id that may write to internal
 
 
 def append(entry: Admitted, acks: int, ctx: RequestContext, checked: CheckedRecords | None = None) -> Produced:
-    """Append one partition's batch. Raises LargeBatchError, if it is not `checked`."""
+    """Append one partition's batch. Raises LargeBatchError if the batch is large and not `checked`."""
     reached_log = False
     try:
         if acks not in (ACKS_ALL, ACKS_NONE, ACKS_LEADER):
@@ -45,12 +45,12 @@ def append(entry: Admitted, acks: int, ctx: RequestContext, checked: CheckedReco
 
 
 async def append_large(entry: Admitted, acks: int, ctx: RequestContext, steps: Steps) -> Produced:
-    """Append a batch whose records are checked in steps, one such batch of a broker at a time.
+    """Append a batch whose records are validated in steps, one such batch per broker at a time.
 
-    Others are served meanwhile. As in Kafka, the batch is appended even if the client has disconnected.
+    Other requests are served meanwhile. As in Kafka, the batch is appended even if the client has disconnected.
     """
     try:
-        if entry.topic in INTERNAL_TOPICS:  # its coordinator would have to read it
+        if entry.topic in INTERNAL_TOPICS:  # its coordinator would have to decompress it
             raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "a large compressed batch for an internal topic")
         async with ctx.node.large_batches:
             checked = await in_slices(steps)
@@ -62,7 +62,7 @@ async def append_large(entry: Admitted, acks: int, ctx: RequestContext, steps: S
 
 
 def overrule(entries: Sequence[Admitted | Produced], results: list[Produced]) -> None:
-    """Answer the error of another entry for the same partition, now that the entry that counts has its result."""
+    """Replace the results of partitions for which another entry of the request was refused by that entry's error."""
     for at, entry in enumerate(entries):
         if isinstance(entry, Admitted) and entry.overruled is not None:
             results[at] = entry.refused(entry.overruled)

@@ -1,4 +1,4 @@
-"""The result of a partition of a Produce request: admitted on its way to the log, then produced, or not."""
+"""The results of the partitions of a Produce request: admitted for the append, then appended or refused."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -11,21 +11,21 @@ from storage.append_info import AppendInfo
 
 @dataclass(slots=True)
 class Produced:
-    """The result of one partition of a request: ``info`` where its batch was appended, else ``error``.
+    """The result of one partition of a request: ``info`` if its batch was appended, else ``error``.
 
-    Made once; only the wait for replication sets ``error`` beside ``info`` afterwards: appended, and then not
-    replicated in time.
+    Only the wait for replication changes it afterwards: it sets ``error`` beside ``info`` if the batch was appended but
+    not replicated in time.
 
     Attributes:
-        asked_name: the topic's name in the request, which is empty where it names the topic by id.
+        asked_name: the topic's name in the request; empty if the request has the topic's id.
         topic_id: the topic's id in the request.
-        topic: the topic's name, as far as it is known.
+        topic: the topic's name, if known.
         index: the partition's number.
         partition: the partition, if it exists.
         batch: its first batch, if it could be read.
-        info: where the batch went.
-        error: the error of its answer.
-        reached_log: whether the append itself failed rather than a check before it: the response's fields differ
+        info: the offsets of the appended batch.
+        error: the error in its response.
+        reached_log: whether the append itself failed, rather than a check before it: the response's fields differ
             (transactions D.13).
     """
 
@@ -42,12 +42,12 @@ class Produced:
 
 @dataclass(slots=True)
 class Admitted:
-    """A partition of a request whose batch may go to the log; never changed. The first fields are as in `Produced`.
+    """A partition of a request whose batch may be appended; immutable. The first fields are as in `Produced`.
 
     Attributes:
-        records: the batch's bytes, which become the log's.
-        guard: of the verification of a transactional batch (KIP-890).
-        overruled: the error of its answer, even if the append succeeds: another entry of the request for this
+        records: the batch's bytes, which the log takes over.
+        guard: the guard of its verification, for a transactional batch (KIP-890).
+        overruled: the error in its response even if the append succeeds: another entry of the request for this
             partition was refused.
     """
 
@@ -67,7 +67,7 @@ class Admitted:
         return self.batch.is_transactional and self.batch.producer_id >= 0
 
     def refused(self, error: KafkaError, *, reached_log: bool = False) -> Produced:
-        """The log has not taken the batch, or was not asked to."""
+        """Return the result for a batch that was refused, by the log or before."""
         return Produced(
             self.asked_name,
             self.topic_id,
@@ -81,6 +81,6 @@ class Admitted:
 
 
 def without_stack(error: KafkaError) -> KafkaError:
-    """The error without the stack that it came through: that would keep the request in memory with it."""
+    """Return the error without its traceback, which would keep the request in memory."""
     error.__traceback__ = error.__cause__ = error.__context__ = None
     return error

@@ -1,1 +1,1 @@
-"""Partitions over all their replicas, and the logs of coordinators and of the metadata."""
+"""Replicated partitions, and the logs of the coordinators and of the metadata."""

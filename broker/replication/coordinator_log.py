@@ -1,4 +1,4 @@
-"""A coordinator's log: one partition of an internal topic, seen from its machine's runtime."""
+"""A coordinator's log: one partition of an internal topic, as its runtime uses it."""
 
 from collections.abc import Callable, Iterator
 
@@ -11,7 +11,7 @@ from storage.append_info import AppendOrigin
 
 
 class LoggedBatch:
-    """A batch of a coordinator's log as its runtime replays it.
+    """A batch of a coordinator's log, as its runtime replays it.
 
     ``marker`` is true for a commit, false for an abort, ``None`` for a batch of records.
     """
@@ -28,18 +28,18 @@ class LoggedBatch:
             self.marker = None if marker is None else marker.committed
 
     def records(self) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-        """Offset, key and value of each record; nothing for a control batch."""
+        """Yield offset, key and value of each record; nothing for a control batch."""
         if not self._batch.is_control:
             for record in read_records(self._batch):
                 yield record.offset, record.key, record.value
 
 
 class CoordinatorLog:
-    """The log of a machine that ``broker_id`` leads: a :class:`~broker.coordination.runtime.MachineLog`.
+    """The log of a coordinator on broker ``broker_id``: a :class:`~broker.coordination.runtime.MachineLog`.
 
     ``base_sequence`` is that of batches without a producer: 0 where Kafka's CoordinatorRuntime writes them (groups,
-    share state), -1 in ``__transaction_state``, which its TransactionStateManager writes. ``all_in_sync``: whether
-    batches without a producer ask for min.insync.replicas, as those of the latter do (acks=-1).
+    share state), -1 in ``__transaction_state``, which its TransactionStateManager writes. ``all_in_sync`` returns
+    whether batches without a producer require min.insync.replicas (acks=-1), as those of ``__transaction_state`` do.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class CoordinatorLog:
         self._base_sequence, self._all_in_sync = base_sequence, all_in_sync
 
     _between: Callable[[], None] | None = None
-    """Called after each record of a batch that is made."""
+    """Called after each record while a batch is built."""
 
     def append(
         self, records: list[tuple[bytes | None, bytes | None]], now_ms: int, transaction: TransactionalAppend | None
     ) -> int:
-        """One uncompressed batch, committed at once where the partition has enough replicas.
+        """Append one uncompressed batch and return its base offset.
 
         Raises:
             KafkaError: as :meth:`ReplicatedPartition.append`.
@@ -84,7 +84,7 @@ class CoordinatorLog:
 
     @property
     def high_watermark(self) -> int:
-        """The offset up to which all replicas in sync have the log. Raises KafkaError where it is not led here."""
+        """The partition's high watermark. Raises KafkaError if the broker does not lead it."""
         return self._partition.led_by(self._broker_id).bounds.high_watermark
 
     def watch(self, call: Callable[[], None]) -> None:
@@ -96,7 +96,7 @@ class CoordinatorLog:
         self._partition.unwatch(call)
 
     def replay(self) -> Iterator[LoggedBatch]:
-        """All batches from the log's start."""
+        """Yield all batches from the log start offset."""
         log = self._partition.led_by(self._broker_id)
         for batch in log.reader.replay_from(log.log_start_offset):
             yield LoggedBatch(batch)

@@ -1,4 +1,4 @@
-"""Making files durable while the loop serves on: fsync of a closed segment may take as long as the disk likes."""
+"""fsync in a thread, since that of a closed segment may take long, and the event loop must serve requests meanwhile."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -9,14 +9,14 @@ from storage.files.descriptors import none_left
 
 
 class SyncThread:
-    """One thread, which is started when it is first needed: what is asked first is durable first."""
+    """A single thread, started when first needed; it syncs in the order of the calls."""
 
     def __init__(self, files: DiskFiles) -> None:
         self._files = files
         self._thread = ThreadPoolExecutor(1, "sync")
 
     def __call__(self, paths: Sequence[str], done: Callable[[OSError | None], None]) -> None:
-        """As ``LogContext.sync_later`` is to be: ``done(error)`` is called in the loop, in a later turn."""
+        """Sync files, as ``LogContext.sync_later``; ``done(error)`` is called in a later turn of the event loop."""
 
         def report(future: "asyncio.Future[None]") -> None:
             if not future.cancelled():
@@ -31,7 +31,7 @@ class SyncThread:
         )
 
     def _sync_again(self, paths: Sequence[str]) -> OSError | None:
-        """Sync in the loop, which can close other files first: the thread found no descriptor left."""
+        """Sync in the event loop, which can close other files first: the thread ran out of file descriptors."""
         try:
             self._files.descriptors.with_retry(lambda: self._files.sync_files(paths))
         except OSError as error:

@@ -1,7 +1,7 @@
-"""The log of the metadata machine: ``__cluster_metadata-0`` as a KRaft controller keeps it.
+"""The metadata log: ``__cluster_metadata-0``, as a KRaft controller keeps it.
 
-Each start of the cluster is a new leader epoch, begun with a LeaderChange record and noted in ``quorum-state``. The
-newest snapshot replaces the log before it. A real broker can go on with the directory, and we with a real one's.
+Each start of the cluster begins a new leader epoch with a LeaderChange record, and notes it in ``quorum-state``. The
+newest snapshot replaces the log before it. A real Kafka can continue the directory, and Understudy that of a real one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,16 +42,16 @@ from storage.quorum_files import (
 
 
 def next_epoch(files: Files, last_epoch: int) -> int:
-    """The leader epoch to begin: after the last in the log, of its snapshots and of those that the node saw."""
+    """Return the leader epoch to begin: one above the highest in the log, in its snapshots and in quorum-state."""
     newest = latest_snapshot(files)
     return max(last_epoch, seen_epoch(files), 0 if newest is None else newest.epoch) + 1
 
 
 def begin_at_snapshot(log: PartitionLog, files: Files, now_ms: int) -> bool:
-    """Let a log begin at its newest whole snapshot, if it ends before that; return whether (Kafka: KafkaRaftLog).
+    """Start the log at its newest complete snapshot if it ends before that; return whether (Kafka: KafkaRaftLog).
 
-    A power cut may take the end of the log, and a damaged batch is cut off with all that follows; the snapshot has what
-    was in them.
+    A power failure may lose the end of the log, and a damaged batch is cut off with all that follows; the snapshot
+    contains what they held.
 
     Raises:
         KafkaError: KAFKA_STORAGE_ERROR.
@@ -66,7 +66,7 @@ def begin_at_snapshot(log: PartitionLog, files: Files, now_ms: int) -> bool:
 
 
 def usable_snapshot(log: PartitionLog, files: Files) -> Snapshot | None:
-    """Return the newest snapshot that is whole and that the log goes on from."""
+    """Return the newest complete snapshot that the log continues."""
     for each in reversed(snapshots(files)):
         goes_on = log.log_start_offset <= each.end_offset <= log.log_end_offset
         if goes_on and is_whole(files.read_file(each.path)):
@@ -75,10 +75,10 @@ def usable_snapshot(log: PartitionLog, files: Files) -> Snapshot | None:
 
 
 def check_beginning(log: PartitionLog, files: Files) -> None:
-    """See that a snapshot has what the log does not begin with: else the topics in it would be strays.
+    """Check that a snapshot covers what precedes the log start offset: otherwise all topics in it would become strays.
 
     Raises:
-        WrongDirectoryError: none does.
+        WrongDirectoryError: there is no such snapshot.
     """
     if log.log_start_offset and usable_snapshot(log, files) is None:
         raise WrongDirectoryError(
@@ -88,9 +88,10 @@ def check_beginning(log: PartitionLog, files: Files) -> None:
 
 
 def formatted(files: Files, bootstrap: Sequence[Any], now_ms: int) -> list[Any]:
-    """The records that a new cluster in this directory begins with.
+    """Return the first records of a new cluster in this directory.
 
-    They are what ``kafka-storage format`` has left there; where it has not been, ``bootstrap``, which is left instead.
+    They are those that ``kafka-storage format`` has written; without them, ``bootstrap``, which is then written
+    instead.
     """
     if files.exists(BOOTSTRAP):
         found = (decode(None, value) for value in snapshot_values(files.read_file(BOOTSTRAP)))
@@ -100,7 +101,7 @@ def formatted(files: Files, bootstrap: Sequence[Any], now_ms: int) -> list[Any]:
 
 
 class SnapshotBatch:
-    """A snapshot as a batch to be replayed: all its records have the last offset that it covers."""
+    """A snapshot as a batch for replay: all its records get the last offset that it covers."""
 
     marker: bool | None = None
     is_transactional = False
@@ -111,7 +112,7 @@ class SnapshotBatch:
         self._contents, self._offset = contents, end_offset - 1
 
     def records(self) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-        """Offset, null key and value of each record."""
+        """Yield offset, key (None) and value of each record."""
         for value in snapshot_values(self._contents):
             yield self._offset, None, value
 
@@ -132,7 +133,7 @@ class MetadataCodec:
 
 
 class MetadataLog(CoordinatorLog):
-    """The controller's side of the metadata log."""
+    """The controller's view of the metadata log."""
 
     def __init__(
         self,
@@ -142,12 +143,12 @@ class MetadataLog(CoordinatorLog):
         written: Callable[[int], None] = lambda _size_bytes: None,
         quorum: Quorum | None = None,
     ) -> None:
-        """``written`` is called with the size of new records, in bytes; ``quorum`` follows the control records."""
+        """``written`` is called with the size of new records in bytes; ``quorum`` follows the control records."""
         super().__init__(partition, broker_id)
         self._files, self._written = files, written
         self._quorum = quorum or Quorum(broker_id)
         self._recorded: bytes | None = None
-        """The voters as the log has them; ``None``: it has none."""
+        """The voters as recorded in the log; ``None``: it has none."""
         self._between = pause
 
     def append(
@@ -160,7 +161,7 @@ class MetadataLog(CoordinatorLog):
         return base_offset
 
     def replay(self) -> Iterator[Any]:
-        """The newest snapshot, then the log from there on."""
+        """Yield the newest snapshot, then the log from there on."""
         log = self._partition.led_by(self._broker_id)
         start, cut = log.log_start_offset, usable_snapshot(log, self._files)
         if cut is not None:
@@ -177,14 +178,14 @@ class MetadataLog(CoordinatorLog):
         self._written(size_bytes)
 
     def begin(self, now_ms: int) -> None:
-        """Begin the partition's leader epoch: one control record, and the file that names the leader."""
+        """Begin the partition's leader epoch: append a LeaderChange record, and write ``quorum-state``."""
         epoch = self._partition.state.leader_epoch
         batch = leader_change_batch(self._broker_id, epoch, now_ms)
         self._partition.append(self._broker_id, batch, now_ms, origin=AppendOrigin.COORDINATOR)
         write_quorum_state(self._files, self._broker_id, epoch)
 
     def _follow(self, contents: bytes) -> None:
-        """Learn from the control records of a log or a snapshot whether the voters are recorded, and which."""
+        """Read from the control records of a log or a snapshot whether voters are recorded, and which."""
         for kind, value in quorum_records(contents):
             if kind == ControlType.KRAFT_VERSION:
                 self._quorum.version = kraft_version_of(value)
@@ -192,9 +193,10 @@ class MetadataLog(CoordinatorLog):
                 self._recorded = value
 
     def record_voters(self, now_ms: int) -> None:
-        """Record ``kraft.version`` and the voters, where they are kept in the log and it does not have them yet.
+        """Record ``kraft.version`` and the voters, if they belong in the log and it does not have them yet.
 
-        Those of a real controller stay while no listener of ours takes its place: a broker finds the controller there.
+        The voters of a real controller are kept unless this controller has a listener: a real broker finds its
+        controller there.
         """
         voters = (self._quorum.voter,)
         if not self._quorum.version or self._recorded == voters_value(voters):

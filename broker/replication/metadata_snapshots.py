@@ -1,9 +1,9 @@
 """Snapshots of the metadata log, so that it does not grow forever (KIP-630).
 
-One is written after ``metadata.log.max.record.bytes.between.snapshots`` of records, or
-``metadata.log.max.snapshot.interval.ms`` after the first record that the last one does not have (Kafka:
-SnapshotGenerator). What lies before the second oldest goes once log and snapshots exceed ``metadata.max.retention.*``
-(KafkaMetadataLog.maybeClean).
+A snapshot is written after ``metadata.log.max.record.bytes.between.snapshots`` of records, or
+``metadata.log.max.snapshot.interval.ms`` after the first record that the last snapshot does not have (Kafka:
+SnapshotGenerator). The oldest snapshot, and the log before the second oldest, are deleted once log and snapshots exceed
+``metadata.max.retention.*`` (KafkaMetadataLog.maybeClean).
 """
 
 from collections.abc import Callable
@@ -25,28 +25,28 @@ from storage.quorum_files import Snapshot, latest_snapshot, snapshot_path, snaps
 
 
 class MetadataSnapshots:
-    """Those of one life of the controller's log."""
+    """Writes and deletes snapshots while the controller's log is open."""
 
     def __init__(
         self, log: PartitionLog, settings: BrokerSettings, clock: Clock, image: Callable[[], ClusterImage]
     ) -> None:
-        """``image`` gives the state of the log so far; an image behind the log's end makes no snapshot."""
+        """``image`` returns the metadata image; while it is behind the end of the log, no snapshot is written."""
         self._log, self._settings, self._clock, self._image = log, settings, clock, image
         self._files = log.context.files
         self._new_bytes = 0
         self._timer: Timer | None = None
 
     def written(self, size_bytes: int) -> None:
-        """Note that so many bytes of records, which no snapshot has, were appended."""
+        """Note that records of this size were appended after the last snapshot."""
         self._new_bytes += size_bytes
         now_ms, interval_ms = self._clock.now_ms(), self._settings.long("metadata.log.max.snapshot.interval.ms")
         if self._new_bytes >= self._settings.long("metadata.log.max.record.bytes.between.snapshots"):
-            self._plan(now_ms)  # not at once: the image does not have the records yet
+            self._plan(now_ms)  # in a later turn: the image does not have the records yet
         elif interval_ms and self._timer is None:
             self._plan(now_ms + interval_ms)
 
     def close(self) -> None:
-        """Nothing is written any more."""
+        """Stop writing snapshots."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -59,12 +59,12 @@ class MetadataSnapshots:
 
     def _due(self) -> None:
         self._timer = None
-        with suppress(KafkaError):  # the directory went offline, which the cluster has noted
+        with suppress(KafkaError):  # the log directory went offline, which the cluster has noted
             self.take()
             self.clean()
 
     def take(self) -> bool:
-        """Write a snapshot of everything up to the log's end; false if there is one, or the image is not that far."""
+        """Write a snapshot up to the log's end; return false if there is one already, or the image is behind."""
         log, image, last = self._log, self._image(), latest_snapshot(self._files)
         end_offset = log.log_end_offset
         batches = list(log.reader.replay_from(end_offset - 1))
@@ -87,7 +87,7 @@ class MetadataSnapshots:
         return True
 
     def _quorum(self, last: Snapshot | None) -> list[tuple[int, bytes]]:
-        """The voters, if the log has them (kraft.version 1): the newest of the last snapshot and the log."""
+        """Return the voters if recorded (kraft.version 1): the newest in the last snapshot and the log after it."""
         found = {} if last is None else dict(quorum_records(self._files.read_file(last.path)))
         already = 0 if last is None else last.end_offset
         for batch in self._log.reader.replay_from(max(self._log.log_start_offset, already)):
@@ -96,7 +96,7 @@ class MetadataSnapshots:
         return sorted(found.items())
 
     def clean(self) -> int:
-        """Let the log begin at a later snapshot, as far as the settings for retention want it; how many went."""
+        """Delete old snapshots, and the log before the next one, by the retention settings; return their number."""
         gone, known = 0, snapshots(self._files)
         sizes = [self._files.size(each.path) for each in known]
         limit_bytes, limit_ms = (
@@ -110,7 +110,7 @@ class MetadataSnapshots:
             if not (too_large or too_old):
                 break
             if not is_whole(self._files.read_file(known[gone + 1].path)):
-                break  # the log, and what was before it, are all that there is
+                break  # the next snapshot is damaged: only the log and this one have the metadata
             gone += 1
             self._log.delete_records_before(known[gone].end_offset)
             retention.run(self._log, self._clock.now_ms())

@@ -1,8 +1,8 @@
-"""One partition over all the brokers that hold it: who leads, what is replicated, who waits.
+"""One partition over all its replicas: leadership, replication, and the requests that wait for either.
 
-All brokers live in one process, so replication is a copy from the leader's log to those of the other in-sync replicas,
-done in the same step as the append. The high watermark is the lowest end offset among the in-sync replicas (core F.9);
-with one replica it is the log's end at once. Steering may hold followers back; then appends with acks=-1 really wait.
+All brokers are in one process, so replication copies from the leader's log to those of the other replicas in the same
+step as the append. The high watermark is the lowest end offset of the in-sync replicas (core F.9); with one replica it
+is the log's end immediately. Followers can be kept from replicating; then appends with acks=-1 really wait.
 """
 
 from collections.abc import Callable
@@ -23,10 +23,10 @@ _REPLICATION_BYTES = 8 * 1024 * 1024
 
 
 class ReplicatedPartition:
-    """A topic's partition as its brokers hold it.
+    """A topic's partition with its replicas.
 
-    ``logs`` has the replica of every broker that is up and holds one. ``state`` is the registration that the brokers
-    have applied last. ``held`` are followers that steering keeps from replicating.
+    ``logs`` has the replica of each broker that is up and has one. ``state`` is the partition's registration as applied
+    last. ``held`` are followers that are kept from replicating.
     """
 
     __slots__ = ("_absence", "_clock", "_watchers", "held", "index", "logs", "min_isr", "state", "topic", "topic_id")
@@ -38,21 +38,21 @@ class ReplicatedPartition:
         self.min_isr = 1
         self.held: frozenset[int] = frozenset()
         self._absence = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        self._watchers: dict[Callable[[], None], None] = {}  # in order: the same run wakes in the same order
+        self._watchers: dict[Callable[[], None], None] = {}  # ordered: the same run wakes in the same order
 
     @property
     def name(self) -> str:
-        """Such as ``orders-3``."""
+        """Topic and partition, such as ``orders-3``."""
         return f"{self.topic}-{self.index}"
 
     # --- leadership --------------------------------------------------------------------------------------------------
 
     def led_by(self, broker_id: int) -> PartitionLog:
-        """The leader's log, asked for at this broker.
+        """Return the leader's log, provided that this broker leads.
 
         Raises:
-            KafkaError: NOT_LEADER_OR_FOLLOWER where the broker does not lead, UNKNOWN_TOPIC_OR_PARTITION where the
-                topic was deleted; KAFKA_STORAGE_ERROR where its log directory is offline.
+            KafkaError: NOT_LEADER_OR_FOLLOWER if the broker does not lead, UNKNOWN_TOPIC_OR_PARTITION if the topic was
+                deleted; KAFKA_STORAGE_ERROR if its log directory is offline.
         """
         log = self.logs.get(broker_id)
         if self.state.leader != broker_id or log is None:
@@ -62,7 +62,7 @@ class ReplicatedPartition:
         return log
 
     def hosted_by(self, broker_id: int) -> PartitionLog:
-        """The log of any replica (preferred read replicas, debug consumers)."""
+        """Return this broker's replica, leader or not (preferred read replicas, debug consumers)."""
         log = self.logs.get(broker_id)
         if log is None:
             raise KafkaError(self._absence)
@@ -71,9 +71,9 @@ class ReplicatedPartition:
         return log
 
     def check_epoch(self, broker_id: int, current_leader_epoch: int) -> None:
-        """Fencing by leader epoch, before the question who leads (core B.2.5); -1 asks for no check.
+        """Compare the client's leader epoch, before the check of leadership (core B.2.5); -1 means no check.
 
-        A broker without a replica knows no epoch: it answers that it is not the leader.
+        A broker without a replica knows no epoch: it refuses as a broker that does not lead.
         """
         if broker_id not in self.logs:
             raise KafkaError(self._absence)
@@ -83,12 +83,12 @@ class ReplicatedPartition:
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
 
     def deleted(self) -> None:
-        """The topic is gone: what waits on it, or is about to append, fails so (ReplicaManager.getPartitionOrError)."""
+        """Note the topic's deletion, which fails waiting requests and appends (ReplicaManager.getPartitionOrError)."""
         self._absence = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         self.wake()
 
     def apply(self, state: Partition) -> bool:
-        """Take over a changed registration; true if the leader or its epoch changed."""
+        """Apply a changed registration; return whether the leader or its epoch changed."""
         old, self.state = self.state, state
         changed = (old.leader, old.leader_epoch) != (state.leader, state.leader_epoch)
         if changed and state.leader != NO_LEADER:
@@ -99,7 +99,7 @@ class ReplicatedPartition:
         return changed
 
     def _lead(self, state: Partition) -> None:
-        """A new leader epoch starts at the leader's end; followers are cut to what the leader has (core F.8)."""
+        """Begin a leader epoch at the leader's end offset; truncate followers to the leader's history (core F.8)."""
         leader = self.logs.get(state.leader)
         if leader is None or leader.offline:
             return
@@ -109,16 +109,16 @@ class ReplicatedPartition:
                 self._cut_to(leader, log)
 
     def host(self, broker_id: int, log: PartitionLog) -> None:
-        """A broker's replica is within reach. What it has beyond the leader's history was never committed, and goes."""
+        """Add a broker's replica. Records beyond the leader's history were never committed, and are truncated."""
         self.logs[broker_id] = log
         leader = self.logs.get(self.state.leader)
         if leader is log and not log.offline:
-            self._lead(self.state)  # from its first moment on, also while it is empty
+            self._lead(self.state)  # the epoch begins with the log, even if it is empty
         elif leader is not None and not leader.offline and not log.offline:
             self._cut_to(leader, log)
 
     def _cut_to(self, leader: PartitionLog, follower: PartitionLog) -> None:
-        """Truncate a follower where its history and the leader's part (KIP-101, KIP-279)."""
+        """Truncate a follower to the offset where its history and the leader's diverge (KIP-101, KIP-279)."""
         now_ms = self._clock.now_ms()
         if follower.log_end_offset < leader.log_start_offset:
             truncation.truncate_fully_and_start_at(follower, leader.log_start_offset, now_ms)
@@ -144,7 +144,8 @@ class ReplicatedPartition:
         """Append one batch at its leader and replicate it. ``all_in_sync`` is acks=-1.
 
         Raises:
-            KafkaError: not led here, too few replicas in sync (NOT_ENOUGH_REPLICAS), or the log refuses the batch.
+            KafkaError: this broker does not lead, too few in-sync replicas (NOT_ENOUGH_REPLICAS), or the log refuses
+                the batch.
             LargeBatchError: as `PartitionLog.append_as_leader`.
         """
         log = self.led_by(broker_id)
@@ -170,8 +171,8 @@ class ReplicatedPartition:
         """Append a transaction marker at the leader. ``all_in_sync`` is acks=-1.
 
         Raises:
-            KafkaError: not led here; NOT_ENOUGH_REPLICAS; INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED,
-                UNKNOWN_SERVER_ERROR for version -1 (transactions D.6).
+            KafkaError: this broker does not lead; NOT_ENOUGH_REPLICAS; INVALID_PRODUCER_EPOCH or
+                TRANSACTION_COORDINATOR_FENCED, UNKNOWN_SERVER_ERROR for version -1 (transactions D.6).
         """
         log = self.led_by(broker_id)
         if all_in_sync and self.short_of_replicas:
@@ -189,12 +190,12 @@ class ReplicatedPartition:
 
     @property
     def short_of_replicas(self) -> bool:
-        """Whether there are fewer in-sync replicas than acks=-1 needs: never more than all replicas (core D.5.1)."""
+        """Whether there are fewer in-sync replicas than acks=-1 requires: never more than all replicas (core D.5.1)."""
         in_sync = len(self.state.isr)
         return in_sync < self.min_isr and in_sync < len(self.state.replicas)
 
     def replicate(self) -> None:
-        """Copy to in-sync followers what they do not have yet, and advance the high watermark."""
+        """Copy to the followers the records that they do not have yet, and advance the high watermark."""
         leader = self.logs.get(self.state.leader)
         if leader is None or leader.context.offline is not None:
             return
@@ -209,9 +210,9 @@ class ReplicatedPartition:
                 except KafkaError:
                     if not log.offline:
                         raise
-                    # Its directory has failed; the leader goes on, and it will not stay in sync (KIP-858).
-            # An in-sync replica whose broker is silent holds the high watermark until it is taken out of the set
-            # (transactions LSO-03).
+                    # Its directory has failed; the leader continues, and the follower leaves the ISR (KIP-858).
+            # An in-sync replica whose broker is down or paused keeps the high watermark where it is until it leaves the
+            # ISR (transactions LSO-03).
             ends = (self.logs[b].log_end_offset if b in self.logs else leader.high_watermark for b in isr)
             lowest = min(ends, default=lowest)
         if lowest > bounds.high_watermark and not self.short_of_replicas:
@@ -233,16 +234,16 @@ class ReplicatedPartition:
             if follower.log_end_offset == follower.log_start_offset:
                 first = RecordBatch(piece.buffers[0]).base_offset
                 if first < follower.log_end_offset:
-                    # The leader's log begins inside a batch, after DeleteRecords: the batch is copied whole.
+                    # The leader's log begins inside a batch, after DeleteRecords: the whole batch is copied.
                     truncation.truncate_fully_and_start_at(follower, first, self._clock.now_ms())
             follower.append_as_follower(piece.buffers, now_ms=self._clock.now_ms())
-        if follower.high_watermark < leader.high_watermark:  # it was away, and comes back with its old one
+        if follower.high_watermark < leader.high_watermark:  # it was down, and restarts with its old one
             follower.advance_high_watermark(min(leader.high_watermark, follower.log_end_offset))
         if follower.log_start_offset < leader.log_start_offset <= leader.high_watermark:
             follower.delete_records_before(leader.log_start_offset)
 
     def delete_records_before(self, broker_id: int, offset: int) -> int:
-        """Delete records at the leader and on followers that copy from it; return the offset before which (core E.10).
+        """Delete records before an offset at the leader and on followers that replicate; return the offset (core E.10).
 
         Raises:
             KafkaError: OFFSET_OUT_OF_RANGE outside 0 to the high watermark; ``-1`` means the high watermark.
@@ -252,30 +253,30 @@ class ReplicatedPartition:
         if target < 0 or target > log.high_watermark:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
         for replica_id, replica in self.logs.items():
-            if not replica.offline and replica_id not in self.held:  # a follower that is held does it when it goes on
+            if not replica.offline and replica_id not in self.held:  # a held follower does it when it is released
                 replica.delete_records_before(min(target, replica.log_end_offset))
         self.wake()
         return target
 
     def low_watermark(self, broker_id: int) -> int:
-        """The first offset of the replica that begins first, among living brokers. Raises KafkaError: not led here."""
+        """Return the lowest log start offset of the replicas on live brokers. Raises KafkaError if not led here."""
         self.led_by(broker_id)
         return min(replica.log_start_offset for replica in self.logs.values())
 
-    # --- planting ----------------------------------------------------------------------------------------------------
+    # --- writing at given offsets ------------------------------------------------------------------------------------
 
     def append_at(self, broker_id: int, batch: bytearray, now_ms: int) -> AppendInfo | None:
-        """Append a batch with offsets of its own at the leader, behind a gap if they are later than the log's end.
+        """Append a batch with its own offsets at the leader, after a gap if they are later than the log's end.
 
         Raises:
-            KafkaError: not led here; CORRUPT_MESSAGE, the log has these offsets.
+            KafkaError: this broker does not lead; CORRUPT_MESSAGE, the log already has these offsets.
         """
         info = self.led_by(broker_id).append_as_follower(batch, now_ms)
         self.replicate()
         return info
 
     def start_at(self, broker_id: int, offset: int, now_ms: int) -> None:
-        """Empty the logs of all replicas, which go on at `offset`. Raises KafkaError: not led here."""
+        """Empty the logs of all replicas, which then continue at `offset`. Raises KafkaError if not led here."""
         leader = self.led_by(broker_id)
         for log in self.logs.values():
             if not log.offline:
@@ -286,35 +287,35 @@ class ReplicatedPartition:
     # --- waiting -----------------------------------------------------------------------------------------------------
 
     def watch(self, call: Callable[[], None]) -> None:
-        """Call whenever offsets or leadership may have moved, until :meth:`unwatch`."""
+        """Call whenever offsets or leadership may have changed, until :meth:`unwatch`."""
         self._watchers[call] = None
 
     @property
     def watched(self) -> bool:
-        """Whether any call waits."""
+        """Whether any request waits on this partition."""
         return bool(self._watchers)
 
     def unwatch(self, call: Callable[[], None]) -> None:
-        """Call no more."""
+        """Stop calling."""
         self._watchers.pop(call, None)
 
     def wake(self) -> None:
-        """Wake all that wait on this partition."""
+        """Wake all requests that wait on this partition."""
         if self._watchers:
             for call in tuple(self._watchers):
                 call()
 
 
 def wake_all(waiting: list[ReplicatedPartition]) -> None:
-    """Let the requests go on that wait on partitions of before; the list is empty afterwards."""
+    """Wake the requests that wait on partitions from before a reset or restore; the list is empty afterwards."""
     waiting.reverse()
-    while waiting:  # one after the other, since most of them are freed by it, with their logs
+    while waiting:  # one by one, since each is then freed with its logs
         waiting.pop().wake()
         pause()
 
 
 def _common_end(leader: PartitionLog, follower: PartitionLog) -> int:
-    """The offset where two histories diverge: the end of the newest common epoch, on the side where it ended first."""
+    """Return the offset where two logs diverge: the end of the newest common epoch, in the log where it ends first."""
     end, epoch = follower.log_end_offset, follower.epochs.latest
     while True:
         known, leader_end = leader.epochs.end_offset_for(epoch, leader.log_end_offset)
@@ -328,4 +329,4 @@ def _common_end(leader: PartitionLog, follower: PartitionLog) -> int:
         end = min(end, own_end)
         if own == known:
             return min(end, leader_end)
-        epoch = own  # an epoch that only the leader had: ask for the one before it
+        epoch = own  # an epoch that only the leader has: try the one before it

@@ -1,1 +1,1 @@
-"""Transaction markers on their way, and the verification of transactional appends."""
+"""Sending of transaction markers, and verification of transactional appends."""

@@ -1,7 +1,7 @@
-"""What happened to the markers of recent transactions: written where, held and released when. For diagrams only.
+"""Notes on the markers of recent transactions (written, failed, held, released), for the timelines.
 
-Markers go from coordinator to leader by a function call, so the journal has no request for them; the timeline of a
-transactional id has the decision and the end, not what happens in between.
+A coordinator passes markers to partition leaders by a function call, so the journal has no request for them: it has the
+decision and the completion, but nothing in between.
 """
 
 from collections import deque
@@ -15,9 +15,9 @@ What = Literal["written", "failed", "left out", "held", "released"]
 
 
 class MarkerNote(NamedTuple):
-    """One of them. ``place``, ``leader`` and ``offset`` are of a marker; ``offset`` is -1 where none was written.
+    """One event. ``place``, ``leader`` and ``offset`` describe a marker; ``offset`` is -1 if none was written.
 
-    A marker is left out where its partition has no leader: its transaction stays open there, as in Kafka (KAFKA-20734).
+    A marker is left out if its partition has no leader: the transaction stays open there, as in Kafka (KAFKA-20734).
     """
 
     at_ms: int
@@ -30,19 +30,19 @@ class MarkerNote(NamedTuple):
     leader: int = -1
     offset: int = -1
     detail: str = ""
-    """The step at which it is held, or the error with which it failed."""
+    """The step at which the transaction is held, or the error with which the write failed."""
     newest: int = 0
-    """Id in the journal of the newest request then; times are no order where the clock is frozen."""
+    """Journal id of the newest request at that moment; times cannot order events while the clock is frozen."""
 
 
 class MarkerNotes:
-    """The latest of all transactional ids."""
+    """The latest notes on all transactional ids."""
 
     def __init__(self) -> None:
         self._notes: deque[MarkerNote] = deque(maxlen=_MOST)
 
     def add(self, note: MarkerNote) -> None:
-        """One more; the oldest is dropped where there are too many. A hold that stops two things is one."""
+        """Add a note, dropping the oldest beyond the limit; a hold noted twice in a row is kept once."""
         if note.place is None:
             alike = (each for each in reversed(self._notes) if each[1] == note[1] and each.place is None)
             last = next(alike, None)
@@ -51,13 +51,13 @@ class MarkerNotes:
         self._notes.append(note)
 
     def of(self, transactional_id: str) -> Iterator[MarkerNote]:
-        """Those of one id, the oldest first."""
+        """Return the notes on one transactional id, oldest first."""
         return (note for note in self._notes if note.transactional_id == transactional_id)
 
     def left_out(self) -> Iterator[MarkerNote]:
-        """Those of markers that were left out, of all ids."""
+        """Return the notes on markers that were left out, of all transactional ids."""
         return (note for note in self._notes if note.what == "left out")
 
     def clear(self) -> None:
-        """Forget them."""
+        """Drop all notes."""
         self._notes.clear()

@@ -1,7 +1,7 @@
-"""Commit and abort markers on their way from a transaction's coordinator to the leaders of its partitions.
+"""Sends commit and abort markers from a transaction's coordinator to the leaders of its partitions.
 
-The coordinator's decision is answered first; its markers are written in a later turn of the loop, so that the time
-between the two is real, as it is between brokers. Steering may hold a transaction there (:class:`Holds`). After Kafka's
+The coordinator answers EndTxn first; the markers are written in a later turn of the event loop, so that there is time
+between the two, as between real brokers. A transaction can be held there on request (:class:`Holds`). Follows Kafka's
 ``TransactionMarkerChannelManager`` (transactions B.6, C.5).
 """
 
@@ -33,7 +33,7 @@ Answered = Callable[[ErrorCode], None]
 
 
 class Marker(NamedTuple):
-    """What is written: who ends how, on whose authority; ``transaction_version`` decides how the epoch is checked."""
+    """A marker to write. ``transaction_version`` decides how the partition leader checks the producer epoch."""
 
     producer_id: int
     producer_epoch: int
@@ -43,7 +43,7 @@ class Marker(NamedTuple):
 
     @property
     def has_producer(self) -> bool:
-        """Whether it names a producer id and an epoch: without them Kafka cannot make a marker."""
+        """Whether it has a producer id and an epoch; without them Kafka cannot build a marker."""
         return self.producer_id != NO_PRODUCER_ID and self.producer_epoch != NO_PRODUCER_EPOCH
 
 
@@ -51,17 +51,17 @@ class Marker(NamedTuple):
 
 
 def write_marker(cluster: ClusterView, node: Node, place: TopicPartition, marker: Marker, answered: Answered) -> int:
-    """Write a marker at the partition's leader and report the result: at once, or when it is replicated.
+    """Write a marker at the partition's leader; ``answered`` gets the result, immediately or once it is replicated.
 
-    On a partition of the offsets topic the groups' pending offsets are resolved with it (transactions C.5.3). Returns
-    the marker's offset, -1 if it was not written.
+    On a partition of ``__consumer_offsets`` it also completes the groups' pending transactional offsets (transactions
+    C.5.3). Returns the marker's offset, -1 if it was not written.
     """
     try:
         partition = node.partition(*place)
         shard = _group_shard(node, place)
         if not marker.has_producer:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        # A group coordinator writes with acks=1, as it writes offsets, and waits for the replicas itself.
+        # Group coordinators append with acks=1, as they do for offsets, and wait for the replicas themselves.
         all_in_sync = shard is None or not cluster.release.has(Behaviour.WRITES_OF_GROUPS_WAIT)
         info = partition.append_marker(node.id, *marker, cluster.clock.now_ms(), all_in_sync=all_in_sync)
         if shard is not None:
@@ -79,7 +79,7 @@ def write_marker(cluster: ClusterView, node: Node, place: TopicPartition, marker
 
 
 def _group_shard(node: Node, place: TopicPartition) -> "GroupCoordinator | None":
-    """The group coordinator that has to hear of a marker. One that is not there, or loads, counts as no leader."""
+    """Return the group coordinator of an offsets partition; refuse as without a leader if it is absent or loading."""
     topic, index = place
     if topic != GROUP_TOPIC:
         return None
@@ -90,7 +90,7 @@ def _group_shard(node: Node, place: TopicPartition) -> "GroupCoordinator | None"
 
 
 class _Replication:
-    """A marker in the leader's log that the in-sync replicas do not all have yet."""
+    """The wait for the in-sync replicas to have a marker that the leader has appended."""
 
     def __init__(
         self, cluster: ClusterView, node: Node, partition: ReplicatedPartition, offset: int, answered: Answered
@@ -100,7 +100,7 @@ class _Replication:
         self._timer: Timer | None = None
 
     def wait(self, timeout_ms: int) -> None:
-        """Answer when the marker is replicated, its leader is gone, or time is up."""
+        """Call ``answered`` when the marker is replicated, the leader has changed, or the timeout has passed."""
         clock = self._cluster.clock
         self._timer = clock.call_at(clock.now_ms() + timeout_ms, lambda: self._end(ErrorCode.REQUEST_TIMED_OUT))
         self._partition.watch(self._look)
@@ -123,14 +123,14 @@ class _Replication:
 
 
 class Step(Enum):
-    """Where a commit or abort can be held."""
+    """The step at which a commit or abort can be held."""
 
     PREPARE = "prepare"
-    """Decided and answered; no marker is written."""
+    """The decision is written and answered; no marker is written."""
     MARKERS = "markers"
     """Some markers are written."""
     COMPLETE = "complete"
-    """All markers are written; the coordinator has not noted it."""
+    """All markers are written; the coordinator has not written the completion."""
 
 
 @dataclass(slots=True)
@@ -141,21 +141,21 @@ class _Hold:
 
 
 class Holds:
-    """Which transactional ids steering holds, and where. A hold lasts until it is released, over many transactions."""
+    """Transactional ids that are held, and at which step. A hold applies to every transaction until it is released."""
 
     def __init__(self) -> None:
         self._holds: dict[str, _Hold] = {}
 
     def hold(self, transactional_id: str, at: Step, after_markers: int = 0) -> None:
-        """Stop the next commits or aborts of the id at that step; ``after_markers`` counts for :attr:`Step.MARKERS`.
+        """Hold the next commits or aborts of the id at a step; ``after_markers`` applies to :attr:`Step.MARKERS` only.
 
-        What an earlier hold has stopped stays stopped.
+        Transactions stopped by an earlier hold stay stopped.
         """
         waiting = self._holds[transactional_id].waiting if transactional_id in self._holds else []
         self._holds[transactional_id] = _Hold(at, after_markers if at is Step.MARKERS else 0, waiting)
 
     def release(self, transactional_id: str) -> bool:
-        """Let it go on; false if it was not held."""
+        """Release a hold and continue what it stopped; return false if there was none."""
         found = self._holds.pop(transactional_id, None)
         if found is None:
             return False
@@ -164,12 +164,12 @@ class Holds:
         return True
 
     def held(self, transactional_id: str) -> tuple[Step, bool] | None:
-        """Where the id is to stop, and whether something has stopped there; ``None`` without a hold."""
+        """Return the step at which the id is held, and whether a transaction has stopped there; ``None``: no hold."""
         found = self._holds.get(transactional_id)
         return None if found is None else (found.at, bool(found.waiting))
 
     def clear(self) -> None:
-        """Forget all holds and what they have stopped."""
+        """Drop all holds, with what they stopped."""
         self._holds.clear()
 
     def passes_marker(self, transactional_id: str, go_on: Callable[[], None]) -> bool:
@@ -184,7 +184,7 @@ class Holds:
         return False
 
     def passes_completion(self, transactional_id: str, go_on: Callable[[], None]) -> bool:
-        """Whether the coordinator may note that all markers are written; see :meth:`passes_marker`."""
+        """Whether the coordinator may write that all markers are written; see :meth:`passes_marker`."""
         found = self._holds.get(transactional_id)
         if found is None:
             return True
@@ -196,7 +196,7 @@ class Holds:
 
 
 class Markers:
-    """Performs the coordinators' :class:`WriteMarkers` effects over the cluster's brokers."""
+    """Performs the coordinators' :class:`WriteMarkers` effects on the cluster's brokers."""
 
     def __init__(self, cluster: ClusterView, journal: Journal) -> None:
         self._cluster, self._journal = cluster, journal
@@ -204,17 +204,17 @@ class Markers:
         self.notes = MarkerNotes()
 
     def clear(self) -> None:
-        """Forget all holds and notes: the cluster begins again."""
+        """Drop all holds and notes, for a reset of the cluster."""
         self.holds, self.notes = Holds(), MarkerNotes()
 
     def perform(self, runtime: TransactionCoordinator, effect: WriteMarkers) -> None:
-        """Write the markers in a later turn of the loop."""
+        """Write the markers in a later turn of the event loop."""
         asyncio.get_running_loop().call_soon(self._send, runtime, effect, sorted(effect.partitions))
 
     def _send(self, runtime: TransactionCoordinator, effect: WriteMarkers, places: list[TopicPartition]) -> None:
-        """Write what may be written now; report what is known now, together, and the rest as it comes."""
+        """Write the markers that are not held; report the results known now together, and later ones singly."""
         if runtime.state is not State.ACTIVE:
-            return  # the coordinator has moved: its successor sends them all
+            return  # the coordinator has moved: the new one sends all markers
         report = _Report(self, runtime, effect)
         while places:
             if not self.holds.passes_marker(effect.transactional_id, lambda: self._released(runtime, effect, places)):
@@ -243,14 +243,14 @@ class Markers:
     ) -> None:
         found = self._cluster.image.partition(*place)
         if found is None or found.leader == NO_LEADER:
-            # A deleted topic; or, as in 4.3.1 (KAFKA-20734), a partition without a leader: it is left out.
+            # The topic is deleted; or, as in 4.3.1 (KAFKA-20734), the partition has no leader, and is left out.
             if found is not None:
                 self._note(effect, "left out", place=place)
             report.note(place, ErrorCode.NONE)
             return
         node = self._cluster.nodes.get(found.leader)
         if node is None or node.silent:
-            report.note(place, ErrorCode.NETWORK_EXCEPTION)  # silent, and not yet known to be gone
+            report.note(place, ErrorCode.NETWORK_EXCEPTION)  # down or paused, but still registered as the leader
             return
         marker = Marker(
             effect.producer_id, effect.producer_epoch, effect.committed, runtime.epoch, effect.transaction_version
@@ -277,7 +277,7 @@ class Markers:
 
 
 class _Report:
-    """Collects what is known at once, so that the coordinator hears of it in one go; later answers go singly."""
+    """Collects the results known immediately, to report them to the coordinator together; later ones go singly."""
 
     def __init__(self, markers: Markers, runtime: TransactionCoordinator, effect: WriteMarkers) -> None:
         self._markers, self._runtime, self._effect = markers, runtime, effect

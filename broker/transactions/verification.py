@@ -1,8 +1,8 @@
-"""Whether a batch belongs to its producer's transaction: asked of the coordinator before the log sees it (KIP-890).
+"""Verifies with the transaction coordinator that a partition belongs to a producer's transaction (KIP-890).
 
-A partition's leader keeps a guard for the producer, asks, and appends under that guard; a marker written in between
-voids it. Older clients have added the partition themselves and are only verified; for newer ones the leader adds it
-(transactions D.5, C.4 O10).
+Before the append, the partition's leader stores a guard for the producer, sends the request to the coordinator, and
+appends under that guard; a marker written in between invalidates it. Older clients have added the partition themselves,
+which is only verified; for newer ones the leader adds it (transactions D.5, C.4 O10).
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,12 +32,12 @@ _UNABLE = "Unable to verify the partition has been added to the transaction. Und
 
 
 def verifies(release: Release, settings: BrokerSettings) -> bool:
-    """Whether a broker asks coordinators at all before it appends."""
+    """Whether a broker verifies transactions at all before it appends."""
     return release.has(Behaviour.VERIFICATION) and settings.boolean("transaction.partition.verification.enable")
 
 
 class Mode(Enum):
-    """What the coordinator is asked to do."""
+    """The request to the coordinator: verify that a partition was added, or add it."""
 
     VERIFY = "verify"
     ADD = "add"
@@ -49,10 +49,10 @@ class Mode(Enum):
 async def verify(
     transactional_id: str, entries: Sequence[Admitted | Produced], ctx: RequestContext
 ) -> list[Admitted | Produced]:
-    """Give each transactional entry its guard, or the error that keeps it from the log (transactions D.5).
+    """Give each transactional entry its guard, or the error with which its append is refused (transactions D.5).
 
-    Where the last transaction is still completing, an add is repeated for a moment, guards included, so that a client
-    that goes straight on does not notice.
+    While the previous transaction is still completing, an add is retried for a short time, with new guards, so that a
+    client that begins its next transaction immediately does not notice.
     """
     mode = Mode.ADD if features.produce_adds_partitions(ctx.version) else Mode.VERIFY
     if mode is Mode.VERIFY and not verifies(ctx.release, ctx.node.settings):
@@ -74,14 +74,14 @@ async def verify(
 
 
 def _patience_ms(settings: BrokerSettings) -> int:
-    """For how long an add is repeated."""
+    """For how long an add is retried, in ms."""
     return min(settings.int("add.partitions.to.txn.retry.backoff.max.ms"), settings.int("request.timeout.ms"))
 
 
 def _judged(
     verified: list[Admitted | Produced], codes: Mapping[TopicPartition, ErrorCode], mode: Mode, ctx: RequestContext
 ) -> list[Admitted | Produced]:
-    """The entries once their coordinator has answered."""
+    """Return the entries with the coordinator's errors applied."""
     knows_abortable = features.produce_knows_abortable(ctx.version)
     for at, each in enumerate(verified):
         if isinstance(each, Admitted) and each.guard is not None:
@@ -92,7 +92,7 @@ def _judged(
 
 
 def _guarded(entry: Admitted | Produced, mode: Mode, ctx: RequestContext) -> Admitted | Produced:
-    """A transactional entry with its guard, where the coordinator has to be asked: not for one that is open already."""
+    """Return a transactional entry with its guard; without one if the transaction is already open on the partition."""
     if not isinstance(entry, Admitted) or not entry.transactional:
         return entry
     batch = entry.batch
@@ -105,13 +105,13 @@ def _guarded(entry: Admitted | Produced, mode: Mode, ctx: RequestContext) -> Adm
             now_ms=ctx.now_ms,
         )
     except KafkaError as error:
-        # The response carries no message (transactions D.13); a rejection has none, but knows its rule.
+        # The response carries no message (transactions D.13); a RecordsRejectedError has none, but has its rule.
         return entry.refused(error if isinstance(error, RecordsRejectedError) else KafkaError(error.code))
     return entry if guard is None else replace(entry, guard=guard)
 
 
 def _for_producer(code: ErrorCode, mode: Mode, *, knows_abortable: bool) -> Refusal:
-    """The coordinator's answer as a producer gets it (transactions D.5)."""
+    """Map the coordinator's error to the one that the producer gets (transactions D.5)."""
     known_as, message = _known_as(code, mode, knows_abortable=knows_abortable)
     sentence = f"the transaction's coordinator answered {code.name}"
     return Refusal(known_as, "transactions D.5", "KIP-890", message, sentence=sentence)
@@ -144,7 +144,7 @@ def _known_as(code: ErrorCode, mode: Mode, *, knows_abortable: bool) -> tuple[Er
 async def verify_offsets(
     transactional_id: str, producer: ProducerIdAndEpoch, group_id: str, ctx: RequestContext
 ) -> object | None:
-    """The guard under which a group's offsets may be appended to the transaction; ``None``: it is open there already.
+    """Return the guard for appending a group's offsets to the transaction; ``None``: it is already open there.
 
     Raises:
         KafkaError: as TxnOffsetCommit answers it on every partition (transactions C.4.1).
@@ -191,7 +191,7 @@ _FOR_COMMITTER = {
 
 
 def _for_committer(code: ErrorCode, version: int) -> ErrorCode:
-    """What TxnOffsetCommit answers for an error of the coordinator or of the append (transactions C.4.1)."""
+    """Map an error of the coordinator or of the append to the one that TxnOffsetCommit answers (transactions C.4.1)."""
     if code is ErrorCode.TRANSACTION_ABORTABLE and not features.txn_offset_commit_knows_abortable(version):
         return ErrorCode.INVALID_TXN_STATE
     return _FOR_COMMITTER.get(code, code)
@@ -203,7 +203,7 @@ def _for_committer(code: ErrorCode, version: int) -> ErrorCode:
 async def _answers(
     transactional_id: str, asked: Sequence[Admitted], mode: Mode, ctx: RequestContext
 ) -> Mapping[TopicPartition, ErrorCode]:
-    """The coordinator's answer per partition; all of them are of one producer."""
+    """Return the coordinator's error code for each partition; all entries are of one producer."""
     producer = ProducerIdAndEpoch(asked[0].batch.producer_id, asked[0].batch.producer_epoch)
     places = [(each.topic, each.index) for each in asked]
     try:
@@ -215,7 +215,7 @@ async def _answers(
 async def _ask(
     transactional_id: str, producer: ProducerIdAndEpoch, places: list[TopicPartition], mode: Mode, ctx: RequestContext
 ) -> dict[TopicPartition, ErrorCode]:
-    """One AddPartitionsToTxn to the coordinator, without the wire between: all brokers are in this process."""
+    """Send one AddPartitionsToTxn to the coordinator, as a function call: all brokers are in this process."""
     if not transactional_id:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
     runtime = await _coordinator(transactional_id, ctx)
@@ -240,7 +240,7 @@ async def _coordinator(transactional_id: str, ctx: RequestContext) -> "Transacti
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     node = ctx.cluster.nodes.get(found.leader)
     if node is not None and node.up and node.server.paused:
-        # Paused: wait until it resumes, or for as long as a request between brokers may take.
+        # Wait until the paused broker resumes, but not longer than a request between brokers may take.
         await node.server.wait_for_resumption(ctx.now_ms + ctx.node.settings.int("request.timeout.ms"))
     if node is None or node.silent:
         raise KafkaError(ErrorCode.NETWORK_EXCEPTION)
