@@ -1,7 +1,8 @@
-"""The releases of Kafka that can be played: the versions that each advertised, its features, and how it behaved.
+"""The releases of Kafka that can be emulated: API versions, features, behaviours.
 
-`table.json` is recorded from the releases themselves by `tools/record_releases.py`. It holds changes alone: a range
-is listed under the first release that has it, and `settings.json` likewise. `behaviours.py` holds what neither shows.
+`table.json` is recorded from the releases themselves by `tools/record_releases.py`. It holds only changes: a range of
+versions is listed under the first release that has it, and `settings.json` likewise. `behaviours.py` has what neither
+shows.
 """
 
 import json
@@ -25,7 +26,7 @@ NAMES = (
 """Oldest first."""
 NEWEST = NAMES[-1]
 DEFAULT = NEWEST
-"""The release that is played unless another is asked for."""
+"""The release that is emulated by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +35,14 @@ class Release:
 
     Attributes:
         name: such as "2.8".
-        version: the patch release whose broker or classes were asked.
-        run: whether a broker of it was; else its classes alone.
+        version: the patch release from whose broker or classes the data were recorded.
+        run: whether a broker of it was run; else only its classes were read.
         apis: API's name -> lowest and highest version on the broker's listener.
         supported: feature -> lowest and highest level; empty before features (KIP-584).
         levels: the finalized levels of a fresh cluster.
         features_epoch: the features' epoch that a release without features sends; -1 for none.
-        last_error: the highest error code that it knew.
-        behaviours: what it did that others did not.
+        last_error: the highest error code of the release.
+        behaviours: the behaviours of the release that older ones did not have.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Release:
 
     @property
     def unstable_versions(self) -> bool:
-        """Whether its versions in development, and the APIs that it serves unlisted, are played (since 4.3)."""
+        """Whether its versions in development, and the APIs that it serves unlisted, are emulated (since 4.3)."""
         return self.at_least("4.3")
 
     def at_least(self, other: str) -> bool:
@@ -64,23 +65,23 @@ class Release:
         return NAMES.index(self.name) >= NAMES.index(other)
 
     def has(self, behaviour: Behaviour) -> bool:
-        """Whether the release behaves so."""
+        """Whether the release has this behaviour."""
         return behaviour in self.behaviours
 
     @property
     def settings(self) -> Mapping[str, Definition]:
-        """`broker NAME`, `topic NAME`, `group NAME` -> a definition that is not today's."""
+        """`broker NAME`, `topic NAME`, `group NAME` -> a definition that differs from the newest release's."""
         return definitions_of(self.name, NAMES)
 
     @property
     def newest(self) -> bool:
-        """Whether everything that the code serves is offered: no later release is known."""
+        """Whether it is the newest release, which offers everything that the code serves."""
         return self.name == NEWEST
 
 
 @cache
 def release(name: str) -> Release:
-    """A release by its name. Raises KeyError."""
+    """Return a release by its name. Raises KeyError."""
     table = _table()
     facts = table["releases"][name]
     own = NAMES.index(name)
@@ -103,7 +104,7 @@ def release(name: str) -> Release:
 
 
 def newest_behaves(behaviour: Behaviour) -> bool:
-    """Whether the newest release that is played behaves so."""
+    """Whether the newest release has this behaviour."""
     return release(NEWEST).has(behaviour)
 
 

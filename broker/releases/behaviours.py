@@ -1,46 +1,44 @@
-"""Behaviours of the brokers of some releases that others do not have, by name.
+"""Behaviours that brokers have since a certain release, by name.
 
-Handlers and logs ask for a behaviour, and never compare releases. What changed is written as what the newer side does,
-under the first release that does so. Each was seen on real brokers of both sides: `tests/releases` asks the same
-questions of them and of this one.
+Handlers and logs check for a behaviour instead of comparing releases. Each text states what brokers do since that
+release. Each was observed on real brokers of both sides: `tests/releases` sends the same requests to them and to this
+one.
 """
 
 from enum import Enum
 
 
 class Behaviour(Enum):
-    """One thing that brokers do since a release: the release, and what it is."""
+    """One behaviour: the first release that has it, and its description."""
 
     def __init__(self, since: str, text: str) -> None:
         self.since, self.text = since, text
 
-    __hash__ = object.__hash__  # requests look behaviours up in sets, and Enum's hash is a Python function
+    __hash__ = object.__hash__  # looked up for every request; Enum's hash is a slow Python function
 
     UNKNOWN_PRODUCER_ID = (
         "1.0",
         (
-            "A batch that continues a producer which the log does not know is refused with UNKNOWN_PRODUCER_ID and "
-            "the log start offset (KIP-192, KIP-360's problem); before, with OUT_OF_ORDER_SEQUENCE_NUMBER."
+            "A batch that continues the sequence of a producer without state in the log is refused with "
+            "UNKNOWN_PRODUCER_ID and the log start offset (KIP-192, KIP-360's problem); before, with "
+            "OUT_OF_ORDER_SEQUENCE_NUMBER."
         ),
     )
     FIVE_BATCHES_REMEMBERED = (
         "1.0",
         (
-            "Any of a producer's last five batches may be repeated (KAFKA-5494); before, the last one, and older ones "
-            "are OUT_OF_ORDER_SEQUENCE_NUMBER."
+            "Duplicates of any of a producer's last five batches are recognized (KAFKA-5494); before, only those of "
+            "the last one, and older ones are OUT_OF_ORDER_SEQUENCE_NUMBER."
         ),
     )
     UNKNOWN_TOPICS_NOT_DESCRIBED = (
         "2.0",
         (
-            "DescribeConfigs of a topic that does not exist is refused with UNKNOWN_TOPIC_OR_PARTITION; before, it is "
-            "answered with the settings that such a topic would have."
+            "DescribeConfigs of an unknown topic is refused with UNKNOWN_TOPIC_OR_PARTITION; before, it returns the "
+            "configs that such a topic would have."
         ),
     )
-    COORDINATORS_NAMED_NONE = (
-        "2.3",
-        "FindCoordinator answers with the message NONE where there is no error; before, with null.",
-    )
+    COORDINATORS_NAMED_NONE = "2.3", "FindCoordinator returns the message NONE if there is no error; before, null."
     API_VERSIONS_RANGE = (
         "2.4",
         (
@@ -50,24 +48,27 @@ class Behaviour(Enum):
     )
     PRODUCERS_OUTLIVE_RECORDS = (
         "2.4",
-        ("What is known of a producer survives the deletion of its records (KAFKA-7190); before, it goes with them."),
+        "A producer's state survives the deletion of its records (KAFKA-7190); before, it is deleted with them.",
     )
     DEFAULT_COUNTS = (
         "2.4",
-        ("A topic may be created with -1 partitions or replicas, as many as the broker's settings have (KIP-464)."),
+        "CreateTopics accepts -1 partitions or replicas, which means the broker's default (KIP-464).",
     )
     INVALID_RECORD = (
         "2.4",
-        ("A record that a topic does not take is refused with INVALID_RECORD (KIP-467); before, with CORRUPT_MESSAGE."),
+        (
+            "A record that is invalid for its topic is refused with INVALID_RECORD (KIP-467); before, with "
+            "CORRUPT_MESSAGE."
+        ),
     )
     ELECTIONS_NOT_NEEDED = (
         "2.4",
         (
-            "A partition that its preferred replica leads already is answered with ELECTION_NOT_NEEDED (KIP-460); "
-            "before, with NONE."
+            "ElectLeaders returns ELECTION_NOT_NEEDED for a partition already led by its preferred replica (KIP-460); "
+            "before, NONE."
         ),
     )
-    UNKNOWN_PRODUCERS_WELCOME = "2.5", ("A producer that the log does not know may go on with any sequence (KIP-360).")
+    UNKNOWN_PRODUCERS_WELCOME = "2.5", "A producer without state in the log may continue with any sequence (KIP-360)."
     HEARTBEATS_WHILE_SYNCING = (
         "2.6",
         (
@@ -78,51 +79,49 @@ class Behaviour(Enum):
     UNEXPECTED_ERRORS_HIDDEN = (
         "2.6",
         (
-            "The message of an UNKNOWN_SERVER_ERROR is null, and a null value of IncrementalAlterConfigs is "
+            "The message of UNKNOWN_SERVER_ERROR is null, and a null value in IncrementalAlterConfigs is "
             "INVALID_REQUEST; before, the message is the exception's, and a null value is UNKNOWN_SERVER_ERROR."
         ),
     )
     UNKNOWN_TOPICS_OF_CONFIGS = (
         "2.7",
         (
-            "Settings of a topic that does not exist cannot be altered: UNKNOWN_TOPIC_OR_PARTITION, before "
-            "UNKNOWN_SERVER_ERROR. DescribeConfigs answers with empty messages, before with null."
+            "Altering the configs of an unknown topic is refused with UNKNOWN_TOPIC_OR_PARTITION; before, with "
+            "UNKNOWN_SERVER_ERROR. DescribeConfigs returns empty messages; before, null."
         ),
     )
-    DEFAULTS_NOT_MARKED = (
-        "2.7",
-        "DescribeConfigs v0 marks no setting as having its default: the field is no longer filled.",
-    )
+    DEFAULTS_NOT_MARKED = "2.7", "DescribeConfigs v0 does not mark defaults: the field is no longer set."
     QUOTAS_WITH_EMPTY_MESSAGES = (
         "2.8",
-        "DescribeClientQuotas answers with an empty message where there is no error; before, with null.",
+        "DescribeClientQuotas returns an empty message if there is no error; before, null.",
     )
     PENDING_SYNC = (
         "2.8",
         (
             "A member of a classic group that has not sent SyncGroup within the rebalance timeout is removed "
-            "(KAFKA-12890, in 2.8.1); before, it stays for as long as it sends heartbeats."
+            "(KAFKA-12890, in 2.8.1); before, it stays while it sends heartbeats."
         ),
     )
     MESSAGE_FORMAT_IGNORED = (
         "3.0",
         (
-            "message.format.version is taken and ignored (KIP-724); before, a topic's records are kept and sent in "
-            "that format, and where it is older than 0.11, idempotent producers get UNSUPPORTED_FOR_MESSAGE_FORMAT."
+            "message.format.version is accepted and ignored (KIP-724); before, a topic's records are stored and sent "
+            "in that format, and if it is older than 0.11, idempotent producers get UNSUPPORTED_FOR_MESSAGE_FORMAT."
         ),
     )
     BAD_VALUES_ARE_BAD_CONFIGS = (
         "3.3",
         (
-            "A bad value of a topic's setting is refused with INVALID_CONFIG when it is altered, as in KRaft mode; "
+            "An invalid value of a topic config is refused with INVALID_CONFIG when it is altered, as in KRaft mode; "
             "before, with INVALID_REQUEST."
         ),
     )
     REFUSALS_OF_KRAFT = (
         "3.3",
         (
-            "As in KRaft mode, deletions of unknown topics are refused with a message, and partitions for unknown "
-            "topics and the end of a reassignment that does not exist without; before, it is the other way round."
+            "As in KRaft mode, the deletion of an unknown topic is refused with a message; new partitions of an "
+            "unknown topic and the cancellation of a reassignment that is not in progress are refused without one; "
+            "before, the reverse."
         ),
     )
     CREATED_TOPICS_UNKNOWN = (
@@ -134,7 +133,7 @@ class Behaviour(Enum):
     )
     VERIFICATION = (
         "3.6",
-        "A transactional batch is checked with its coordinator before it is appended (KIP-890 part 1).",
+        "A transactional batch is verified with its coordinator before it is appended (KIP-890 part 1).",
     )
     ABSENT_GROUPS_NAMED = (
         "4.0",
@@ -146,33 +145,33 @@ class Behaviour(Enum):
     WRITES_OF_GROUPS_WAIT = (
         "4.0",
         (
-            "What a coordinator of groups writes while fewer replicas than min.insync.replicas are in sync waits for "
-            "them; before, it is refused with COORDINATOR_NOT_AVAILABLE at once."
+            "A group coordinator's write waits if the ISR is smaller than min.insync.replicas; before, it is refused "
+            "immediately with COORDINATOR_NOT_AVAILABLE."
         ),
     )
     GROUPS_DESCRIBED_BY_PARTITION = (
         "4.0",
-        ("DescribeGroups answers in the order of the partitions of the coordinators; before, in that of the request."),
+        "DescribeGroups returns groups in the order of their offsets partitions; before, in that of the request.",
     )
     PENDING_FIRST = (
         "4.0",
         (
-            "While the markers of a transaction are written, a request that adds partitions or a group to the next one "
-            "gets CONCURRENT_TRANSACTIONS (KIP-890); before, a wrong producer id or epoch is reported first."
+            "While a transaction's markers are being written, a request that adds partitions or a group to the next "
+            "one gets CONCURRENT_TRANSACTIONS (KIP-890); before, a wrong producer id or epoch is reported first."
         ),
     )
     NO_OLD_MESSAGES = (
         "4.0",
         (
-            "The settings message.format.version and message.downconversion.enable are unknown, and records are "
-            "neither sent nor taken in the formats before 0.11 (KIP-724)."
+            "The configs message.format.version and message.downconversion.enable are unknown, and records in formats "
+            "before 0.11 are neither sent nor accepted (KIP-724)."
         ),
     )
     OLD_VERSIONS_CLOSE = (
         "4.0",
         (
-            "Requests in versions that 4.0 removed (KIP-896) close the connection, also those of Produce that "
-            "ApiVersions names for librdkafka's sake."
+            "Requests in versions that 4.0 removed (KIP-896) close the connection, even those of Produce that "
+            "ApiVersions lists for librdkafka's sake."
         ),
     )
     SEQUENCE_BEGINS_AT_ZERO = (
@@ -185,8 +184,8 @@ class Behaviour(Enum):
     TOPIC_IDS_OF_OFFSETS = (
         "4.1",
         (
-            "Committed offsets are stored in version 4 of their record, which has the topic's id; before, in version "
-            "3, which readers of the offsets topic such as Burrow know."
+            "Committed offsets are stored in version 4 of their record, which has the topic id; before, in version 3, "
+            "which readers of the offsets topic such as Burrow know."
         ),
     )
     SEGMENTS_OF_A_MEBIBYTE = ("4.1", "segment.bytes is at least 1048576 (KIP-1030); before, 14.")
@@ -200,8 +199,8 @@ class Behaviour(Enum):
     BOUNDS_AS_RANGES = (
         "4.4",
         (
-            "A group's setting outside of the broker's bounds is refused with the values of the bounds; before, with "
-            "the name of the broker's setting."
+            "The error for a group config outside the broker's bounds has the values of the bounds; before, the name "
+            "of the broker's setting."
         ),
     )
     DUPLICATES_OF_BROKERS_REFUSED = (
@@ -215,15 +214,15 @@ class Behaviour(Enum):
     BROKER_CONFIGS_AUTHORIZED_FIRST = (
         "4.4",
         (
-            "A requester who may not alter the cluster's settings is refused before a broker's settings are looked "
-            "at; before, bad ones are reported to anybody."
+            "A requester that may not alter the cluster's configs is refused before broker configs are validated; "
+            "before, validation errors are reported to any requester."
         ),
     )
     ADDED_PARTITIONS_BOUNDED = (
         "4.4",
         (
-            "A CreatePartitions request that would add more than 10000 partitions in all is refused with "
-            "POLICY_VIOLATION; before, the topic that goes beyond is refused with UNKNOWN_SERVER_ERROR."
+            "A CreatePartitions request that would add more than 10000 partitions in total is refused with "
+            "POLICY_VIOLATION; before, the topic that exceeds the limit is refused with UNKNOWN_SERVER_ERROR."
         ),
     )
     SHARE_STATE_NEVER_GOES_BACK = (
@@ -231,14 +230,14 @@ class Behaviour(Enum):
         (
             "The share coordinator never lowers a start offset, and refuses negative epochs with INVALID_REQUEST; "
             "before, it stores the start offset that the leader writes, and -1 is an epoch that is not checked. "
-            "FENCED_STATE_EPOCH has the text of the release."
+            "FENCED_STATE_EPOCH has the message of the release."
         ),
     )
     SHARE_PARTITIONS_FROM_ZERO = (
         "4.4",
         (
-            "Partitions that a topic gets after a share group has begun to read it are read from offset 0; before, "
-            "as share.auto.offset.reset decides."
+            "Partitions added to a topic after a share group has begun to read it are read from offset 0; before, "
+            "share.auto.offset.reset decides."
         ),
     )
     SHARE_FETCH_OF_UNKNOWN_TOPICS = (
@@ -265,15 +264,15 @@ class Behaviour(Enum):
     ACL_HOSTS_CHECKED = (
         "4.4",
         (
-            "An ACL's host is no empty text and, with a slash in it, a subnet, from metadata.version 32 on; before, it "
-            "is any text, which is compared as such."
+            "An ACL's host must not be empty and, if it has a slash, must be a subnet, from metadata.version 32 on; "
+            "before, it is any text, and compared as such."
         ),
     )
     PREFERRED_ASSIGNOR_COUNTS = (
         "4.4",
         (
-            "A heartbeat after which most members of a consumer group prefer another assignor begins a new epoch; "
-            "before, the group keeps its epoch."
+            "A heartbeat after which most members of a consumer group prefer another assignor bumps the group epoch; "
+            "before, the epoch stays."
         ),
     )
     MALFORMED_MEMBERS_REFUSED = (
@@ -287,8 +286,8 @@ class Behaviour(Enum):
     RETURNING_STATIC_MEMBERS_FIT = (
         "4.4",
         (
-            "A static member that comes back to a full consumer group under another member id takes its place; before, "
-            "it is refused with GROUP_MAX_SIZE_REACHED."
+            "A static member that returns to a full consumer group under another member id replaces its previous one; "
+            "before, it is refused with GROUP_MAX_SIZE_REACHED."
         ),
     )
     REPLACEMENTS_INHERIT_TARGETS = (
@@ -301,13 +300,13 @@ class Behaviour(Enum):
     STATIC_STREAMS_MEMBERS = (
         "4.4",
         (
-            "Members of streams groups may be static, report the offsets of their tasks and own warm-up tasks; before, "
-            "they are refused with INVALID_REQUEST."
+            "Members of streams groups may be static, report the offsets of their tasks and have warm-up tasks; "
+            "before, they are refused with INVALID_REQUEST."
         ),
     )
     FINITE_QUOTAS = (
         "4.4",
-        "A quota is a finite number; before, infinity and NaN are taken where no integer is required.",
+        "A quota must be a finite number; before, infinity and NaN are accepted where no integer is required.",
     )
     QUOTAS_FOUND_BY_INDEX = (
         "4.4",
@@ -319,7 +318,7 @@ class Behaviour(Enum):
     CHANGED_INSTANCES_FORGOTTEN = (
         "4.4",
         (
-            "A member of a consumer group that joins again with another instance id gives up the one that it had; "
-            "before, it holds both, and a classic member with the old one is refused with UNKNOWN_SERVER_ERROR."
+            "A member of a consumer group that rejoins with another instance id loses its previous one; before, it has "
+            "both, and a classic member with the previous one is refused with UNKNOWN_SERVER_ERROR."
         ),
     )

@@ -1,7 +1,7 @@
-"""The settings that a release defined otherwise than the newest one, out of `settings.json`.
+"""The settings that a release defined differently from the newest one, from `settings.json`.
 
-The table is recorded from the releases' own classes by `tools/record_settings.py`, and holds changes alone. It is read
-when an older release is played, or asked about.
+The table is recorded from the releases' own classes by `tools/record_settings.py`, and holds only changes. It is read
+when an older release is emulated or looked up.
 """
 
 import json
@@ -17,12 +17,13 @@ class Definition(NamedTuple):
     """A setting as one release defines it.
 
     Attributes:
-        type: its ConfigDef.Type by name.
-        default: as text; ``None`` is null, or that there is none.
-        check: what the validator prints, ``None`` without one. `versions up to X` is the one of message formats.
+        type: the name of its ConfigDef.Type.
+        default: as text; ``None``: null, or no default.
+        check: the text that the validator prints; ``None``: no validator. `versions up to X` is that of message
+            formats.
         mode: `fixed`, `cluster` or `broker`: whether and where a broker's setting may change at run time.
-        internal: whether DescribeConfigs leaves it out.
-        known: whether the release had it; else the definition is the first one that came later.
+        internal: whether DescribeConfigs omits it.
+        known: whether the release had it; if not, the definition is the first later one.
     """
 
     type: str
@@ -35,7 +36,7 @@ class Definition(NamedTuple):
 
 @cache
 def rows() -> Mapping[str, Mapping[str, Definition | None]]:
-    """`broker NAME`, `topic NAME` or `group NAME` -> release -> its definition from then on, ``None``: it is gone."""
+    """Return `broker NAME`, `topic NAME`, `group NAME` -> release -> definition from then on; ``None``: removed."""
     return {
         setting: {release: _definition(found) for release, found in row.items()}
         for setting, row in _table()["settings"].items()
@@ -43,13 +44,13 @@ def rows() -> Mapping[str, Mapping[str, Definition | None]]:
 
 
 def known_versions() -> Sequence[str]:
-    """All versions that settings of message formats and of the protocol between brokers may have, oldest first."""
+    """Return all valid values of message format and inter-broker protocol settings, oldest first."""
     found: Sequence[str] = _table()["versions"]
     return found
 
 
 def definitions_of(release: str, names: Sequence[str]) -> dict[str, Definition]:
-    """The settings that a release, one of `names`, had otherwise than the last of them, or did not have yet."""
+    """Return the settings that a release of `names` defined differently from the last one, or did not have yet."""
     known = names[: names.index(release) + 1]
     found = {}
     for setting, row in rows().items():

@@ -1,8 +1,8 @@
-"""Kafka's settings as data: tables, parsing, layers, what DescribeConfigs returns and what AlterConfigs may store.
+"""Kafka's settings as data: tables, parsing, layers, DescribeConfigs and AlterConfigs.
 
-A setting is one row in `tables`, its documentation one text in `texts`. `BrokerSettings` resolves a broker's layers and
-answers the rest of the broker; `topics`, `groups` and `client_metrics` do the same for those resources. Nothing here
-waits, reads a clock or stores.
+A setting is one row in `tables`, its documentation one text in `docs`. `BrokerSettings` resolves a broker's layers for
+the rest of the broker; `topics`, `groups` and `client_metrics` do the same for those resources. Nothing here waits,
+reads a clock or stores.
 """
 
 from broker.settings.broker_settings import BrokerSettings

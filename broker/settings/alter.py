@@ -1,6 +1,6 @@
-"""AlterConfigs and IncrementalAlterConfigs: refuse, or decide what is stored (core C.4 A1 to A16).
+"""AlterConfigs and IncrementalAlterConfigs: validate each resource and decide what to store (core C.4 A1 to A16).
 
-Pure decisions over what is stored now. Storing is the metadata machine's; log levels are the broker's own.
+Decisions depend only on the stored configs. The metadata machine stores them; log levels belong to the broker.
 """
 
 from collections import Counter
@@ -25,12 +25,12 @@ _ELR_SETTING = "min.insync.replicas"
 _ALTERABLE = frozenset(
     {ConfigResourceType.TOPIC, ConfigResourceType.BROKER, ConfigResourceType.CLIENT_METRICS, ConfigResourceType.GROUP}
 )
-# Quirk: the lists of client metrics are not among those that can be appended to.
+# Quirk: lists of client metrics do not support APPEND.
 _SPLITTABLE: Mapping[int, Mapping[str, Row]] = {
     ConfigResourceType.TOPIC: TOPIC,
     ConfigResourceType.BROKER: BROKER,
 }
-"""Whose lists can be appended to; none of a group's can."""
+"""Resource type -> its settings that support APPEND and SUBTRACT, if they are lists; a group's do not."""
 
 _NOT_IN_CONFIG_DEF = frozenset(
     {
@@ -39,13 +39,13 @@ _NOT_IN_CONFIG_DEF = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
     }
 )
-"""Settings of brokers that Kafka defines beside its others (``QuotaConfig``), and does not find to append to."""
+"""Broker settings that Kafka defines apart from the others (``QuotaConfig``), and does not find for APPEND."""
 _WITHOUT_DEFAULT = frozenset({"controller.listener.names", "process.roles"})
-"""Lists of brokers whose default is ConfigDef.NO_DEFAULT_VALUE, which Kafka fails to read as a list."""
+"""Broker lists whose default is ConfigDef.NO_DEFAULT_VALUE, which Kafka fails to read as a list."""
 
 
 class Change(NamedTuple):
-    """A change to one key. AlterConfigs only sets."""
+    """A change of one key. AlterConfigs only sets."""
 
     name: str
     value: str | None
@@ -61,7 +61,7 @@ class Alteration(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """The answer for one resource. `configs` is the whole new mapping to store, or None: there is nothing to store."""
+    """The result for one resource. `configs` is the whole new mapping to store; None: nothing is stored."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str | None = None
@@ -70,24 +70,24 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The state that the decisions depend on."""
+    """The state on which decisions depend."""
 
-    settings: BrokerSettings  # of the broker that was asked
+    settings: BrokerSettings  # of the broker that received the request
     stored: Callable[[int, str], Mapping[str, str]]  # by resource type and name; empty if nothing is stored
     topic_exists: Callable[[str], bool]
     check_topic_name: Callable[[str], None]  # raises KafkaError INVALID_TOPIC_EXCEPTION
     may_alter: Callable[[int, str], bool] = field(default=lambda _type, _name: True)
     broker_exists: Callable[[int], bool] = field(default=lambda _id: True)
-    at_controller: bool = False  # whether the request came to the controller itself
-    authorizes_first: bool = True  # whether the broker checks the right to its settings before them (4.4)
-    eligible_leader_replicas: bool = True  # the feature's level is 1: min.insync.replicas is the cluster's (KIP-966)
+    at_controller: bool = False  # whether the controller itself received the request
+    authorizes_first: bool = True  # whether authorization is checked before validation of broker configs (4.4)
+    eligible_leader_replicas: bool = True  # whether its level is 1: min.insync.replicas is cluster-wide (KIP-966)
 
 
 def decide(alterations: Sequence[Alteration], world: World, *, incremental: bool) -> list[Decision]:
-    """One decision per resource, in order; one that is refused leaves the others alone.
+    """Decide on each resource, in order; an invalid one does not affect the others.
 
-    An unknown operation is the exception: Kafka's controller (ConfigurationControlManager) fails on it, and with it
-    every resource of the request that was forwarded to the controller.
+    Except for an unknown operation: Kafka's controller (ConfigurationControlManager) fails on it, and with it every
+    resource of the request that was forwarded to the controller.
     """
     times = Counter((one.type, one.name) for one in alterations)
     at_broker = [_decide_at_broker(one, world, incremental, times[one.type, one.name] > 1) for one in alterations]
@@ -102,7 +102,7 @@ def decide(alterations: Sequence[Alteration], world: World, *, incremental: bool
 
 
 def _decide_at_broker(one: Alteration, world: World, incremental: bool, repeated: bool) -> Decision | None:
-    """Decide what the broker that was asked decides itself (ConfigAdminManager.preprocess); the rest is forwarded."""
+    """Make the decisions of the broker that received the request (ConfigAdminManager.preprocess); None: forwarded."""
     try:
         if repeated:
             raise _request("Each resource must appear at most once.")
@@ -123,7 +123,7 @@ def _decide_at_broker(one: Alteration, world: World, incremental: bool, repeated
 
 
 def _fails_controller(one: Alteration, world: World) -> bool:
-    """Whether the controller comes to an unknown operation, on which it fails."""
+    """Whether the controller reaches an unknown operation, on which it fails."""
     if not world.may_alter(one.type, one.name):
         return False
     try:
@@ -157,7 +157,7 @@ def _config(message: str) -> KafkaError:
 
 
 def _check_keys(one: Alteration) -> None:
-    """Refuse duplicate keys and values that are null (core C.4 A2, A3)."""
+    """Refuse duplicate keys and null values (core C.4 A2, A3)."""
     if len({change.name for change in one.changes}) < len(one.changes):
         raise _request("Error due to duplicate config keys")
     nulls = [c.name for c in one.changes if c.value is None and c.operation != Operation.DELETE]
@@ -166,7 +166,7 @@ def _check_keys(one: Alteration) -> None:
 
 
 def _unknown_type(one: Alteration, world: World) -> KafkaError:
-    """The refusal of a kind of resource, by a broker or by the controller (ControllerApis.authorizeAlterResource)."""
+    """Return the broker's or the controller's error for a resource type (ControllerApis.authorizeAlterResource)."""
     if not world.at_controller:
         return _request(f"Unknown resource type {one.type}")
     if one.type == ConfigResourceType.BROKER_LOGGER:
@@ -175,7 +175,7 @@ def _unknown_type(one: Alteration, world: World) -> KafkaError:
 
 
 def _check_broker_name(one: Alteration, world: World) -> None:
-    """Refuse a broker's id as the controller does (ControllerConfigurationValidator, QuorumController)."""
+    """Refuse an invalid broker id as the controller does (ControllerConfigurationValidator, QuorumController)."""
     if not one.name:
         return
     node_id = as_broker_id(one.name)
@@ -188,7 +188,7 @@ def _check_broker_name(one: Alteration, world: World) -> None:
 
 
 def _own_id(one: Alteration, world: World, otherwise: str) -> None:
-    """The resource's name must be this broker's id (core C.4 A5, C.5)."""
+    """Refuse a resource name that is not this broker's id (core C.4 A5, C.5)."""
     node_id = as_broker_id(one.name)
     if node_id is None:
         raise _request(f"Node id must be an integer, but it is: {one.name}")
@@ -197,7 +197,7 @@ def _own_id(one: Alteration, world: World, otherwise: str) -> None:
 
 
 def _check_broker(one: Alteration, world: World, incremental: bool) -> None:
-    """Checks of the broker itself, before any permission (core C.4 A5 to A8)."""
+    """Perform the broker's own checks, before the controller's authorization (core C.4 A5 to A8)."""
     if one.name:
         _own_id(one, world, "Unexpected broker id, expected")
     new = _replaced(one)
@@ -219,14 +219,14 @@ def _check_broker(one: Alteration, world: World, incremental: bool) -> None:
 
 
 def _check_operations(changes: Iterable[Change]) -> None:
-    """Refuse unknown operations on a broker; :func:`_fails_controller` has those on other resources (core C.4 A6)."""
+    """Refuse unknown operations on a broker; :func:`_fails_controller` is for other resources (core C.4 A6)."""
     for change in changes:
         if change.operation not in set(Operation):
             raise _request(f"Unknown operations type {change.operation}")
 
 
 def _authorize(one: Alteration, world: World) -> None:
-    """Check the permission to alter that kind of resource (core C.4 A10)."""
+    """Check the authorization to alter resources of that type (core C.4 A10)."""
     if world.may_alter(one.type, one.name):
         return
     if one.type == ConfigResourceType.TOPIC:
@@ -237,7 +237,7 @@ def _authorize(one: Alteration, world: World) -> None:
 
 
 def _decide_loggers(one: Alteration, world: World) -> Decision:
-    """Check permission first, without a message; one bad key refuses them all (core C.5)."""
+    """Check authorization first, without a message; one invalid key refuses the whole resource (core C.5)."""
     if not world.may_alter(one.type, one.name):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     _own_id(one, world, "Unexpected node id. Expected")
@@ -249,18 +249,18 @@ def _decide_loggers(one: Alteration, world: World) -> Decision:
 
 
 def _replaced(one: Alteration) -> dict[str, str]:
-    """AlterConfigs: the keys of the request are all there will be."""
+    """Return the keys of an AlterConfigs request, which replace all stored ones."""
     return {change.name: change.value for change in one.changes if change.value is not None}
 
 
 def _applied(one: Alteration, stored: Mapping[str, str], *, distinct: bool = True) -> dict[str, str]:
-    """IncrementalAlterConfigs: the stored keys with the changes applied, as a hash table has them (core C.4 A11).
+    """Return the stored keys with IncrementalAlterConfigs' changes, applied in HashMap order (core C.4 A11).
 
     ``distinct`` elements are appended once each.
 
     Raises:
-        KafkaError: the first that cannot be applied.
-        ValueError: the first has an unknown operation.
+        KafkaError: for the first change that cannot be applied.
+        ValueError: the first such change has an unknown operation.
     """
     new, changes = dict(stored), {change.name: change for change in one.changes}
     for name in as_hashed(changes):
@@ -274,14 +274,14 @@ def _applied(one: Alteration, stored: Mapping[str, str], *, distinct: bool = Tru
             row = _SPLITTABLE.get(one.type, {}).get(name)
             if row is None or row.type is not ConfigType.LIST:
                 raise _config(f"Can't {operation.name} to key {name} because its type is not LIST.")
-            # Quirk: what is not set starts from the default of the table, not from the broker's value.
+            # Quirk: APPEND to a key that is not set starts from the table's default, not from the broker's value.
             start = stored.get(name, shown(row.default) or "")
             new[name] = _edited(start, value or "", subtract=operation == Operation.SUBTRACT, distinct=distinct)
     return new
 
 
 def _edited(text: str, elements: str, *, subtract: bool, distinct: bool) -> str:
-    """A list's text with elements taken out or put at its end; split at bare commas, so blanks belong to elements."""
+    """Remove elements from a list's text, or append them; it is split at commas only, so blanks belong to elements."""
     parts = [part for part in text.split(",") if part]
     given = split(elements, ",")
     if not subtract:
@@ -290,7 +290,7 @@ def _edited(text: str, elements: str, *, subtract: bool, distinct: bool) -> str:
             [*parts, *(each for each in (dict.fromkeys(given) if distinct else given) if each not in known)]
         )
     unwanted, kept = Counter(given), []
-    for part in parts:  # each element that is given takes out the first that is left of it
+    for part in parts:  # each given element removes its first remaining occurrence
         if unwanted[part]:
             unwanted[part] -= 1
         else:
@@ -301,7 +301,7 @@ def _edited(text: str, elements: str, *, subtract: bool, distinct: bool) -> str:
 def _check_elr(
     one: Alteration, world: World, stored: Mapping[str, str], new: Mapping[str, str], incremental: bool
 ) -> None:
-    """With eligible leader replicas, min.insync.replicas is set for all brokers at once, and never unset (core C.3)."""
+    """With ELR, refuse min.insync.replicas of one broker, and its removal for all (core C.3)."""
     if one.type != ConfigResourceType.BROKER or not world.eligible_leader_replicas:
         return
     touched = [change for change in one.changes if change.name == _ELR_SETTING]
@@ -321,7 +321,7 @@ def _check_sizes(new: Mapping[str, str]) -> None:
 
 
 def _validate(one: Alteration, world: World, stored: Mapping[str, str], new: Mapping[str, str]) -> None:
-    """Check the resource's name, its new settings, and that the topic exists (core C.4 A12 to A14)."""
+    """Validate the resource's name, its new configs, and that the topic exists (core C.4 A12 to A14)."""
     if one.type == ConfigResourceType.TOPIC:
         if not one.name:
             raise _request("Default topic resources are not allowed.")

@@ -13,11 +13,11 @@ from protocol.errors import KafkaError
 
 _DEFAULTS: dict[str, Value] = {row.name: row.default for row in BROKER.values()}
 
-# What a broker is without other settings: each of ours is its own controller.
+# The identity of a broker without other settings: each is also its own controller.
 _IDENTITY = {"process.roles": "broker,controller", "controller.listener.names": "CONTROLLER"}
 
 Listener = Callable[[frozenset[str]], None]
-"""Called with the names whose effective value changed."""
+"""Called with the names of settings whose effective value changed."""
 
 # The getters below are named after Kafka's types, which hide Python's.
 _Int: TypeAlias = int
@@ -28,15 +28,15 @@ _Str: TypeAlias = str
 class BrokerSettings:
     """The settings of one broker, with typed getters.
 
-    A getter is one dictionary lookup; every change of a layer rebuilds the dictionary. A name that no table knows is a
-    KeyError. Values are what `broker.settings.values.parse` makes of the texts.
+    A getter is one dictionary lookup; every change of a layer rebuilds the dictionary. A name that is in no table
+    raises KeyError. Values are those that `broker.settings.values.parse` returns.
     """
 
     def __init__(self, node_id: _Int, static: Mapping[_Str, _Str] | None = None) -> None:
-        """Take the static layer, texts by Kafka's own names.
+        """Set the static layer: texts by Kafka's names.
 
         Raises:
-            KafkaError: INVALID_CONFIG with Kafka's message, for the first value that Kafka would refuse to start with.
+            KafkaError: INVALID_CONFIG with Kafka's message, for the first value with which Kafka would not start.
         """
         self.node_id = node_id
         self.static: Mapping[_Str, _Str] = {**_IDENTITY, **(static or {}), "node.id": str(node_id)}
@@ -51,7 +51,7 @@ class BrokerSettings:
         self._listeners: list[Listener] = []
 
     def set_listener_settings(self, texts: Mapping[_Str, _Str]) -> None:
-        """Override the static layer with the broker's own values once its listeners are open."""
+        """Override the static layer with the actual listeners, once they are open."""
         self.static = {**self.static, **texts}
         self._base = self._below_dynamic()
         self.set_dynamic(self.cluster_wide, self.own)
@@ -64,13 +64,13 @@ class BrokerSettings:
         refuses_duplicates: bool = True,
         names_unknown_operations: bool = True,
     ) -> None:
-        """Take over what the settings were in an older release.
+        """Use the settings of an older release.
 
         Args:
-            tables: its settings.
-            bounds_as_ranges: whether a group's setting outside of the broker's bounds is refused with their values.
-            refuses_duplicates: whether a broker's list that is altered may have no element twice.
-            names_unknown_operations: whether an unknown operation on a logger is refused with its number.
+            tables: the settings of that release.
+            bounds_as_ranges: whether the error for a group config outside the broker's bounds has their values.
+            refuses_duplicates: whether altering a broker's list to one with duplicates is refused.
+            names_unknown_operations: whether the error for an unknown operation on a logger has its number.
         """
         self.refuses_duplicates, self.names_unknown_operations = refuses_duplicates, names_unknown_operations
         self.tables, self.bounds_as_ranges = tables, bounds_as_ranges
@@ -83,27 +83,27 @@ class BrokerSettings:
         return {**_DEFAULTS, **defaults, **_parsed(self.static, removed)}
 
     def topic_row(self, name: _Str) -> Row | None:
-        """A topic's setting, if there is such a one in the release that is played."""
+        """Return the row of a topic config, if the emulated release has it."""
         return self.tables.topic.get(name)
 
     def broker_row(self, name: _Str) -> Row | None:
-        """A broker's setting, also with a listener's prefix, likewise."""
+        """Return the row of a broker setting, with or without a listener prefix, if the emulated release has it."""
         return broker_row(name, self.tables.broker)
 
     def set_dynamic(self, cluster_wide: Mapping[_Str, _Str], own: Mapping[_Str, _Str]) -> frozenset[_Str]:
-        """Replace both dynamic layers by what is stored for BROKER "" and BROKER "<id>"; notify the listeners.
+        """Replace both dynamic layers by the configs stored for BROKER "" and BROKER "<id>", and call the listeners.
 
-        What may not be set there, or has become invalid, is left out, as Kafka does when it meets such a record.
+        Values that may not be set there, or are no longer valid, are ignored, as by Kafka when it reads such a record.
 
         Returns:
-            The names whose effective value changed.
+            The names of settings whose effective value changed.
         """
         self.cluster_wide = self._acceptable(cluster_wide, per_broker=False)
         self.own = self._acceptable(own, per_broker=True)
         before = self._values
         self._values = {**self._base, **self._dynamic(self.cluster_wide), **self._dynamic(self.own)}
         self._topic_defaults = None
-        if self._values == before:  # some hundred of them: each reset comes here twice
+        if self._values == before:  # compared as a whole, since each reset comes here twice
             return frozenset()
         names = before.keys() | self._values.keys()
         changed = frozenset(name for name in names if before.get(name) != self._values.get(name))
@@ -113,7 +113,7 @@ class BrokerSettings:
         return changed
 
     def on_change(self, listener: Listener) -> Callable[[], None]:
-        """Call the listener after every change of an effective value; the result ends that."""
+        """Call the listener after every change of an effective value; the returned function stops that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -131,7 +131,7 @@ class BrokerSettings:
         return default_texts() if self.tables is TODAY else _texts(self.tables)
 
     def described_value(self, name: _Str) -> Value:
-        """The effective value, but the release's default where that is only described."""
+        """Return the effective value, or the emulated release's default if that is only reported."""
         row = self.broker_row(name)
         default = None if row is None else row.described_default
         if default is None or any(name in texts for texts in (self.static, self.cluster_wide, self.own)):
@@ -140,23 +140,23 @@ class BrokerSettings:
 
     @property
     def topic_defaults(self) -> dict[_Str, Value]:
-        """The defaults of topics: each topic setting, in its own unit. Not to be changed."""
+        """The topic defaults: each topic config in its own unit. Do not modify."""
         if self._topic_defaults is None:
             self._topic_defaults = _topic_defaults(self._values, self.tables.topic)
         return self._topic_defaults
 
     def preview(self, cluster_wide: Mapping[_Str, _Str], own: Mapping[_Str, _Str]) -> dict[_Str, Value]:
-        """The effective values, were these the dynamic layers; all of them must parse."""
+        """Return the effective values that result from these dynamic layers; all of them must parse."""
         return {**self._base, **self._dynamic(cluster_wide), **self._dynamic(own)}
 
     def _dynamic(self, texts: Mapping[_Str, _Str]) -> dict[_Str, Value]:
-        """The values of a dynamic layer, where what the release does not know, and plugins read once, has no effect."""
+        """Parse a dynamic layer, without settings that the release does not have, or that plugins read only once."""
         ignored = self.tables.missing | PLUGIN_SETTINGS
         known = {name: text for name, text in texts.items() if base_name(name) not in ignored}
         return _parsed(known, self.tables.removed)
 
     def _acceptable(self, texts: Mapping[_Str, _Str], *, per_broker: bool) -> dict[_Str, _Str]:
-        """The valid part of a stored dynamic layer."""
+        """Return the valid part of a stored dynamic layer."""
         found = {}
         for name, text in texts.items():
             row = self.broker_row(name)
@@ -171,64 +171,64 @@ class BrokerSettings:
         return found
 
     def value(self, name: _Str) -> Value:
-        """The effective value, of any type."""
+        """Return the effective value, of any type."""
         found: Value = self._values[name]
         return found
 
     def get(self, name: _Str) -> Value:
-        """The effective value, or None for a name that is neither known nor set."""
+        """Return the effective value, or None for a name that is neither known nor set."""
         found: Value = self._values.get(name)
         return found
 
     def of_listener(self, listener: _Str, name: _Str, mechanism: _Str | None = None) -> Value:
-        """The value for one listener: listener.name.<l>.<mechanism>.<name>, listener.name.<l>.<name>, or <name>."""
+        """Return a listener's value: of listener.name.<l>.<mechanism>.<name>, listener.name.<l>.<name>, or <name>."""
         return _of_listener(self._values, listener, name, mechanism)
 
     def of_listener_alone(self, listener: _Str, name: _Str) -> Value:
-        """The value of listener.name.<l>.<name>; None where the listener has none of its own."""
+        """Return the value of listener.name.<l>.<name>; None if the listener has no own value."""
         return self.get(f"listener.name.{listener.lower()}.{name}")
 
     def as_opened(self, listener: _Str, name: _Str, mechanism: _Str | None = None) -> Value:
-        """The same as of the start: an open listener keeps its SASL, and no change is checked (SaslChannelBuilder)."""
+        """Return the value as of the start: open listeners keep their SASL, and SaslChannelBuilder checks no change."""
         return _of_listener(self._base, listener, name, mechanism)
 
     def boolean(self, name: _Str) -> bool:
-        """The effective value of a BOOLEAN."""
+        """Return the effective value of a BOOLEAN."""
         found: bool = self._values[name]
         return found
 
     def int(self, name: _Str) -> _Int:
-        """The effective value of an INT or SHORT whose default is not null."""
+        """Return the effective value of an INT or SHORT whose default is not null."""
         found: _Int = self._values[name]
         return found
 
     def long(self, name: _Str) -> _Int:
-        """The effective value of a LONG whose default is not null."""
+        """Return the effective value of a LONG whose default is not null."""
         found: _Int = self._values[name]
         return found
 
     def optional_int(self, name: _Str) -> _Int | None:
-        """The effective value of an INT or LONG that may be null."""
+        """Return the effective value of an INT or LONG that may be null."""
         found: _Int | None = self._values[name]
         return found
 
     def double(self, name: _Str) -> _Float:
-        """The effective value of a DOUBLE."""
+        """Return the effective value of a DOUBLE."""
         found: _Float = self._values[name]
         return found
 
     def string(self, name: _Str) -> _Str:
-        """The effective value of a STRING, CLASS or PASSWORD whose default is not null."""
+        """Return the effective value of a STRING, CLASS or PASSWORD whose default is not null."""
         found: _Str = self._values[name]
         return found
 
     def optional_string(self, name: _Str) -> _Str | None:
-        """The effective value of a STRING, CLASS or PASSWORD that may be null."""
+        """Return the effective value of a STRING, CLASS or PASSWORD that may be null."""
         found: _Str | None = self._values[name]
         return found
 
     def list(self, name: _Str) -> tuple[_Str, ...]:
-        """The effective value of a LIST; null is empty."""
+        """Return the effective value of a LIST; null is empty."""
         found: tuple[_Str, ...] | None = self._values[name]
         return found or ()
 
@@ -240,7 +240,7 @@ def _of_listener(values: Mapping[str, Value], listener: str, name: str, mechanis
 
 
 def _parsed(texts: Mapping[str, str], removed: Mapping[str, Row]) -> dict[str, Value]:
-    """The values of a layer's texts; what no table knows stays the text that it is."""
+    """Parse a layer's texts; the value of a name that is in no table stays a text."""
     values: dict[str, Value] = {}
     for name, text in texts.items():
         base = base_name(name)
@@ -253,7 +253,7 @@ _default_texts: dict[str, str] = {}
 
 
 def default_texts() -> Mapping[str, str]:
-    """The defaults that are not null, as texts."""
+    """Return the defaults that are not null, as texts."""
     if not _default_texts:
         known = (row for row in BROKER.values() if row.visibility is not Visibility.PLUGIN)
         texts = ((row.name, shown(row.default)) for row in known)
@@ -262,7 +262,7 @@ def default_texts() -> Mapping[str, str]:
 
 
 def _texts(tables: Tables) -> Mapping[str, str]:
-    """The same of another release."""
+    """Return the defaults of another release that are not null, as texts."""
     texts = {}
     for row in tables.broker.values():
         default = shown(row.default) if row.described_default is None else row.described_default[0]
@@ -273,7 +273,7 @@ def _texts(tables: Tables) -> Mapping[str, str]:
 
 
 def _topic_defaults(values: Mapping[str, Any], rows: Mapping[str, Row]) -> dict[str, Value]:
-    """Each topic setting from the first of its broker settings that is not null (KafkaConfig.extractLogConfigMap)."""
+    """Return topic defaults, each from the first broker setting that is not null (KafkaConfig.extractLogConfigMap)."""
     defaults: dict[str, Value] = {}
     for row in (*TOPIC.values(), *(row for name, row in rows.items() if name not in TOPIC)):
         defaults[row.name] = row.default

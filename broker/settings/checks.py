@@ -1,6 +1,6 @@
-"""The constraints of the tables, with the messages of Kafka's validators (core C.3, appendix 2 and appendix 3).
+"""Validators for the tables, with the messages of Kafka's validators (core C.3, appendix 2 and appendix 3).
 
-Each answers with the full message, or None. `invalid` gives most of them their frame.
+Each returns the full message, or None. Most messages are built by `invalid`.
 """
 
 import re
@@ -12,8 +12,8 @@ from broker.settings.values import drops_duplicates, elements_of, invalid, shown
 _REPLICAS = r"([0-9]+:[0-9]+)?"
 _VOTER = r"(\d+)@.*"
 _HOST_PORT = r"(?:[a-zA-Z][a-zA-Z\d+.-]*://)?\[?([0-9a-zA-Z\-._%:]*)\]?:([0-9]+)"
-_MOST_DIGITS = 20  # of an int64, with its sign
-# Days, hours, minutes, seconds, fraction, each with its own sign, as java.time.Duration reads them.
+_MOST_DIGITS = 20  # digits of an int64 and its sign
+# Days, hours, minutes, seconds and fraction, each with its own sign, as in java.time.Duration.
 _DURATION = (
     r"(?i)([-+]?)P(?:([-+]?\d+)D)?"
     r"(?:T(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?(?:([-+]?\d+)(?:[.,](\d{0,9}))?S)?)?"
@@ -30,8 +30,8 @@ class Between:
         self.most = most
 
     def __call__(self, name: str, value: Value) -> str | None:
-        """Kafka's error message, or None."""
-        assert isinstance(value, (int, float))  # the tables give ranges to numbers only
+        """Return Kafka's error message, or None."""
+        assert isinstance(value, (int, float))  # only numbers have ranges
         if value < self.least:
             return invalid(name, str(shown(value)), f"Value must be at least {self.least}")
         if self.most is not None and value > self.most:
@@ -41,19 +41,19 @@ class Between:
 
 @cache
 def at_least(least: int) -> Check:
-    """A number not below `least`."""
+    """Return a validator for numbers not below `least`."""
     return Between(least)
 
 
 def between(least: float, most: float) -> Check:
-    """A number from `least` to `most`, both included."""
+    """Return a validator for numbers from `least` to `most`, both included."""
     return Between(least, most)
 
 
 class ValidList:
-    """A list without empty elements, of any strings or only of `allowed` ones (ConfigDef.ValidList).
+    """A list without empty elements, of any strings or only `allowed` ones (ConfigDef.ValidList).
 
-    Duplicate elements are dropped before this check.
+    Duplicate elements are removed before this check.
     """
 
     __slots__ = ("allowed", "may_be_empty")
@@ -64,8 +64,8 @@ class ValidList:
         self.may_be_empty = may_be_empty
 
     def __call__(self, name: str, value: Value) -> str | None:
-        """Kafka's error message, or None."""
-        assert isinstance(value, tuple)  # the tables give this to lists only
+        """Return Kafka's error message, or None."""
+        assert isinstance(value, tuple)  # only lists have this validator
         if not value and not self.may_be_empty:
             choice = f"[{', '.join(self.allowed)}]" if self.allowed else "any non-empty value"
             return f"Configuration '{name}' must not be empty. Valid values include: {choice}"
@@ -96,7 +96,7 @@ FILLED_LIST = ValidList(may_be_empty=False)
 
 
 def one_of(*allowed: str) -> Check:
-    """One of these strings, written exactly so."""
+    """Return a validator for one of these strings, case-sensitive."""
 
     def check(name: str, value: Value) -> str | None:
         if value in allowed:
@@ -107,7 +107,7 @@ def one_of(*allowed: str) -> Check:
 
 
 def one_of_any_case(*allowed: str) -> Check:
-    """One of these strings, in any mixture of cases; it is kept as it was written."""
+    """Return a validator for one of these strings, case-insensitive; the value is kept as written."""
 
     def check(name: str, value: Value) -> str | None:
         if str(value).upper() in allowed:
@@ -118,20 +118,20 @@ def one_of_any_case(*allowed: str) -> Check:
 
 
 def filled(name: str, value: Value) -> str | None:
-    """A string that is not empty."""
+    """Refuse an empty string."""
     return None if value else invalid(name, "", "String must be non-empty")
 
 
 def gzip_level(name: str, value: Value) -> str | None:
-    """-1, the codec's own default, or 1 to 9."""
+    """Refuse a gzip level other than -1, the codec's own default, and 1 to 9."""
     if value == -1 or (isinstance(value, int) and 1 <= value <= 9):
         return None
     return invalid(name, str(value), "Value must be between 1 and 9 or equal to -1")
 
 
 def throttled_replicas(name: str, value: Value) -> str | None:
-    """`*`, or elements partition:broker (ThrottledReplicaListValidator). Quirk: empty ones count as neither."""
-    assert isinstance(value, tuple)  # the tables give this to lists only
+    """Refuse all but `*` or elements partition:broker (ThrottledReplicaListValidator). Quirk: empty ones pass."""
+    assert isinstance(value, tuple)  # only lists have this validator
     if "".join(value).strip() == "*" or all(re.fullmatch(_REPLICAS, element.strip()) for element in value):
         return None
     form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
@@ -140,7 +140,7 @@ def throttled_replicas(name: str, value: Value) -> str | None:
 
 
 def share_offset_reset(name: str, value: Value) -> str | None:
-    """`earliest`, `latest`, or `by_duration:` with an ISO 8601 duration that is not negative (groups 0.7)."""
+    """Refuse all but `earliest`, `latest` and `by_duration:` with a non-negative ISO 8601 duration (groups 0.7)."""
     text = str(value)
     if text in {"earliest", "latest"}:
         return None
@@ -152,7 +152,7 @@ def share_offset_reset(name: str, value: Value) -> str | None:
 
 
 def duration_ms(text: str) -> int | None:
-    """An ISO 8601 duration (`P1DT2H3M4.5S`, as java.time.Duration reads it) in milliseconds, or None if it is none."""
+    """Parse an ISO 8601 duration (`P1DT2H3M4.5S`, as java.time.Duration) into milliseconds; None if it is invalid."""
     match = re.fullmatch(_DURATION, text, re.ASCII)
     if match is None or text[-1] in "PpTt":
         return None
@@ -169,8 +169,8 @@ def duration_ms(text: str) -> int | None:
 
 
 def quorum_servers(name: str, value: Value) -> str | None:
-    """Elements host:port (`controller.quorum.bootstrap.servers`)."""
-    assert isinstance(value, tuple)  # the tables give this to lists only
+    """Refuse elements other than host:port (`controller.quorum.bootstrap.servers`)."""
+    assert isinstance(value, tuple)  # only lists have this validator
     for element in value:
         if not re.fullmatch(_HOST_PORT, element):
             form = 'Each entry should be in the form "{host}:{port}"'
@@ -179,8 +179,8 @@ def quorum_servers(name: str, value: Value) -> str | None:
 
 
 def quorum_voters(name: str, value: Value) -> str | None:
-    """Elements id@host:port (`controller.quorum.voters`)."""
-    assert isinstance(value, tuple)  # the tables give this to lists only
+    """Refuse elements other than id@host:port (`controller.quorum.voters`)."""
+    assert isinstance(value, tuple)  # only lists have this validator
     form = "Each entry should be in the form `{id}@{host}:{port}`."
     for element in value:
         if re.fullmatch(_VOTER, element) is None:
@@ -191,7 +191,7 @@ def quorum_voters(name: str, value: Value) -> str | None:
 
 
 def version_of_kafka(known: frozenset[str], name: str, value: Value) -> str | None:
-    """One of these versions, or the beginning of one: 2.3 and 2.3.1 are the latest of 2.3 (MetadataVersion)."""
+    """Refuse all but known versions and prefixes of them: 2.3 and 2.3.1 mean the latest of 2.3 (MetadataVersion)."""
     text = str(value)
     parts = text.split(".")
     short = ".".join(parts[: 3 if parts[0] == "0" else 2])
@@ -206,18 +206,18 @@ AUTHORIZERS = (
     "kafka.security.authorizer.AclAuthorizer",
     "kafka.security.auth.SimpleAclAuthorizer",
 )
-"""Classes that decide by Kafka's ACLs: today's, and those of brokers with ZooKeeper since 2.4 and before."""
+"""Authorizer classes that use Kafka's ACLs: today's, and those of brokers with ZooKeeper since 2.4 and before."""
 
 
 def authorizer_class(name: str, value: Value) -> str | None:
-    """None, or one that exists: a cluster without authorization would not be what was asked for."""
+    """Refuse unknown authorizer classes: a cluster without authorization would not be what the user expects."""
     if not value or value in AUTHORIZERS:
         return None
     return invalid(name, str(value), f"No class is loaded here but {AUTHORIZERS[0]}, which decides by ACLs")
 
 
 def principals(_name: str, value: Value) -> str | None:
-    """Principals between semicolons, each with its type (SecurityUtils.parseKafkaPrincipal)."""
+    """Refuse principals, separated by semicolons, without a type (SecurityUtils.parseKafkaPrincipal)."""
     for part in str(value or "").split(";"):
         if part.strip() and ":" not in part:
             return f"expected a string in format principalType:principalName but got {part.strip()}"
@@ -225,7 +225,7 @@ def principals(_name: str, value: Value) -> str | None:
 
 
 def principal_rules(_name: str, value: Value) -> str | None:
-    """Rules between semicolons: a pattern of client ids and the principal that it maps them to."""
+    """Refuse invalid rules, separated by semicolons: a pattern of client ids = the principal for them."""
     for part in str(value or "").split(";"):
         pattern, equals, principal = part.strip().partition("=")
         if part.strip() and not (pattern.strip() and equals and ":" in principal):

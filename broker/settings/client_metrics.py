@@ -1,4 +1,4 @@
-"""Settings of a client metrics subscription (KIP-714, core C.3)."""
+"""Configs of a client metrics subscription (KIP-714, core C.3)."""
 
 from collections.abc import Mapping
 
@@ -21,18 +21,18 @@ MATCH_NAMES = frozenset(
     }
 )
 IN_ORDER = ("metrics", "interval.ms", "match")
-"""As Kafka defines them, which decides which one of several bad values is named."""
+"""The order of Kafka's definitions, which decides which of several invalid values is reported."""
 NAME_AND_REGEX = 2
 
 
 def effective(stored: Mapping[str, str]) -> dict[str, Value]:
-    """The three settings of a subscription, set or default."""
+    """Return the three configs of a subscription, set or default."""
     rows = [CLIENT_METRICS[name] for name in IN_ORDER]
     return {row.name: parse(row, stored[row.name]) if row.name in stored else row.default for row in rows}
 
 
 def patterns(match: tuple[str, ...]) -> dict[str, Pattern]:
-    """The pattern for each named property of a client; a later entry of the same name wins.
+    """Return the pattern for each property of a client; the last entry of a name is used.
 
     Raises:
         KafkaError: INVALID_CONFIG for an entry that is not name=regex with a known name.
@@ -43,7 +43,7 @@ def patterns(match: tuple[str, ...]) -> dict[str, Pattern]:
         illegal = KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {entry}")
         if len(parts) != NAME_AND_REGEX or (name := parts[0].strip(BLANKS)) not in MATCH_NAMES:
             raise illegal
-        try:  # any client's id is matched: one that a backtracking engine cannot decide would stop the process
+        try:  # not Python's re: on clients' ids, backtracking could block the process
             found[name] = compiled(parts[1].strip(BLANKS))
         except InvalidPattern:
             raise illegal from None
@@ -51,7 +51,7 @@ def patterns(match: tuple[str, ...]) -> dict[str, Pattern]:
 
 
 def validate(proposed: Mapping[str, str]) -> None:
-    """Check all settings of a subscription together (ClientMetricsConfigs.validate).
+    """Validate all configs of a subscription together (ClientMetricsConfigs.validate).
 
     Raises:
         KafkaError: INVALID_REQUEST for an unknown name or an interval out of range, else INVALID_CONFIG.

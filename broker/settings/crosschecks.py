@@ -1,7 +1,7 @@
-"""Rules between broker settings, which no single row can state (KafkaConfig.validateValues, groups 0.7).
+"""Rules between broker settings (KafkaConfig.validateValues, groups 0.7).
 
-They hold for what a dynamic change would make of a broker's settings. At the start only those of connections do: other
-settings may be given by themselves, such as a short session timeout without the minimum below it.
+They apply to the settings that would result from a dynamic change. At the start only those of connections are checked:
+other settings may be given alone, such as a session timeout below the default minimum.
 """
 
 import re
@@ -19,18 +19,18 @@ _BOUNDED_LIMITS = ("delivery.count.limit", "record.lock.duration.ms", "partition
 
 
 def broker_problem(values: Values) -> str | None:
-    """Kafka's message for the first rule that a broker's settings break, or None."""
+    """Return Kafka's message for the first rule that a broker's settings violate, or None."""
     return next((problem for rule in _RULES for problem in rule(values)), None)
 
 
 def _int(values: Values, name: str) -> int:
     value = values[name]
-    assert isinstance(value, int)  # asked for numbers without null
+    assert isinstance(value, int)  # only called for numbers that are not null
     return value
 
 
 def log_default(values: Values, topic_setting: str) -> int:
-    """The value that topics inherit, in the topic's unit: the first of the broker settings behind it that is set."""
+    """Return the value that topics inherit, in the topic's unit: the first of its broker settings that is set."""
     found = (
         value * synonym.factor
         for synonym in TOPIC[topic_setting].synonyms
@@ -51,7 +51,7 @@ def _log_times(values: Values) -> Iterator[str]:
 def _cleaner(values: Values) -> Iterator[str]:
     threads = _int(values, "log.cleaner.threads")
     if threads == 0:
-        yield "/ by zero"  # of Kafka's own division
+        yield "/ by zero"  # the message of Kafka's ArithmeticException
     elif _int(values, "log.cleaner.dedupe.buffer.size") // threads <= 1024 * 1024:
         yield "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
 
@@ -83,7 +83,7 @@ def _requests(values: Values) -> Iterator[str]:
 
 
 def connection_problems(values: Values) -> Iterator[str]:
-    """What is wrong with the limits of connections per address."""
+    """Yield the problems of the limits of connections per address."""
     name = "max.connections.per.ip.overrides"
     overrides = str(values[name] or "")
     for part in _pairs(overrides):
@@ -144,7 +144,7 @@ def _protocols(values: Values) -> Iterator[str]:
 
 
 def _no_colon(name: str, part: str) -> str:
-    # The text of Java's own exception: the string has no colon to cut at.
+    # The message of Java's StringIndexOutOfBoundsException for a string without a colon.
     return f"Error parsing configuration property '{name}': begin 0, end -1, length {len(part)}"
 
 

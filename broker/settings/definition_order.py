@@ -1,7 +1,7 @@
-"""The order in which Kafka defines its settings, and so the one that it names first of several bad ones.
+"""The order in which Kafka defines its settings, which decides which of several invalid ones is reported.
 
 `definition_order.txt` is that of 4.4.0 (`KafkaConfig.configDef`, `LogConfig.configKeys`, `GroupConfig`); 4.3.1 has the
-same without the settings that are new. It is read with the first refusal.
+same without the settings that are new. It is read at the first error.
 """
 
 from collections.abc import Iterable
@@ -20,11 +20,11 @@ def _ranks(kind: str) -> dict[str, int]:
 
 
 def as_defined(kind: str, names: Iterable[str]) -> list[str]:
-    """Names of `broker`, `topic` or `group` settings in the order of their definitions; unknown ones last."""
+    """Return names of `broker`, `topic` or `group` settings in the order of their definitions, unknown ones last."""
     ranks = _ranks(kind)
     return sorted(names, key=lambda name: ranks.get(base_name(name), len(ranks)))
 
 
 def as_hashed(names: Iterable[str]) -> list[str]:
-    """Names in the order in which a hash table of Java's iterates, where Kafka goes through what a request has."""
+    """Return names in the iteration order of a Java HashMap, in which Kafka processes a request's configs."""
     return list(HashMap((name, None) for name in names))

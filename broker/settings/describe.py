@@ -1,4 +1,4 @@
-"""The answer of DescribeConfigs: entries with effective values, sources and synonyms (core C.2)."""
+"""The entries of DescribeConfigs: effective values, sources and synonyms (core C.2)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from broker.settings.values import shown
 
 
 class Layer(NamedTuple):
-    """One place where a setting has a value; the first in a list is the one that counts."""
+    """A value of a setting in one layer; the first of a list is the effective one."""
 
     name: str
     value: str | None
@@ -20,7 +20,7 @@ class Layer(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One setting of a resource. `synonyms` are always there; a handler drops them unless they were requested."""
+    """One setting of a resource. `synonyms` are always set; the handler drops them unless requested."""
 
     name: str
     value: str | None
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 def broker_entries(settings: BrokerSettings, keys: Iterable[str] | None = None) -> Iterator[Entry]:
-    """All public settings of a broker and all others that are set on it, or those of the named ones that exist."""
+    """Yield all public settings of a broker and any others set on it; with ``keys``, those of them that exist."""
     rows = settings.tables.broker
     for name in _wanted(keys, rows, *(texts for _, texts in settings.layers[:-1])):
         row = broker_row(name, rows)
@@ -47,7 +47,7 @@ def broker_entries(settings: BrokerSettings, keys: Iterable[str] | None = None) 
 
 
 def cluster_wide_entries(settings: BrokerSettings, keys: Iterable[str] | None = None) -> Iterator[Entry]:
-    """The settings for all brokers at once (BROKER ""), as written."""
+    """Yield the configs for all brokers (BROKER ""), as stored."""
     for name in _wanted(keys, {}, settings.cluster_wide):
         row = settings.broker_row(name)
         sensitive = row is None or row.sensitive
@@ -59,7 +59,7 @@ def cluster_wide_entries(settings: BrokerSettings, keys: Iterable[str] | None = 
 def topic_entries(
     overrides: Mapping[str, str], settings: BrokerSettings, keys: Iterable[str] | None = None
 ) -> Iterator[Entry]:
-    """All public settings of a topic and any others set on it."""
+    """Yield all public configs of a topic and any others set on it."""
     values = topics.stated(overrides, settings)
     yield from _derived(settings.tables.topic, values, overrides, settings, source=ConfigSource.TOPIC, keys=keys)
 
@@ -67,7 +67,7 @@ def topic_entries(
 def group_entries(
     stored: Mapping[str, str], settings: BrokerSettings, keys: Iterable[str] | None = None
 ) -> Iterator[Entry]:
-    """All settings of a group, whether it exists or not."""
+    """Yield all configs of a group, whether it exists or not."""
     values = groups.stated(stored, settings)
     for entry in _derived(settings.tables.group, values, stored, settings, source=ConfigSource.GROUP, keys=keys):
         row = settings.tables.group.get(entry.name)
@@ -79,13 +79,13 @@ def group_entries(
 
 
 def client_metrics_entries(stored: Mapping[str, str], keys: Iterable[str] | None = None) -> Iterator[Entry]:
-    """The three settings of a client metrics subscription, whether it exists or not."""
+    """Yield the three configs of a client metrics subscription, whether it exists or not."""
     values = client_metrics.effective(stored)
     yield from _derived(CLIENT_METRICS, values, stored, None, source=ConfigSource.CLIENT_METRICS, keys=keys)
 
 
 def logger_entries(levels: Mapping[str, str], keys: Iterable[str] | None = None) -> Iterator[Entry]:
-    """A broker's loggers with their effective levels."""
+    """Yield a broker's loggers with their effective levels."""
     source = ConfigSource.DYNAMIC_BROKER_LOGGER
     for name in _wanted(keys, {}, levels):
         unknown = ConfigType.UNKNOWN
@@ -93,7 +93,7 @@ def logger_entries(levels: Mapping[str, str], keys: Iterable[str] | None = None)
 
 
 def documentation(resource_type: ConfigResourceType, name: str) -> str | None:
-    """Documentation of a setting, in a sentence or two; None for names in no table."""
+    """Return a setting's documentation, in a sentence or two; None for names in no table."""
     from broker.settings import docs as texts  # noqa: PLC0415 - long, and asked for rarely
 
     if resource_type is ConfigResourceType.BROKER:
@@ -106,7 +106,7 @@ def documentation(resource_type: ConfigResourceType, name: str) -> str | None:
 
 
 def _wanted(keys: Iterable[str] | None, table: Mapping[str, Row], *layers: Mapping[str, str]) -> Iterator[str]:
-    """The names to describe: all there are, or of the given ones those that there are, each once (core C.2.3)."""
+    """Yield the names to describe: all, or those of the given ones that exist, each once (core C.2.3)."""
     public = Visibility.PUBLIC
     if keys is None:
         listed = [name for name, row in table.items() if row.visibility is public]
@@ -119,9 +119,9 @@ def _wanted(keys: Iterable[str] | None, table: Mapping[str, Row], *layers: Mappi
 
 
 def _chain(settings: BrokerSettings, name: str, synonyms: Sequence[str], *, sensitive: bool) -> list[Layer]:
-    """The values of a broker setting, highest precedence first.
+    """Return the values of a broker setting, highest precedence first.
 
-    Quirk (core C.2.11): what comes before the first entry of that very name is dropped, so with only
+    Quirk (core C.2.11): entries before the first one of exactly that name are dropped, so with only
     `log.retention.hours` set, `log.retention.ms` has no entry at all.
     """
     found = [
@@ -143,7 +143,7 @@ def _derived(
     source: ConfigSource,
     keys: Iterable[str] | None,
 ) -> Iterator[Entry]:
-    """The settings of a resource that takes its defaults from the broker."""
+    """Yield the settings of a resource whose defaults are the broker's."""
     for name in _wanted(keys, table, own):
         row = table.get(name)
         synonyms: list[Layer] = []
@@ -156,7 +156,7 @@ def _derived(
 
 
 def _entry(name: str, row: Row | None, value: Value, synonyms: Sequence[Layer], *, read_only: bool) -> Entry:
-    if row is None:  # of unknown type, so perhaps a secret
+    if row is None:  # of unknown type, so possibly a secret
         return Entry(name, None, ConfigType.UNKNOWN, True, read_only, synonyms)
     shown_type = row.described_as or row.type
     return Entry(name, None if row.sensitive else shown(value), shown_type, row.sensitive, read_only, synonyms)

@@ -1,6 +1,6 @@
-"""Whether a broker's dynamic settings may become these (core C.4 A8; DynamicBrokerConfig.validate).
+"""Validation of a broker's dynamic configs (core C.4 A8; DynamicBrokerConfig.validate).
 
-All refusals are INVALID_REQUEST, also those of bad values: a quirk of Kafka's.
+All errors are INVALID_REQUEST, even those of invalid values: a quirk of Kafka's.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.java import string_hash
 from protocol.scala import mutable_order
 
-# Pools that may at most double or halve in one step. The cleaner has its own error message.
+# Thread pools that may at most double or halve in one change. The cleaner has its own error message.
 THREAD_POOLS = frozenset(
     {
         "background.threads",
@@ -32,12 +32,12 @@ THREAD_POOLS = frozenset(
     }
 )
 _CLEANER = "log.cleaner.threads"
-# What the listeners that are open were opened with.
+# Settings with which open listeners were opened.
 _OF_OPEN_LISTENERS = ("listeners", "listener.security.protocol.map")
-# Limits that may be 0 in a file, which is no limit that a running listener takes.
+# Limits that may be 0 in a file, but that a running listener refuses as 0.
 _OF_CONNECTIONS = ("max.connections", "max.connection.creation.rate")
 _AS_MUCH_AS_AT_ALL = -2
-# The one class of metrics reporters that need not be loaded.
+# The one metrics reporter that needs no class to be loaded.
 _REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 
 
@@ -48,7 +48,7 @@ _NO_CONTROLLER = (
 
 
 def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_broker: bool) -> None:
-    """Check the whole of what would be stored for BROKER "<id>" (per_broker) or BROKER "".
+    """Validate all configs that would be stored for BROKER "<id>" (per_broker) or BROKER "".
 
     Raises:
         KafkaError: INVALID_REQUEST with Kafka's reason.
@@ -84,13 +84,13 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
         *_reporter_problems(before, after, changed),
         *_reconfiguration_problems(before, after),
     ):
-        # The reason arrives as an exception's text in the place of a value: a quirk of Kafka's.
+        # A quirk of Kafka's: the exception's text is in the place of the value.
         exception = f"org.apache.kafka.common.config.ConfigException: {problem}"
         raise _refused(f"Invalid value {exception} for configuration Invalid dynamic configuration")
 
 
 def _has_controller(values: Values) -> bool:
-    """Whether a controller's listener is among the listeners; the broker is a controller too (process.roles)."""
+    """Whether a controller listener is among the listeners; the broker is a controller too (process.roles)."""
     names, found = values["controller.listener.names"], values["listeners"]
     controllers = names if isinstance(names, tuple) and names else ("CONTROLLER",)
     listed = found if isinstance(found, tuple) else ()
@@ -119,17 +119,17 @@ def _problem(row: Row, text: str, distinct: bool) -> str | None:
 
 
 def _is_fixed(name: str, row: Row) -> bool:
-    """Whether a setting is known and read-only; with a listener's prefix all are taken."""
+    """Whether a setting is known and read-only; any setting with a listener prefix is allowed."""
     return row.mode is UpdateMode.READ_ONLY and row.name == name
 
 
 def _is_secret_of_a_listener(name: str) -> bool:
-    """Keystores and truststores belong to one listener (DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS)."""
+    """Whether a key or trust store setting has no listener prefix (DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS)."""
     return name == "ssl.key.password" or name.startswith(("ssl.keystore.", "ssl.truststore."))
 
 
 def _reconfiguration_problems(before: Values, after: Values) -> Iterable[str]:
-    """The errors of the parts of the broker that would have to follow the change."""
+    """Yield the errors of the broker's components that would have to be reconfigured."""
     for name, value in after.items():
         if value != before.get(name):
             yield from _thread_problems(name, before.get(name, before.get(base_name(name))), value)
@@ -155,7 +155,7 @@ def _connection_problems(before: Values, after: Values) -> Iterable[str]:
 
 
 def _changed(settings: BrokerSettings, texts: Mapping[str, str], *, per_broker: bool) -> list[str]:
-    """The settings whose text would be another one, in the order of Scala's map (``updatedConfigs``)."""
+    """Return the settings whose text would change, in the order of Scala's map (``updatedConfigs``)."""
     lower, upper = (settings.cluster_wide, texts) if per_broker else (texts, settings.own)
     now = {**settings.static, **settings.cluster_wide, **settings.own}
     new = {**settings.static, **lower, **upper}
@@ -163,7 +163,7 @@ def _changed(settings: BrokerSettings, texts: Mapping[str, str], *, per_broker: 
 
 
 def _reporter_problems(before: Values, after: Values, changed: Iterable[str]) -> Iterable[str]:
-    """Of classes that are not there; Kafka looks at them before all parts of the broker, and names all changes."""
+    """Yield the error for reporter classes that do not exist; Kafka checks them first, and lists all changes."""
     reporters = after["metric.reporters"]
     if reporters != before["metric.reporters"] and isinstance(reporters, tuple) and set(reporters) - {_REPORTER}:
         update = f"Validation of dynamic config update of Set({', '.join(changed)})"
@@ -187,7 +187,7 @@ def _thread_problems(name: str, old: Value, new: Value) -> Iterable[str]:
 
 
 def _local_retention_problems(before: Values, after: Values) -> Iterable[str]:
-    """Tiered storage's rule, which holds for the broker's defaults even without tiered storage."""
+    """Yield violations of the tiered-storage rule, which applies to broker defaults even without tiered storage."""
     for unit in ("ms", "bytes"):
         name, limit = f"log.local.retention.{unit}", f"log.retention.{unit}"
         local, total = after[name], log_default(after, f"retention.{unit}")

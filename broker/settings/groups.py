@@ -1,4 +1,4 @@
-"""Settings of one group: what it effectively has, and which it may be given (groups 0.7)."""
+"""Configs of one group: effective values and validation (groups 0.7)."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from broker.settings.values import elements_of, parse
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import string_hash, table_order
 
-# Group setting -> the broker settings that bound it, in the order in which Kafka looks at them.
+# Group config -> the broker settings that bound it, in Kafka's order of checks.
 _TAGS = "streams.rack.aware.assignment.tags"
 _BOUNDS: dict[str, tuple[str | None, str | None]] = {}
 for _kind in ("consumer", "share", "streams"):
@@ -28,7 +28,7 @@ _BOUNDS["streams.num.warmup.replicas"] = (None, "group.streams.max.warmup.replic
 
 
 def effective(stored: Mapping[str, str], settings: BrokerSettings) -> dict[str, Value]:
-    """Every group setting's value as the coordinator uses it: held within the broker's bounds of today."""
+    """Return every group config's value as the coordinator uses it: limited to the broker's current bounds."""
     values = stated(stored, settings)
     for name, (least, most) in _BOUNDS.items():
         value = values[name]
@@ -39,7 +39,7 @@ def effective(stored: Mapping[str, str], settings: BrokerSettings) -> dict[str, 
 
 
 def stated(stored: Mapping[str, str], settings: BrokerSettings) -> dict[str, Value]:
-    """Every group setting's value as it is described: the group's own, else the broker's."""
+    """Return every group config's value as DescribeConfigs reports it: the group's own, else the broker's."""
     values: dict[str, Value] = {}
     for row in GROUP.values():
         text = stored.get(row.name)
@@ -51,12 +51,12 @@ def stated(stored: Mapping[str, str], settings: BrokerSettings) -> dict[str, Val
 
 
 def validate(proposed: Mapping[str, str], settings: BrokerSettings) -> None:
-    """Check all of a group's own settings together (GroupConfig.validate).
+    """Validate all configs of a group together (GroupConfig.validate).
 
     Raises:
         KafkaError: INVALID_CONFIG with Kafka's message.
     """
-    # In 4.3 the values that the group has otherwise are in the same table, which is twice as large for that.
+    # In 4.3 the group's inherited values are in the same HashMap, which therefore has twice the capacity.
     capacity = 16 if settings.bounds_as_ranges else 32
     for name in table_order(list(proposed), string_hash, capacity):
         if name not in settings.tables.group:
@@ -81,7 +81,7 @@ def validate(proposed: Mapping[str, str], settings: BrokerSettings) -> None:
 
 
 def _out_of_bounds(name: str, value: int, least: str | None, most: str | None, settings: BrokerSettings) -> str | None:
-    """The problem; since 4.4 it has the values of the bounds, before their names."""
+    """Return the problem; since 4.4 the message has the values of the bounds instead of their names."""
     low, high = (None if bound is None else settings.int(bound) for bound in (least, most))
     too_small, too_large = low is not None and value < low, high is not None and value > high
     if not (too_small or too_large):
@@ -94,7 +94,7 @@ def _out_of_bounds(name: str, value: int, least: str | None, most: str | None, s
 
 
 def _check_names(given: Mapping[str, Value], settings: BrokerSettings) -> None:
-    """Check the settings of 4.4 that name something. Raises INVALID_CONFIG."""
+    """Check the configs of 4.4 that refer to a topic or an assignor. Raises INVALID_CONFIG."""
     topic, assignor = given.get("errors.deadletterqueue.topic.name"), given.get("streams.assignor.name")
     known = settings.list("group.streams.assignors")
     if assignor is not None and assignor not in known:
@@ -107,7 +107,7 @@ def _check_names(given: Mapping[str, Value], settings: BrokerSettings) -> None:
 
 
 def _check_tags(text: str | None) -> None:
-    """Kafka looks at the tags before it reads any value."""
+    """Refuse invalid tags, which Kafka checks before any value is parsed."""
     tags = elements_of(text or "")
     if len(set(tags)) < len(tags):
         raise _refused(f"{_TAGS} must not contain duplicate tag keys.")

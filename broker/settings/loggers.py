@@ -1,7 +1,6 @@
-"""The log levels of one broker, as the BROKER_LOGGER resource shows and sets them (core C.5).
+"""The log levels of one broker, as the BROKER_LOGGER resource reports and sets them (core C.5).
 
-They are not remembered across restarts. A logger without a level of its own has the level of its parent, in the end
-that of root.
+They are lost at a restart. A logger without its own level has that of its parent, in the end that of root.
 """
 
 from broker.settings.model import Operation
@@ -10,26 +9,26 @@ from protocol.errors import ErrorCode, KafkaError
 ROOT = "root"
 LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
 
-# A broker's loggers: one for each package.
+# A broker's loggers: one per package.
 NAMES = (ROOT, "broker", "protocol", "storage")
 
 
 class Loggers:
-    """Named levels. `level(name)` is what counts."""
+    """The levels of all loggers. `level(name)` is the effective one."""
 
     def __init__(self, root: str = "INFO") -> None:
         self._own: dict[str, str] = {ROOT: root}
 
     def level(self, name: str) -> str:
-        """The effective level of a logger."""
+        """Return the effective level of a logger."""
         return self._own.get(name, self._own[ROOT])
 
     def levels(self) -> dict[str, str]:
-        """All loggers with their effective levels."""
+        """Return all loggers with their effective levels."""
         return {name: self.level(name) for name in NAMES}
 
     def alter(self, name: str, operation: int, value: str | None) -> None:
-        """Set or delete one level, which `check` has allowed."""
+        """Set or delete one level, which `check` has validated."""
         if operation == Operation.SET and value is not None:
             self._own[name] = value
         else:
@@ -37,16 +36,16 @@ class Loggers:
 
     @staticmethod
     def check(name: str, operation: int, value: str | None, *, names_unknown: bool = True) -> None:
-        """Whether a level may be set or deleted. ``names_unknown`` is whether an unknown operation is named.
+        """Check whether a level may be set or deleted; ``names_unknown``: an unknown operation is named in the error.
 
         Raises:
-            KafkaError: INVALID_CONFIG for an unknown logger or level, INVALID_REQUEST for what is never allowed,
-                UNKNOWN_SERVER_ERROR for an unknown operation that is not named.
+            KafkaError: INVALID_CONFIG for an unknown logger or level, INVALID_REQUEST for an operation that is never
+                allowed, UNKNOWN_SERVER_ERROR for an unknown operation, unless ``names_unknown``.
         """
         if operation not in {Operation.SET, Operation.DELETE}:
             known = operation in set(Operation)
             if not known and not names_unknown:
-                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # null to Kafka 4.3, which fails on it
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # null in Kafka 4.3, which fails on it
             kind = f"{Operation(operation).name} operation" if known else f"Unknown operation type {operation}"
             reason = f"{kind} is not allowed for the BROKER_LOGGER resource"
             raise KafkaError(ErrorCode.INVALID_REQUEST, reason)

@@ -1,7 +1,7 @@
-"""One setting as a row of a table, and the enums of the config APIs.
+"""The type of a setting's row in the tables, and the enums of the config APIs.
 
-A row holds what the broker must know at every start. Its documentation, which only a DescribeConfigs with
-IncludeDocumentation reads, is under the same name in `broker.settings.docs`.
+A row holds what the broker needs at every start. The documentation, read only by DescribeConfigs with
+IncludeDocumentation, is under the same name in `broker.settings.docs`.
 """
 
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from enum import IntEnum
 from typing import NamedTuple
 
 Value = bool | int | float | str | tuple[str, ...] | None
-"""A parsed value: a list is a tuple of strings, a password and a class are strings, null is None."""
+"""A parsed value: a list is a tuple of strings, passwords and classes are strings, null is None."""
 
 Check = Callable[[str, Value], str | None]
-"""Validates a parsed value under its setting's name: Kafka's error message, or None."""
+"""Validates a parsed value of the named setting: returns Kafka's error message, or None."""
 
 
 class ConfigType(IntEnum):
-    """A setting's type as DescribeConfigs reports it (core C.1)."""
+    """A setting's type, as DescribeConfigs reports it (core C.1)."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -65,7 +65,7 @@ class Operation(IntEnum):
 
 
 class UpdateMode(IntEnum):
-    """Whether and where a broker setting may change while the broker runs (core appendix 3, column mode)."""
+    """Whether and where a broker setting may change at run time (core appendix 3, column mode)."""
 
     READ_ONLY = 0
     CLUSTER_WIDE = 1  # for one broker ("1") or for all ("")
@@ -76,12 +76,12 @@ class Visibility(IntEnum):
     """Whether DescribeConfigs lists a setting."""
 
     PUBLIC = 0  # always
-    WHEN_SET = 1  # Kafka's internal ones, and our own
-    PLUGIN = 2  # belongs to a plugin of Kafka's: when set, and then as of unknown type
+    WHEN_SET = 1  # Kafka's internal settings, and Understudy's own
+    PLUGIN = 2  # settings of Kafka's plugins: when set, with an unknown type
 
 
 class Synonym(NamedTuple):
-    """A broker setting that supplies a topic's default, and what one of its units is in the topic's unit."""
+    """A broker setting that supplies a topic's default, and the factor that converts it to the topic's unit."""
 
     name: str
     factor: int = 1
@@ -98,9 +98,9 @@ class Row(NamedTuple):
     visibility: Visibility = Visibility.PUBLIC
     synonyms: tuple[Synonym, ...] = ()
     described_as: ConfigType | None = None
-    """The type that the release which is played gave it, where today's is another one."""
+    """The type in the emulated release, if it differs from the current one."""
     described_default: tuple[str | None] | None = None
-    """Likewise its default alone, as text, where that has no effect here."""
+    """The default in the emulated release, as text, if it differs and has no effect here."""
 
     @property
     def sensitive(self) -> bool:

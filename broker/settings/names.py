@@ -1,4 +1,4 @@
-"""Names of settings: with prefixes, of plugins, and the nearest one to a misspelt name."""
+"""Names of settings: listener and plugin prefixes, synonyms, and suggestions for misspelt names."""
 
 import re
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ from protocol.errors import KafkaError
 from protocol.java import parse_integer
 from understudy.control_api.spelling import closest
 
-# DynamicBrokerConfig.ListenerConfigRegex: a setting for one listener alone.
+# DynamicBrokerConfig.ListenerConfigRegex: a setting of a single listener.
 _OF_LISTENER = r"listener\.name\.[^.]*\.(.+)"
 
-# The settings that a listener may hold once per SASL mechanism, listener.name.<l>.<mechanism>.<setting>.
+# The settings that a listener may have per SASL mechanism: listener.name.<l>.<mechanism>.<setting>.
 _OF_MECHANISM = (
     "sasl.jaas.config",
     "sasl.login.callback.handler.class",
@@ -22,7 +22,7 @@ _OF_MECHANISM = (
     "connections.max.reauth.ms",
 )
 
-# Configuration of plugins: what comes after these prefixes is not checked.
+# Prefixes of plugins' settings, which are not validated.
 PLUGIN_PREFIXES = (
     "listener.name.",
     "config.providers.",
@@ -52,7 +52,7 @@ SYNONYMS_OF_A_BROKER = {
 
 
 def base_name(name: str) -> str:
-    """The setting behind `listener.name.<listener>.[<mechanism>.]<setting>`; any other name is its own base."""
+    """Return the setting in `listener.name.<listener>.[<mechanism>.]<setting>`; any other name is its own base."""
     match = re.fullmatch(_OF_LISTENER, name) if name.startswith("listener.name.") else None
     if match is None:
         return name
@@ -60,7 +60,7 @@ def base_name(name: str) -> str:
 
 
 def broker_row(name: str, rows: Mapping[str, Row] = BROKER) -> Row | None:
-    """The row of a broker setting, also of one with a listener's prefix; None for names that Kafka does not know."""
+    """Return the row of a broker setting, with or without a listener prefix; None for unknown names."""
     row = rows.get(name)
     if row is None and name.startswith("listener.name."):
         row = rows.get(base_name(name))
@@ -68,13 +68,13 @@ def broker_row(name: str, rows: Mapping[str, Row] = BROKER) -> Row | None:
 
 
 def broker_synonyms(name: str) -> tuple[str, ...]:
-    """The names under which a broker setting's value is looked up, highest precedence first."""
+    """Return the names under which a broker setting's value is looked up, highest precedence first."""
     base = base_name(name)
     return SYNONYMS_OF_A_BROKER.get(name, (name,)) if base == name else (name, base)
 
 
 def as_broker_id(text: str) -> int | None:
-    """The broker id that a resource's name means, or None if it is no integer of 32 bits."""
+    """Return the broker id in a resource name, or None if it is not a 32-bit integer."""
     try:
         return parse_integer(text)
     except ValueError:
@@ -82,7 +82,7 @@ def as_broker_id(text: str) -> int | None:
 
 
 def is_dynamic(name: str, rows: Mapping[str, Row] = BROKER) -> bool:
-    """Whether a broker setting of exactly this name may change while the broker runs."""
+    """Whether a broker setting of exactly this name may change at run time."""
     row = rows.get(name)
     return row is not None and row.mode is not UpdateMode.READ_ONLY
 
@@ -93,10 +93,10 @@ def is_setting(name: str, rows: Mapping[str, Row] = BROKER) -> bool:
 
 
 def static_problem(name: str, text: str, rows: Mapping[str, Row] = BROKER) -> str | None:
-    """The problem with `--set name=text`, in one sentence, or None.
+    """Return the problem with `--set name=text` in one sentence, or None.
 
-    Unlike Kafka, which keeps what it does not know for plugins, an unknown name outside the plugins' prefixes is a
-    mistake: here no plugin can be loaded.
+    Unlike in Kafka, which keeps unknown settings for plugins, an unknown name without a plugin prefix is an error: no
+    plugin can be loaded here.
     """
     if not is_setting(name, rows):
         meant = closest(name, rows)

@@ -1,7 +1,7 @@
-"""The tables of settings as an older release had them: today's, without newer ones, with those that were removed.
+"""The tables of settings in an older release: the current ones without newer settings, with removed ones.
 
-What the releases defined otherwise is recorded data (`broker.releases.definitions`). Settings that Understudy itself
-needs keep a value even where the release does not know them; they are just neither described nor taken from clients.
+What releases define differently is recorded data (`broker.releases.definitions`). Settings that Understudy itself needs
+have a value even if the release does not know them; they are neither described nor accepted from clients.
 """
 
 import re
@@ -31,7 +31,7 @@ _WITHOUT_EFFECT: Final = (
     "sasl.oauthbearer.",
     "ssl.",
 )
-"""Prefixes of settings whose old default is described only: here they would stop what has to work, or name classes."""
+"""Prefixes of settings whose old default is only described: applied, it would break features or name Java classes."""
 
 
 class Defined(Protocol):
@@ -39,15 +39,15 @@ class Defined(Protocol):
 
     @property
     def type(self) -> str:
-        """The ConfigDef.Type's name."""
+        """The name of its ConfigDef.Type."""
 
     @property
     def default(self) -> str | None:
-        """As text."""
+        """The default, as text."""
 
     @property
     def check(self) -> str | None:
-        """What its validator prints."""
+        """The text that its validator prints."""
 
     @property
     def mode(self) -> str:
@@ -55,7 +55,7 @@ class Defined(Protocol):
 
     @property
     def internal(self) -> bool:
-        """Whether DescribeConfigs leaves it out."""
+        """Whether DescribeConfigs omits it."""
 
     @property
     def known(self) -> bool:
@@ -67,10 +67,10 @@ class Tables(NamedTuple):
 
     Attributes:
         broker, topic, group: name -> row, of those that the release has.
-        removed: the broker's rows among them that are not in today's tables.
-        missing: names that today's tables have and the release does not.
-        defaults: broker settings whose default was another one, which counts, as texts; of those that came later, the
-            first default, which was to change nothing.
+        removed: those of the broker's rows that are not in the current tables.
+        missing: names in the current tables that the release does not have.
+        defaults: defaults of broker settings that differ and take effect, as texts; for settings that came later, their
+            first default, which kept the behaviour unchanged.
     """
 
     broker: Mapping[str, Row] = BROKER
@@ -85,11 +85,12 @@ TODAY: Final = Tables()
 
 
 def tables_of(definitions: Mapping[str, Defined], versions: Sequence[str]) -> Tables:
-    """The tables of a release.
+    """Build the tables of a release.
 
     Args:
-        definitions: `broker NAME`, `topic NAME` or `group NAME` -> what it defined otherwise than today's release.
-        versions: what settings of message formats and protocols may be, oldest first.
+        definitions: `broker NAME`, `topic NAME` or `group NAME` -> the definition that differs from the newest
+            release's.
+        versions: the valid values of message format and protocol settings, oldest first.
     """
     if not definitions:
         return TODAY
@@ -114,7 +115,7 @@ def tables_of(definitions: Mapping[str, Defined], versions: Sequence[str]) -> Ta
 
 
 def _removed(kind: str, name: str, definition: Defined, versions: Sequence[str]) -> Row:
-    """A setting that is no more."""
+    """Build the row of a setting that was removed later."""
     synonyms = (Synonym(f"log.{name}"),) if kind == "topic" else ()
     check = _check(definition.check, versions)
     row = Row(name, ConfigType[definition.type], None, check, _MODES[definition.mode], synonyms=synonyms)
@@ -123,7 +124,7 @@ def _removed(kind: str, name: str, definition: Defined, versions: Sequence[str])
 
 
 def _changed(row: Row, definition: Defined) -> Row:
-    """One of today's settings as it was: its type and meaning stay, for those who read it."""
+    """Build the row of a current setting as it was then: type and meaning stay, for the code that reads it."""
     type_then = ConfigType[definition.type]
     own = row._replace(
         mode=_MODES[definition.mode],
@@ -148,7 +149,7 @@ def _visibility(definition: Defined, otherwise: Visibility) -> Visibility:
 
 
 def _check(printed: str | None, versions: Sequence[str]) -> Check | None:
-    """The validator that prints itself so; ``None`` for those that no removed setting has."""
+    """Return the validator that prints this text; ``None`` for those that no removed setting has."""
     if printed is None:
         return None
     if (found := _VERSIONS.fullmatch(printed)) is not None:

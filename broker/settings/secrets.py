@@ -1,7 +1,7 @@
-"""Secrets: the one list, by field of a message and by setting. Journal, capture, logs and errors obey it.
+"""The secrets, by field of a message and by setting, that journal, capture, logs and errors must hide.
 
-Settings are secret by their type, as in Kafka's ConfigDef (Password). A name that no table has may be one too, as in
-Kafka, which reports settings of unknown type as sensitive.
+Settings are secret by their type, as in Kafka's ConfigDef (Password). A name that is in no table may be secret too, as
+in Kafka, which reports settings of unknown type as sensitive.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ from broker.settings.names import base_name, broker_row
 from broker.settings.tables import BROKER, CLIENT_METRICS, GROUP, TOPIC
 
 FIELDS: Final = frozenset({"auth_bytes", "salt", "salted_password", "hmac"})
-"""Fields of messages: SASL's tokens, SCRAM credentials, what proves a delegation token."""
+"""Secret fields of messages: SASL tokens, SCRAM credentials, HMACs of delegation tokens."""
 REMOVED_PASSWORDS: Final = frozenset(
     {
         "delegation.token.master.key",
@@ -21,19 +21,19 @@ REMOVED_PASSWORDS: Final = frozenset(
         "zookeeper.ssl.truststore.password",
     }
 )
-"""Those of older releases."""
+"""Password settings of older releases."""
 HIDDEN: Final = "[hidden]"
-"""The replacement of a secret value (Kafka: Password.HIDDEN)."""
+"""The replacement for a secret value (Kafka: Password.HIDDEN)."""
 
 
 def is_password(name: str) -> bool:
-    """Whether a broker setting is of the type Password, also with a listener's prefix."""
+    """Whether a broker setting has the type Password, with or without a listener prefix."""
     row = BROKER.get(base_name(name))
     return name in REMOVED_PASSWORDS or (row is not None and row.type is ConfigType.PASSWORD)
 
 
 def may_be_secret(name: str) -> bool:
-    """Whether the value of a setting of any resource must not be shown: it is a password, or unknown."""
+    """Whether the value of any resource's setting must be hidden: it is a password, or unknown."""
     if name in TOPIC or name in GROUP or name in CLIENT_METRICS:
         return False
     row = broker_row(name)
@@ -41,5 +41,5 @@ def may_be_secret(name: str) -> bool:
 
 
 def shown_value(name: str, value: str) -> str:
-    """A setting's value for a message: hidden where it is a password."""
+    """Return a setting's value for a message, hidden if it is a password."""
     return HIDDEN if is_password(name) else value

@@ -1,4 +1,4 @@
-"""Topic settings: what a topic effectively has, and which settings a topic may be given (core C.3, C.6)."""
+"""Topic configs: effective values and validation (core C.3, C.6)."""
 
 from collections.abc import Mapping
 
@@ -23,11 +23,11 @@ _DISABLED = (
 
 
 def effective(overrides: Mapping[str, str], settings: BrokerSettings) -> dict[str, Value]:
-    """Every topic setting's value: the topic's own, else the broker's, else the default.
+    """Return every topic config's value: the topic's own, else the broker's, else the default.
 
-    Flat, by Kafka's topic names; LIST values are tuples, `internal.segment.bytes` is None unless set. A stored text
-    that no longer parses counts as not set. Up to 3.9 one setting bounds timestamps on both sides, unless the ones of
-    KIP-937 are there (LogConfig.messageTimestampBeforeMaxMs).
+    Keys are Kafka's topic names; LIST values are tuples, `internal.segment.bytes` is None unless set. A stored text
+    that no longer parses counts as not set. Up to 3.9 one config bounds timestamps in both directions, unless those of
+    KIP-937 are set (LogConfig.messageTimestampBeforeMaxMs).
     """
     values = stated(overrides, settings)
     if _DIFFERENCE in settings.tables.topic:
@@ -38,7 +38,7 @@ def effective(overrides: Mapping[str, str], settings: BrokerSettings) -> dict[st
 
 
 def stated(overrides: Mapping[str, str], settings: BrokerSettings) -> dict[str, Value]:
-    """The same as DescribeConfigs reports it: each value by itself."""
+    """Return every topic config's value as DescribeConfigs reports it, each by itself."""
     values = dict(settings.topic_defaults)
     for name, text in overrides.items():
         row = settings.topic_row(name)
@@ -53,7 +53,7 @@ def stated(overrides: Mapping[str, str], settings: BrokerSettings) -> dict[str, 
 def validate(
     proposed: Mapping[str, str | None], settings: BrokerSettings, existing: Mapping[str, str] | None = None
 ) -> None:
-    """Check all of a topic's own settings together, for CreateTopics and for a change (LogConfig.validate).
+    """Validate all configs of a topic together, for CreateTopics and for changes (LogConfig.validate).
 
     Raises:
         KafkaError: INVALID_CONFIG with Kafka's message.
@@ -70,7 +70,7 @@ def validate(
     ordered = as_defined("topic", proposed) if len(proposed) > 1 else proposed
     given = {name: parse(rows[name], text) for name in ordered if (text := proposed[name]) is not None}
     tiered = settings.boolean("remote.log.storage.system.enable")
-    # Quirk: only with tiered storage on the broker do its own defaults take part in the check.
+    # Quirk: the broker's own defaults are validated too only if it has tiered storage.
     values = {**(settings.topic_defaults if tiered else _SCHEMA_DEFAULTS), **given}
     least, most = _number(values, "min.compaction.lag.ms"), _number(values, "max.compaction.lag.ms")
     if least > most:
@@ -86,12 +86,12 @@ def _refused(message: str) -> KafkaError:
 
 def _number(values: Mapping[str, Value], name: str) -> int:
     value = values[name]
-    assert isinstance(value, int)  # asked for numbers without null
+    assert isinstance(value, int)  # only called for numbers that are not null
     return value
 
 
 def _check_remote(values: Mapping[str, Value], *, tiered: bool, was_remote: bool) -> None:
-    """The rules of tiered storage, as far as a topic asks for it."""
+    """Check the rules of tiered storage, if the topic enables it."""
     if not values["remote.storage.enable"]:
         if was_remote and tiered and not values["remote.log.delete.on.disable"]:
             raise _refused(_DISABLED)
@@ -120,7 +120,7 @@ def _check_remote(values: Mapping[str, Value], *, tiered: bool, was_remote: bool
 
 
 def local_retention_problem(name: str, local: int, limit: str, total: int) -> str | None:
-    """The problem with keeping `local` on the broker's disk when `total` is kept at all; -1 is no limit."""
+    """Return the problem with local retention beyond total retention; -1 is unlimited."""
     if total == -1:
         return None
     if local == -1:

@@ -1,4 +1,4 @@
-"""Text to value and back, as Kafka's ConfigDef reads and prints settings (core C.2.9, C.3)."""
+"""Conversion of settings between text and value, as in Kafka's ConfigDef (core C.2.9, C.3)."""
 
 import math
 import re
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from broker.settings.model import ConfigType, Row, Value
 from protocol.errors import ErrorCode, KafkaError
 
-# Java's String.trim: everything up to and including the space.
+# Java's String.trim: every character up to and including the space.
 BLANKS = "".join(map(chr, range(33)))
 
 
 def is_blank(text: str) -> bool:
-    """Whether Java's String.trim leaves nothing of a text."""
+    """Whether Java's String.trim leaves an empty string."""
     return not text.strip(BLANKS)
 
 
@@ -20,23 +20,23 @@ _INTEGER = re.compile(r"[+-]?\d+")
 _DOUBLE = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?", re.ASCII)
 _NAMED_DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
 _AROUND_COMMAS = " \t\n\r\f\v"
-"""What ``\\s`` is to Java."""
-# A class must be loadable in Kafka. Here nothing is loaded; a name with a package passes for one.
+"""The characters of ``\\s`` in Java."""
+# In Kafka a class must be loadable. Here nothing is loaded; any name with a package is accepted.
 _CLASS = re.compile(r"[^\W\d][\w$]*(\.[^\W\d][\w$]*)+")
 
 _BITS = {ConfigType.SHORT: 15, ConfigType.INT: 31, ConfigType.LONG: 63}
 
 
 def invalid(name: str, value: str, reason: str) -> str:
-    """The message of Kafka's ConfigException."""
+    """Build the message of Kafka's ConfigException."""
     return f"Invalid value {value} for configuration {name}: {reason}"
 
 
 def parse(row: Row, text: str) -> Value:
-    """The value that a text means for this setting.
+    """Parse a setting's text.
 
     Raises:
-        KafkaError: INVALID_CONFIG with Kafka's own message, if the text has the wrong form or the value is refused.
+        KafkaError: INVALID_CONFIG with Kafka's message, if the text is malformed or the value is refused.
     """
     value = _READERS[row.type](row, text)
     if row.check is not None:
@@ -89,7 +89,7 @@ def elements_of(text: str) -> tuple[str, ...]:
 
 def _list(row: Row, text: str) -> Value:
     elements = elements_of(text)
-    # Duplicates are dropped with a warning, except where a check of its own reads the list (throttled replicas).
+    # Duplicates are dropped with a warning, except if the list has its own validator (throttled replicas).
     return tuple(dict.fromkeys(elements)) if drops_duplicates(row) else elements
 
 
@@ -119,7 +119,7 @@ def drops_duplicates(row: Row) -> bool:
 
 
 def shown(value: Value) -> str | None:
-    """A value as DescribeConfigs writes it: lists joined with ",", booleans in lower case, doubles as in Java."""
+    """Format a value like DescribeConfigs: lists joined with ",", booleans in lower case, doubles as in Java."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -132,7 +132,7 @@ def shown(value: Value) -> str | None:
 
 
 def java_double(value: float) -> str:
-    """A double as Java's Double.toString prints it: "0.5", "1.0E7", "1.7976931348623157E308"."""
+    """Format a double like Java's Double.toString: "0.5", "1.0E7", "1.7976931348623157E308"."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

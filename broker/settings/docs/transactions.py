@@ -2,37 +2,37 @@
 
 TEXTS = {
     "add.partitions.to.txn.retry.backoff.max.ms": (
-        "How long the broker keeps retrying, for one produce request, to add a partition to a transaction while the "
+        "How long the broker retries, for one produce request, to add a partition to a transaction while the "
         "coordinator answers CONCURRENT_TRANSACTIONS. After that the client gets the error."
     ),
     "add.partitions.to.txn.retry.backoff.ms": (
-        "Pause between two attempts of the broker to add a partition to a transaction on a producer's behalf."
+        "Delay between two attempts of the broker to add a partition to a transaction on a producer's behalf."
     ),
     "producer.id.expiration.check.interval.ms": (
-        "How often partitions look for idempotent producers that have been silent for producer.id.expiration.ms."
+        "How often partitions check for idempotent producers that were idle for producer.id.expiration.ms."
     ),
     "producer.id.expiration.ms": (
-        "How long a partition remembers the sequence numbers of a producer that writes nothing. Forgetting early "
-        "can let a late retry through as a duplicate; while a transaction is open, nothing is forgotten."
+        "How long a partition keeps the sequence numbers of an idle producer. If they expire too early, a late retry "
+        "can become a duplicate; they do not expire while a transaction is open."
     ),
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": (
-        "How often the transaction coordinator looks for transactions that are older than their timeout and aborts "
-        "them."
+        "How often the transaction coordinator checks for transactions that exceed their timeout, and aborts them."
     ),
     "transaction.max.timeout.ms": (
-        "The longest transaction timeout a producer may ask for. InitProducerId with more is refused with "
+        "Maximum transaction timeout that a producer may request. InitProducerId with more is refused with "
         "INVALID_TRANSACTION_TIMEOUT."
     ),
     "transaction.partition.verification.enable": (
-        "Whether a partition asks the coordinator, before the first record of a transaction, that the transaction "
-        "is really open there. It keeps late records of aborted transactions out."
+        "Whether the partition leader verifies with the coordinator, before the first record of a transaction, that "
+        "the transaction is open on the partition. This keeps out late records of aborted transactions."
     ),
     "transaction.remove.expired.transaction.cleanup.interval.ms": (
-        "How often the transaction coordinator looks for transactional ids that were not used for "
-        "transactional.id.expiration.ms and removes them."
+        "How often the transaction coordinator checks for transactional ids that were not used for "
+        "transactional.id.expiration.ms, and removes them."
     ),
     "transaction.state.log.load.buffer.size": (
-        "Bytes read at a time from __transaction_state while a coordinator loads; a larger batch is still read whole."
+        "Bytes read at a time from __transaction_state while a coordinator is loading; a larger batch is still read "
+        "whole."
     ),
     "transaction.state.log.min.isr": (
         "min.insync.replicas of __transaction_state, given to the topic when it is created."
@@ -46,13 +46,12 @@ TEXTS = {
         "created and transactions cannot start."
     ),
     "transaction.state.log.segment.bytes": (
-        "segment.bytes of __transaction_state. Small segments make compaction and loading quicker."
+        "segment.bytes of __transaction_state. Small segments make compaction and loading faster."
     ),
     "transaction.two.phase.commit.enable": (
-        "Whether producers may take part in an external two-phase commit (KIP-939): such transactions never time out."
+        "Whether producers may participate in an external two-phase commit (KIP-939): such transactions never time out."
     ),
     "transactional.id.expiration.ms": (
-        "How long a transactional id without any activity is kept by the coordinator before it is forgotten "
-        "together with its producer epoch."
+        "How long the coordinator keeps an unused transactional id, with its producer epoch."
     ),
 }
