@@ -1,7 +1,7 @@
 """Links to the specification: the only place that turns the id of a rule into a link.
 
-An id names a document, a section and, if the section has numbered rows, a row: ``transactions A.2 I5``, ``groups
-A.10``. Users see the KIP or the class of Kafka from which a rule comes, and the link; never the bare id.
+An id names a document, a section and, if the section has numbered rows, a row: ``transactions A.2 I5``,
+``groups A.10``. Users see the KIP or the class of Kafka from which a rule comes, and the link; never the bare id.
 """
 
 from collections.abc import Mapping

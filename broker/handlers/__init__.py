@@ -172,4 +172,4 @@ _AT_CONTROLLER = frozenset(
     }
 )
 CONTROLLER_APIS: tuple[AnyApi, ...] = tuple(api for api in APIS if api.key in _AT_CONTROLLER)
-"""Those of a controller's listener; without the ones by which brokers and other controllers would address it."""
+"""The APIs of the controller's listener, without those that brokers and other controllers send to a controller."""

@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn: the offsets that a group will commit belong to the transaction (KIP-98).
+"""AddOffsetsToTxn: adds a group's offsets to the transaction, before TxnOffsetCommit (KIP-98).
 
 Versions 0-4; clients since KIP-890 do not send it. Not done: nothing.
 """
@@ -15,7 +15,7 @@ from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffs
 
 
 async def handle(request: AddOffsetsToTxnRequest, ctx: RequestContext) -> AddOffsetsToTxnResponse:
-    """Adds the group's partition of the offsets topic, whether or not either exists (transactions C.2)."""
+    """Add the group's partition of the offsets topic, even if group or topic do not exist (transactions C.2)."""
     name = request.transactional_id
     if not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -36,7 +36,7 @@ async def handle(request: AddOffsetsToTxnRequest, ctx: RequestContext) -> AddOff
 
 
 def refuse(request: AddOffsetsToTxnRequest, error: KafkaError, version: int) -> AddOffsetsToTxnResponse:  # noqa: ARG001
-    """The code as that version knows it."""
+    """Return the error code that the request's version knows."""
     code = error.code
     if code is ErrorCode.PRODUCER_FENCED and not features.add_offsets_knows_fencing(version):
         code = ErrorCode.INVALID_PRODUCER_EPOCH

@@ -1,7 +1,7 @@
-"""AddPartitionsToTxn: partitions join a transaction (KIP-98), or are asked whether they have (KIP-890).
+"""AddPartitionsToTxn: adds partitions to a transaction (KIP-98), or verifies that they were added (KIP-890).
 
-Versions 0-5. Up to v3 clients ask, about one transaction; from v4 brokers do, about many. Differs from Kafka: an answer
-to a broker has at most 250,000 partitions, else the request is refused.
+Versions 0-5. Up to v3 clients send it, for one transaction; from v4 brokers do, for many. Differs from Kafka: a
+broker's request for more than 250,000 partitions is refused.
 """
 
 from collections.abc import Sequence
@@ -33,16 +33,16 @@ Codes = dict[TopicPartition, ErrorCode]
 
 
 async def handle(request: AddPartitionsToTxnRequest, ctx: RequestContext) -> AddPartitionsToTxnResponse:
-    """Add partitions to a client's transaction, or verify those that brokers ask about (transactions C.1).
+    """Add partitions to a client's transaction, or verify those that brokers send (transactions C.1).
 
-    Of several entries with one id, the last has the partitions of all, and the first those that a common code is for
-    (AddPartitionsToTxnRequest.partitionsByTransaction, errorResponseForTransaction).
+    If a transactional id is repeated, its last entry has the partitions of all, and the first one those for a common
+    error code (AddPartitionsToTxnRequest.partitionsByTransaction, errorResponseForTransaction).
     """
     by_broker = features.add_partitions_is_for_brokers(ctx.version)
     if by_broker and not ctx.authorized(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, "kafka-cluster"):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     partitions = {each.transactional_id: _partitions(each) for each in request.transactions}
-    if by_broker:  # a client names one id, once
+    if by_broker:  # a client's request has one transactional id, once
         Allowance().take(sum(len(partitions[each.transactional_id]) for each in request.transactions))
     slices = Slices()
     first: dict[str, AddPartitionsToTxnTransaction] = {}
@@ -71,7 +71,7 @@ def _partitions(transaction: AddPartitionsToTxnTransaction) -> list[TopicPartiti
 def _refused_partitions(
     name: str, partitions: Sequence[TopicPartition], ctx: RequestContext, *, by_broker: bool
 ) -> Codes:
-    """Refuse all partitions if one of them is not allowed or missing; empty: go on (transactions C.1.1 P1 to P4)."""
+    """Refuse all partitions if one is denied or missing; return none if all are valid (transactions C.1.1 P1 to P4)."""
     if not by_broker and not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
         return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     topics = set() if by_broker else {topic for topic, _ in partitions}
@@ -87,7 +87,7 @@ def _refused_partitions(
 
 
 def _may_write(topic: str, ctx: RequestContext) -> bool:
-    """Internal topics are Kafka's own: clients add them by AddOffsetsToTxn, if at all."""
+    """Whether a client may add the topic; internal topics are Kafka's own, which clients add by AddOffsetsToTxn."""
     return topic not in INTERNAL_TOPICS and ctx.authorized(AclOperation.WRITE, ResourceType.TOPIC, topic)
 
 
@@ -98,10 +98,10 @@ async def _asked(
     *,
     client: int,
 ) -> Codes | ErrorCode:
-    """The coordinator's code of each partition that was verified, or one for all (transactions C.1.1 P5 to P14, C.1.3).
+    """Return the coordinator's code for each verified partition, or one for all (transactions C.1.1 P5 to P14, C.1.3).
 
     Raises:
-        KafkaError: one for all, as well.
+        KafkaError: also one for all partitions.
     """
     name = transaction.transactional_id
     producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
@@ -124,7 +124,7 @@ async def _asked(
 
 
 def _of_all(transaction: AddPartitionsToTxnTransaction, code: ErrorCode, version: int) -> AddPartitionsToTxnResult:
-    """The same code for each partition, and topics without partitions too."""
+    """Build a result with the same code for each partition, including topics without partitions."""
     known = _as_known_by(version, code)
     topics = [
         AddPartitionsToTxnTopicResult(
@@ -136,7 +136,7 @@ def _of_all(transaction: AddPartitionsToTxnTransaction, code: ErrorCode, version
 
 
 def _of_each(name: str, codes: Codes, version: int) -> AddPartitionsToTxnResult:
-    """A code of its own for each partition; topics as a table lists them (resultForTransaction)."""
+    """Build a result with a code for each partition; topics in the order of Java's HashMap (resultForTransaction)."""
     topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
     for (topic, partition), code in codes.items():
         topics.setdefault(topic, []).append(AddPartitionsToTxnPartitionResult(partition, _as_known_by(version, code)))
@@ -152,7 +152,7 @@ def _as_known_by(version: int, code: ErrorCode) -> ErrorCode:
 
 
 def refuse(request: AddPartitionsToTxnRequest, error: KafkaError, version: int) -> AddPartitionsToTxnResponse:
-    """The error at the top for brokers, without results; on every partition for clients."""
+    """Put the error at the top level for brokers, without results; on every partition for clients."""
     if features.add_partitions_is_for_brokers(version):
         return AddPartitionsToTxnResponse(error_code=error.code)
     results = [_of_all(transaction, error.code, version) for transaction in request.transactions]

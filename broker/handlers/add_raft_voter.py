@@ -1,6 +1,6 @@
-"""AddRaftVoter: another controller asks to vote (KIP-853).
+"""AddRaftVoter: adds a controller to the voters of the quorum (KIP-853).
 
-Versions 0-1. Differs from Kafka: no other node can become a voter; a possible one is reported as unreachable.
+Versions 0-1. Differs from Kafka: no other node can become a voter; a valid one is reported as unreachable.
 """
 
 from broker.api import Api
@@ -13,7 +13,7 @@ from protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterRe
 
 
 async def handle(request: AddRaftVoterRequest, ctx: RequestContext) -> AddRaftVoterResponse:
-    """Always a refusal: the quorum keeps its one voter (core B.13)."""
+    """Refuse the request: the quorum keeps its one voter (core B.13)."""
     if not may_on_cluster(ctx, AclOperation.ALTER):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     check_cluster_id(request.cluster_id, ctx.cluster.cluster_id)
@@ -23,7 +23,7 @@ async def handle(request: AddRaftVoterRequest, ctx: RequestContext) -> AddRaftVo
 
 
 def refuse(request: AddRaftVoterRequest, error: KafkaError, version: int) -> AddRaftVoterResponse:  # noqa: ARG001
-    """At the top."""
+    """Put the error at the top level of the response."""
     return AddRaftVoterResponse(error_code=error.code, error_message=error.message)
 
 

@@ -1,4 +1,4 @@
-"""AlterClientQuotas: what users, clients and addresses may take per second (KIP-546, addresses KIP-612).
+"""AlterClientQuotas: sets quotas of users, client ids and addresses (KIP-546, addresses KIP-612).
 
 Versions 0-1. Not done: client.quota.callback.class (no plugins).
 """
@@ -25,7 +25,7 @@ from protocol.messages.alter_client_quotas import (
 
 
 async def handle(request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClientQuotasResponse:
-    """Each entity succeeds or fails by itself (core G.10)."""
+    """Alter the quotas of each entity, each with its own result (core G.10)."""
     if not may_on_cluster(ctx, AclOperation.ALTER_CONFIGS):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     wanted, slices = [], Slices()
@@ -52,7 +52,7 @@ def _wanted(entry: EntryData) -> Alteration:
 
 
 async def _resolves(name: str) -> bool:
-    """Whether it is an address, or the name of a host (InetAddress.getByName)."""
+    """Whether it is an address or the name of a host (InetAddress.getByName)."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -61,7 +61,7 @@ async def _resolves(name: str) -> bool:
         return True
     try:
         await asyncio.get_running_loop().getaddrinfo(name, None)
-    except (OSError, ValueError):  # the latter of a text that can be no name
+    except (OSError, ValueError):  # ValueError: not a valid host name
         return False
     return True
 
@@ -74,7 +74,7 @@ def _answer(entity: Mapping[str, str | None], error: KafkaError | None) -> Respo
 
 
 def refuse(request: AlterClientQuotasRequest, error: KafkaError, version: int) -> AlterClientQuotasResponse:  # noqa: ARG001
-    """On every entry."""
+    """Put the error on every entry."""
     return AlterClientQuotasResponse(entries=[_answer(_wanted(entry).entity, error) for entry in request.entries])
 
 

@@ -1,6 +1,6 @@
-"""AlterConfigs: replace all settings of a resource.
+"""AlterConfigs: replaces all dynamic configs of a resource.
 
-Versions 0-2. Not done: alter.config.policy.class.name; no class is loaded.
+Versions 0-2. Not done: alter.config.policy.class.name (no plugins).
 """
 
 from broker.api import Api
@@ -13,7 +13,7 @@ from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsRes
 
 
 async def handle(request: AlterConfigsRequest, ctx: RequestContext) -> AlterConfigsResponse:
-    """Replace the settings of each resource; one that fails changes nothing (core C.4)."""
+    """Replace the configs of each resource; if one is invalid, that resource is not changed (core C.4)."""
     wanted = [
         Alteration(
             resource.resource_type,
@@ -32,7 +32,7 @@ async def handle(request: AlterConfigsRequest, ctx: RequestContext) -> AlterConf
 
 
 def refuse(request: AlterConfigsRequest, error: KafkaError, version: int) -> AlterConfigsResponse:  # noqa: ARG001
-    """On every resource; the API has no error of its own."""
+    """Put the error on every resource; the API has no top-level error code."""
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(error.code, error.message, resource.resource_type, resource.resource_name)

@@ -1,7 +1,7 @@
-"""AlterPartitionReassignments: other brokers for partitions, or back to the old ones (KIP-455; KIP-860).
+"""AlterPartitionReassignments: moves partitions to other brokers, or cancels that (KIP-455; KIP-860).
 
-Versions 0-1. Differs from Kafka: new replicas are filled in the same step, so a reassignment ends at once where all of
-them are up.
+Versions 0-1. Differs from Kafka: new replicas get all records in the same step, so a reassignment completes immediately
+if their brokers are up.
 """
 
 from itertools import islice
@@ -23,9 +23,9 @@ from protocol.messages.alter_partition_reassignments import (
 async def handle(
     request: AlterPartitionReassignmentsRequest, ctx: RequestContext
 ) -> AlterPartitionReassignmentsResponse:
-    """Start, change or cancel the move of each partition's replicas (core B.11); one result per entry."""
+    """Start, change or cancel the reassignment of each partition (core B.11); one result per entry."""
     check_on_cluster(ctx, AclOperation.ALTER)
-    if not request.topics:  # QuorumController.alterPartitionReassignments: the response at its defaults
+    if not request.topics:  # QuorumController.alterPartitionReassignments: the default response
         return AlterPartitionReassignmentsResponse(error_message="")
     if request.timeout_ms <= 0:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
@@ -60,7 +60,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> AlterPartitionReassignmentsResponse:
-    """At the top and on every partition; the request's flag is not repeated."""
+    """Put the error at the top level and on every partition; the request's flag is not returned."""
     return AlterPartitionReassignmentsResponse(
         error_code=error.code,
         error_message=error.message,

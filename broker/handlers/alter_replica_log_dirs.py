@@ -1,6 +1,6 @@
-"""AlterReplicaLogDirs: move replicas between this broker's directories (KIP-113).
+"""AlterReplicaLogDirs: moves replicas between this broker's log directories (KIP-113).
 
-Versions 1-2. Differs from Kafka: a broker has one directory, so a move is either none at all or impossible.
+Versions 1-2. Differs from Kafka: a broker has one directory, so a replica is already there, or cannot be moved.
 """
 
 from broker.api import Api
@@ -19,7 +19,7 @@ from protocol.scala import grouped_by_topic
 
 _LONGEST_NAME = 255
 _FUTURE_NAME_EXTRA = len(".-future") + 32
-"""The affixes of ``topic-partition`` in the name of a directory that is being filled: a UUID and the suffix."""
+"""What Kafka adds to ``topic-partition`` in the name of a directory that is being filled: a UUID and the suffix."""
 
 
 async def handle(request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> AlterReplicaLogDirsResponse:
@@ -45,7 +45,7 @@ async def handle(request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> Al
 
 
 def _last_directories(request: AlterReplicaLogDirsRequest) -> dict[tuple[str, int], str]:
-    """The directory of each replica (AlterReplicaLogDirsRequest.partitionDirs): the last one named for it."""
+    """Return each replica's directory, of several the last one (AlterReplicaLogDirsRequest.partitionDirs)."""
     return {
         (topic.name, index): directory.path
         for directory in request.dirs
@@ -75,7 +75,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> AlterReplicaLogDirsResponse:
-    """On every partition."""
+    """Put the error on every partition."""
     topics: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for directory in request.dirs:
         for topic in directory.topics:

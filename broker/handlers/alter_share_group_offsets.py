@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets: where a share group without members goes on (KIP-932).
+"""AlterShareGroupOffsets: sets the start offsets of a share group without members (KIP-932).
 
 Version 0. Not done: nothing.
 """
@@ -25,7 +25,7 @@ from protocol.types import ZERO_UUID, uuid_text
 
 
 async def handle(request: AlterShareGroupOffsetsRequest, ctx: RequestContext) -> AlterShareGroupOffsetsResponse:
-    """Topics that may not be altered first, then the others, if the group has no members (groups D.10)."""
+    """Set the start offsets if the group is empty; topics that may not be altered come first (groups D.10)."""
     require_share_groups(ctx)
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
     answers, passed = [], []
@@ -43,7 +43,7 @@ async def handle(request: AlterShareGroupOffsetsRequest, ctx: RequestContext) ->
 
 
 def _merged(topics: Iterable[AlterShareGroupOffsetsResponseTopic]) -> list[AlterShareGroupOffsetsResponseTopic]:
-    """One entry for each topic, also of one that was named twice (AlterShareGroupOffsetsResponse.Builder)."""
+    """Merge the entries of each topic, which may be repeated (AlterShareGroupOffsetsResponse.Builder)."""
     ids: dict[str, UUID | None] = {}
     partitions: dict[str, list[AlterShareGroupOffsetsResponsePartition]] = {}
     for topic in topics:
@@ -55,7 +55,7 @@ def _merged(topics: Iterable[AlterShareGroupOffsetsResponseTopic]) -> list[Alter
 async def _alter(
     group_id: str, topics: list[AlterShareGroupOffsetsRequestTopic], ctx: RequestContext
 ) -> list[AlterShareGroupOffsetsResponseTopic]:
-    # As of now: while the state is written, a topic may be deleted, and the coordinator may move.
+    # Looked up now: while the state is written, a topic may be deleted, and the coordinator may move.
     known = {topic.topic_name: ctx.cluster.image.topics[topic.topic_name] for topic in topics}
     runtime = ctx.node.groups_for(group_id)
     wanted = [
@@ -98,7 +98,7 @@ async def _alter(
 
 
 def _check_partitions(group_id: str, begun: AlteredOffsets) -> None:
-    """Refuse negative partitions, once the group's record is written (InitializeShareGroupStateParameters)."""
+    """Refuse negative partitions after the group's record is written (InitializeShareGroupStateParameters)."""
     for topic_id, offsets in begun.offsets.items():
         for index in offsets:
             if index < 0:
@@ -126,7 +126,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> AlterShareGroupOffsetsResponse:
-    """At the top."""
+    """Put the error at the top level of the response."""
     return AlterShareGroupOffsetsResponse(
         error_code=error.code, error_message=error.message or ERROR_TEXTS.get(error.code)
     )

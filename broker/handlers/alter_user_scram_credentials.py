@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials: passwords of SCRAM come and go (KIP-554).
+"""AlterUserScramCredentials: sets and deletes SCRAM credentials of users (KIP-554).
 
 Version 0. Not done: nothing.
 """
@@ -21,7 +21,7 @@ from protocol.messages.alter_user_scram_credentials import (
 
 
 async def handle(request: AlterUserScramCredentialsRequest, ctx: RequestContext) -> AlterUserScramCredentialsResponse:
-    """Each user succeeds or fails as a whole (core G.11)."""
+    """Alter the credentials of each user, all or none (core G.11)."""
     check_on_cluster(ctx, AclOperation.ALTER)
     if ctx.cluster.image.features.get(METADATA_VERSION, SCRAM_LEVEL) < SCRAM_LEVEL:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "The current metadata.version does not support SCRAM")
@@ -33,7 +33,7 @@ async def handle(request: AlterUserScramCredentialsRequest, ctx: RequestContext)
 
 
 def _stored(wanted: ScramCredentialUpsertion) -> UserScramCredentialRecord:
-    """The stored credential: without keys if the mechanism is unknown or the salted password is empty."""
+    """Build the stored credential, without keys if the mechanism is unknown or the salted password is empty."""
     if wanted.mechanism not in MECHANISMS.values() or not wanted.salted_password:
         return UserScramCredentialRecord(wanted.name, wanted.mechanism, iterations=wanted.iterations)
     salt, password = bytes(wanted.salt), bytes(wanted.salted_password)
@@ -51,7 +51,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> AlterUserScramCredentialsResponse:
-    """On every user, once."""
+    """Put the error on every user, once."""
     users = dict.fromkeys([*(each.name for each in request.deletions), *(each.name for each in request.upsertions)])
     return AlterUserScramCredentialsResponse(results=[_result(user, error) for user in users])
 

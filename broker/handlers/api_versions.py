@@ -1,6 +1,6 @@
-"""ApiVersions: which APIs in which versions, and which features (KIP-35, KIP-511, KIP-584).
+"""ApiVersions: lists the APIs with their versions, and the features (KIP-35, KIP-511, KIP-584).
 
-Versions 0-5; from v5 on the client may name its cluster and node (KIP-1242). Not done: nothing.
+Versions 0-5; from v5 on the client may send the expected cluster id and node id (KIP-1242). Not done: nothing.
 """
 
 import re
@@ -27,12 +27,12 @@ from protocol.writers import Parts
 
 _NO_NODE = -1
 _UNKNOWN = "unknown"
-"""The software of a connection whose last request of this API was of a version without it."""
+"""The software name and version of a connection whose last ApiVersions request had none."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 async def handle(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersionsResponse:
-    """Answers from the list of the APIs that are served (core A.5)."""
+    """List the APIs that are served, in their versions for this connection (core A.5)."""
     elsewhere = features.api_versions_names_target(ctx.version) and _is_meant_for_another(request, ctx)
     if features.api_versions_names_software(ctx.version):
         for text in (request.client_software_name, request.client_software_version):
@@ -68,20 +68,20 @@ async def handle(request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersion
 
 @lru_cache(maxsize=16)
 def _supported(names: tuple[str, ...]) -> list[str]:
-    """Features in the order of a hash table of Java's."""
+    """Return features in the order of Java's HashMap."""
     return table_order(sorted(names), string_hash)
 
 
 @lru_cache(maxsize=16)
 def _finalized(names: tuple[str, ...]) -> list[str]:
-    """Features as in a copy of such a table, to which metadata.version is added (FinalizedFeatures)."""
+    """Return features in the order of a copied HashMap to which metadata.version is added (FinalizedFeatures)."""
     others = sorted(name for name in names if name != METADATA_VERSION)
     added = [name for name in names if name == METADATA_VERSION]
     return table_order([*others, *added], string_hash, reserved_capacity(len(others)))
 
 
 def _epoch(ctx: RequestContext) -> int:
-    """The offset that a broker's metadata has reached; of a controller, that of the features' last change."""
+    """Return the offset that a broker's metadata has reached; for a controller, that of the last feature change."""
     return ctx.cluster.image.features_offset if ctx.at_controller else ctx.cluster.image.offset
 
 
@@ -89,7 +89,7 @@ def _is_meant_for_another(request: ApiVersionsRequest, ctx: RequestContext) -> b
     """Whether the client expects another cluster or node at this address.
 
     Raises:
-        KafkaError: INVALID_REQUEST, one of the two alone.
+        KafkaError: INVALID_REQUEST if only one of the two ids is given.
     """
     if (request.cluster_id is None) != (request.node_id == _NO_NODE):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -104,12 +104,12 @@ def _listed(api: ServedApi, steered: Versions, *, unstable: bool) -> ApiVersion:
     if limits is not None:
         return ApiVersion(api.key, *limits)
     low, high = api.range(unstable=unstable)
-    # Quirk: Produce is listed from 0, for clients that take its range for a feature (core A.5.4).
+    # Quirk: Produce is listed from 0, for clients that infer features from its range (core A.5.4).
     return ApiVersion(api.key, 0 if api.key is ApiKey.PRODUCE else low, high)
 
 
 def unsupported_version(correlation_id: int, connection: Connection) -> Parts:
-    """The whole answer, size included, to a version that is not served: a v0 body naming the range (core A.5.1)."""
+    """Return the whole response, with its size, to an unsupported version: a v0 body with the range (core A.5.1)."""
     low, high = connection.versions.get(ApiKey.API_VERSIONS) or API.versions
     code = ErrorCode.UNSUPPORTED_VERSION
     if not connection.release.has(Behaviour.API_VERSIONS_RANGE):
@@ -118,7 +118,7 @@ def unsupported_version(correlation_id: int, connection: Connection) -> Parts:
 
 
 def refuse(request: ApiVersionsRequest, error: KafkaError, version: int) -> ApiVersionsResponse:  # noqa: ARG001
-    """The code, and nothing listed."""
+    """Return the error code without APIs and features."""
     return ApiVersionsResponse(error.code)
 
 

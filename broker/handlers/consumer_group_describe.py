@@ -1,7 +1,7 @@
-"""ConsumerGroupDescribe: consumer groups with their members (KIP-848).
+"""ConsumerGroupDescribe: describes consumer groups with their members (KIP-848).
 
-Versions 0-1; what protocol a member speaks since v1. Groups of other kinds have describing APIs of their own.
-Differs from Kafka: an answer has at most 250,000 members, else the request is refused.
+Versions 0-1; the member type since v1. Groups of other types have their own describe APIs. Differs from Kafka: a
+request whose response would have more than 250,000 members is refused.
 """
 
 from broker.api import Api
@@ -18,7 +18,7 @@ from protocol.messages.consumer_group_describe import (
 
 
 async def handle(request: ConsumerGroupDescribeRequest, ctx: RequestContext) -> ConsumerGroupDescribeResponse:
-    """Describe each group as often as it is named, each with its own error (groups C.12)."""
+    """Describe each group as often as it is listed, each with its own error (groups C.12)."""
     if not serves_consumer_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     groups = await described(request.group_ids, ctx, _describe)
@@ -45,7 +45,7 @@ def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
 
 
 def _topics(group: DescribedGroup) -> set[str]:
-    """The topics that the answer names."""
+    """Return the topics that the response contains."""
     found: set[str] = set()
     for member in group.members:
         found.update(member.subscribed_topic_names)
@@ -59,7 +59,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> ConsumerGroupDescribeResponse:
-    """On every group."""
+    """Put the error on every group."""
     return ConsumerGroupDescribeResponse(
         groups=[DescribedGroup(error.code, error.message, group_id) for group_id in request.group_ids]
     )

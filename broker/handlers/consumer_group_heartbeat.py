@@ -1,6 +1,6 @@
-"""ConsumerGroupHeartbeat: be a member of a group that the coordinator assigns (KIP-848).
+"""ConsumerGroupHeartbeat: joins and remains in a group whose assignment the coordinator computes (KIP-848).
 
-Versions 0-1; members make their ids and may subscribe by a regular expression since v1. Not done: nothing.
+Versions 0-1; since v1 members generate their own ids and may subscribe by regular expression. Not done: nothing.
 """
 
 from broker.api import Api
@@ -16,7 +16,7 @@ from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatReq
 
 
 async def handle(request: ConsumerGroupHeartbeatRequest, ctx: RequestContext) -> ConsumerGroupHeartbeatResponse:
-    """Check feature, permissions, topics and fields in Kafka's order, then ask the coordinator (groups C.2)."""
+    """Check feature, authorization, topics and fields in Kafka's order, then call the coordinator (groups C.2)."""
     if not serves_consumer_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
@@ -43,7 +43,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> ConsumerGroupHeartbeatResponse:
-    """The code and its message."""
+    """Return the error code and message."""
     return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
 
 

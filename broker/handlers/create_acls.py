@@ -1,6 +1,6 @@
-"""CreateAcls: who may do what, and who may not (KIP-140, patterns KIP-290).
+"""CreateAcls: creates ACLs (KIP-140, patterns KIP-290).
 
-Versions 1-3; 0, where all patterns are literal, for releases before 4.0. Not done: nothing.
+Versions 1-3; 0, with literal patterns only, for releases before 4.0. Not done: nothing.
 """
 
 from broker.api import Api
@@ -16,7 +16,7 @@ from protocol.types import ZERO_UUID
 
 
 async def handle(request: CreateAclsRequest, ctx: RequestContext) -> CreateAclsResponse:
-    """Each entry succeeds or fails by itself (core G.9)."""
+    """Create each ACL, each with its own result (core G.9)."""
     check_codes(*request.creations)
     check_on_cluster(ctx, AclOperation.ALTER)
     require_authorizer(ctx)
@@ -47,7 +47,7 @@ def _result(error: KafkaError | None) -> AclCreationResult:
 
 
 def refuse(request: CreateAclsRequest, error: KafkaError, version: int) -> CreateAclsResponse:  # noqa: ARG001
-    """On every entry."""
+    """Put the error on every entry."""
     return CreateAclsResponse(results=[_result(error) for _ in request.creations])
 
 

@@ -1,4 +1,4 @@
-"""CreateDelegationToken: something to log in with instead of a password (KIP-48, for others KIP-373).
+"""CreateDelegationToken: creates a token for authentication without a password (KIP-48, for other owners KIP-373).
 
 Versions 1-3. Not done: nothing.
 """
@@ -64,7 +64,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> CreateDelegationTokenResponse:
-    """The code alone."""
+    """Return the error code alone."""
     return CreateDelegationTokenResponse(error_code=error.code)
 
 

@@ -1,4 +1,4 @@
-"""CreatePartitions: more partitions for topics that exist (KIP-195).
+"""CreatePartitions: adds partitions to existing topics (KIP-195).
 
 Versions 0-3. Not done: nothing.
 """
@@ -27,9 +27,9 @@ _MOST_ADDED = 10_000
 
 
 async def handle(request: CreatePartitionsRequest, ctx: RequestContext) -> CreatePartitionsResponse:
-    """Duplicates and permissions here, the rest in the machine (core B.8).
+    """Check duplicates and authorization, then let the metadata machine decide (core B.8).
 
-    Topics are decided and answered in the order of the sets that ``ControllerApis.createPartitions`` makes of names.
+    Topics are in the order of the sets of names in ``ControllerApis.createPartitions``.
     """
     topics = {topic.name: topic for topic in request.topics}
     times = Counter(topic.name for topic in request.topics)
@@ -64,7 +64,7 @@ async def handle(request: CreatePartitionsRequest, ctx: RequestContext) -> Creat
 
 
 def _added(wanted: Sequence[MorePartitions], ctx: RequestContext) -> int:
-    """How many partitions the request would add to topics that exist."""
+    """Return how many partitions the request would add to existing topics."""
     known = ctx.cluster.image.topics
     return sum(max(each.count - len(known[each.name].partitions), 0) for each in wanted if each.name in known)
 
@@ -81,7 +81,7 @@ def _result(name: str, error: KafkaError | None) -> CreatePartitionsTopicResult:
 
 
 def refuse(request: CreatePartitionsRequest, error: KafkaError, version: int) -> CreatePartitionsResponse:  # noqa: ARG001
-    """On every topic."""
+    """Put the error on every topic."""
     return CreatePartitionsResponse(results=[_result(topic.name, error) for topic in request.topics])
 
 

@@ -1,4 +1,4 @@
-"""CreateTopics: topics with partitions, replicas and settings.
+"""CreateTopics: creates topics with partitions, replicas and configs.
 
 Versions 2-7. Not done: create.topic.policy.class.name (no plugins).
 """
@@ -32,10 +32,10 @@ _Described = dict[frozenset[tuple[str, str]], list[CreatableTopicConfigs]]
 
 
 async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTopicsResponse:
-    """Check the request as a whole; the machine decides about each topic (core B.7 T1 to T5)."""
+    """Check the request as a whole, then let the metadata machine decide on each topic (core B.7 T1 to T5)."""
     wanted, duplicates, refused = _sort_out(request, ctx)
     if request.timeout_ms <= 0 and wanted:
-        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)  # of the controller, which is asked about nothing else
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)  # the controller's timeout, for requests that get that far
     partitions = _partitions(wanted, ctx)
     check_partitions(partitions)
     settings = ctx.node.settings
@@ -68,9 +68,9 @@ async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTop
 def _sort_out(
     request: CreateTopicsRequest, ctx: RequestContext
 ) -> tuple[list[CreatableTopic], list[CreatableTopicResult], list[CreatableTopicResult]]:
-    """The topics that go on, the duplicates (core B.7 T1), the forbidden ones (core B.7 T2, T3).
+    """Return the valid topics, the duplicates (core B.7 T1), and the forbidden ones (core B.7 T2, T3).
 
-    The last two are in the order of the sets that ``ControllerApis.createTopics`` makes of names.
+    The last two are in the order of the sets of names in ``ControllerApis.createTopics``.
     """
     times = Counter(topic.name for topic in request.topics)
     everything = may_on_cluster(ctx, AclOperation.CREATE)
@@ -96,7 +96,7 @@ def _sort_out(
 
 
 def _too_few(topic: CreatableTopic, ctx: RequestContext) -> KafkaError | None:
-    """The error of -1 in releases where the broker's settings do not replace it."""
+    """Return the error of -1 in releases without default partitions and replication factor."""
     if topic.assignments or ctx.release.has(Behaviour.DEFAULT_COUNTS):
         return None
     if topic.num_partitions == -1:
@@ -107,7 +107,7 @@ def _too_few(topic: CreatableTopic, ctx: RequestContext) -> KafkaError | None:
 
 
 def _partitions(topics: list[CreatableTopic], ctx: RequestContext) -> int:
-    """The number of requested partitions in all (core B.7 T4)."""
+    """Return the total number of requested partitions (core B.7 T4)."""
     default = ctx.node.settings.int("num.partitions")
     return sum(
         len(topic.assignments) or (default if topic.num_partitions == -1 else max(topic.num_partitions, 0))
@@ -130,7 +130,7 @@ def _error(name: str, error: KafkaError) -> CreatableTopicResult:
 
 
 def _result(topic: CreatedTopic, ctx: RequestContext, described: _Described) -> CreatableTopicResult:
-    """``described`` has the settings of topics before it: mostly all topics of a request have the same ones."""
+    """Build a topic's result. ``described`` caches configs, since those of a request's topics are mostly equal."""
     if topic.error is not None:
         return _error(topic.name, topic.error)
     result = CreatableTopicResult(topic.name, error_message=None, topic_id=topic.topic_id)
@@ -151,14 +151,14 @@ def _result(topic: CreatedTopic, ctx: RequestContext, described: _Described) -> 
 
 
 def _shown(entry: Entry) -> str | None:
-    """A setting's value as the controller shows it: `log.retention.ms` as it was set, which brokers hold to -1."""
+    """Return a config's value as the controller reports it: `log.retention.ms` not normalized to -1, unlike brokers."""
     if entry.synonyms and entry.synonyms[0].name == "log.retention.ms":
         return entry.synonyms[0].value
     return entry.value
 
 
 def refuse(request: CreateTopicsRequest, error: KafkaError, version: int) -> CreateTopicsResponse:  # noqa: ARG001
-    """On every topic."""
+    """Put the error on every topic."""
     return CreateTopicsResponse(topics=[_error(topic.name, error) for topic in request.topics])
 
 

@@ -1,7 +1,7 @@
-"""DeleteAcls: the ACLs that some filters find go (KIP-140, patterns KIP-290).
+"""DeleteAcls: deletes the ACLs that match filters (KIP-140, patterns KIP-290).
 
-Versions 1-3; 0, where all patterns are literal, for releases before 4.0. Differs from Kafka: an answer has at most
-250,000 ACLs, else the request is refused.
+Versions 1-3; 0, with literal patterns only, for releases before 4.0. Differs from Kafka: a request whose response would
+have more than 250,000 ACLs is refused.
 """
 
 from broker.api import Api
@@ -22,7 +22,7 @@ _NONE = ErrorCode.NONE
 
 
 async def handle(request: DeleteAclsRequest, ctx: RequestContext) -> DeleteAclsResponse:
-    """The result of each filter has all that it matched, even what another one matched too (core G.9)."""
+    """Delete the ACLs that match; each filter's result lists all its matches, shared ones too (core G.9)."""
     check_codes(*request.filters)
     check_on_cluster(ctx, AclOperation.ALTER)
     require_authorizer(ctx)
@@ -54,7 +54,7 @@ def _matching(acl: Acl) -> DeleteAclsMatchingAcl:
 
 
 def refuse(request: DeleteAclsRequest, error: KafkaError, version: int) -> DeleteAclsResponse:  # noqa: ARG001
-    """On every filter."""
+    """Put the error on every filter."""
     return DeleteAclsResponse(filter_results=[_result(error) for _ in request.filters])
 
 

@@ -1,6 +1,6 @@
-"""DeleteGroups: forget Empty groups with all their offsets, share groups with their state (KIP-229).
+"""DeleteGroups: deletes Empty groups with all their offsets, share groups with their state (KIP-229).
 
-Versions 0-3; an error of v3 has a message, which is null in all that is refused here. Not done: nothing.
+Versions 0-3; errors have a message since v3, which is null for all errors here. Not done: nothing.
 """
 
 from broker.api import Api
@@ -14,7 +14,7 @@ from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRe
 
 
 async def handle(request: DeleteGroupsRequest, ctx: RequestContext) -> DeleteGroupsResponse:
-    """Each group on its own, a repeated one once (groups A.13)."""
+    """Delete each group, a repeated one once, each with its own result (groups A.13)."""
     results, slices = [], Slices()
     for group_id in in_order_deleted(dict.fromkeys(request.groups_names), ctx):
         await slices.pause()
@@ -35,7 +35,7 @@ async def _delete(group_id: str, ctx: RequestContext) -> DeletableGroupResult:
 
 
 def refuse(request: DeleteGroupsRequest, error: KafkaError, version: int) -> DeleteGroupsResponse:  # noqa: ARG001
-    """On every group."""
+    """Put the error on every group."""
     results = [DeletableGroupResult(group_id, error.code) for group_id in dict.fromkeys(request.groups_names)]
     return DeleteGroupsResponse(results=results)
 

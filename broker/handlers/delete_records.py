@@ -1,4 +1,4 @@
-"""DeleteRecords: raise a partition's log start (KIP-107).
+"""DeleteRecords: raises the log start offset of partitions (KIP-107).
 
 Versions 0-2. Not done: nothing.
 """
@@ -31,9 +31,9 @@ class _Pending:
 
 
 async def handle(request: DeleteRecordsRequest, ctx: RequestContext) -> DeleteRecordsResponse:
-    """Answer when the replicas of all living brokers have deleted the records, or time is up (core E.10).
+    """Answer when the replicas on all live brokers have deleted the records, or at the timeout (core E.10).
 
-    Of two offsets for one partition the last one counts (KafkaApis.handleDeleteRecordsRequest keeps a map).
+    Of two offsets for a partition the last one is used (KafkaApis.handleDeleteRecordsRequest keeps a map).
     """
     deadline_ms = ctx.cluster.clock.now_ms() + max(request.timeout_ms, 0)
     offsets = {
@@ -51,7 +51,7 @@ async def handle(request: DeleteRecordsRequest, ctx: RequestContext) -> DeleteRe
 
 
 async def _others(pending: list[_Pending], deadline_ms: int, ctx: RequestContext) -> None:
-    """Wait for replicas that are held or whose directory has failed (Kafka: DelayedDeleteRecords)."""
+    """Wait for replicas that are held, or whose log directory has failed (Kafka: DelayedDeleteRecords)."""
 
     def done() -> bool:
         pending[:] = [each for each in pending if not _deleted(each, ctx)]
@@ -64,7 +64,7 @@ async def _others(pending: list[_Pending], deadline_ms: int, ctx: RequestContext
 
 
 def _deleted(pending: _Pending, ctx: RequestContext) -> bool:
-    """Whether nothing is left to wait for; another broker may lead by now."""
+    """Whether the result is final; another broker may lead by now."""
     result = pending.result
     try:
         result.low_watermark = pending.partition.low_watermark(ctx.node.id)
@@ -75,7 +75,7 @@ def _deleted(pending: _Pending, ctx: RequestContext) -> bool:
 
 
 def _is_asked(topic: str, index: int, ctx: RequestContext) -> bool:
-    """Whether Kafka asks the replica manager, whose map decides the order; otherwise it answers from an empty one."""
+    """Whether Kafka passes the partition to the replica manager, whose map decides the order of the response."""
     allowed = ctx.authorized(AclOperation.DELETE, ResourceType.TOPIC, topic)
     return allowed and ctx.cluster.image.partition(topic, index) is not None
 
@@ -95,7 +95,7 @@ def _answer(
 
 
 def _partition(topic: str, index: int, ctx: RequestContext) -> ReplicatedPartition:
-    """The partition, if records may be deleted there. Raises KafkaError."""
+    """Return the partition if its records may be deleted. Raises KafkaError."""
     if not ctx.authorized(AclOperation.DELETE, ResourceType.TOPIC, topic):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     partition = ctx.node.partition(topic, index)
@@ -108,7 +108,7 @@ def _partition(topic: str, index: int, ctx: RequestContext) -> ReplicatedPartiti
 
 
 def refuse(request: DeleteRecordsRequest, error: KafkaError, version: int) -> DeleteRecordsResponse:  # noqa: ARG001
-    """On every partition; the API has no error of its own."""
+    """Put the error on every partition; the API has no top-level error code."""
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(

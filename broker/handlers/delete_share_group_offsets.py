@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets: forget how far a share group without members has read topics (KIP-932).
+"""DeleteShareGroupOffsets: deletes the offsets of a share group without members (KIP-932).
 
 Version 0. Not done: nothing.
 """
@@ -23,13 +23,13 @@ _NOTHING_TO_DELETE = "There is no offset information to delete."
 
 
 async def handle(request: DeleteShareGroupOffsetsRequest, ctx: RequestContext) -> DeleteShareGroupOffsetsResponse:
-    """Topics without READ first, then what the group coordinator answers for the others (groups D.10)."""
+    """Delete offsets by topic; topics without READ come first in the response (groups D.10)."""
     require_share_groups(ctx)
     require_group(AclOperation.DELETE, request.group_id, ctx, named=False)
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
     refused, allowed = [], []
-    for topic in request.topics:  # a topic that is named twice is answered twice, unless its state is deleted
+    for topic in request.topics:  # a repeated topic gets two results, unless its state is deleted
         if topic_error(topic.topic_name, ctx) is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             refused.append(topic.topic_name)
         else:
@@ -60,7 +60,7 @@ async def _delete(group_id: str, topics: list[str], ctx: RequestContext) -> list
         if failed is None:
             deleted.append(topic_id)
         else:
-            text = ERROR_TEXTS.get(failed.error, failed.message)  # the code's text, not the coordinator's
+            text = ERROR_TEXTS.get(failed.error, failed.message)  # the code's message, not the coordinator's
             answers.append(_answer(found.names[topic_id], topic_id, failed.error, text))
     await ask_coordinator(
         group_id,
@@ -83,7 +83,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> DeleteShareGroupOffsetsResponse:
-    """At the top."""
+    """Put the error at the top level of the response."""
     return DeleteShareGroupOffsetsResponse(
         error_code=error.code, error_message=error.message or ERROR_TEXTS.get(error.code)
     )

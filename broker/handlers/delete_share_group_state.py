@@ -1,4 +1,4 @@
-"""DeleteShareGroupState: forget the state of share partitions, sent by group coordinators (KIP-932).
+"""DeleteShareGroupState: deletes the state of share partitions; sent by group coordinators (KIP-932).
 
 Version 0. Not done: nothing.
 """
@@ -21,7 +21,7 @@ _RPC = "delete share group state"
 
 
 async def handle(request: DeleteShareGroupStateRequest, ctx: RequestContext) -> DeleteShareGroupStateResponse:
-    """Each partition at its own coordinator (groups D.9)."""
+    """Delete the state of each partition at this broker's share coordinator (groups D.9)."""
 
     async def answer(key: SharePartitionKey, asked: PartitionData) -> PartitionResult:  # noqa: ARG001
         result = await ask_own(ctx, key, StateResult, _RPC, lambda machine, now_ms, to: machine.delete(key, now_ms, to))
@@ -32,7 +32,7 @@ async def handle(request: DeleteShareGroupStateRequest, ctx: RequestContext) -> 
 
 
 def refuse(request: DeleteShareGroupStateRequest, error: KafkaError, version: int) -> DeleteShareGroupStateResponse:  # noqa: ARG001
-    """On every partition."""
+    """Put the error on every partition."""
     results = refused_partitions(
         request, error, lambda partition, code, text: PartitionResult(partition, error_code=code, error_message=text)
     )

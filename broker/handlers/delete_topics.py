@@ -1,4 +1,4 @@
-"""DeleteTopics: by name, or by id (KIP-516).
+"""DeleteTopics: deletes topics by name or by id (KIP-516).
 
 Versions 1-6. Not done: nothing.
 """
@@ -31,7 +31,7 @@ async def handle(request: DeleteTopicsRequest, ctx: RequestContext) -> DeleteTop
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
     names, ids, answers = _sort_out(request)
     if request.timeout_ms <= 0 and (any(count == 1 for count in names.values()) or any(c == 1 for c in ids.values())):
-        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)  # of looking them up in the controller
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)  # the timeout of the lookup in the controller
     repeated = frozenset(topic_id for topic_id, count in ids.items() if count > 1)
     doomed = _Doomed(ctx, answers, repeated)
     for topic_id, count in ids.items():
@@ -56,7 +56,7 @@ def _answer(name: str, topic_id: UUID, error: KafkaError | None) -> Answer:
 
 
 def _sort_out(request: DeleteTopicsRequest) -> tuple[Counter[str], Counter[UUID], list[Answer]]:
-    """Count each name and id; the errors of duplicate and invalid ones (core B.9 D2 to D4)."""
+    """Count names and ids; return them with the errors of duplicate and invalid ones (core B.9 D2 to D4)."""
     answers: list[Answer] = []
     names: Counter[str] = Counter()
     ids: Counter[UUID] = Counter()
@@ -81,7 +81,7 @@ def _invalid(topic: DeleteTopicState, message: str) -> Answer:
 
 
 class _Doomed:
-    """The topics that will go, gathered under the permissions of the request."""
+    """The topics to delete, collected with the requester's permissions."""
 
     def __init__(self, ctx: RequestContext, answers: list[Answer], repeated: frozenset[UUID]) -> None:
         self.topics: dict[UUID, str] = {}
@@ -93,7 +93,7 @@ class _Doomed:
         return self._all or self._ctx.authorized(operation, ResourceType.TOPIC, name)
 
     def by_id(self, topic_id: UUID) -> None:
-        """Names of the topics with these ids; unknown ones and those that may not be described (core B.9 D5, D6)."""
+        """Add a topic by id; refuse unknown ids and topics without DESCRIBE or DELETE (core B.9 D5, D6)."""
         topic = self._ctx.cluster.image.topics_by_id.get(topic_id)
         if topic is None:
             text = "This server does not host this topic ID."
@@ -106,7 +106,7 @@ class _Doomed:
             self.topics[topic_id] = topic.name
 
     def by_name(self, name: str) -> None:
-        """Topics that were named: permission, existence, and ids that mean the same topic (core B.9 D7, D8)."""
+        """Add a topic by name; check authorization, existence, and ids of the same topic (core B.9 D7, D8)."""
         topic = self._ctx.cluster.image.topics.get(name)
         if not self._may(AclOperation.DESCRIBE, name):
             self._refuse(name, None)
@@ -128,7 +128,7 @@ class _Doomed:
 
 
 def refuse(request: DeleteTopicsRequest, error: KafkaError, version: int) -> DeleteTopicsResponse:  # noqa: ARG001
-    """On every topic."""
+    """Put the error on every topic."""
     return DeleteTopicsResponse(
         responses=[Answer(topic.name, error.code, error.message, topic.topic_id) for topic in request.topics]
     )

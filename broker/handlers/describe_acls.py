@@ -1,6 +1,6 @@
-"""DescribeAcls: the ACLs that a filter finds (KIP-140, patterns KIP-290).
+"""DescribeAcls: lists the ACLs that match a filter (KIP-140, patterns KIP-290).
 
-Versions 1-3; 0, where all patterns are literal, for releases before 4.0. Not done: nothing.
+Versions 1-3; 0, with literal patterns only, for releases before 4.0. Not done: nothing.
 """
 
 from itertools import groupby
@@ -24,7 +24,7 @@ _PATTERN = attrgetter("resource_type", "pattern_type", "resource_name")
 
 
 async def handle(request: DescribeAclsRequest, ctx: RequestContext) -> DescribeAclsResponse:
-    """The ACLs that match a filter, grouped by resource (core G.9)."""
+    """Return the ACLs that match the filter, grouped by resource (core G.9)."""
     check_codes(request)
     check_on_cluster(ctx, AclOperation.DESCRIBE)
     if ctx.node.authorizer is None:
@@ -44,7 +44,7 @@ async def handle(request: DescribeAclsRequest, ctx: RequestContext) -> DescribeA
 
 
 def refuse(request: DescribeAclsRequest, error: KafkaError, version: int) -> DescribeAclsResponse:  # noqa: ARG001
-    """At the top."""
+    """Put the error at the top level of the response."""
     return DescribeAclsResponse(error_code=error.code, error_message=error.message)
 
 

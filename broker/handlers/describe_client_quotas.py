@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: the quotas of users, clients and addresses that a filter finds (KIP-546, addresses KIP-612).
+"""DescribeClientQuotas: lists quotas that match a filter (KIP-546, addresses KIP-612).
 
 Versions 0-1. Not done: nothing.
 """
@@ -20,7 +20,7 @@ from protocol.messages.describe_client_quotas import (
 
 
 async def handle(request: DescribeClientQuotasRequest, ctx: RequestContext) -> DescribeClientQuotasResponse:
-    """The quotas of the entities that match a filter (core G.10)."""
+    """Return the quotas of the entities that match the filter (core G.10)."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE_CONFIGS):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     indexed = ctx.release.has(Behaviour.QUOTAS_FOUND_BY_INDEX)
@@ -36,7 +36,7 @@ async def handle(request: DescribeClientQuotasRequest, ctx: RequestContext) -> D
 
 
 def refuse(request: DescribeClientQuotasRequest, error: KafkaError, version: int) -> DescribeClientQuotasResponse:  # noqa: ARG001
-    """At the top."""
+    """Put the error at the top level of the response."""
     return DescribeClientQuotasResponse(error_code=error.code, error_message=error.message, entries=None)
 
 

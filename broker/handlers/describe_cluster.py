@@ -1,4 +1,4 @@
-"""DescribeCluster: the brokers, for administrators (KIP-700; endpoint types KIP-919; fenced brokers KIP-1073).
+"""DescribeCluster: lists the brokers, for administrators (KIP-700; endpoint types KIP-919; fenced brokers KIP-1073).
 
 Versions 0-2. Differs from Kafka: ControllerId is the first alive broker, not a random one.
 """
@@ -17,7 +17,7 @@ _NAMES = {_BROKERS: "BROKER", _CONTROLLERS: "CONTROLLER"}
 
 
 async def handle(request: DescribeClusterRequest, ctx: RequestContext) -> DescribeClusterResponse:
-    """The cluster id and the brokers that the listener reaches (core B.4); at a controller itself (KIP-919)."""
+    """Return the cluster id and the brokers with the client's listener (core B.4), or the controller (KIP-919)."""
     here, wanted = _CONTROLLERS if ctx.at_controller else _BROKERS, request.endpoint_type
     if wanted not in _NAMES:
         raise KafkaError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {wanted}")
@@ -56,7 +56,7 @@ def _brokers(request: DescribeClusterRequest, ctx: RequestContext) -> list[Descr
 
 
 def refuse(request: DescribeClusterRequest, error: KafkaError, version: int) -> DescribeClusterResponse:  # noqa: ARG001
-    """At the top."""
+    """Put the error at the top level of the response."""
     return DescribeClusterResponse(error_code=error.code, error_message=error.message)
 
 

@@ -1,8 +1,8 @@
-"""DescribeConfigs: effective values of settings, where they come from, and what they are for (KIP-133, KIP-226).
+"""DescribeConfigs: effective configs, their sources and documentation (KIP-133, KIP-226).
 
-Versions 1-4: synonyms from v1, types and documentation from v3. A broker answers only for itself.
-Differs from Kafka: documentation in our own wording, listeners with the ports that they got (GAPS.md, Settings), and
-an answer with at most 250,000 settings, else the request is refused.
+Versions 1-4: synonyms from v1, types and documentation from v3. A broker answers only for itself. Differs from Kafka:
+documentation in our own wording, listeners with their actual ports (GAPS.md, Settings), and a request whose response
+would have more than 250,000 configs is refused.
 """
 
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ _CLUSTER_UNAUTHORIZED = KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Clus
 
 
 async def handle(request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse:
-    """One unknown resource type fails them all; what is allowed is answered before what is not (core C.2)."""
+    """Describe each resource, denied ones last; an unknown resource type fails the whole request (core C.2)."""
     for resource in request.resources:
         if resource.resource_type not in _KNOWN:
             raise KafkaError(ErrorCode.INVALID_REQUEST, MALFORMED_REQUEST)
@@ -83,7 +83,7 @@ def _failed(resource: DescribeConfigsResource, error: KafkaError) -> DescribeCon
 
 
 def _entries(kind: ConfigResourceType, name: str, keys: Iterable[str] | None, ctx: RequestContext) -> Iterable[Entry]:
-    """The settings of one resource (core C.2.4, C.2.5, C.2.7, C.2.8)."""
+    """Return the configs of one resource (core C.2.4, C.2.5, C.2.7, C.2.8)."""
     settings, image = ctx.node.settings, ctx.cluster.image
     match kind:
         case ConfigResourceType.TOPIC:
@@ -146,7 +146,7 @@ def _config(
 
 
 def refuse(request: DescribeConfigsRequest, error: KafkaError, version: int) -> DescribeConfigsResponse:  # noqa: ARG001
-    """On every resource; the API has no error of its own."""
+    """Put the error on every resource; the API has no top-level error code."""
     return DescribeConfigsResponse(results=[_failed(resource, error) for resource in request.resources])
 
 

@@ -1,4 +1,4 @@
-"""DescribeDelegationToken: which tokens there are, for those who may see them (KIP-48).
+"""DescribeDelegationToken: lists delegation tokens that the requester may see (KIP-48).
 
 Versions 1-3. Not done: nothing.
 """
@@ -19,7 +19,7 @@ from protocol.messages.describe_delegation_token import (
 
 
 async def handle(request: DescribeDelegationTokenRequest, ctx: RequestContext) -> DescribeDelegationTokenResponse:
-    """The tokens that the requester may see (core G.12.5, G.8)."""
+    """Return the tokens that the requester may see (core G.12.5, G.8)."""
     check_known(ctx)
     rules = rules_of(ctx)
     owners = request.owners
@@ -57,7 +57,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> DescribeDelegationTokenResponse:
-    """The code alone."""
+    """Return the error code alone."""
     return DescribeDelegationTokenResponse(error_code=error.code)
 
 

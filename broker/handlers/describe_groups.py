@@ -1,7 +1,7 @@
-"""DescribeGroups: classic groups with their members.
+"""DescribeGroups: describes classic groups with their members.
 
-Versions 0-6; from v6 on a group that is not there is an error (KIP-1043). Groups of other kinds have describing APIs of
-their own. Differs from Kafka: an answer has at most 250,000 members, else the request is refused.
+Versions 0-6; from v6 on an unknown group is an error (KIP-1043). Groups of other types have their own describe APIs.
+Differs from Kafka: a request whose response would have more than 250,000 members is refused.
 """
 
 from broker.api import Api
@@ -16,7 +16,7 @@ from protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequ
 
 
 async def handle(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
-    """Describe each group as often as it is named, each with its own error (groups A.13)."""
+    """Describe each group as often as it is listed, each with its own error (groups A.13)."""
     groups = await described(request.groups, ctx, _describe)
     if request.include_authorized_operations:
         for group in groups:
@@ -39,7 +39,7 @@ def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
 
 
 def refuse(request: DescribeGroupsRequest, error: KafkaError, version: int) -> DescribeGroupsResponse:  # noqa: ARG001
-    """On every group."""
+    """Put the error on every group."""
     return DescribeGroupsResponse([DescribedGroup(error.code, group_id) for group_id in request.groups])
 
 

@@ -1,6 +1,6 @@
-"""DescribeLogDirs: where this broker's logs lie, and how big they are (KIP-113, KIP-827).
+"""DescribeLogDirs: the log directory of this broker, and the sizes of its logs (KIP-113, KIP-827).
 
-Versions 1-5. Differs from Kafka: a broker has one directory, so no log is ever on its way to another one.
+Versions 1-5. Differs from Kafka: a broker has one directory, so no log is ever being moved to another one.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from protocol.scala import immutable_order, topic_partition_hash
 
 
 async def handle(request: DescribeLogDirsRequest, ctx: RequestContext) -> DescribeLogDirsResponse:
-    """Sizes and lags of the replicas in each log directory (core B.12)."""
+    """Return size and lag of each replica in the log directory (core B.12)."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     path = path_of(ctx.node)
@@ -56,7 +56,7 @@ def _asked(request: DescribeLogDirsRequest, ctx: RequestContext) -> Iterable[Rep
 
 
 def _in_order(asked: Iterable[ReplicatedPartition], ctx: RequestContext) -> list[ReplicatedPartition]:
-    """Those with a log here, in the order of Kafka's table of all logs (LogManager.currentLogs)."""
+    """Return those with a log on this broker, in the order of Kafka's map of logs (LogManager.currentLogs)."""
     here = [(each.topic, each.index) for each in ctx.cluster.partitions.values() if ctx.node.id in each.logs]
     capacity = concurrent_capacity(len(here))
     found = {(each.topic, each.index): each for each in asked if ctx.node.id in each.logs}
@@ -64,7 +64,7 @@ def _in_order(asked: Iterable[ReplicatedPartition], ctx: RequestContext) -> list
 
 
 def refuse(request: DescribeLogDirsRequest, error: KafkaError, version: int) -> DescribeLogDirsResponse:  # noqa: ARG001
-    """At the top; before v3 there is only an empty answer."""
+    """Put the error at the top level; before v3 the response can only be empty."""
     if not features.describe_log_dirs_has_error(version):
         return DescribeLogDirsResponse()
     return DescribeLogDirsResponse(error_code=error.code)

@@ -1,6 +1,6 @@
-"""DescribeProducers: the producers that a partition remembers, and the transactions that are open on it (KIP-664).
+"""DescribeProducers: lists a partition's active producers and their open transactions (KIP-664).
 
-Version 0. Any replica answers. Differs from Kafka: an answer has at most 250,000 producers, else the request is
+Version 0. Any replica answers. Differs from Kafka: a request whose response would have more than 250,000 producers is
 refused.
 """
 
@@ -21,7 +21,7 @@ from protocol.topic_names import check_topic_name
 
 
 async def handle(request: DescribeProducersRequest, ctx: RequestContext) -> DescribeProducersResponse:
-    """The producers that each partition remembers (transactions C.8)."""
+    """Return the producer state of each partition (transactions C.8)."""
     topics, allowance, slices = [], Allowance(), Slices()
     for topic in request.topics:
         answers = []
@@ -61,7 +61,7 @@ def _producers(topic: str, index: int, ctx: RequestContext) -> list[ProducerStat
 
 
 def refuse(request: DescribeProducersRequest, error: KafkaError, version: int) -> DescribeProducersResponse:  # noqa: ARG001
-    """On every partition."""
+    """Put the error on every partition."""
     return DescribeProducersResponse(
         topics=[
             TopicResponse(

@@ -1,7 +1,7 @@
-"""DescribeQuorum: the voters and observers of the metadata log, with their offsets (KIP-595, KIP-836).
+"""DescribeQuorum: voters and observers of the metadata log, with their offsets (KIP-595, KIP-836).
 
-Versions 0-2. Differs from Kafka: the controller is part of the first broker and the only voter; the other brokers
-observe.
+Versions 0-2. Differs from Kafka: the controller is part of the first broker and the only voter; the other brokers are
+observers.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Answer = ResponsePartitionData
 
 
 async def handle(request: DescribeQuorumRequest, ctx: RequestContext) -> DescribeQuorumResponse:
-    """Exactly the one partition of the metadata topic (core B.13)."""
+    """Describe the quorum; the request must contain exactly the one partition of the metadata topic (core B.13)."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     asked = [(topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions]
@@ -65,7 +65,7 @@ def _with(request: DescribeQuorumRequest, answer: Callable[[int], Answer]) -> De
 
 
 def refuse(request: DescribeQuorumRequest, error: KafkaError, version: int) -> DescribeQuorumResponse:  # noqa: ARG001
-    """At the top."""
+    """Put the error at the top level of the response."""
     return DescribeQuorumResponse(error.code, error_message=error.message)
 
 

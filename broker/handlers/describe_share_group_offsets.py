@@ -1,4 +1,4 @@
-"""DescribeShareGroupOffsets: how far share groups have read, and how much is left (KIP-932).
+"""DescribeShareGroupOffsets: start offsets and lags of share groups (KIP-932).
 
 Versions 0-1; the lag since v1 (KIP-1226). Not done: nothing.
 """
@@ -35,7 +35,7 @@ _UNKNOWN_LAG = -1
 
 
 async def handle(request: DescribeShareGroupOffsetsRequest, ctx: RequestContext) -> DescribeShareGroupOffsetsResponse:
-    """Each group with its own error (groups D.10)."""
+    """Describe each group, each with its own error (groups D.10)."""
     return DescribeShareGroupOffsetsResponse(groups=await all_of(_describe(group, ctx) for group in request.groups))
 
 
@@ -57,7 +57,7 @@ async def _describe(
 
 
 async def _all_topics(group_id: str, ctx: RequestContext) -> list[DescribeShareGroupOffsetsResponseTopic]:
-    """All initialized partitions of topics that the requester may describe."""
+    """Return all initialized partitions of topics that the requester may describe."""
     names = {topic_id: topic.name for topic_id, topic in ctx.cluster.image.topics_by_id.items()}
     partitions = coordinator(group_id, ctx).shares.initialized_partitions(group_id)
     allowed = [
@@ -71,10 +71,10 @@ async def _all_topics(group_id: str, ctx: RequestContext) -> list[DescribeShareG
 async def _named(
     group_id: str, topics: Sequence[DescribeShareGroupOffsetsRequestTopic], ctx: RequestContext
 ) -> list[DescribeShareGroupOffsetsResponseTopic]:
-    """The topics that the request names: those with offsets as the persister's tables list them, unknown, denied ones.
+    """Return the requested topics: those with offsets in the order of the persister's maps, then unknown, denied ones.
 
     Raises:
-        KafkaError: UNKNOWN_SERVER_ERROR; the persister's parameters refuse an entry, such as one without partitions.
+        KafkaError: UNKNOWN_SERVER_ERROR if the persister's parameters refuse an entry, such as one without partitions.
     """
     wanted: HashTable[UUID, tuple[str, HashTable[int, bool]]] = HashTable(uuid_hash)
     unknown, denied = [], []
@@ -102,7 +102,7 @@ def _no_partitions(name: str) -> tuple[str, HashTable[int, bool]]:
 def _without_offsets(
     asked: DescribeShareGroupOffsetsRequestTopic, code: ErrorCode
 ) -> DescribeShareGroupOffsetsResponseTopic:
-    """The answer for a topic that is denied, or unknown, which is no error."""
+    """Build the entry of a topic that is denied, or unknown, which is not an error."""
     partitions = [
         DescribeShareGroupOffsetsResponsePartition(
             index, UNINITIALIZED_OFFSET, error_code=code, error_message=ERROR_TEXTS.get(code)
@@ -115,7 +115,7 @@ def _without_offsets(
 async def _read(
     group_id: str, topics: Iterable[tuple[str, UUID, Iterable[int]]], ctx: RequestContext
 ) -> list[DescribeShareGroupOffsetsResponseTopic]:
-    """Topics with the summaries of their partitions."""
+    """Return topics with the summaries of their partitions."""
     once = [(name, topic_id, tuple(indexes)) for name, topic_id, indexes in topics]
     persister = ctx.cluster.persister
     summaries = iter(
@@ -143,7 +143,7 @@ def _partition(
 
 
 def _lag(name: str, index: int, done: int, ctx: RequestContext) -> int:
-    """The records up to the high watermark that are not delivered for good."""
+    """Return the number of records below the high watermark whose delivery is not complete."""
     partition = ctx.cluster.partitions.get((name, index))
     if partition is None:
         return _UNKNOWN_LAG
@@ -158,7 +158,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> DescribeShareGroupOffsetsResponse:
-    """On every group."""
+    """Put the error on every group."""
     return DescribeShareGroupOffsetsResponse(
         groups=[
             DescribeShareGroupOffsetsResponseGroup(group.group_id, error_code=error.code, error_message=error.message)

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: topics page by page, with eligible leader replicas (KIP-966).
+"""DescribeTopicPartitions: describes topics page by page, with eligible leader replicas (KIP-966).
 
 Version 0. Not done: nothing.
 """
@@ -22,7 +22,7 @@ Answer = DescribeTopicPartitionsResponseTopic
 
 
 async def handle(request: DescribeTopicPartitionsRequest, ctx: RequestContext) -> DescribeTopicPartitionsResponse:
-    """Names in order; those without permission come last (core B.5)."""
+    """Describe topics in the order of their names, denied ones last (core B.5)."""
     asked = {topic.name for topic in request.topics}
     cursor = request.cursor
     if cursor is not None:
@@ -56,7 +56,7 @@ def _check(cursor: Cursor, asked: set[str]) -> None:
 def _page(
     names: list[str], cursor: Cursor | None, limit: int, ctx: RequestContext
 ) -> tuple[list[Answer], Cursor | None]:
-    """As many partitions as the limit lets through, and where to go on."""
+    """Return one page, limited in its number of partitions, and the cursor of the next one."""
     seen, left = topology_of(ctx), limit
     answers: list[Answer] = []
     for name in names:
@@ -113,7 +113,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> DescribeTopicPartitionsResponse:
-    """On every topic asked for."""
+    """Put the error on every requested topic."""
     return DescribeTopicPartitionsResponse(topics=[Answer(error.code, topic.name) for topic in request.topics])
 
 

@@ -1,6 +1,6 @@
-"""DescribeTransactions: what a coordinator knows of transactional ids (KIP-664).
+"""DescribeTransactions: the coordinator's state of transactional ids (KIP-664).
 
-Version 0. Differs from Kafka: an answer has at most 250,000 partitions, else the request is refused.
+Version 0. Differs from Kafka: a request whose response would have more than 250,000 partitions is refused.
 """
 
 from broker.api import Api
@@ -21,7 +21,7 @@ from protocol.scala import topic_partition_hash
 
 
 async def handle(request: DescribeTransactionsRequest, ctx: RequestContext) -> DescribeTransactionsResponse:
-    """State, producer and partitions of each transactional id (transactions C.6)."""
+    """Return state, producer and partitions of each transactional id (transactions C.6)."""
     states, allowance, slices = [], Allowance(), Slices()
     for name in request.transactional_ids:
         await slices.pause()
@@ -58,7 +58,7 @@ def _described(name: str, ctx: RequestContext) -> TransactionState:
 
 
 def refuse(request: DescribeTransactionsRequest, error: KafkaError, version: int) -> DescribeTransactionsResponse:  # noqa: ARG001
-    """On every id."""
+    """Put the error on every transactional id."""
     return DescribeTransactionsResponse(
         transaction_states=[TransactionState(error.code, name) for name in request.transactional_ids]
     )

@@ -21,7 +21,7 @@ from protocol.messages.describe_user_scram_credentials import (
 async def handle(
     request: DescribeUserScramCredentialsRequest, ctx: RequestContext
 ) -> DescribeUserScramCredentialsResponse:
-    """Mechanisms and iterations of each user's credentials, never the keys (core G.11)."""
+    """Return mechanism and iterations of each user's credentials, never the keys (core G.11)."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     found = scram.describe(ctx.cluster.image, [each.name for each in request.users or ()])
@@ -40,7 +40,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> DescribeUserScramCredentialsResponse:
-    """At the top, and for each user who was named, without the name."""
+    """Put the error at the top level, and on an entry without a name for each requested user."""
     results = [DescribeUserScramCredentialsResult("", error.code, None) for _ in request.users or ()]
     return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=None, results=results)
 

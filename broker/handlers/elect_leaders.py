@@ -1,4 +1,4 @@
-"""ElectLeaders: preferred leaders back (KIP-183), or any leader at the price of records (KIP-460).
+"""ElectLeaders: elects preferred leaders (KIP-183), or unclean leaders, which may lose records (KIP-460).
 
 Versions 0-2. Not done: nothing.
 """
@@ -27,7 +27,7 @@ _TYPES = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
 async def handle(request: ElectLeadersRequest, ctx: RequestContext) -> ElectLeadersResponse:
-    """All partitions, if none are named: then those that need no election are left out (core B.10)."""
+    """Elect leaders of the listed or all partitions; of all, those that need no election are left out (core B.10)."""
     check_on_cluster(ctx, AclOperation.ALTER)
     wanted = request.topic_partitions
     if wanted is not None and not wanted:  # QuorumController.electLeaders looks at nothing else then
@@ -48,7 +48,7 @@ async def handle(request: ElectLeadersRequest, ctx: RequestContext) -> ElectLead
 
 
 def _all(image: ClusterImage) -> list[tuple[str, int]]:
-    """All partitions in the order of the controller's tables (ReplicationControlManager.electLeaders)."""
+    """Return all partitions in the order of the controller's maps (ReplicationControlManager.electLeaders)."""
     return [
         (name, index)
         for name in timeline_table_order(image.topics, string_hash)
@@ -57,13 +57,13 @@ def _all(image: ClusterImage) -> list[tuple[str, int]]:
 
 
 def _each(wanted: Sequence[TopicPartitions], answers: Sequence[Result]) -> list[ReplicaElectionResult]:
-    """One result per entry of the request."""
+    """Return one result per entry of the request."""
     results = iter([_result(index, error) for (_, index), error in answers])
     return [ReplicaElectionResult(each.topic, list(islice(results, len(each.partitions)))) for each in wanted]
 
 
 def _needed(answers: Sequence[Result]) -> list[ReplicaElectionResult]:
-    """Of all partitions those that needed an election, by topic."""
+    """Return results for those of all partitions that needed an election, by topic."""
     topics: dict[str, list[PartitionResult]] = {}
     for (name, index), error in answers:
         results = topics.setdefault(name, [])
@@ -79,7 +79,7 @@ def _result(index: int, error: KafkaError | None) -> PartitionResult:
 
 
 def refuse(request: ElectLeadersRequest, error: KafkaError, version: int) -> ElectLeadersResponse:  # noqa: ARG001
-    """At the top and on every partition named."""
+    """Put the error at the top level and on every requested partition."""
     results = [
         ReplicaElectionResult(topic.topic, [_result(index, error) for index in topic.partitions])
         for topic in request.topic_partitions or ()

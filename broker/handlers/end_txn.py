@@ -1,6 +1,6 @@
-"""EndTxn: commit or abort the open transaction (KIP-98).
+"""EndTxn: commits or aborts the open transaction (KIP-98).
 
-Versions 0-5. From v5 every transaction ends with a new epoch, which the answer carries (KIP-890).
+Versions 0-5. From v5 on every transaction ends with a new epoch, which the response returns (KIP-890).
 Not done: nothing.
 """
 
@@ -16,7 +16,7 @@ from protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 
 async def handle(request: EndTxnRequest, ctx: RequestContext) -> EndTxnResponse:
-    """The answer goes out when the decision is in the log; the markers follow (transactions C.3)."""
+    """Answer when the decision is in the log; the markers follow later (transactions C.3)."""
     name = request.transactional_id
     if not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -31,7 +31,7 @@ async def handle(request: EndTxnRequest, ctx: RequestContext) -> EndTxnResponse:
 
 
 def refuse(request: EndTxnRequest, error: KafkaError, version: int) -> EndTxnResponse:  # noqa: ARG001
-    """The code as that version knows it."""
+    """Return the error code that the request's version knows."""
     code = error.code
     if code is ErrorCode.PRODUCER_FENCED and not features.end_txn_knows_fencing(version):
         code = ErrorCode.INVALID_PRODUCER_EPOCH

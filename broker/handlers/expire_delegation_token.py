@@ -1,4 +1,4 @@
-"""ExpireDelegationToken: it holds for less long, or no more (KIP-48).
+"""ExpireDelegationToken: lets a token expire earlier, or immediately (KIP-48).
 
 Versions 1-2. Not done: nothing.
 """
@@ -14,7 +14,7 @@ from protocol.messages.expire_delegation_token import ExpireDelegationTokenReque
 
 
 async def handle(request: ExpireDelegationTokenRequest, ctx: RequestContext) -> ExpireDelegationTokenResponse:
-    """Set when a token ends, or end it at once (core G.12.4); only the broker's own errors carry -1."""
+    """Set when a token expires, or expire it now (core G.12.4); only the broker's own errors carry -1."""
     try:
         check_known(ctx)
     except KafkaError as error:
@@ -32,7 +32,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> ExpireDelegationTokenResponse:
-    """The code alone."""
+    """Return the error code alone."""
     return ExpireDelegationTokenResponse(error_code=error.code)
 
 

@@ -1,7 +1,7 @@
-"""Fetch: batches from an offset on, of many partitions, now or when there are enough of them.
+"""Fetch: reads batches of many partitions, immediately or when enough bytes are available.
 
-Versions 4-18; 0-3 where a release before 4.0 is played. Sessions (KIP-227) from v7, leader epochs from v9, topic ids
-from v13, leader hints from v16. Differs from Kafka: the sessions of a broker remember 100,000 partitions together.
+Versions 4-18; 0-3 for emulated releases before 4.0. Sessions (KIP-227) from v7, leader epochs from v9, topic ids from
+v13, current leaders from v16. Differs from Kafka: all fetch sessions of a broker together hold 100,000 partitions.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchR
 
 
 async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
-    """Resolve the session, check, read or wait: Kafka's order (core E.1)."""
+    """Resolve the session, check, read or wait, in Kafka's order (core E.1)."""
     cache = ctx.node.sessions
     uses_topic_ids = features.fetch_uses_topic_ids(ctx.version)
     try:
@@ -29,11 +29,11 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
     readings = find(ctx, fetching.interests, uses_topic_ids, follower=fetching.follower)
-    readable = bool(readings) and readings[0].refused is None  # what can be read comes first
+    readable = bool(readings) and readings[0].refused is None  # readable partitions come first
     if readable and request.isolation_level not in (0, 1):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     limit = min(request.max_bytes, ctx.node.settings.int("fetch.max.bytes"))
-    quotas = None if fetching.follower else ctx.node.quotas  # a follower pays nothing
+    quotas = None if fetching.follower else ctx.node.quotas  # followers are exempt
     if quotas is not None and (most := most_fetched(quotas, ctx)) is not None:
         limit = min(limit, most)
     limits = Limits(limit, min(request.min_bytes, limit), request.isolation_level, replica_of(request), request.rack_id)
@@ -50,7 +50,7 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
         return FetchResponse(error_code=error.code, session_id=request.session_id)
     charged = None if ctx.notes.encoded is None else ctx.notes.encoded[0]
     if isinstance(charged, FetchResponse) and charged.session_id == session_id:
-        response = charged  # as it is encoded already
+        response = charged  # it is encoded already
     else:
         response = FetchResponse(session_id=session_id, responses=by_topic(told, uses_topic_ids))
     if reader.final and not fetching.follower:  # an error, perhaps because another broker leads
@@ -63,10 +63,10 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
 def _charge(
     quotas: BrokerQuotas, ctx: RequestContext, fetching: Fetching, answers: Sequence[tuple[Interest, PartitionData]]
 ) -> int:
-    """Charge a response; for how many ms its client has to wait.
+    """Charge a response to the client's quota; return the throttle time in ms.
 
-    It counts for its body and its size field (Kafka's FetchResponse.sizeOf), so it is encoded here; once more where it
-    opens a session, whose id is drawn later.
+    The response counts with its size field (Kafka's FetchResponse.sizeOf), so it is encoded here, and again if it opens
+    a session, whose id is drawn later.
     """
     session_id = 0 if fetching.session is None else fetching.session.id
     uses_topic_ids = features.fetch_uses_topic_ids(ctx.version)
@@ -78,11 +78,12 @@ def _charge(
 
 
 def by_topic(told: Sequence[tuple[Interest, PartitionData]], uses_topic_ids: bool) -> list[FetchableTopicResponse]:
-    """Neighbours of one topic share an entry (Kafka's FetchResponse.matchingTopic).
+    """Group partitions by topic; neighbours of one topic share an entry (Kafka's FetchResponse.matchingTopic).
 
     Raises:
-        KafkaError: UNKNOWN_SERVER_ERROR where a topic with neither id nor name is not the last one: Kafka asks the
-            missing name whether it equals the next.
+        KafkaError: UNKNOWN_SERVER_ERROR if a topic with neither id nor name is not the last one, since Kafka compares
+            the
+            missing name with the next one.
     """
     topics: list[FetchableTopicResponse] = []
     partitions: list[PartitionData] = []
@@ -98,12 +99,12 @@ def by_topic(told: Sequence[tuple[Interest, PartitionData]], uses_topic_ids: boo
 
 
 def _same_topic(last: FetchableTopicResponse, interest: Interest) -> bool:
-    """By id where there is one: of a deleted topic a session may know the name for one partition alone."""
+    """Compare by id if there is one: of a deleted topic, a session may know the name for one partition only."""
     return last.topic_id == interest.topic_id if last.topic_id else last.topic == interest.topic
 
 
 def refuse(request: FetchRequest, error: KafkaError, version: int) -> FetchResponse:
-    """At the top, with the session's id; before v13 on each listed partition too (core E.5.10)."""
+    """Put the error at the top level, with the session id; before v13 also on each partition (core E.5.10)."""
     response = FetchResponse(error_code=error.code, session_id=request.session_id)
     if not features.fetch_uses_topic_ids(version):
         response.responses = [

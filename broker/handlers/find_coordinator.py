@@ -1,7 +1,7 @@
-"""FindCoordinator: which broker coordinates a group, a transactional id or a share partition.
+"""FindCoordinator: finds the broker that coordinates a group, a transactional id or a share partition.
 
-Versions 0-6; many keys since v4 (KIP-699), share groups since v6 (KIP-932). Differs from Kafka: the first
-request is answered at once (docs/divergences.md).
+Versions 0-6; many keys since v4 (KIP-699), share groups since v6 (KIP-932). Differs from Kafka: the first request is
+answered with the coordinator, without a retry (docs/divergences.md).
 """
 
 import binascii
@@ -31,7 +31,7 @@ _TEXTS = texts_of(
 
 
 async def handle(request: FindCoordinatorRequest, ctx: RequestContext) -> FindCoordinatorResponse:
-    """The broker that coordinates each key, in the order of the keys (core B.6)."""
+    """Return the coordinating broker of each key, in the order of the keys (core B.6)."""
     if request.key_type not in (_GROUP, _TRANSACTION, _SHARE):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     share = request.key_type == _SHARE and features.find_coordinator_knows_share_groups(ctx.version)
@@ -55,7 +55,7 @@ def _answer(key: str, key_type: int, ctx: RequestContext) -> Coordinator:
 
 
 def _topic(key: str, key_type: int, ctx: RequestContext) -> str:
-    """The internal topic that the key's coordinator leads a partition of."""
+    """Return the internal topic whose partition leader is the coordinator of the key."""
     if key_type == _GROUP:
         if not ctx.authorized(AclOperation.DESCRIBE, ResourceType.GROUP, key):
             raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
@@ -71,7 +71,7 @@ def _topic(key: str, key_type: int, ctx: RequestContext) -> str:
 
 
 def _is_share_partition(key: str) -> bool:
-    """Whether a key reads ``group:topic id:partition``."""
+    """Whether a key has the form ``group:topic id:partition``."""
     parts = key.rsplit(":", 2)
     try:
         group, topic_id, partition = parts
@@ -83,10 +83,10 @@ def _is_share_partition(key: str) -> bool:
 
 
 def _coordinator(topic: str, index: int, ctx: RequestContext) -> tuple[int, BrokerListener]:
-    """The leader of the partition and its address; the topic is created at the first request.
+    """Return the partition's leader and its address; the topic is created at the first request.
 
     Kafka answers that request before the topic exists (core B.6), and librdkafka then pauses for a second. In memory
-    and after a reset the answer is that of a cluster that has been used before, unless `--lazy-coordinators` is given.
+    and after a reset the response is that of a cluster in use, unless `--lazy-coordinators` is given.
     """
     if topic not in ctx.cluster.image.topics:
         machine = ctx.cluster.metadata.machine
@@ -102,7 +102,7 @@ def _coordinator(topic: str, index: int, ctx: RequestContext) -> tuple[int, Brok
 
 
 def refuse(request: FindCoordinatorRequest, error: KafkaError, version: int) -> FindCoordinatorResponse:  # noqa: ARG001
-    """On every key, with the text of the code in every version, unlike an error of one key."""
+    """Put the error on every key, with the code's message in every version, unlike the error of a single key."""
     text = _TEXTS.get(error.code, "")
     return FindCoordinatorResponse(
         coordinators=[Coordinator(key, -1, "", -1, error.code, text) for key in request.coordinator_keys]

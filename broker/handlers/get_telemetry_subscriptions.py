@@ -1,7 +1,6 @@
-"""GetTelemetrySubscriptions: which metrics a client is to push, and how often (KIP-714).
+"""GetTelemetrySubscriptions: the metrics that a client is to push, and how often (KIP-714).
 
-Version 0, served and not listed, as by a Kafka without a telemetry plugin. Not done: plugins that
-receive metrics.
+Version 0, served but not listed, as by a Kafka without a telemetry plugin. Not done: plugins that receive metrics.
 """
 
 from broker.api import Api
@@ -16,7 +15,7 @@ from protocol.messages.get_telemetry_subscriptions import (
 
 
 async def handle(request: GetTelemetrySubscriptionsRequest, ctx: RequestContext) -> GetTelemetrySubscriptionsResponse:
-    """A client without an id gets one (core H.1)."""
+    """Return the client's subscription; a client without an instance id gets one (core H.1)."""
     connection, image = ctx.connection, ctx.cluster.image
     client = Client(
         request.client_instance_id or ctx.cluster.new_uuid(),
@@ -45,7 +44,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> GetTelemetrySubscriptionsResponse:
-    """The error code alone; errors that this API does not have become INVALID_REQUEST."""
+    """Return the error code alone; errors that this API does not have become INVALID_REQUEST."""
     own = error.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
     return GetTelemetrySubscriptionsResponse(error_code=error.code if own else ErrorCode.INVALID_REQUEST)
 

@@ -1,4 +1,4 @@
-"""Heartbeat: a member is alive; the answer asks it to rejoin if need be.
+"""Heartbeat: keeps a member in its group; the response requests a rejoin if a rebalance is in progress.
 
 Versions 0-4. Not done: nothing.
 """
@@ -12,7 +12,7 @@ from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 async def handle(request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatResponse:
-    """While the coordinator loads, every member counts as alive (groups A.8, 0.6.4)."""
+    """Answer a heartbeat; while the coordinator is loading, without an error (groups A.8, 0.6.4)."""
     require_group(AclOperation.READ, request.group_id, ctx)
     try:
         response: HeartbeatResponse = await ask_coordinator(
@@ -26,7 +26,7 @@ async def handle(request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatRes
 
 
 def refuse(request: HeartbeatRequest, error: KafkaError, version: int) -> HeartbeatResponse:  # noqa: ARG001
-    """The code."""
+    """Return the error code."""
     return HeartbeatResponse(error.code)
 
 

@@ -1,6 +1,6 @@
-"""IncrementalAlterConfigs: set, delete, append to and subtract from single settings of a resource (KIP-339).
+"""IncrementalAlterConfigs: sets, deletes, appends to and subtracts from single configs of a resource (KIP-339).
 
-Versions 0-1. Not done: alter.config.policy.class.name; no class is loaded.
+Versions 0-1. Not done: alter.config.policy.class.name (no plugins).
 """
 
 from broker.api import Api
@@ -17,7 +17,7 @@ from protocol.messages.incremental_alter_configs import (
 
 
 async def handle(request: IncrementalAlterConfigsRequest, ctx: RequestContext) -> IncrementalAlterConfigsResponse:
-    """Change the named settings of each resource; one that fails changes nothing (core C.4, C.5)."""
+    """Change single configs of each resource; if one is invalid, that resource is not changed (core C.4, C.5)."""
     wanted = [
         Alteration(
             resource.resource_type,
@@ -40,7 +40,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> IncrementalAlterConfigsResponse:
-    """On every resource; the API has no error of its own."""
+    """Put the error on every resource; the API has no top-level error code."""
     return IncrementalAlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(error.code, error.message, resource.resource_type, resource.resource_name)

@@ -1,6 +1,6 @@
-"""InitProducerId: who a producer is to the brokers (KIP-98), and its way back after an error (KIP-360).
+"""InitProducerId: assigns a producer id and epoch (KIP-98), and bumps the epoch after an error (KIP-360).
 
-Versions 0-5. v6 (KIP-939) is served as Kafka serves it: two-phase commit as configured, KeepPreparedTxn never.
+Versions 0-5. v6 (KIP-939) is served as by Kafka: two-phase commit as configured, KeepPreparedTxn never.
 Not done: nothing.
 """
 
@@ -18,12 +18,12 @@ from protocol.messages.init_producer_id import InitProducerIdRequest, InitProduc
 
 
 async def handle(request: InitProducerIdRequest, ctx: RequestContext) -> InitProducerIdResponse:
-    """Who may ask, then what; the coordinator decides the rest (transactions A.1)."""
+    """Check authorization and fields; the coordinator decides the rest (transactions A.1)."""
     name = request.transactional_id
     _check_authorized(request, ctx)
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "producer id and epoch come together or not at all")
-    if name is None:  # idempotent: served by any broker, nothing is logged (transactions A.1 A5)
+    if name is None:  # idempotent: any broker serves it, without a record (transactions A.1 A5)
         return InitProducerIdResponse(
             producer_id=ctx.node.producer_ids.next(ctx.cluster.allocate_producer_ids), producer_epoch=0
         )
@@ -36,7 +36,7 @@ async def handle(request: InitProducerIdRequest, ctx: RequestContext) -> InitPro
 
 
 def _check_authorized(request: InitProducerIdRequest, ctx: RequestContext) -> None:
-    """Whether the client may use this transactional id, or be idempotent at all (transactions A.1 A1 to A3)."""
+    """Check that the client may use the transactional id, or idempotence (transactions A.1 A1 to A3)."""
     if request.transactional_id is None:
         may_here = ctx.authorized(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
         if not may_here and not ctx.authorized_somewhere(AclOperation.WRITE, ResourceType.TOPIC):
@@ -48,7 +48,7 @@ def _check_authorized(request: InitProducerIdRequest, ctx: RequestContext) -> No
 
 
 def _timeout_ms(name: str, request: InitProducerIdRequest, ctx: RequestContext) -> int:
-    """The transaction's timeout, where the request makes sense (transactions A.1 A6 to A9)."""
+    """Validate the request, and return the transaction timeout (transactions A.1 A6 to A9)."""
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
     settings = ctx.node.settings
@@ -64,7 +64,7 @@ def _timeout_ms(name: str, request: InitProducerIdRequest, ctx: RequestContext) 
 
 
 def refuse(request: InitProducerIdRequest, error: KafkaError, version: int) -> InitProducerIdResponse:  # noqa: ARG001
-    """Nobody's producer id and epoch; the code as that version knows it."""
+    """Return -1 as producer id and epoch, and the error code that the request's version knows."""
     code = error.code
     if code is ErrorCode.PRODUCER_FENCED and not features.init_producer_id_knows_fencing(version):
         code = ErrorCode.INVALID_PRODUCER_EPOCH

@@ -1,4 +1,4 @@
-"""InitializeShareGroupState: create the state of share partitions, sent by group coordinators (KIP-932).
+"""InitializeShareGroupState: creates the state of share partitions; sent by group coordinators (KIP-932).
 
 Version 0. Not done: nothing.
 """
@@ -21,7 +21,7 @@ _RPC = "initialize share group state"
 
 
 async def handle(request: InitializeShareGroupStateRequest, ctx: RequestContext) -> InitializeShareGroupStateResponse:
-    """Each partition at its own coordinator (groups D.9)."""
+    """Create the state of each partition at this broker's share coordinator (groups D.9)."""
 
     async def answer(key: SharePartitionKey, asked: PartitionData) -> PartitionResult:
         result = await ask_own(
@@ -44,7 +44,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> InitializeShareGroupStateResponse:
-    """On every partition."""
+    """Put the error on every partition."""
     results = refused_partitions(
         request, error, lambda partition, code, text: PartitionResult(partition, error_code=code, error_message=text)
     )

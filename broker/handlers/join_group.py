@@ -1,6 +1,6 @@
-"""JoinGroup: become or remain a member, and wait for the others.
+"""JoinGroup: joins or rejoins a classic group, and waits for the other members.
 
-Versions 0-9. A first join gets its id in an error from v4 on (KIP-394); static members since v5 (KIP-345).
+Versions 0-9. From v4 on, the first join gets its member id with an error (KIP-394); static members since v5 (KIP-345).
 Not done: nothing.
 """
 
@@ -16,7 +16,7 @@ from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
 async def handle(request: JoinGroupRequest, ctx: RequestContext) -> JoinGroupResponse:
-    """Answered when the join phase ends (groups A.4)."""
+    """Join a member; the response is sent when the join phase completes (groups A.4)."""
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
     if not request.group_id:
         return join_refused(ErrorCode.INVALID_GROUP_ID, request.member_id)
@@ -38,7 +38,7 @@ async def handle(request: JoinGroupRequest, ctx: RequestContext) -> JoinGroupRes
 
 
 def refuse(request: JoinGroupRequest, error: KafkaError, version: int) -> JoinGroupResponse:  # noqa: ARG001
-    """No member id, no generation."""
+    """Return the error without member id and generation."""
     return join_refused(error.code)
 
 

@@ -1,4 +1,4 @@
-"""LeaveGroup: members go; an administrator may remove static ones by instance id (KIP-345).
+"""LeaveGroup: removes members; an administrator may remove static ones by instance id (KIP-345).
 
 Versions 0-5. Not done: nothing.
 """
@@ -12,7 +12,7 @@ from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 
 async def handle(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupResponse:
-    """Remove the named members, each with its own result (groups A.9)."""
+    """Remove the listed members, each with its own result (groups A.9)."""
     require_group(AclOperation.READ, request.group_id, ctx)
     response: LeaveGroupResponse = await ask_coordinator(
         request.group_id, ctx, lambda machine, now_ms, to: machine.leave(request, now_ms, to)
@@ -21,7 +21,7 @@ async def handle(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupR
 
 
 def refuse(request: LeaveGroupRequest, error: KafkaError, version: int) -> LeaveGroupResponse:  # noqa: ARG001
-    """At the top, without members."""
+    """Put the error at the top level, without members."""
     return LeaveGroupResponse(error.code)
 
 

@@ -1,6 +1,6 @@
-"""ListConfigResources: which resources have settings (KIP-714, KIP-1142).
+"""ListConfigResources: lists the resources that have configs (KIP-714, KIP-1142).
 
-Versions 0-1: v0 lists client metrics subscriptions and nothing else. Not done: nothing.
+Versions 0-1: v0 lists client metrics subscriptions only. Not done: nothing.
 """
 
 from broker.api import Api
@@ -28,7 +28,7 @@ _IN_ORDER = (
 
 
 async def handle(request: ListConfigResourcesRequest, ctx: RequestContext) -> ListConfigResourcesResponse:
-    """Names of the resources that can have settings, by type (core C.7)."""
+    """Return the names of resources that can have configs, by type (core C.7)."""
     if not ctx.authorized(AclOperation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     wanted = set(request.resource_types or _IN_ORDER)
@@ -44,7 +44,7 @@ async def handle(request: ListConfigResourcesRequest, ctx: RequestContext) -> Li
 
 
 def _names(kind: ConfigResourceType, ctx: RequestContext) -> list[str]:
-    """Groups and subscriptions that have settings, brokers that are alive, all topics; in the order of Kafka's maps."""
+    """Return groups and subscriptions with configs, alive brokers, all topics, in the order of Kafka's maps."""
     image = ctx.cluster.image
     if kind is ConfigResourceType.TOPIC:
         return persistent_order(image.topics)
@@ -54,7 +54,7 @@ def _names(kind: ConfigResourceType, ctx: RequestContext) -> list[str]:
 
 
 def refuse(request: ListConfigResourcesRequest, error: KafkaError, version: int) -> ListConfigResourcesResponse:  # noqa: ARG001
-    """At the top, with an empty list."""
+    """Put the error at the top level, with an empty list."""
     return ListConfigResourcesResponse(error_code=error.code)
 
 

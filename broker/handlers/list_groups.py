@@ -1,4 +1,4 @@
-"""ListGroups: the groups that this broker coordinates.
+"""ListGroups: lists the groups that this broker coordinates.
 
 Versions 0-5; filters by state since v4 (KIP-518), by type since v5 (KIP-848). Not done: nothing.
 """
@@ -13,7 +13,7 @@ from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGr
 
 
 async def handle(request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsResponse:
-    """One shard that still loads is an error for all (groups A.13)."""
+    """List the groups; one coordinator that is still loading fails the request (groups A.13)."""
     states = {name.strip().lower() for name in request.states_filter}
     types = {name.strip().lower() for name in request.types_filter}
     groups: list[ListedGroup] = []
@@ -31,7 +31,7 @@ def _visible(group: ListedGroup, ctx: RequestContext) -> bool:
 
 
 def refuse(request: ListGroupsRequest, error: KafkaError, version: int) -> ListGroupsResponse:  # noqa: ARG001
-    """At the top."""
+    """Put the error at the top level of the response."""
     return ListGroupsResponse(error.code)
 
 

@@ -1,7 +1,7 @@
-"""ListOffsets: the offset at the start, at the end, or at a point in time.
+"""ListOffsets: the offset at the start, at the end, or at a timestamp.
 
-Versions 1-11; 0, which names where segments begin, for releases before 4.0. Not done: tiered storage (its special
-timestamps answer as on a broker without it).
+Versions 1-11; 0, which returns the base offsets of segments, for releases before 4.0. Not done: tiered storage (its
+special timestamps are answered as by a broker without it).
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 _CONSUMER = -1
-_ANY_REPLICA = -2  # a debugging consumer (core E.8.3)
+_ANY_REPLICA = -2  # a debug consumer (core E.8.3)
 
 Found = tuple[int, int, int]
 """Offset, timestamp and leader epoch."""
@@ -40,10 +40,10 @@ _NOTHING: Found = (-1, -1, -1)
 
 
 async def handle(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
-    """The offset of each partition at a time, or at one of its ends (core E.8).
+    """Return each partition's offset for a timestamp, or at one of its ends (core E.8).
 
-    Kafka answers by topic from a map of partitions (ReplicaManager.fetchOffset): each is answered once, in the map's
-    order, and a topic without partitions is left out.
+    Kafka answers from a map of partitions (ReplicaManager.fetchOffset): each partition once, in the map's order, and no
+    topic without partitions.
     """
     if request.isolation_level not in (0, 1):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -68,7 +68,7 @@ async def handle(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffset
 def _by_right(
     topics: Sequence[ListOffsetsTopic], ctx: RequestContext
 ) -> tuple[list[ListOffsetsTopic], list[ListOffsetsTopic]]:
-    """The topics that may be described, and the others, which are answered last."""
+    """Split topics into those that the client may describe, and the others, which come last."""
     allowed: list[ListOffsetsTopic] = []
     denied: list[ListOffsetsTopic] = []
     for topic in topics:
@@ -113,9 +113,9 @@ async def _answer(
 
 
 def _is_behind(partition: ReplicatedPartition, log: PartitionLog) -> bool:
-    """Whether a new leader's high watermark is still below the offset at which its epoch began (KIP-207).
+    """Whether a new leader's high watermark is still below the start offset of its epoch (KIP-207).
 
-    Consumers may have seen more from the leader before it.
+    Consumers may have read further on the previous leader.
     """
     newest = log.epochs.newest
     if newest is None or newest.epoch != partition.state.leader_epoch:
@@ -124,7 +124,7 @@ def _is_behind(partition: ReplicatedPartition, log: PartitionLog) -> bool:
 
 
 def _starts(log: PartitionLog, asked: ListOffsetsPartition, replica_id: int, now_ms: int) -> list[int]:
-    """Where segments begin, newest first, behind the log's end; a consumer sees the high watermark for what lies above.
+    """Return the log end offset and segments' base offsets, newest first; consumers get at most the high watermark.
 
     Kafka: UnifiedLog.legacyFetchOffsetsBefore and Partition.legacyFetchOffsetsForTimestamp of 0.11 to 3.9.
     """
@@ -141,7 +141,7 @@ def _starts(log: PartitionLog, asked: ListOffsetsPartition, replica_id: int, now
 
 
 async def _find(log: PartitionLog, timestamp: int, bound: int) -> Found | None:
-    """Offset, timestamp and leader epoch; ``None`` where there is nothing below the bound."""
+    """Return offset, timestamp and leader epoch; ``None`` if there is nothing below the bound."""
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return log.log_start_offset, -1, log.epochs.earliest(log.log_start_offset)
     if timestamp == MAX_TIMESTAMP:
@@ -149,12 +149,12 @@ async def _find(log: PartitionLog, timestamp: int, bound: int) -> Found | None:
     elif timestamp >= 0:
         found = await in_slices(log.reader.search_timestamp(timestamp, bound))
     else:
-        return _NOTHING  # tiered storage: nothing is there
+        return _NOTHING  # tiered storage: it has no records
     return None if found is None else (found.offset, found.timestamp_ms, found.leader_epoch)
 
 
 def refuse(request: ListOffsetsRequest, error: KafkaError, version: int) -> ListOffsetsResponse:  # noqa: ARG001
-    """On every partition; the API has no error of its own."""
+    """Put the error on every partition; the API has no top-level error code."""
     return ListOffsetsResponse([_refused(topic, error) for topic in request.topics])
 
 

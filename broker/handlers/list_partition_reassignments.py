@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: what is being moved (KIP-455).
+"""ListPartitionReassignments: lists reassignments in progress (KIP-455).
 
 Version 0. Not done: nothing.
 """
@@ -17,7 +17,7 @@ from protocol.messages.list_partition_reassignments import (
 
 
 async def handle(request: ListPartitionReassignmentsRequest, ctx: RequestContext) -> ListPartitionReassignmentsResponse:
-    """Topics that do not exist and partitions without a reassignment are left out (core B.11)."""
+    """List reassignments; unknown topics and partitions without one are left out (core B.11)."""
     check_on_cluster(ctx, AclOperation.DESCRIBE)
     image = ctx.cluster.image
     if request.topics is None:
@@ -43,7 +43,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> ListPartitionReassignmentsResponse:
-    """At the top."""
+    """Put the error at the top level of the response."""
     return ListPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)
 
 

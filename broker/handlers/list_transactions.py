@@ -1,4 +1,4 @@
-"""ListTransactions: the transactional ids that this broker coordinates (KIP-664).
+"""ListTransactions: lists the transactional ids that this broker coordinates (KIP-664).
 
 Versions 0-2: filters by duration (KIP-994) and by pattern (KIP-1152). Not done: nothing.
 """
@@ -19,10 +19,10 @@ from protocol.scala import few_order
 
 
 async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListTransactionsResponse:
-    """Clients ask every broker and put the answers together (transactions C.7)."""
+    """List this broker's transactions; clients send it to every broker and merge the responses (transactions C.7)."""
     runtimes = [runtime for _, runtime in sorted(ctx.node.transaction_shards.items())]
     for runtime in runtimes:
-        runtime.check_active()  # before the pattern is looked at
+        runtime.check_active()  # before the pattern is compiled
     known = frozenset(BY_TEXT[text] for text in request.state_filters if text in BY_TEXT)
     wanted = TransactionFilter(
         known if request.state_filters else None,
@@ -42,7 +42,7 @@ async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListT
 
 
 def refuse(request: ListTransactionsRequest, error: KafkaError, version: int) -> ListTransactionsResponse:  # noqa: ARG001
-    """At the top."""
+    """Put the error at the top level of the response."""
     return ListTransactionsResponse(error_code=error.code)
 
 

@@ -1,7 +1,7 @@
 """Metadata: brokers, topics, partitions and their leaders.
 
 Versions 0-13. Differs from Kafka: ControllerId is the first alive broker, not a random one; with
-`understudy.auto.create.topics.at.once` a topic that the request creates is in its answer (docs/divergences.md).
+`understudy.auto.create.topics.at.once` the response already has a topic that the request creates (docs/divergences.md).
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -70,14 +70,14 @@ def _brokers(seen: Topology, ctx: RequestContext) -> list[MetadataResponseBroker
 
 
 def _check(topics: Sequence[MetadataRequestTopic] | None, version: int) -> None:
-    """Versions 10 and 11 have ids and nullable names, and take neither (core B.3 M1)."""
-    by_id = any(asked.topic_id is not None for asked in topics or ())  # then names do not matter
+    """Refuse topic ids and null names before v12; v10 and v11 have the fields but do not support them (core B.3 M1)."""
+    by_id = any(asked.topic_id is not None for asked in topics or ())  # then names are ignored
     for asked in topics or ():
         named = asked.name is not None
         if not features.metadata_finds_by_id(version) and (not named or asked.topic_id is not None):
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         if not named and not by_id:
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Quirk: Kafka stumbles over it, as 4.3.1 answers
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Quirk: Kafka fails on it, in 4.3.1
 
 
 def _unique(items: Iterable[UUID | None] | Iterable[str | None]) -> list:  # type: ignore[type-arg]
@@ -97,7 +97,7 @@ def _all(seen: Topology, ctx: RequestContext) -> list[Answer]:
 
 
 def _by_id(ids: list[UUID], seen: Topology, ctx: RequestContext) -> list[Answer]:
-    """Unknown ids come first, then what is found, then what the client may not see (core B.3 M2)."""
+    """Describe topics by id: unknown ids first, then found ones, then denied ones (core B.3 M2)."""
     unknown, found, denied = [], [], []
     for topic_id in ids:
         topic = ctx.cluster.image.topics_by_id.get(topic_id)
@@ -111,9 +111,9 @@ def _by_id(ids: list[UUID], seen: Topology, ctx: RequestContext) -> list[Answer]
 
 
 def _by_name(names: list[str], seen: Topology, ctx: RequestContext, *, create: bool) -> tuple[list[Answer], list[str]]:
-    """The topics that are found, missing, not to be created, or hidden from the client (core B.3 M4 to M8).
+    """Describe topics by name: found, missing, not creatable, denied (core B.3 M4 to M8).
 
-    And the names of those that are to be created.
+    Also return the names of topics to create.
     """
     create = create and ctx.node.settings.boolean("auto.create.topics.enable")
     found, missing, uncreated, denied = [], [], [], []
@@ -121,7 +121,7 @@ def _by_name(names: list[str], seen: Topology, ctx: RequestContext, *, create: b
     for name in names:
         topic = None if name == METADATA_TOPIC else ctx.cluster.image.topics.get(name)
         if not _describable(name, ctx):
-            denied.append(Answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))  # not even whether it is internal
+            denied.append(Answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))  # hides whether it is internal
         elif topic is not None:
             found.append(_found(topic, seen, ctx))
         elif create and not _may_create(name, ctx):
@@ -140,7 +140,7 @@ def _may_create(name: str, ctx: RequestContext) -> bool:
 
 
 def _missing(name: str) -> Answer:
-    """A named topic that does not exist: 17 or 3, and perhaps it is created (core B.3 M6, M7)."""
+    """Answer for a missing topic: INVALID_TOPIC_EXCEPTION or UNKNOWN_TOPIC_OR_PARTITION (core B.3 M6, M7)."""
     try:
         check_topic_name(name)
     except KafkaError as error:
@@ -149,9 +149,9 @@ def _missing(name: str) -> Answer:
 
 
 def _create(names: list[str], ctx: RequestContext) -> None:
-    """Create topics that were asked for and are not there; the next request returns them, as in Kafka.
+    """Create missing topics; the next request returns them, as in Kafka.
 
-    All in one step, so that there may be no more than CreateTopics takes: beyond that none is made.
+    All are created in one operation, which is limited like CreateTopics: above the limit none is created.
     """
     metadata = ctx.cluster.metadata
     machine = metadata.machine
@@ -160,14 +160,14 @@ def _create(names: list[str], ctx: RequestContext) -> None:
             metadata.submit(lambda _now_ms, name=name: machine.create_internal_topic(name))  # type: ignore[misc]
     topics = [NewTopic(name) for name in names if name not in INTERNAL_TOPICS]
     if topics and len(topics) * ctx.node.settings.int("num.partitions") <= MOST_PARTITIONS:
-        charge = Mutations(ctx, strict=True).charge  # as the newest CreateTopics; a refusal is not reported
+        charge = Mutations(ctx, strict=True).charge  # as in the newest CreateTopics, but an error is not returned
         metadata.submit(lambda _now_ms: machine.create_topics(topics, charge=charge))
 
 
 async def _create_by_broker(names: list[str], answers: Iterable[Answer], ctx: RequestContext) -> None:
-    """Create topics as brokers with ZooKeeper did, each by itself, and report what became of it.
+    """Create topics like brokers with ZooKeeper, one by one, and put the result into the answers.
 
-    A topic that is there now has no leader yet: LEADER_NOT_AVAILABLE.
+    A created topic has no leader yet: LEADER_NOT_AVAILABLE.
     """
     by_name = {answer.name: answer for answer in answers}
     for name in names:
@@ -184,12 +184,12 @@ async def _create_by_broker(names: list[str], answers: Iterable[Answer], ctx: Re
 
 
 def _at_once(ctx: RequestContext) -> bool:
-    """Whether the request that creates a topic is answered as if the topic had been there (docs/divergences.md)."""
+    """Whether a request that creates a topic is answered as if the topic had existed before (docs/divergences.md)."""
     return not ctx.cluster.lazy_coordinators and ctx.node.settings.boolean("understudy.auto.create.topics.at.once")
 
 
 def _with_created(answers: Iterable[Answer], wanted: Collection[str], ctx: RequestContext) -> list[Answer]:
-    """The answers, each in its place; those about topics that were created are what the next request would get."""
+    """Replace the answers for created topics, in their places, by what the next request would get."""
     seen, topics = topology_of(ctx), ctx.cluster.image.topics
     return [
         _found(topics[answer.name], seen, ctx) if answer.name in wanted and answer.name in topics else answer
@@ -223,7 +223,7 @@ def _found(topic: Topic, seen: Topology, ctx: RequestContext) -> Answer:
 
 
 def refuse(request: MetadataRequest, error: KafkaError, version: int) -> MetadataResponse:  # noqa: ARG001
-    """On every topic asked for; v13 has an error of its own too."""
+    """Put the error on every requested topic, and from v13 also at the top level."""
     topics = [Answer(error.code, asked.name or "", topic_id=asked.topic_id) for asked in request.topics or ()]
     return MetadataResponse(topics=topics, error_code=error.code)
 

@@ -1,4 +1,4 @@
-"""OffsetCommit: remember how far a group has read.
+"""OffsetCommit: commits offsets of a group.
 
 Versions 2-10; topics by id from v10 on (KIP-848). Not done: nothing.
 """
@@ -24,7 +24,7 @@ from protocol.messages.offset_commit import (
 
 
 async def handle(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCommitResponse:
-    """Commit for the partitions that exist; the coordinator's refusal goes to each of them (groups B.1)."""
+    """Commit for existing partitions; an error of the coordinator is put on each of them (groups B.1)."""
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
     split = split_topics(
         request.topics, ctx, _by_id if features.offset_commit_uses_topic_ids(ctx.version) else _by_name
@@ -66,7 +66,7 @@ def _answer(
 
 
 def refuse(request: OffsetCommitRequest, error: KafkaError, version: int) -> OffsetCommitResponse:  # noqa: ARG001
-    """On every partition; the API has no error of its own."""
+    """Put the error on every partition; the API has no top-level error code."""
     return OffsetCommitResponse([_answer(topic, topic.partitions, error.code) for topic in request.topics])
 
 

@@ -1,4 +1,4 @@
-"""OffsetDelete: forget offsets of topics that a group reads no more (KIP-496).
+"""OffsetDelete: deletes committed offsets of topics to which a group does not subscribe (KIP-496).
 
 Version 0. Not done: nothing.
 """
@@ -24,7 +24,7 @@ async def handle(request: OffsetDeleteRequest, ctx: RequestContext) -> OffsetDel
     """Delete committed offsets of topics that no member subscribes to (transactions E.4)."""
     require_group(AclOperation.DELETE, request.group_id, ctx)
     split = split_topics(request.topics, ctx)
-    # Also with no topic left: a group that does not exist is refused before any topic is.
+    # Even without any topic left: an unknown group is refused before topics are.
     wanted = request.changed(topics=split.passed)
     response: OffsetDeleteResponse = await ask_coordinator(
         request.group_id, ctx, lambda machine, now_ms, to: machine.delete_offsets(wanted, now_ms, to)
@@ -40,7 +40,7 @@ def _answer(
 
 
 def refuse(request: OffsetDeleteRequest, error: KafkaError, version: int) -> OffsetDeleteResponse:  # noqa: ARG001
-    """At the top, without topics."""
+    """Put the error at the top level, without topics."""
     return OffsetDeleteResponse(error.code)
 
 

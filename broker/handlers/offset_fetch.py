@@ -1,7 +1,7 @@
-"""OffsetFetch: how far groups have read.
+"""OffsetFetch: returns committed offsets of groups.
 
 Versions 1-10; stable offsets on demand from v7 (KIP-447), many groups from v8 (KIP-709), topics by id from v10
-(KIP-848). Differs from Kafka: an answer has at most 250,000 partitions, else the request is refused.
+(KIP-848). Differs from Kafka: a request whose response would have more than 250,000 partitions is refused.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -26,7 +26,7 @@ from protocol.messages.offset_fetch import (
 
 
 async def handle(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetchResponse:
-    """Committed offsets, each group with its own error (groups B.2)."""
+    """Return committed offsets, each group with its own error (groups B.2)."""
     groups, allowance = [], Allowance()
     waits = request.require_stable and ctx.release.has(Behaviour.WRITES_OF_GROUPS_WAIT)
     unreplicated: list[tuple[int, Awaitable[None]]] = []
@@ -41,7 +41,7 @@ async def handle(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetc
     for at, replication in unreplicated:
         try:
             await replication
-        except KafkaError:  # clients are to look for the coordinator (groups 0.6.5)
+        except KafkaError:  # so that clients look for the coordinator (groups 0.6.5)
             groups[at] = _refused(request.groups[at], ErrorCode.NOT_COORDINATOR, ctx.version)
     return OffsetFetchResponse(groups=groups)
 
@@ -65,7 +65,7 @@ def _fetch(
 def _sift(
     topics: Sequence[OffsetFetchRequestTopics], ctx: RequestContext
 ) -> tuple[list[OffsetFetchRequestTopics], list[OffsetFetchResponseTopics]]:
-    """The topics that the client may see, with their names; the others with the error."""
+    """Split topics into those that the client may describe, with their names, and failed ones."""
     by_id = features.offset_fetch_uses_topic_ids(ctx.version)
     passed, failed = [], []
     for topic in topics:
@@ -84,7 +84,7 @@ def _sift(
 
 
 def _visible(topics: Sequence[OffsetFetchResponseTopics], ctx: RequestContext) -> list[OffsetFetchResponseTopics]:
-    """All topics that the client may see; with topic ids, those that exist."""
+    """Return the topics that the client may describe; with topic ids, only existing ones."""
     topics = [t for t in topics if ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, t.name)]
     if not features.offset_fetch_uses_topic_ids(ctx.version):
         return topics
@@ -103,7 +103,7 @@ def _failed(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResp
 
 
 def _refused(wanted: OffsetFetchRequestGroup, code: ErrorCode, version: int) -> OffsetFetchResponseGroup:
-    """A group's error, where that version has it."""
+    """Build a group's error, at the level that the version has."""
     topics = []
     if not features.offset_fetch_has_group_error(version):
         topics = [_failed(topic, code) for topic in wanted.topics or ()]
@@ -111,7 +111,7 @@ def _refused(wanted: OffsetFetchRequestGroup, code: ErrorCode, version: int) -> 
 
 
 def refuse(request: OffsetFetchRequest, error: KafkaError, version: int) -> OffsetFetchResponse:
-    """On every group."""
+    """Put the error on every group."""
     return OffsetFetchResponse(groups=[_refused(group, error.code, version) for group in request.groups])
 
 

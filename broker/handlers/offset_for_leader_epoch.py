@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where an epoch ended, so that a consumer can see whether its history is ours (KIP-320).
+"""OffsetForLeaderEpoch: the end offset of an epoch, by which consumers detect log truncation (KIP-320).
 
 Versions 2-4. Not done: nothing.
 """
@@ -17,7 +17,7 @@ from protocol.messages.offset_for_leader_epoch import (
 
 
 async def handle(request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> OffsetForLeaderEpochResponse:
-    """The end offset of each leader epoch in the leader's log (core E.9)."""
+    """Return the end offset of each leader epoch in the leader's log (core E.9)."""
     inter_broker = ctx.authorized(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, "kafka-cluster")
     topics: list[OffsetForLeaderTopicResult] = []
     denied: list[OffsetForLeaderTopicResult] = []
@@ -32,7 +32,7 @@ async def handle(request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> O
             except KafkaError as error:
                 answers.append(EpochEndOffset(error.code, asked.partition))
         (topics if allowed else denied).append(OffsetForLeaderTopicResult(topic.topic, answers))
-    return OffsetForLeaderEpochResponse(topics=[*topics, *denied])  # denied ones last, as KafkaApis puts them
+    return OffsetForLeaderEpochResponse(topics=[*topics, *denied])  # denied ones last, as in KafkaApis
 
 
 def _answer(topic: str, asked: OffsetForLeaderPartition, ctx: RequestContext) -> EpochEndOffset:
@@ -48,7 +48,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> OffsetForLeaderEpochResponse:
-    """On every partition; the API has no error of its own."""
+    """Put the error on every partition; the API has no top-level error code."""
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(topic.topic, [EpochEndOffset(error.code, p.partition) for p in topic.partitions])

@@ -1,7 +1,7 @@
-"""Produce: append batches to partitions.
+"""Produce: appends batches to partitions.
 
-Versions 3-13 (listed from 0, as Kafka does for librdkafka's sake). Topic ids from v13, leader hints from v10; from v12
-a transactional batch adds its partition to the transaction (KIP-890).
+Versions 3-13 (listed from 0, as by Kafka for librdkafka's sake). Topic ids from v13, current leaders from v10; from v12
+on a transactional batch adds its partition to the transaction (KIP-890).
 Differs from Kafka: unusual and malformed batches (GAPS.md, Records).
 """
 
@@ -36,11 +36,11 @@ from storage.log.large_batches import LargeBatchError
 
 
 async def handle(request: ProduceRequest, ctx: RequestContext) -> ProduceResponse | None:
-    """Admit, verify, append, wait for acks: Kafka's order of checks (transactions D.1)."""
+    """Admit, verify, append, wait for acks, in Kafka's order of checks (transactions D.1)."""
     try:
         admitted = entries = admit(request, ctx)
     except RequestRejectedError as error:
-        if request.acks != ACKS_NONE:  # then the connection is closed, which is logged
+        if request.acks != ACKS_NONE:  # with acks=0 the connection is closed, which is logged
             log_rejection(error, ctx)
         raise
     if request.transactional_id is not None:
@@ -56,7 +56,7 @@ async def handle(request: ProduceRequest, ctx: RequestContext) -> ProduceRespons
             results.append(await append_large(each, request.acks, ctx, steps))
         else:
             results.append(each)
-    ctx.notes.produced = results  # also if the wait below ends without an answer
+    ctx.notes.produced = results  # even if the wait below ends without a response
     if request.acks == ACKS_ALL and (pending := unsettled(results, ctx)):
         await await_replication(pending, ctx.now_ms + request.timeout_ms, ctx)
     overrule(admitted, results)
@@ -92,7 +92,7 @@ def _response(results: Sequence[Produced], ctx: RequestContext) -> ProduceRespon
 
 
 def _answer(result: Produced, release: Release) -> PartitionProduceResponse:
-    """One partition's part of the response (transactions D.13)."""
+    """Build one partition's part of the response (transactions D.13)."""
     info, error = result.info, result.error
     if info is None:
         assert error is not None
@@ -110,7 +110,7 @@ def _answer(result: Produced, release: Release) -> PartitionProduceResponse:
 
 
 def _add_details(answer: PartitionProduceResponse, result: Produced, error: KafkaError) -> None:
-    """The fields that only a failed append fills in."""
+    """Fill in the fields that only a failed append sets."""
     answer.error_message = None
     if reports_log_start(error.code) and result.partition is not None:
         log = result.partition.logs.get(result.partition.state.leader)
@@ -121,7 +121,7 @@ def _add_details(answer: PartitionProduceResponse, result: Produced, error: Kafk
 
 
 def refuse(request: ProduceRequest, error: KafkaError, version: int) -> ProduceResponse | None:  # noqa: ARG001
-    """On every partition of the request; with acks=0 the connection is closed instead."""
+    """Put the error on every partition; with acks=0 close the connection instead."""
     if request.acks == ACKS_NONE:
         raise Disconnect(f"Produce with acks=0: {error}")
     topics: dict[tuple[str, UUID | None], dict[int, PartitionProduceResponse]] = {}  # a repeated one once (core D.1 P5)

@@ -1,6 +1,6 @@
-"""PushTelemetry: a client's metrics (KIP-714).
+"""PushTelemetry: receives a client's metrics (KIP-714).
 
-Version 0, served and not listed. Not done: plugins that receive metrics; pushes are checked and dropped.
+Version 0, served but not listed. Not done: plugins that receive metrics; pushes are validated and dropped.
 """
 
 from uuid import UUID
@@ -24,7 +24,7 @@ _OWN_ERRORS = frozenset(
 
 
 async def handle(request: PushTelemetryRequest, ctx: RequestContext) -> PushTelemetryResponse:
-    """Take a client's metrics; they are checked and dropped (core H.1)."""
+    """Validate a client's metrics and drop them (core H.1)."""
     connection, image = ctx.connection, ctx.cluster.image
     client = Client(
         request.client_instance_id or UUID(int=0),
@@ -42,7 +42,7 @@ async def handle(request: PushTelemetryRequest, ctx: RequestContext) -> PushTele
 
 
 def refuse(request: PushTelemetryRequest, error: KafkaError, version: int) -> PushTelemetryResponse:  # noqa: ARG001
-    """The error code; errors that this API does not have become INVALID_REQUEST."""
+    """Return the error code; errors that this API does not have become INVALID_REQUEST."""
     own = error.code in _OWN_ERRORS
     return PushTelemetryResponse(error_code=error.code if own else ErrorCode.INVALID_REQUEST)
 

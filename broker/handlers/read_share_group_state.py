@@ -1,4 +1,4 @@
-"""ReadShareGroupState: read the state of share partitions, sent by their leaders (KIP-932).
+"""ReadShareGroupState: reads the state of share partitions; sent by partition leaders (KIP-932).
 
 Version 0. Not done: nothing.
 """
@@ -22,7 +22,7 @@ _RPC = "read share group state"
 
 
 async def handle(request: ReadShareGroupStateRequest, ctx: RequestContext) -> ReadShareGroupStateResponse:
-    """Each partition at its own coordinator (groups D.9)."""
+    """Read the state of each partition at this broker's share coordinator (groups D.9)."""
 
     async def answer(key: SharePartitionKey, asked: PartitionData) -> PartitionResult:
         result = await ask_own(
@@ -42,7 +42,7 @@ async def handle(request: ReadShareGroupStateRequest, ctx: RequestContext) -> Re
 
 
 def refuse(request: ReadShareGroupStateRequest, error: KafkaError, version: int) -> ReadShareGroupStateResponse:  # noqa: ARG001
-    """On every partition."""
+    """Put the error on every partition."""
     results = refused_partitions(
         request, error, lambda partition, code, text: PartitionResult(partition, error_code=code, error_message=text)
     )

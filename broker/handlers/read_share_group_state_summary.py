@@ -1,4 +1,4 @@
-"""ReadShareGroupStateSummary: read offsets and counts of share partitions, sent by group coordinators (KIP-932).
+"""ReadShareGroupStateSummary: reads offsets and counts of share partitions; sent by group coordinators (KIP-932).
 
 Versions 0-1; the delivery-complete count since v1 (KIP-1226). Not done: nothing.
 """
@@ -21,7 +21,7 @@ _RPC = "read share group state summary"
 
 
 async def handle(request: ReadShareGroupStateSummaryRequest, ctx: RequestContext) -> ReadShareGroupStateSummaryResponse:
-    """Each partition at its own coordinator (groups D.9)."""
+    """Read the summary of each partition at this broker's share coordinator (groups D.9)."""
 
     async def answer(key: SharePartitionKey, asked: PartitionData) -> PartitionResult:  # noqa: ARG001
         result = await ask_own(ctx, key, SummaryResult, _RPC, lambda machine, _now_ms, to: machine.summarize(key, to))
@@ -46,7 +46,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> ReadShareGroupStateSummaryResponse:
-    """On every partition."""
+    """Put the error on every partition."""
     results = refused_partitions(
         request, error, lambda partition, code, text: PartitionResult(partition, error_code=code, error_message=text)
     )

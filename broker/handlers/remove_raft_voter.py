@@ -1,4 +1,4 @@
-"""RemoveRaftVoter: a controller votes no longer (KIP-853).
+"""RemoveRaftVoter: removes a controller from the voters of the quorum (KIP-853).
 
 Version 0. Not done: nothing; the last voter of a quorum cannot be removed.
 """
@@ -13,7 +13,7 @@ from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRa
 
 
 async def handle(request: RemoveRaftVoterRequest, ctx: RequestContext) -> RemoveRaftVoterResponse:
-    """Always a refusal: the quorum keeps its one voter (core B.13)."""
+    """Refuse the request: the quorum keeps its one voter (core B.13)."""
     if not may_on_cluster(ctx, AclOperation.ALTER):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
     check_cluster_id(request.cluster_id, ctx.cluster.cluster_id)
@@ -22,7 +22,7 @@ async def handle(request: RemoveRaftVoterRequest, ctx: RequestContext) -> Remove
 
 
 def refuse(request: RemoveRaftVoterRequest, error: KafkaError, version: int) -> RemoveRaftVoterResponse:  # noqa: ARG001
-    """At the top."""
+    """Put the error at the top level of the response."""
     return RemoveRaftVoterResponse(error_code=error.code, error_message=error.message)
 
 

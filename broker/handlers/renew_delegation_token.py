@@ -1,4 +1,4 @@
-"""RenewDelegationToken: it holds for longer (KIP-48).
+"""RenewDelegationToken: extends the expiry of a token (KIP-48).
 
 Versions 1-2. Not done: nothing.
 """
@@ -13,7 +13,7 @@ from protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 
 
 async def handle(request: RenewDelegationTokenRequest, ctx: RequestContext) -> RenewDelegationTokenResponse:
-    """Extend a token's life, within its maximum (core G.12.3); only the broker's own errors carry -1."""
+    """Extend a token's expiry, up to its maximum lifetime (core G.12.3); only the broker's own errors carry -1."""
     try:
         check_known(ctx)
     except KafkaError as error:
@@ -29,7 +29,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> RenewDelegationTokenResponse:
-    """The code alone."""
+    """Return the error code alone."""
     return RenewDelegationTokenResponse(error_code=error.code)
 
 

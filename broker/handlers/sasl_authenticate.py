@@ -1,4 +1,4 @@
-"""SaslAuthenticate: the tokens of a mechanism (KIP-152), and the lifetime of the session (KIP-368).
+"""SaslAuthenticate: exchanges a mechanism's tokens (KIP-152), and returns the session lifetime (KIP-368).
 
 Versions 0-2. Not done: nothing.
 """
@@ -12,7 +12,7 @@ from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAut
 
 
 async def handle(request: SaslAuthenticateRequest, ctx: RequestContext) -> SaslAuthenticateResponse:
-    """Answer a token (core G.2 S7 to S9); without SASL it is refused and the connection stays open (core A.9)."""
+    """Process a token (core G.2 S7 to S9); without SASL it is refused and the connection stays open (core A.9)."""
     gate = ctx.connection.gate
     if gate is None or gate.state is not State.TOKENS:
         problem = "SaslAuthenticate request received after successful authentication"
@@ -25,7 +25,7 @@ async def handle(request: SaslAuthenticateRequest, ctx: RequestContext) -> SaslA
 
 
 def refuse(request: SaslAuthenticateRequest, error: KafkaError, version: int) -> SaslAuthenticateResponse:  # noqa: ARG001
-    """The code and its sentence, and no bytes."""
+    """Return the error code and message, without bytes."""
     return SaslAuthenticateResponse(error.code, error.message)
 
 

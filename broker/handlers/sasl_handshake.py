@@ -1,4 +1,4 @@
-"""SaslHandshake: a mechanism is chosen (KIP-43), and chosen again where a session ends (KIP-368).
+"""SaslHandshake: chooses a mechanism (KIP-43), also for re-authentication (KIP-368).
 
 Versions 0-1. Not done: nothing.
 """
@@ -21,7 +21,7 @@ async def handle(request: SaslHandshakeRequest, ctx: RequestContext) -> SaslHand
 
 
 def refuse(request: SaslHandshakeRequest, error: KafkaError, version: int) -> SaslHandshakeResponse:  # noqa: ARG001
-    """The code, and no mechanisms."""
+    """Return the error code, without mechanisms."""
     return SaslHandshakeResponse(error.code)
 
 

@@ -1,6 +1,6 @@
-"""ShareAcknowledge: acknowledge records of a share group without fetching (KIP-932).
+"""ShareAcknowledge: acknowledges records of a share group without fetching (KIP-932).
 
-Versions 1-2; locks are renewed since v2 (KIP-1222). Not done: nothing.
+Versions 1-2; renewed acquisition locks since v2 (KIP-1222). Not done: nothing.
 """
 
 from uuid import UUID
@@ -27,13 +27,13 @@ _MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EP
 
 
 async def handle(request: ShareAcknowledgeRequest, ctx: RequestContext) -> ShareAcknowledgeResponse:
-    """Check, count the session's epoch on, acknowledge; at the last epoch release what is left (groups D.6)."""
+    """Check, advance the session epoch, acknowledge; at the final epoch release the remaining records (groups D.6)."""
     group_id, member_id = check_share_request(request, ctx)
     shares, key = ctx.node.shares, SessionKey(group_id, member_id)
     shares.sessions.acknowledge(key, request.share_session_epoch)
     known = ctx.cluster.image.topics_by_id
     if ctx.node.authorizer is not None and any(topic.topic_id not in known for topic in request.topics):
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka asks its authorizer for a topic without a name
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka passes a topic without a name to its authorizer
     results = await Acknowledging(request, ctx, shares, group_id, member_id).written()
     if request.share_session_epoch == FINAL_EPOCH:
         shares.end_session(key)
@@ -64,7 +64,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> ShareAcknowledgeResponse:
-    """The code alone: Kafka sends no message with it."""
+    """Return the error code without a message, like Kafka."""
     return ShareAcknowledgeResponse(error_code=error.code)
 
 

@@ -1,4 +1,4 @@
-"""ShareFetch: acknowledge records of a share group and acquire further ones (KIP-932).
+"""ShareFetch: acknowledges records of a share group, and acquires further ones (KIP-932).
 
 Versions 1-2; a strict limit of records (KIP-1206) and renewed locks (KIP-1222) since v2. Not done: nothing.
 """
@@ -37,7 +37,7 @@ _MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EP
 
 
 async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchResponse:
-    """Check, resolve the session, acknowledge, then fetch or wait: Kafka's order (groups D.5)."""
+    """Check, resolve the session, acknowledge, then fetch or wait, in Kafka's order (groups D.5)."""
     group_id, member_id = check_share_request(request, ctx)
     if request.is_renew_ack and any((request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -56,11 +56,11 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
         raise
     names = (*(each.topic for each in fetch_round.interests), *(name_of(each.topic_id) for each in request.topics))
     if ctx.node.authorizer is not None and None in names:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka asks its authorizer for a topic without a name
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka passes a topic without a name to its authorizer
     answers: list[Answer] = []
     writing, failed_already = None, False
     if any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions):
-        # The fetch does not wait until they are written: what it releases itself, it finds only if it has to wait.
+        # The fetch does not wait until they are written: it sees records that they release only if it has to wait.
         acknowledging = Acknowledging(request, ctx, shares, group_id, member_id)
         writing, failed_already = asyncio.ensure_future(acknowledging.written()), acknowledging.failure is not None
     try:
@@ -77,7 +77,7 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
 
 
 async def _idle(ctx: RequestContext, wait_ms: int) -> None:
-    """Let a client wait that gets no session, so that it does not ask all the time."""
+    """Delay the refusal of a client that gets no session, so that it does not retry continuously."""
     if ctx.connection.lost:
         return
     waiter = Waiter()
@@ -91,7 +91,7 @@ async def _idle(ctx: RequestContext, wait_ms: int) -> None:
 async def _fetch(
     request: ShareFetchRequest, ctx: RequestContext, fetch_round: Round, group_id: str, member_id: str
 ) -> list[Answer]:
-    """The partitions of the session that may be read and exist; the others with their errors."""
+    """Fetch the session's partitions that exist and may be read; return the others with their errors."""
     refused: list[Answer] = []
     readable: list[Interest] = []
     for interest in fetch_round.interests:
@@ -102,7 +102,7 @@ async def _fetch(
             refused.append((interest, failed(interest, code)))
     readable = rotated(readable, request.share_session_epoch)
     if readable and request.share_acquire_mode not in _ACQUIRE_MODES:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka looks at the mode when it begins to read
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka validates the mode when it begins to read
     limit = min(request.max_bytes, ctx.node.settings.int("fetch.max.bytes"))
     if ctx.node.quotas is not None and (most := most_fetched(ctx.node.quotas, ctx)) is not None:
         limit = min(limit, most)
@@ -124,7 +124,7 @@ def _refusal(interest: Interest, ctx: RequestContext) -> ErrorCode | None:
 
 
 def _answer(ctx: RequestContext, fetch_round: Round, answers: Sequence[Answer]) -> ShareFetchResponse:
-    """The response within the session and the client's quota.
+    """Build the response, within the session and the client's quota.
 
     Raises:
         KafkaError: INVALID_SHARE_SESSION_EPOCH: another request has used the session meanwhile;
@@ -150,7 +150,7 @@ def _answer(ctx: RequestContext, fetch_round: Round, answers: Sequence[Answer]) 
 
 
 def _name_leader(ctx: RequestContext, interest: Interest, data: PartitionData) -> int:
-    """Put the current leader into a partition's error; its id, -1 for none."""
+    """Put the current leader into a partition's error; return its id, -1 for none."""
     partition = ctx.cluster.image.partition(str(interest.topic), interest.key.partition)
     leader, epoch = (-1, -1) if partition is None else (partition.leader, partition.leader_epoch)
     data.current_leader = LeaderIdAndEpoch(leader, epoch)
@@ -165,7 +165,7 @@ def _by_topic(answers: Sequence[Answer]) -> list[ShareFetchableTopicResponse]:
 
 
 def _add_acknowledgements(response: ShareFetchResponse, acknowledged: Mapping[PartitionKey, AckResult]) -> None:
-    """Results of acknowledgements, on partitions that are listed, or beside them."""
+    """Add the results of acknowledgements, to listed partitions or as further ones."""
     listed = {(topic.topic_id, each.partition_index): each for topic in response.responses for each in topic.partitions}
     added: dict[UUID | None, list[PartitionData]] = {topic.topic_id: [] for topic in response.responses}
     for key, result in acknowledged.items():
@@ -185,7 +185,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> ShareFetchResponse:
-    """The code alone: Kafka sends no message with it."""
+    """Return the error code without a message, like Kafka."""
     return ShareFetchResponse(error_code=error.code)
 
 

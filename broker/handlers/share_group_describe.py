@@ -1,7 +1,7 @@
-"""ShareGroupDescribe: share groups with their members (KIP-932).
+"""ShareGroupDescribe: describes share groups with their members (KIP-932).
 
-Version 1. Groups of other kinds have describing APIs of their own. Differs from Kafka: an answer has at most 250,000
-members, else the request is refused.
+Version 1. Groups of other types have their own describe APIs. Differs from Kafka: a request whose response would have
+more than 250,000 members is refused.
 """
 
 from broker.api import Api
@@ -18,7 +18,7 @@ _OF_COORDINATORS = texts_of(ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOA
 
 
 async def handle(request: ShareGroupDescribeRequest, ctx: RequestContext) -> ShareGroupDescribeResponse:
-    """Describe each group as often as it is named, each with its own error (groups D.1)."""
+    """Describe each group as often as it is listed, each with its own error (groups D.1)."""
     require_share_groups(ctx)
     groups = await described(request.group_ids, ctx, _describe)
     if request.include_authorized_operations:
@@ -44,7 +44,7 @@ def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
 
 
 def _topics(group: DescribedGroup) -> set[str]:
-    """The topics that members are assigned; that they subscribe to others is no secret."""
+    """Return the topics assigned to members, which require DESCRIBE; those only subscribed to do not."""
     return {topic.topic_name for member in group.members for topic in member.assignment.topic_partitions}
 
 
@@ -53,7 +53,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> ShareGroupDescribeResponse:
-    """On every group."""
+    """Put the error on every group."""
     return ShareGroupDescribeResponse(
         groups=[DescribedGroup(error.code, error.message, group_id) for group_id in request.group_ids]
     )

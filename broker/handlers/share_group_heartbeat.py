@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat: be a member of a share group (KIP-932).
+"""ShareGroupHeartbeat: joins and remains in a share group (KIP-932).
 
 Version 1. Not done: nothing.
 """
@@ -15,7 +15,7 @@ from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, 
 
 
 async def handle(request: ShareGroupHeartbeatRequest, ctx: RequestContext) -> ShareGroupHeartbeatResponse:
-    """Check feature, permissions, ids, topics and fields in Kafka's order, then ask the coordinator (groups D.1)."""
+    """Check feature, authorization, ids, topics and fields in Kafka's order, then call the coordinator (groups D.1)."""
     require_share_groups(ctx)
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
     require_member_id(request.member_id)
@@ -35,7 +35,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> ShareGroupHeartbeatResponse:
-    """The code and its message."""
+    """Return the error code and message."""
     return ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
 
 

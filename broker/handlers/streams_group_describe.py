@@ -1,8 +1,7 @@
-"""StreamsGroupDescribe: streams groups with their topology and members (KIP-1071).
+"""StreamsGroupDescribe: describes streams groups with their topology and members (KIP-1071).
 
-Versions 0-1; the assignor since v1. Groups of other kinds have describing APIs of their own. Not done: a plugin for
-topology descriptions (KIP-1331). Differs from Kafka: an answer has at most 250,000 members, else the request is
-refused.
+Versions 0-1; the assignor since v1. Groups of other types have their own describe APIs. Not done: a plugin for topology
+descriptions (KIP-1331). Differs from Kafka: a request whose response would have more than 250,000 members is refused.
 """
 
 from broker.api import Api
@@ -18,11 +17,11 @@ from protocol.messages.streams_group_describe import (
 )
 
 _NOT_STORED = 1
-"""The status of a topology's description that was asked for, without a plugin that keeps it."""
+"""The status of a requested topology description, without a plugin that stores it."""
 
 
 async def handle(request: StreamsGroupDescribeRequest, ctx: RequestContext) -> StreamsGroupDescribeResponse:
-    """Describe each group as often as it is named, each with its own error (groups E.8)."""
+    """Describe each group as often as it is listed, each with its own error (groups E.8)."""
     if not serves_streams_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     groups = await described(request.group_ids, ctx, _describe)
@@ -55,7 +54,7 @@ def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
 
 
 def _topics(group: DescribedGroup) -> set[str]:
-    """The topics of its topology."""
+    """Return the topics of the group's topology."""
     found: set[str] = set()
     for each in () if group.topology is None else group.topology.subtopologies or ():
         found.update(each.source_topics, each.repartition_sink_topics)
@@ -72,7 +71,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> StreamsGroupDescribeResponse:
-    """On every group."""
+    """Put the error on every group."""
     return StreamsGroupDescribeResponse(groups=[_refused(group_id, error) for group_id in request.group_ids])
 
 

@@ -1,6 +1,6 @@
-"""StreamsGroupHeartbeat: be a member of a group whose tasks the coordinator assigns (KIP-1071).
+"""StreamsGroupHeartbeat: joins and remains in a group whose tasks the coordinator assigns (KIP-1071).
 
-Versions 0-1; static members, task offsets and the status of missing client tags where Kafka 4.4 is played. Not done: a
+Versions 0-1; static members, task offsets and the status for missing client tags if Kafka 4.4 is emulated. Not done: a
 plugin for topology descriptions (KIP-1331).
 """
 
@@ -25,7 +25,7 @@ from protocol.topic_names import check_topic_name
 
 
 async def handle(request: StreamsGroupHeartbeatRequest, ctx: RequestContext) -> StreamsGroupHeartbeatResponse:
-    """Check feature, permissions, topics and fields in Kafka's order, then ask the coordinator (groups E.1)."""
+    """Check feature, authorization, topics and fields in Kafka's order, then call the coordinator (groups E.1)."""
     if not serves_streams_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
@@ -72,7 +72,7 @@ def refuse(
     error: KafkaError,
     version: int,
 ) -> StreamsGroupHeartbeatResponse:
-    """The code and its message."""
+    """Return the error code and message."""
     return StreamsGroupHeartbeatResponse(
         error_code=error.code,
         error_message=error.message,

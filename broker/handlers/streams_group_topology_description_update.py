@@ -1,4 +1,4 @@
-"""StreamsGroupTopologyDescriptionUpdate: a member describes its topology for a plugin of the broker (KIP-1331).
+"""StreamsGroupTopologyDescriptionUpdate: a member's topology description, for a plugin of the broker (KIP-1331).
 
 Version 0. Not done: plugins (group.streams.topology.description.plugin.class); without one Kafka refuses it too.
 """
@@ -17,7 +17,7 @@ from protocol.messages.streams_group_topology_description_update import (
 async def handle(
     request: StreamsGroupTopologyDescriptionUpdateRequest, ctx: RequestContext
 ) -> StreamsGroupTopologyDescriptionUpdateResponse:
-    """Refuse it: there is no plugin (groups E.8)."""
+    """Refuse the request, because there is no plugin (groups E.8)."""
     if not serves_streams_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
@@ -31,7 +31,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> StreamsGroupTopologyDescriptionUpdateResponse:
-    """The code and its message."""
+    """Return the error code and message."""
     return StreamsGroupTopologyDescriptionUpdateResponse(error_code=error.code, error_message=error.message)
 
 

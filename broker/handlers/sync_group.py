@@ -1,6 +1,6 @@
-"""SyncGroup: the leader brings the assignments of a generation, every member takes its own.
+"""SyncGroup: the leader sends a generation's assignments, and every member receives its own.
 
-Versions 0-5; from v5 on members name the protocol that they believe in (KIP-559). Not done: nothing.
+Versions 0-5; from v5 on members send the protocol type and name (KIP-559). Not done: nothing.
 """
 
 from broker.api import Api
@@ -13,7 +13,7 @@ from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
 async def handle(request: SyncGroupRequest, ctx: RequestContext) -> SyncGroupResponse:
-    """A follower is answered when the leader's request has come (groups A.7)."""
+    """Sync a member; a follower is answered when the leader's request has arrived (groups A.7)."""
     if features.sync_group_names_protocol(ctx.version) and None in (request.protocol_type, request.protocol_name):
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     require_group(AclOperation.READ, request.group_id, ctx)
@@ -24,7 +24,7 @@ async def handle(request: SyncGroupRequest, ctx: RequestContext) -> SyncGroupRes
 
 
 def refuse(request: SyncGroupRequest, error: KafkaError, version: int) -> SyncGroupResponse:  # noqa: ARG001
-    """No assignment."""
+    """Return the error without an assignment."""
     return SyncGroupResponse(error.code)
 
 

@@ -1,7 +1,7 @@
-"""TxnOffsetCommit: offsets that become a group's when the producer's transaction is committed (KIP-98).
+"""TxnOffsetCommit: commits offsets as part of a producer's transaction (KIP-98).
 
-Versions 0-6; member data since v3 (KIP-447), and from v5 on the offsets join the transaction by themselves (KIP-890).
-Topics by id, GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH from v6 on (KIP-1319). Not done: nothing.
+Versions 0-6; member data since v3 (KIP-447); from v5 on the request itself adds the offsets to the transaction
+(KIP-890). Topics by id, GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH from v6 on (KIP-1319). Not done: nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ Topic = TxnOffsetCommitRequestTopic
 
 
 async def handle(request: TxnOffsetCommitRequest, ctx: RequestContext) -> TxnOffsetCommitResponse:
-    """Check topics, add the group's partition to the transaction, commit: Kafka's order (transactions C.4)."""
+    """Check topics, add the group's partition to the transaction, commit, in Kafka's order (transactions C.4)."""
     if not ctx.authorized(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     require_group(AclOperation.READ, request.group_id, ctx, named=False)
@@ -45,7 +45,7 @@ async def handle(request: TxnOffsetCommitRequest, ctx: RequestContext) -> TxnOff
 
 
 def _lookup(ctx: RequestContext) -> Callable[[Topic, ClusterImage], Topic | None]:
-    """How topics get the name or the id that the request leaves out; the id is stored since 4.4."""
+    """Return the function that completes a topic by its name or id; ids are stored since 4.4."""
     if features.txn_offset_commit_uses_topic_ids(ctx.version):
         return _by_id
     return _by_name if ctx.release.has(Behaviour.TOPIC_IDS_OF_PENDING_OFFSETS) else _as_it_is
@@ -66,7 +66,7 @@ def _as_it_is(topic: Topic, _image: ClusterImage) -> Topic:
 
 
 async def _commit(request: TxnOffsetCommitRequest, ctx: RequestContext) -> Sequence[TxnOffsetCommitResponseTopic]:
-    """Quirk: the partition joins the transaction before the group is asked (transactions C.4 O8 to O13)."""
+    """Commit. Quirk: the partition joins the transaction before the group is checked (transactions C.4 O8 to O13)."""
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
     ctx.node.groups_for(request.group_id)
@@ -101,7 +101,7 @@ def _answer(
 
 
 def refuse(request: TxnOffsetCommitRequest, error: KafkaError, version: int) -> TxnOffsetCommitResponse:
-    """On every partition; the API has no error of its own."""
+    """Put the error on every partition; the API has no top-level error code."""
     code = _known_as(error.code, version)
     return TxnOffsetCommitResponse(topics=[_answer(topic, topic.partitions, code) for topic in request.topics])
 

@@ -1,4 +1,4 @@
-"""UnregisterBroker: forget a broker (KIP-631).
+"""UnregisterBroker: removes a broker's registration (KIP-631).
 
 Version 0. Not done: nothing.
 """
@@ -12,14 +12,14 @@ from protocol.messages.unregister_broker import UnregisterBrokerRequest, Unregis
 
 
 async def handle(request: UnregisterBrokerRequest, ctx: RequestContext) -> UnregisterBrokerResponse:
-    """Unregister a broker; a running one is not notified, and is missing until it starts again (core B.13)."""
+    """Unregister a broker; a running one is not notified, and is missing until it restarts (core B.13)."""
     check_on_cluster(ctx, AclOperation.ALTER)
     await ctx.cluster.metadata.ask(lambda machine, _now_ms, token: machine.unregister_broker(request.broker_id, token))
     return UnregisterBrokerResponse()
 
 
 def refuse(request: UnregisterBrokerRequest, error: KafkaError, version: int) -> UnregisterBrokerResponse:  # noqa: ARG001
-    """At the top."""
+    """Put the error at the top level of the response."""
     return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)
 
 

@@ -1,4 +1,4 @@
-"""UnregisterController: forget a controller that is gone (4.4).
+"""UnregisterController: removes the registration of a controller that no longer exists (4.4).
 
 Version 0. Not done: nothing.
 """
@@ -12,7 +12,7 @@ from protocol.messages.unregister_controller import UnregisterControllerRequest,
 
 
 async def handle(request: UnregisterControllerRequest, ctx: RequestContext) -> UnregisterControllerResponse:
-    """Forget a controller that a real quorum's directory has left; never the active one (core B.13)."""
+    """Unregister a controller left over in a real quorum's directory; never the active one (core B.13)."""
     check_on_cluster(ctx, AclOperation.ALTER)
     active = ctx.cluster.quorum.voter_id
     await ctx.cluster.metadata.ask(
@@ -26,7 +26,7 @@ def refuse(
     error: KafkaError,
     version: int,  # noqa: ARG001
 ) -> UnregisterControllerResponse:
-    """At the top."""
+    """Put the error at the top level of the response."""
     return UnregisterControllerResponse(error_code=error.code, error_message=error.message)
 
 

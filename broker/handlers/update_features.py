@@ -1,4 +1,4 @@
-"""UpdateFeatures: finalized levels up or down (KIP-584, KIP-778, KIP-1022).
+"""UpdateFeatures: upgrades or downgrades finalized feature levels (KIP-584, KIP-778, KIP-1022).
 
 Versions 0-2. Not done: nothing.
 """
@@ -31,20 +31,20 @@ async def handle(request: UpdateFeaturesRequest, ctx: RequestContext) -> UpdateF
             validate_only=request.validate_only,
         )
     )
-    # Quirk: each feature's message is the name of the code, as 4.3.1 answers.
+    # Quirk: each feature's message is the name of the code, as in 4.3.1.
     done = [UpdatableFeatureResult(each.feature, error_message="NONE") for each in request.feature_updates]
     each_told = features.update_features_has_results(ctx.version)
     return UpdateFeaturesResponse(error_message=None, results=done if each_told else ())
 
 
 def _update(each: FeatureUpdateKey, version: int) -> FeatureUpdate:
-    # Quirk: a KRaft controller does not look at AllowDowngrade of v0, so that v0 never lowers a level.
+    # Quirk: a KRaft controller ignores AllowDowngrade of v0, so that v0 never lowers a level.
     kind = each.upgrade_type if features.update_features_has_upgrade_types(version) else UpgradeType.UPGRADE
     return FeatureUpdate(each.feature, each.max_version_level, kind)
 
 
 def refuse(request: UpdateFeaturesRequest, error: KafkaError, version: int) -> UpdateFeaturesResponse:  # noqa: ARG001
-    """At the top; no result of any feature."""
+    """Put the error at the top level, without results of features."""
     return UpdateFeaturesResponse(error_code=error.code, error_message=error.message)
 
 

@@ -1,4 +1,4 @@
-"""WriteShareGroupState: change the state of share partitions, sent by their leaders (KIP-932).
+"""WriteShareGroupState: writes the state of share partitions; sent by partition leaders (KIP-932).
 
 Versions 0-1; the delivery-complete count since v1 (KIP-1226). Not done: nothing.
 """
@@ -22,7 +22,7 @@ _RPC = "write share group state"
 
 
 async def handle(request: WriteShareGroupStateRequest, ctx: RequestContext) -> WriteShareGroupStateResponse:
-    """Each partition at its own coordinator (groups D.9)."""
+    """Write the state of each partition at this broker's share coordinator (groups D.9)."""
 
     async def answer(key: SharePartitionKey, asked: PartitionData) -> PartitionResult:
         change = StateWrite(
@@ -45,7 +45,7 @@ async def handle(request: WriteShareGroupStateRequest, ctx: RequestContext) -> W
 
 
 def refuse(request: WriteShareGroupStateRequest, error: KafkaError, version: int) -> WriteShareGroupStateResponse:  # noqa: ARG001
-    """On every partition."""
+    """Put the error on every partition."""
     results = refused_partitions(
         request, error, lambda partition, code, text: PartitionResult(partition, error_code=code, error_message=text)
     )

@@ -1,6 +1,6 @@
-"""WriteTxnMarkers: end producers' transactions on this broker's partitions (KIP-98; by hand since KIP-664).
+"""WriteTxnMarkers: ends producers' transactions on this broker's partitions (KIP-98; by administrators since KIP-664).
 
-Versions 1-2; v2 has the rule by which the epoch is checked (KIP-1228). Not done: nothing.
+Versions 1-2; v2 has the transaction version, which decides the epoch check (KIP-1228). Not done: nothing.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from protocol.scala import tabled_by_topic
 
 
 async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteTxnMarkersResponse:
-    """Answers when every marker is replicated, or is not going to be (transactions C.5)."""
+    """Write the markers; answer when every marker is replicated, or has failed (transactions C.5)."""
     if not any(
         ctx.authorized(operation, ResourceType.CLUSTER, "kafka-cluster")
         for operation in (AclOperation.ALTER, AclOperation.CLUSTER_ACTION)
@@ -59,7 +59,7 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
             if not _is_here(place, ctx):
                 note(number, asked.producer_id, place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 continue
-            if not marker.has_producer and place[0] != GROUP_TOPIC:  # there the partition alone fails
+            if not marker.has_producer and place[0] != GROUP_TOPIC:  # on the offsets topic only that partition fails
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             write_marker(ctx.cluster, ctx.node, place, marker, partial(note, number, asked.producer_id, place))
     if outstanding:
@@ -68,13 +68,13 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
 
 
 def _is_here(place: TopicPartition, ctx: RequestContext) -> bool:
-    """Whether the broker has a replica; of another one's partition it only answers that it knows none."""
+    """Whether this broker has a replica; for other partitions it answers that they are unknown."""
     found = ctx.cluster.image.partition(*place)
     return found is not None and ctx.node.id in found.replicas
 
 
 def _places(marker: WritableTxnMarker) -> list[TopicPartition]:
-    """The partitions that a marker is written to. Of the offsets topic, one that is named twice gets two markers."""
+    """Return the partitions of a marker. A partition of the offsets topic that is listed twice gets two markers."""
     places: list[TopicPartition] = []
     seen: set[TopicPartition] = set()
     for topic in marker.topics:
@@ -86,7 +86,7 @@ def _places(marker: WritableTxnMarker) -> list[TopicPartition]:
 
 
 def _results(codes: dict[int, dict[TopicPartition, ErrorCode]]) -> list[WritableTxnMarkerResult]:
-    """Markers of one producer are answered together; tables of Java give the order."""
+    """Build the results by producer, in the order of Java's hash tables."""
     return [
         WritableTxnMarkerResult(
             producer_id,
@@ -103,7 +103,7 @@ def _results(codes: dict[int, dict[TopicPartition, ErrorCode]]) -> list[Writable
 
 
 def refuse(request: WriteTxnMarkersRequest, error: KafkaError, version: int) -> WriteTxnMarkersResponse:  # noqa: ARG001
-    """On every partition of each producer's last marker (WriteTxnMarkersRequest.getErrorResponse)."""
+    """Put the error on every partition of each producer's last marker (WriteTxnMarkersRequest.getErrorResponse)."""
     codes = {marker.producer_id: dict.fromkeys(_places(marker), error.code) for marker in request.markers}
     return WriteTxnMarkersResponse(_results(codes))
 

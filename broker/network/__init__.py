@@ -1,1 +1,1 @@
-"""Listeners, connections, TLS, and the limits on what a peer can make the broker hold."""
+"""Listeners, connections, TLS, and limits on the memory and descriptors that clients can use."""

@@ -1,4 +1,4 @@
-"""TLS contexts that keep the alert of a failed handshake: Python's event loop would drop it."""
+"""TLS contexts that keep the alert of a failed handshake, which Python's event loop would drop."""
 
 import ssl
 from collections import deque
@@ -6,12 +6,12 @@ from typing import Any, cast
 
 
 class AlertingObject(ssl.SSLObject):
-    """Keeps what a failed handshake has to send: the event loop would drop it."""
+    """A TLS object that keeps the alert of a failed handshake, which the event loop would drop."""
 
     out: ssl.MemoryBIO
 
     def do_handshake(self) -> None:
-        """Continue the handshake. An error has the bytes of its alert as `alert`."""
+        """Continue the handshake. The SSLError of a failure has the alert's bytes as `alert`."""
         try:
             super().do_handshake()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLSyscallError):
@@ -22,14 +22,14 @@ class AlertingObject(ssl.SSLObject):
 
 
 class AlertingContext(ssl.SSLContext):
-    """A context whose failed handshakes keep their alerts, and which takes what was read before they began."""
+    """A context whose failed handshakes keep their alerts, and which takes bytes read before the handshake."""
 
     sslobject_class = AlertingObject
     arrived: deque[bytes]
-    """Of each handshake that was asked for: the event loop begins them in this order, each in its next turn."""
+    """For each requested handshake, the bytes read before it; the event loop begins the handshakes in this order."""
 
     def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> ssl.SSLObject:
-        """As in `ssl.SSLContext`."""
+        """See `ssl.SSLContext`."""
         if self.arrived:
             incoming.write(self.arrived.popleft())
         made = super().wrap_bio(incoming, outgoing, *args, **kwargs)

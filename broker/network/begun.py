@@ -1,6 +1,7 @@
-"""Work that is begun at once, where it is called, and becomes a task's only if it has to wait.
+"""Runs a coroutine immediately, up to its first wait; only one that has to wait needs a task.
 
-Before Python 3.12 has eager tasks everywhere, this saves what a task costs: two turns of the loop and a future.
+Python has eager tasks from 3.12 on; before that, this saves the cost of a task: two turns of the event loop and a
+future.
 """
 
 import asyncio
@@ -10,9 +11,9 @@ from typing import Any
 
 
 def begin(work: Coroutine[Any, Any, None]) -> "Begun | None":
-    """Run a coroutine up to its first wait; ``None``: it has returned.
+    """Run a coroutine up to its first wait; return ``None`` if it has already completed.
 
-    An error of it is raised where the result is awaited.
+    An exception of the coroutine is raised where the result is awaited.
     """
     try:
         waits_for = work.send(None)
@@ -24,7 +25,7 @@ def begin(work: Coroutine[Any, Any, None]) -> "Begun | None":
 
 
 class Begun:
-    """A coroutine at its first wait. To be awaited once, by a task."""
+    """A coroutine at its first wait, which a task awaits once."""
 
     __slots__ = ("_error", "_waits_for", "_work")
 
@@ -32,7 +33,7 @@ class Begun:
         self._work, self._waits_for, self._error = work, waits_for, error
 
     def __await__(self) -> Generator[Any, Any, None]:
-        """Go on, as ``yield from`` would: what the coroutine waits for, the task waits for."""
+        """Continue the coroutine, as ``yield from`` would: the task waits for whatever the coroutine waits for."""
         if self._error is not None:
             raise self._error
         waits_for = self._waits_for
@@ -40,7 +41,7 @@ class Begun:
             try:
                 try:
                     value = yield waits_for
-                except BaseException as error:  # noqa: BLE001 - the coroutine decides about its cancellation
+                except BaseException as error:  # noqa: BLE001 - the coroutine handles its own cancellation
                     waits_for = self._work.throw(error)
                 else:
                     waits_for = self._work.send(value)
@@ -48,6 +49,6 @@ class Begun:
                 return
 
     def cancel(self) -> None:
-        """End it without a task."""
+        """End the coroutine without a task."""
         with suppress(asyncio.CancelledError):
             self._work.throw(asyncio.CancelledError())

@@ -1,4 +1,4 @@
-"""Cipher suites by Java's names (`ssl.cipher.suites`) as OpenSSL's (RFC 8446 and the registry of IANA)."""
+"""Cipher suites: Java's names (`ssl.cipher.suites`) to OpenSSL's (RFC 8446 and the IANA registry)."""
 
 import re
 
@@ -8,12 +8,12 @@ _V12 = re.compile(r"TLS_(?P<exchange>[A-Z_]+)_WITH_(?P<cipher>[A-Z0-9_]+?)(?:_(?
 
 
 def is_of_tls_13(suite: str) -> bool:
-    """Whether a suite is one of TLS 1.3, which OpenSSL offers regardless of its list."""
+    """Whether a suite belongs to TLS 1.3, whose suites OpenSSL offers regardless of its cipher list."""
     return suite in _V13
 
 
 def openssl_name(suite: str) -> str | None:
-    """OpenSSL's name of a suite of TLS 1.2; ``None`` for other names."""
+    """Return OpenSSL's name of a TLS 1.2 suite; ``None`` for other names."""
     found = _V12.fullmatch(suite)
     if found is None:
         return None

@@ -1,11 +1,11 @@
-"""One client's connection: frames in, answers out, in order.
+"""A client's connection: reads request frames and writes responses, in order.
 
-Requests are answered one after another, as on a real broker (core A.3), while the transport reads ahead by a few frames
-at most. A request that comes while none is being served is answered within the transport's call, since a task would
-have to be woken for it. A connection's task goes on with an answer that has to wait, and with the requests behind it.
+Requests are processed one after another, as on a real broker (core A.3), while the transport reads at most a few frames
+ahead. A request that arrives while none is in progress is answered within the transport's callback, which saves waking
+a task. The connection's task completes a response that has to wait, and serves the requests behind it.
 
-Bytes are read straight into the frame they belong to (``asyncio.BufferedProtocol``; anyio's streams would cost a copy
-per read), tasks live in anyio's task group.
+Bytes are read directly into the frame that they belong to (``asyncio.BufferedProtocol``; anyio's streams would cost a
+copy per read); tasks belong to anyio's task group.
 """
 
 import asyncio
@@ -29,74 +29,74 @@ from protocol.connection import BadFrameSize, FrameReader
 from protocol.writers import Parts
 
 _log = structlog.get_logger(__name__)
-_READ_AHEAD_FRAMES = 64  # a peer that hangs up behind fewer is noticed while an earlier request still waits
+_READ_AHEAD_FRAMES = 64  # with fewer, a disconnect is noticed while an earlier request still waits
 _READ_AHEAD_BYTES = 4 * 1024 * 1024
-_CAUTIOUS_BYTES = 64 * 1024  # the first buffer of a large frame, where memory is scarce
-_TRUSTING_BYTES = 2 * 1024 * 1024  # and where it is not
-_PROGRESS_BYTES = 64 * 1024  # a frame under way that grows by this much has not stalled
-_TURN_US = 2000  # how long a peer that has sent many requests at once is served before the others are
+_CAUTIOUS_BYTES = 64 * 1024  # the first buffer of a large frame when memory is scarce
+_TRUSTING_BYTES = 2 * 1024 * 1024  # and when it is not
+_PROGRESS_BYTES = 64 * 1024  # an incomplete frame that grows by this much has not stalled
+_TURN_US = 2000  # how long one client with many queued requests is served before others are
 _JOIN_BELOW_BYTES = 64 * 1024
-_TURNS_FOR_THE_NEXT = 8  # of the loop, some microseconds each, until what was sent right behind has been read
+_TURNS_FOR_THE_NEXT = 8  # of the loop, some microseconds each, to read a request sent directly after this one
 _METADATA = ApiKey.METADATA.to_bytes(2, "big")
 
 
 class ClientConnection(asyncio.BufferedProtocol):
-    """One client's connection: frames in, answers out, in order."""
+    """A client's connection: reads request frames and writes responses, in order."""
 
     def __init__(self, server: Listening, listener: str, *, after: Held | None = None) -> None:
-        """`after`: the handshake that this connection comes from, which was counted in its place."""
+        """`after`: the TLS handshake of this connection, which the limits have counted so far."""
         self._after = after
 
         # Shared with the broker's other connections.
         self._server, self._connections, self._listener = server, server.connections, listener
 
-        # Set when the connection is made; a peer that is gone by then leaves the info as it is.
+        # Set when the connection is made; if the peer is gone by then, `info` stays as it is.
         self.transport: asyncio.Transport
         self.info = Connection("", listener, "", 0)
 
-        # Requests that have come in and are not served yet.
+        # Requests that have arrived and are not served yet.
         self._reader = FrameReader(server.most_bytes(listener, known=False), server.scratch)
         self._frames: deque[bytearray] = deque()
-        self._bad_size: BadFrameSize | None = None  # what came behind the last frame
+        self._bad_size: BadFrameSize | None = None  # after the last complete frame
         self._queued_bytes = 0
-        self._accounted_bytes = 0  # against the budget of all connections
-        self._partial_bytes = 0  # of the frame under way, when it was last seen to grow
+        self._accounted_bytes = 0  # reported to the common budget of all connections
+        self._partial_bytes = 0  # size of the incomplete frame at its last progress
 
-        # Answers that are not written yet.
+        # Responses that are not written yet.
         self._delayed: Parts = []
         self._had_metadata = False
 
-        # What the serving task waits for; None while it does not.
+        # What the serving task waits for; None while it is not waiting.
         self._arrived: asyncio.Future[None] | None = None
-        self._begun: Begun | None = None  # an answer that has to wait, for the serving task to go on with
-        self._at_once = False  # within the transport's call, which is noted as a sign of life by itself
+        self._begun: Begun | None = None  # a response in progress that the serving task has to complete
+        self._at_once = False  # in the transport's callback, which already marks the connection as active
         self._writable: asyncio.Future[None] | None = None
 
-        # The connection's life: started, then lost by the peer or closed by us. What a lost peer has sent is served.
+        # Started, then lost by the peer or closed by the broker. Requests of a lost peer are still served.
         self._started = False
         self._reading = True
         self._lost = self._closed = False
         self.silent = False
-        """Whether a fault leaves the peer without an answer forever."""
+        """Whether a fault leaves the client without responses from now on."""
 
     # --- the transport's side ----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Join the broker's other connections, or close at once (core A.4).
+        """Add the connection to the broker's, or close it immediately (core A.4).
 
-        An error in here would leave the connection open and counted forever: the event loop only logs it.
+        An exception here would leave the connection open and counted forever, because the event loop only logs it.
         """
         self.transport = cast("asyncio.Transport", transport)  # uvloop's is not a subclass
         try:
             self._join()
-        except Exception:  # noqa: BLE001 - one connection's failure does not end the others
+        except Exception:  # noqa: BLE001 - a failure of one connection must not affect others
             _log.exception("connection cannot be served")
             self._abandon()
 
     def _join(self) -> None:
         transport, server = self.transport, self._server
         peer = transport.get_extra_info("peername")
-        if not peer:  # reset before it was accepted: there is no peer any more
+        if not peer:  # reset before it was accepted
             server.refusals.count_reset()
             self._abandon()
             return
@@ -117,7 +117,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         elif not self._connections.join(self, host):
             self.hang_up()
             return
-        if not self._started or server.paused:  # not here: uvloop begins to read when this method returns
+        if not self._started or server.paused:  # later, since uvloop begins to read when this method returns
             asyncio.get_running_loop().call_soon(self.stop_reading)
         raw = transport.get_extra_info("socket")
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
@@ -126,14 +126,14 @@ class ClientConnection(asyncio.BufferedProtocol):
         server.joined(self.info)
 
     def _abandon(self) -> None:
-        """Close without an answer, and forget the connection wherever it is counted."""
+        """Close the connection without an answer, and remove it from all counts."""
         self._closed = True
         self._connections.leave(self)
         self._release()
         self.transport.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """The buffer for the next bytes of the transport."""
+        """Return the buffer into which the transport reads next."""
         reader, connections = self._reader, self._connections
         trusting = not connections.held_bytes or connections.roomy
         reader.first_bytes = _TRUSTING_BYTES if trusting else _CAUTIOUS_BYTES
@@ -165,12 +165,12 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._wake()
 
     def _wake(self) -> None:
-        """There is something to do for the serving task."""
+        """Wake the serving task."""
         if self._arrived is not None and not self._arrived.done():
             self._arrived.set_result(None)
 
     def _account(self) -> None:
-        """Note what memory is held for this peer, and whether a frame under way makes progress."""
+        """Update the memory held for this client, and whether its incomplete frame makes progress."""
         reader, connections = self._reader, self._connections
         pending, held = reader.pending_bytes, self._queued_bytes
         if pending:
@@ -187,21 +187,21 @@ class ClientConnection(asyncio.BufferedProtocol):
             connections.account(more)
 
     def pause_writing(self) -> None:
-        """The peer does not read: no further request is answered until it does."""
+        """Pause serving: the client does not read its responses."""
         self._writable = asyncio.get_running_loop().create_future()
 
     def resume_writing(self) -> None:
-        """The peer reads again."""
+        """Continue serving: the client reads again."""
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
         self._writable = None
 
     def eof_received(self) -> bool:
-        """The peer sends no more: close."""
+        """Close the connection, because the client sends no more."""
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """The peer is gone. Requests that came before are still served (core A.3.3): acks=0 relies on it."""
+        """Note the disconnect. Requests that arrived before are still served (core A.3.3): acks=0 relies on it."""
         self._lost = True
         self._connections.leave(self)
         self._release()
@@ -212,20 +212,20 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._writable.set_result(None)
 
     def _release(self) -> None:
-        """A connection that is gone holds nothing more against the budget."""
+        """Return this connection's memory to the budget."""
         held, self._accounted_bytes = self._accounted_bytes, 0
         self._connections.account(-held)
 
     # --- the server's side -------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Read, and serve what is read."""
+        """Begin to read and to serve."""
         self._started = True
         self.resume_reading()
         self._server.tasks.start_soon(self._serve)
 
     def hang_up(self, *, reset: bool = False, waits: bool = False) -> None:
-        """Close. What is written still goes out, unless it is a reset or, without ``waits``, the peer does not read."""
+        """Close. Pending responses are still sent, unless ``reset``, or not ``waits`` and the client does not read."""
         if not reset:
             self._flush()
         self._closed = True
@@ -239,19 +239,19 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.transport.abort()
 
     def refuse(self, reason: str, frame: bytearray | None = None, *, reset: bool = False) -> None:
-        """Hang up, with one line in the log: the peer, the request and the reason."""
+        """Close the connection, and log the peer, the request and the reason in one line."""
         request = {} if frame is None else api_and_version(frame)
         self._server.refusals.log_refusal(f"{self.info.client_host}:{self.info.client_port}", reason, **request)
         self.hang_up(reset=reset)
 
     def stop_reading(self) -> None:
-        """Leave what the peer sends in the socket."""
+        """Stop reading from the socket."""
         if self._reading and not self.transport.is_closing():
             self._reading = False
             self.transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read again, unless the whole broker is paused or this connection has to wait for its turn."""
+        """Read again, unless the broker is paused or this connection is not started yet."""
         if not self._reading and self._started and not self._server.paused and not self.transport.is_closing():
             self._reading = True
             self.transport.resume_reading()
@@ -259,7 +259,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     # --- serving -----------------------------------------------------------------------------------------------------
 
     def _serve_at_once(self) -> None:
-        """Answer what has come, in the transport's call, until something has to wait or the turn is over."""
+        """Serve queued requests in the transport's callback, until one has to wait or the time slice is over."""
         turn = Slices(_TURN_US) if len(self._frames) > 1 else None
         self._at_once = True
         while self._frames and self._begun is None and not self._closed and not (turn is not None and turn.over):
@@ -288,7 +288,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         except asyncio.CancelledError:
             self._end()
             raise
-        except Exception:  # noqa: BLE001 - one connection's failure does not end the others
+        except Exception:  # noqa: BLE001 - a failure of one connection must not affect others
             _log.exception("connection failed", peer=self.info.client_host)
             self.hang_up()
         finally:
@@ -297,13 +297,13 @@ class ClientConnection(asyncio.BufferedProtocol):
                 at_end()
 
     async def _go_on(self) -> None:
-        """Finish the answer that was begun in the transport's call, if there is one."""
+        """Complete the response that was begun in the transport's callback, if there is one."""
         begun, self._begun = self._begun, None
         if begun is not None:
             await begun
 
     def _end(self) -> None:
-        """The server ends."""
+        """Close the connection, because the server stops."""
         if self._begun is not None:
             self._begun.cancel()
         if not self._closed:
@@ -323,7 +323,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     async def _answer(self, frame: bytearray) -> None:
         if self.silent:
-            return  # requests are read and dropped, so that the peer's close is noticed
+            return  # requests are read and dropped, so that a disconnect is noticed
         is_token = self.info.gate is not None and self.info.gate.expects_token
         try:
             parts = await self._server.dispatcher.answer(frame, self.info)
@@ -354,10 +354,10 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.refuse(asked.reason, frame, reset=asked.reset)
 
     async def _hold_back(self, parts: Parts) -> None:
-        """Hold metadata back until the next request, where it is here already, is answered or waits.
+        """Delay a Metadata response until the next request, if it has already arrived, is answered or waits.
 
-        With the first metadata librdkafka gives up the connection that it asked on, and with it the FindCoordinator
-        that it sent right behind; then it pauses for 50 ms. It never does where both answers come together.
+        After its first Metadata response librdkafka closes the bootstrap connection, dropping the FindCoordinator that
+        it sent directly behind, and pauses for 50 ms. It does not if both responses arrive together.
         """
         self._delayed += parts
         if not self._frames and not self._had_metadata:
@@ -369,12 +369,12 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._flush()
 
     def _flush(self) -> None:
-        """Write what was held back."""
+        """Write delayed responses."""
         if self._delayed:
             self._write([])
 
     async def _send(self, sending: Sending) -> None:
-        """Write an answer in pieces, or one that closes the connection."""
+        """Write a response in pieces, or one after which the connection is closed."""
         clock = self._server.clock
         for number, piece in enumerate(sending.pieces):
             if number and sending.every_ms:

@@ -1,4 +1,4 @@
-"""The end of a connection from our side: behind what is written to it, or with a reset."""
+"""Closes connections from the broker's side: after pending data is written, or with a TCP reset."""
 
 import asyncio
 import socket
@@ -7,16 +7,16 @@ from contextlib import suppress
 from broker.clock import soon
 
 PATIENCE_MS = 10_000
-"""For how long a peer may take nothing of what is left for it."""
+"""How long a peer may read nothing of the pending data, in ms."""
 _LINGER_NOT = b"\1\0\0\0\0\0\0\0"
 
 
 def close_behind(transport: asyncio.Transport) -> None:
-    """Close once the peer has taken what is written; what is left is dropped where it takes nothing for so long.
+    """Close once the peer has read all pending data; abort if it reads nothing for :data:`PATIENCE_MS`.
 
-    A transport that is closed keeps its socket until all is written: for ever, where the peer hangs.
+    A transport that is closed keeps its socket until everything is written: forever, if the peer hangs.
     """
-    if not transport.is_closing():  # a second close would take from asyncio's TLS transport what it is asked for below
+    if not transport.is_closing():  # after a second close asyncio's TLS transport has no buffer to ask
         transport.close()
     _watch(transport, transport.get_write_buffer_size())
 
@@ -35,9 +35,9 @@ def _look(transport: asyncio.Transport, before: int) -> None:
 
 
 def close_with_reset(transport: asyncio.Transport) -> None:
-    """Drop what is written and not sent, so that the peer sees a reset."""
+    """Drop pending data and close, so that the peer sees a TCP reset."""
     raw = transport.get_extra_info("socket")
     if raw is not None:
-        with suppress(OSError):  # the peer was faster
+        with suppress(OSError):  # the peer has closed it already
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
     transport.abort()

@@ -1,7 +1,7 @@
-"""The open connections of one broker: how many there may be, how long they may idle, how much memory they may take.
+"""The open connections of one broker, and their limits: number, idle time, memory.
 
-Nothing that a peer sends, or fails to send, makes the broker grow past a bound (core A.4): connections have a limit,
-frames under way have a deadline and a common budget of bytes.
+Nothing that a client sends, or does not send, makes the broker grow without bound (core A.4): connections are limited,
+and incomplete requests have a deadline and a common memory budget.
 """
 
 import ipaddress
@@ -16,24 +16,24 @@ from broker.settings import BrokerSettings
 from broker.timers import Timer
 
 DEFAULT_HELD_BYTES = 512 * 1024 * 1024
-"""The bound for a ``queued.max.request.bytes`` of -1, with which Kafka has none."""
+"""The memory budget if ``queued.max.request.bytes`` is -1, which means no limit in Kafka."""
 ROOMY_BYTES = 32 * 1024 * 1024
-"""As long as unserved requests take less, a large frame has its buffer before it has arrived."""
+"""While unserved requests take less than this, the buffer of a large frame is allocated before it has arrived."""
 CONNECTION_BYTES = 40 * 1024
-"""What a connection with TLS takes (36 KB, measured with 2,000 of them); one without takes less."""
+"""Memory of a connection with TLS (36 KB, measured with 2,000 of them); one without takes less."""
 PARTIAL_TIMEOUT = "understudy.partial.frame.timeout.ms"
 IDLE_TIMEOUT = "connections.max.idle.ms"
 
 
 class Held(Protocol):
-    """A connection as far as its limits go."""
+    """A connection or TLS handshake, as far as limits are concerned."""
 
     def hang_up(self, *, reset: bool = False) -> None:
-        """Close."""
+        """Close the connection."""
         ...
 
     def refuse(self, reason: str) -> None:
-        """Close, with one line in the log."""
+        """Close the connection, and log the reason in one line."""
         ...
 
     def start(self) -> None:
@@ -45,10 +45,10 @@ C = TypeVar("C", bound=Held)
 
 
 class IdleTimeouts(Generic[C]):
-    """Expires connections that were idle for longer than a setting in ms (negative: never). One timer for all.
+    """Expires connections that were idle for longer than a setting in ms (negative: never), with one timer for all.
 
-    Where the setting was given, the cluster's clock decides, pushes included. By default the machine's time does: a
-    test that pushes an hour to see something expire does not mean that its clients were silent for an hour.
+    If the setting was given, the cluster's clock decides, pushes included. By default the machine's time does: a test
+    that pushes the clock by an hour does not mean that its clients were idle for an hour.
     """
 
     def __init__(self, name: str, settings: BrokerSettings, clock: Clock, expire: Callable[[C], None]) -> None:
@@ -58,18 +58,18 @@ class IdleTimeouts(Generic[C]):
         self._timer: Timer | None = None
 
     def touch(self, connection: C) -> None:
-        """Note that the connection is not idle at this moment."""
+        """Note that the connection is active now."""
         self._since[connection] = self._now()
         self._since.move_to_end(connection)
         if self._timer is None:
             self._arm()
 
     def forget(self, connection: C) -> None:
-        """Drop the connection, which then never expires."""
+        """Drop the connection, so that it never expires."""
         self._since.pop(connection, None)
 
     def longest_idle(self) -> C | None:
-        """The one that would expire first."""
+        """Return the connection that would expire first."""
         return next(iter(self._since), None)
 
     def longest_first(self, *, without: Container[C]) -> Iterator[C]:
@@ -77,7 +77,7 @@ class IdleTimeouts(Generic[C]):
         return (each for each in self._since if each not in without)
 
     def clear(self) -> None:
-        """None of them expires."""
+        """Drop all connections."""
         self._since.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -108,35 +108,35 @@ class Connections(Generic[C]):
     def __init__(self, settings: BrokerSettings, clock: Clock, most: int = 2**31) -> None:
         self._settings, self._clock = settings, clock
         self.most = most
-        """The limit of the process's descriptors."""
+        """The limit that results from the process's file descriptors."""
         self.open: dict[C, str] = {}
-        """Each with the host that it comes from."""
+        """Each connection with its client's address."""
         self.spares = 0
-        """Further descriptors that connections hold: each has a second one during its TLS handshake."""
+        """Additional descriptors that connections hold: each has a second one during its TLS handshake."""
         self.held_bytes = 0
-        """Memory that requests take which are not being served yet."""
+        """Memory of requests that are not being served yet."""
         self.idle = IdleTimeouts[C](IDLE_TIMEOUT, settings, clock, lambda each: each.hang_up())
         self.partial = IdleTimeouts[C](PARTIAL_TIMEOUT, settings, clock, _too_slow)
         self._waiting: deque[C] = deque()
         self._by_host: Counter[str] = Counter()
         self.throttle_ms: Callable[[str, int], int] | None = None
-        """Host and time -> for how many ms a connection is left unread before it is closed (KIP-612)."""
+        """Address and time -> for how many ms a connection is left unread before it is closed (KIP-612)."""
         self.on_freed: Callable[[int], None] | None = None
-        """Called with the bytes of a connection that is gone."""
+        """Called with the size of a closed connection, in bytes."""
         self._throttled: set[C] = set()
         self._overrides = ""
         self._limits: dict[str, int] = {}
-        """``max.connections.per.ip.overrides``, and what it gives each address."""
+        """``max.connections.per.ip.overrides``, and the limits that it gives by address."""
         self.budget_bytes = 0
-        """The bound of ``held_bytes``."""
+        """The limit of ``held_bytes``."""
         settings.on_change(lambda _: self._follow_settings())
         self._follow_settings()
 
     def join(self, connection: C, host: str) -> bool:
-        """Add a connection from that host; false where it is to be closed at once.
+        """Add a connection from an address; return false if it is to be closed immediately.
 
-        Above ``max.connections`` it waits, unread, until another one goes. Where the process has no descriptors left,
-        the one that was silent for longest is closed. One that exceeds its address's quota counts for nothing else.
+        Above ``max.connections`` it waits, unread, until another one closes. If the process runs out of descriptors,
+        the longest idle connection is closed. A connection above its address's rate quota is not counted at all.
         """
         now_ms = self._clock.now_ms()
         if self.throttle_ms is not None and (throttle_ms := self.throttle_ms(host, now_ms)):
@@ -157,7 +157,7 @@ class Connections(Generic[C]):
         return True
 
     def succeed(self, before: C, connection: C) -> None:
-        """Count a connection in the place of another one, which was its handshake; it may begin."""
+        """Count a connection in place of its handshake, and start it."""
         self.open[connection] = self.open.pop(before)
         self.idle.forget(before)
         self.partial.forget(before)
@@ -169,7 +169,7 @@ class Connections(Generic[C]):
         return self._settings.int("max.connections.per.ip") if found is None else found
 
     def leave(self, connection: C) -> None:
-        """The connection is gone; one that waits may begin."""
+        """Remove a closed connection, and start one that waits."""
         host = self.open.pop(connection, None)
         if host is None:
             self._throttled.discard(connection)
@@ -187,7 +187,7 @@ class Connections(Generic[C]):
             self._begin_waiting()
 
     def _begin_waiting(self) -> None:
-        """Begin with those that wait, as far as the limit allows."""
+        """Start waiting connections, as far as the limit allows."""
         while self._waiting and len(self.open) - len(self._waiting) < self._settings.int("max.connections"):
             self._waiting.popleft().start()
 
@@ -199,7 +199,7 @@ class Connections(Generic[C]):
                 connection.hang_up()
 
     def account(self, more_bytes: int) -> None:
-        """Note that requests under way take more memory, or less; above the budget the slowest sender is closed."""
+        """Add to the memory held by incomplete requests; above the budget the slowest sender is closed."""
         self.held_bytes += more_bytes
         if more_bytes <= 0:
             return
@@ -213,16 +213,16 @@ class Connections(Generic[C]):
         overrides = self._settings.string("max.connections.per.ip.overrides")
         if overrides != self._overrides:
             self._overrides, self._limits = overrides, _limits(overrides)
-        self._begin_waiting()  # under a limit that was raised (ConnectionQuotas.updateBrokerMaxConnections)
-        self._close_excess()  # under one that was lowered
+        self._begin_waiting()  # the limit may have been raised (ConnectionQuotas.updateBrokerMaxConnections)
+        self._close_excess()  # or lowered
 
     @property
     def roomy(self) -> bool:
-        """Whether there is so much memory left that a large frame may have its buffer at once."""
+        """Whether there is enough memory to allocate the buffer of a large frame before it has arrived."""
         return self.held_bytes < min(self.budget_bytes // 4, ROOMY_BYTES)
 
     def close(self, *, reset: bool = False) -> None:
-        """Close them all."""
+        """Close all connections."""
         self._waiting.clear()
         for connection in [*self.open, *self._throttled]:
             connection.hang_up(reset=reset)
@@ -231,20 +231,20 @@ class Connections(Generic[C]):
 
 
 def _limits(overrides: str) -> dict[str, int]:
-    """The limit of each address; names are looked up once (ConnectionQuotas.updateMaxConnectionsPerIpOverride)."""
+    """Return the limit by address; names are resolved once (ConnectionQuotas.updateMaxConnectionsPerIpOverride)."""
     parts = [each.strip().rpartition(":") for each in overrides.split(",")]
     return {_address(host.strip()): int(limit) for host, _, limit in parts if host.strip()}
 
 
 def _address(host: str) -> str:
-    """The address of a host as sockets write it; the text itself, where it has none."""
+    """Return the address of a host as sockets report it; the host itself if it cannot be resolved."""
     try:
         return str(ipaddress.ip_address(host.removeprefix("[").removesuffix("]")))
     except ValueError:
         pass
     try:
         return socket.gethostbyname(host)
-    except (OSError, ValueError):  # the latter of a text that can be no name
+    except (OSError, ValueError):  # ValueError: the text is not a valid host name
         return host
 
 

@@ -1,7 +1,7 @@
-"""Listeners as people write them, and as each broker opens them.
+"""Listeners, as options and settings describe them, and as each broker opens them.
 
-A listener is written once and meant for every broker: broker 1 takes its port, broker 2 the next one, and so on; port 0
-is a free port for each. Kafka's own `listeners`, `advertised.listeners` and protocol map are obeyed as in KafkaConfig.
+A listener is given once for all brokers: broker 1 takes its port, broker 2 the next one, and so on; with port 0 each
+takes a free port. Kafka's own `listeners`, `advertised.listeners` and protocol map are handled as in KafkaConfig.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from understudy.control_api.spelling import host_and_port
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 CONTROLLER = "CONTROLLER"
-"""The name of the controller's listener, unless `controller.listener.names` has another one."""
+"""The name of the controller's listener, unless `controller.listener.names` gives another."""
 
 _MOST_DIGITS = 9
 
@@ -21,11 +21,11 @@ ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - recognised, not b
 
 
 class EndpointError(Exception):
-    """A listener that makes no sense; the message is one sentence."""
+    """An invalid listener; the message is one sentence."""
 
 
 class PortTaken(OSError):
-    """A listener cannot be bound: ``errno`` shows whether its port is taken or its address is not this machine's."""
+    """A listener cannot be bound: ``errno`` shows whether the port is taken or the address is not this machine's."""
 
     def __init__(self, port: int, error: Exception, host: str = "") -> None:
         super().__init__(getattr(error, "errno", None), f"port {port} cannot be bound: {error}")
@@ -36,7 +36,7 @@ class PortTaken(OSError):
 
 
 class OpenListener(NamedTuple):
-    """A listener that is open: where clients find it, and where it listens."""
+    """An open listener: its advertised address, and the address that it is bound to."""
 
     name: str
     protocol: str
@@ -47,57 +47,57 @@ class OpenListener(NamedTuple):
 
     @property
     def as_listener(self) -> str:
-        """As an entry of Kafka's `listeners`."""
+        """Return it as an entry of Kafka's `listeners`."""
         return f"{self.name}://{host_and_port(self.bound_host, self.bound_port)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One listener of one broker: where it listens, and what Metadata returns to clients that connect through it."""
+    """One listener of one broker: where it is bound, and the address that Metadata has for clients on it."""
 
     name: str
     protocol: str
     host: str
     port: int  # 0: a free port
-    advertised_host: str | None = None  # None: see `host_for_clients`
-    advertised_port: int | None = None  # None: the port it got
+    advertised_host: str | None = None  # None: as `host_for_clients` decides
+    advertised_port: int | None = None  # None: the port that it is bound to
 
     @property
     def has_sasl(self) -> bool:
-        """Whether clients have to authenticate."""
+        """Whether clients have to authenticate by SASL."""
         return self.protocol.startswith("SASL")
 
     @property
     def has_tls(self) -> bool:
-        """Whether it is encrypted."""
+        """Whether the listener uses TLS."""
         return self.protocol.endswith("SSL")
 
     @property
     def host_for_clients(self) -> str:
-        """The host for Metadata. An any-address is of no use to clients, so it is advertised as localhost."""
+        """The host in Metadata. Clients cannot connect to an any-address, so localhost is advertised for it."""
         if self.advertised_host is not None:
             return self.advertised_host
         return "localhost" if self.host in ANY_ADDRESS else self.host
 
     def port_for_clients(self, bound: int) -> int:
-        """The port for Metadata, given the port that the listener was bound to."""
+        """Return the port in Metadata, given the port that the listener is bound to."""
         return bound if self.advertised_port is None else self.advertised_port
 
     def as_listener(self, bound: int) -> str:
-        """As an entry of Kafka's `listeners`, given the port that the listener was bound to."""
+        """Return it as an entry of Kafka's `listeners`, given the port that it is bound to."""
         return self.opened(bound).as_listener
 
     def as_advertised(self, bound: int) -> str:
-        """As an entry of Kafka's `advertised.listeners`, given the port that the listener was bound to."""
+        """Return it as an entry of Kafka's `advertised.listeners`, given the port that it is bound to."""
         return f"{self.name}://{host_and_port(self.host_for_clients, self.port_for_clients(bound))}"
 
     def opened(self, bound: int) -> "OpenListener":
-        """The listener as users see it, given the port that it was bound to."""
+        """Return the listener as users see it, given the port that it is bound to."""
         advertised = self.host_for_clients, self.port_for_clients(bound)
         return OpenListener(self.name, self.protocol, *advertised, self.host, bound)
 
     def of_broker(self, index: int) -> "Endpoint":
-        """The same listener on the broker with this index (0 for id 1): fixed ports count up."""
+        """Return the same listener for the broker with this index (0 for id 1): fixed ports count up."""
         port = self.port + index if self.port else 0
         advertised = None if self.advertised_port is None else self.advertised_port + index
         for value in (port, advertised):
@@ -107,7 +107,7 @@ class Endpoint:
 
 
 def address(text: str, what: str, *, port_needed: bool = True) -> tuple[str, int | None]:
-    """HOST:PORT, [::1]:PORT or, where a port need not be, HOST; `what` names it in the error."""
+    """Parse HOST:PORT, [::1]:PORT or, if the port is optional, HOST; `what` names the option in errors."""
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
         digits = rest.removeprefix(":") if rest else None
@@ -122,7 +122,7 @@ def address(text: str, what: str, *, port_needed: bool = True) -> tuple[str, int
 
 
 def port_number(text: str, what: str) -> int:
-    """A TCP port, 0 to 65535."""
+    """Parse a TCP port, 0 to 65535."""
     if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS or int(text) > 65535:
         raise EndpointError(f"{what} needs a port from 0 to 65535, not {text!r}")
     return int(text)
@@ -147,17 +147,17 @@ def listener(text: str, protocols: Mapping[str, str]) -> Endpoint:
 
 
 def named_address(text: str, what: str) -> tuple[str, str, int]:
-    """NAME://HOST:PORT as (name in upper case, host, port)."""
+    """Parse NAME://HOST:PORT into name in upper case, host and port."""
     name, mark, rest = text.strip().partition("://")
     if not mark or not name:
         raise EndpointError(f"{what} needs NAME://HOST:PORT, not {text!r}")
     host, port = address(rest, f"{what} {name}")
-    assert port is not None  # address() insists on one
+    assert port is not None  # address() has checked it
     return name.upper(), host, port
 
 
 def protocol_map(text: str) -> dict[str, str]:
-    """`listener.security.protocol.map`: NAME:PROTOCOL,... with names in upper case."""
+    """Parse `listener.security.protocol.map`: NAME:PROTOCOL,... with names in upper case."""
     found: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, protocol = part.partition(":")
@@ -168,7 +168,7 @@ def protocol_map(text: str) -> dict[str, str]:
 
 
 def protocol_of(name: str, protocols: Mapping[str, str], chosen: str | None = None) -> str:
-    """The security protocol of a listener: as chosen, as mapped, as its name implies, else PLAINTEXT."""
+    """Return a listener's security protocol: as chosen, as mapped, as its name implies, else PLAINTEXT."""
     protocol = chosen or protocols.get(name) or (name if name in PROTOCOLS else "PLAINTEXT")
     if protocol not in PROTOCOLS:
         raise EndpointError(f"listener {name} asks for protocol {protocol!r}; there are {', '.join(PROTOCOLS)}")
@@ -176,22 +176,22 @@ def protocol_of(name: str, protocols: Mapping[str, str], chosen: str | None = No
 
 
 def from_settings(settings: Mapping[str, str], protocols: Mapping[str, str]) -> tuple[Endpoint, ...]:
-    """The listeners that Kafka's own settings describe, controllers' listeners left out; empty without `listeners`."""
+    """Return the listeners of Kafka's own settings, without controller listeners; empty without `listeners`."""
     controllers = controller_names(settings)
     return tuple(each for each in _all_from_settings(settings, protocols) if each.name not in controllers)
 
 
 def controller_names(settings: Mapping[str, str]) -> list[str]:
-    """The names of the controllers' listeners in Kafka's own settings, the default one first; empty if unset."""
+    """Return the names of controller listeners in Kafka's own settings, the default one first; empty if unset."""
     names = settings.get("controller.listener.names", "").split(",")
     return [name.strip().upper() for name in names if name.strip()]
 
 
 def controller(settings: Mapping[str, str], port: str | None, brokers: Sequence[Sequence[Endpoint]]) -> Endpoint | None:
-    """The controller's listener: at `port` of `--controller-port`, else as Kafka's own settings have it; or none.
+    """Return the controller's listener: on the port of `--controller-port`, else as in Kafka's own settings; or None.
 
     Raises:
-        EndpointError: the port is none, or is a broker's; the name is that of a broker's listener.
+        EndpointError: the port is invalid or a broker's; the name is that of a broker's listener.
     """
     protocols = protocol_map(settings.get("listener.security.protocol.map", ""))
     name, *_ = (*controller_names(settings), CONTROLLER)
@@ -220,21 +220,21 @@ def _all_from_settings(settings: Mapping[str, str], protocols: Mapping[str, str]
     for part in filter(None, settings.get("listeners", "").split(",")):
         name, host, port = named_address(part, "listeners")
         advertised_host, advertised_port = advertised.get(name, (None, None))
-        # Advertised with the very port that it listens on: then a free port is advertised as the one it got.
+        # If the advertised port equals the listener's, the bound port is advertised, also with port 0.
         advertised_port = None if advertised_port == port else advertised_port
         made.append(Endpoint(name, protocol_of(name, protocols), host, port, advertised_host or None, advertised_port))
     return tuple(made)
 
 
 def per_broker(main: Sequence[Endpoint], further: Sequence[Endpoint]) -> tuple[tuple[Endpoint, ...], ...]:
-    """For each broker its endpoints: its own main one, then the further ones, which are written once for all."""
+    """Return each broker's listeners: its own first one, then the further ones, given once for all brokers."""
     brokers = tuple((own, *(more.of_broker(index) for more in further)) for index, own in enumerate(main))
     check(brokers)
     return brokers
 
 
 def check(brokers: Iterable[Iterable[Endpoint]]) -> None:
-    """No listener's name twice on one broker, no fixed port twice anywhere."""
+    """Refuse a listener name given twice on a broker, and a fixed port given twice."""
     ports: dict[int, str] = {}
     for index, endpoints in enumerate(brokers, start=1):
         names: set[str] = set()

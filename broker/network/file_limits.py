@@ -1,7 +1,7 @@
-"""File descriptors: how many this process may have, and how many are for clients, log files and the control plane.
+"""Limits of file descriptors: for the process, and its shares for clients, log files and the control plane.
 
-The parts add up to the limit. What the process holds already, what it opens for a moment (a checkpoint that is
-replaced, a module that is imported) and connections that are accepted only to be closed are taken off first.
+The shares add up to the limit, after subtracting the descriptors already open, those open only for a moment (a
+checkpoint being replaced, a module being imported) and connections that are accepted only to be closed.
 """
 
 from contextlib import suppress
@@ -20,11 +20,11 @@ except ImportError:  # Windows has no such limit
 _log = structlog.get_logger(__name__)
 _UNLIMITED = 1 << 20
 _TRIED = (1 << 20, 65_536, 10_240, 4096)
-"""Limits to ask for where the system names none and refuses to grant what it names: macOS grants 10,240."""
+"""Limits to try if the system reports no limit, or refuses the one that it reports: macOS grants 10,240."""
 SPARE = 8
-"""Kept open, to be closed when nothing else is left."""
+"""Descriptors held in reserve, to be closed when no other is left."""
 _MOMENTARY = 24
-"""For what is open for a moment."""
+"""Descriptors for files that are open for a moment."""
 _MOST_FILES = 512
 """Open log files of a broker."""
 _MOST_CONTROL = 256
@@ -34,17 +34,17 @@ _WARNED_EVERY_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Limits of file descriptors by purpose: ``connections`` of each broker, ``files`` of all brokers."""
+    """Limits of file descriptors by purpose: ``connections`` per broker, ``files`` of all brokers."""
 
     connections: int
     files: int
     control: int
     few: bool = False
-    """So few that an import could fail for want of one while many clients connect."""
+    """Whether there are so few that an import could fail while many clients connect."""
 
 
 def raise_limit() -> None:
-    """Ask for as many descriptors as the system allows, as the JVM does."""
+    """Raise the limit of descriptors as far as the system allows, as the JVM does."""
     if resource is None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -58,7 +58,7 @@ def raise_limit() -> None:
 
 
 def shares(brokers: int, *, on_disk: bool, listeners: int) -> Shares:
-    """Divide what the process may open and does not hold already; ``listeners`` are those that will be bound."""
+    """Divide the process's free descriptors; ``listeners`` are those that will be bound."""
     limit = _UNLIMITED
     if resource is not None:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -67,7 +67,7 @@ def shares(brokers: int, *, on_disk: bool, listeners: int) -> Shares:
 
 
 def divided(limit: int, held: int, brokers: int, *, on_disk: bool) -> Shares:
-    """Divide a limit of which ``held`` are gone for good."""
+    """Divide a limit of which ``held`` descriptors are permanently in use."""
     free = max(limit - held - SPARE - _MOMENTARY, 0)
     control = max(min(_MOST_CONTROL, free // 8), 4)
     files = max(min(_MOST_FILES * brokers, free // 4), 4) if on_disk else 0
@@ -75,7 +75,7 @@ def divided(limit: int, held: int, brokers: int, *, on_disk: bool) -> Shares:
 
 
 def _held() -> int:
-    """The number of descriptors that are open now."""
+    """Return the number of descriptors that are open now."""
     try:
         return len(list(Path("/dev/fd").iterdir()))
     except OSError:
@@ -83,14 +83,14 @@ def _held() -> int:
 
 
 class ShortageLog:
-    """Logs that descriptors were missing: once for as long as it lasts."""
+    """Logs shortages of file descriptors, at most once in 10 seconds."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._count, self._next_ms = 0, 0
 
     def warn(self) -> None:
-        """Count a shortage, and log it unless one was logged a moment ago."""
+        """Count a shortage, and log it unless one was logged recently."""
         self._count += 1
         now_ms = self._clock.machine_ms()
         if now_ms >= self._next_ms:

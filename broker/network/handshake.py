@@ -1,7 +1,7 @@
-"""The TLS handshake of a connection: counted among the connections from accept on, and ended in good order.
+"""TLS handshakes, which count as connections from the accept on, and fail with an alert to the client.
 
-asyncio's own TLS servers hand a connection over once its handshake is complete. Until then no limit counts it, and
-where the client's certificate is refused, the alert that reports it is not sent.
+asyncio's own TLS servers pass on a connection only when its handshake is complete. Until then no limit counts it, and
+if the client's certificate is refused, the alert is not sent.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ from broker.network.listening import Listening
 
 _log = structlog.get_logger(__name__)
 _LINGER_MS = 2000
-"""How long the socket of a refused peer stays open, so that it reads the alert: to close over unread bytes resets."""
+"""How long the socket of a refused client stays open for it to read the alert: closing over unread bytes resets."""
 _MOST_FAREWELLS = 64
-"""Sockets of refused peers that stay open at the same time; further peers get no alert."""
+"""The maximum of sockets of refused clients that stay open; further clients get no alert."""
 _FOREVER_S = 86_400.0
-"""asyncio's own limit of a handshake, which is never reached: `understudy.partial.frame.timeout.ms` ends it before."""
+"""asyncio's own handshake timeout, never reached because `understudy.partial.frame.timeout.ms` is shorter."""
 
 
 class Handshake(asyncio.Protocol):
-    """A connection from its accept to the end of its handshake, when a `ClientConnection` takes its place."""
+    """A connection from its accept to the end of its TLS handshake, when a `ClientConnection` replaces it."""
 
     def __init__(self, server: Listening, listener: str) -> None:
         self._server, self._listener = server, listener
@@ -36,7 +36,7 @@ class Handshake(asyncio.Protocol):
         self._data = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Join the broker's other connections, or close at once."""
+        """Add the connection to the broker's, or close it immediately."""
         self._transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         if not peer:  # reset before it was accepted
@@ -48,36 +48,36 @@ class Handshake(asyncio.Protocol):
             self.hang_up()
 
     def data_received(self, data: bytes) -> None:
-        """Keep what comes before the handshake begins; a peer that has to wait is not read for long."""
+        """Keep bytes that arrive before the handshake begins, and stop reading."""
         self._data += data
         if not self._transport.is_closing():
             self._transport.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """The peer is gone before its handshake has begun."""
+        """Note that the client has disconnected before its handshake began."""
         self._end()
 
     # --- the broker's limits -----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin the handshake, once the broker reads; it has as long as an incomplete request."""
+        """Let the handshake begin, unless the broker is paused; its deadline is that of an incomplete request."""
         self._waits = True
         self.go_on()
 
     def go_on(self) -> None:
-        """Begin the handshake, if it has waited for its turn or for a broker that hangs, and not begun yet."""
+        """Begin the handshake, if it was waiting for its turn or for a paused broker."""
         if self._waits and not self._server.paused and not self._over:
             self._waits = False
             self._server.connections.partial.touch(self)
             self._server.tasks.start_soon(self._shake)
 
     def hang_up(self, *, reset: bool = False) -> None:  # noqa: ARG002
-        """Close."""
+        """Close the connection."""
         self._end()
         self._transport.abort()
 
     def refuse(self, reason: str) -> None:
-        """Close, with one line in the log."""
+        """Close the connection, and log the reason in one line."""
         self._server.refusals.log_refusal(self._peer, reason)
         self.hang_up()
 
@@ -108,7 +108,7 @@ class Handshake(asyncio.Protocol):
                 self._server.refusals.log_refusal(self._peer, f"the TLS handshake was not finished: {error}")
             self._end()
             return
-        except Exception:  # noqa: BLE001 - one connection's failure does not end the others
+        except Exception:  # noqa: BLE001 - a failure of one connection must not affect others
             _log.exception("connection cannot be served", peer=self._peer)
             self.hang_up()
             return
@@ -125,7 +125,7 @@ class Handshake(asyncio.Protocol):
         early.hand_over(connection)
 
     def _refuse_alerting(self, error: ssl.SSLError, spare: socket.socket | None) -> None:
-        """Send the alert, and close once the peer has closed or had the time to read it."""
+        """Send the alert, and close once the client has closed or had time to read it."""
         if not self._over:
             self._server.refusals.log_refusal(self._peer, f"the TLS handshake failed: {_reason(error)}")
         self._end()
@@ -141,7 +141,7 @@ def _reason(error: ssl.SSLError) -> str:
 
 
 def _duplicate(transport: asyncio.Transport) -> socket.socket | None:
-    """A second descriptor of a connection; ``None`` where the process has none left."""
+    """Duplicate the descriptor of a connection; ``None`` if the process has none left."""
     found = transport.get_extra_info("socket")
     try:
         return socket.socket(fileno=os.dup(found.fileno()))
@@ -158,7 +158,7 @@ class _Farewell:
         try:
             peer.send(message)
             peer.shutdown(socket.SHUT_WR)
-        except OSError:  # the peer was faster
+        except OSError:  # the peer has closed it already
             peer.close()
             return
         server.farewells += 1
@@ -166,7 +166,7 @@ class _Farewell:
         self._timer = soon(_LINGER_MS, self._close)
 
     def _drop(self) -> None:
-        """Read what still comes, and drop it."""
+        """Read and drop further bytes."""
         try:
             ended = not self._peer.recv(65_536)
         except BlockingIOError:
@@ -185,27 +185,27 @@ class _Farewell:
 
 
 class _Early(asyncio.Protocol):
-    """Keeps what a client sends right behind its handshake, until the connection that it is for has been made."""
+    """Keeps what a client sends directly after its handshake, until its `ClientConnection` exists."""
 
     def __init__(self) -> None:
         self._data = bytearray()
         self.lost = False
 
     def data_received(self, data: bytes) -> None:
-        """Keep it."""
+        """Keep the bytes."""
         self._data += data
 
     def eof_received(self) -> bool:
-        """Note that nothing follows."""
+        """Note that the client sends no more."""
         self.lost = True
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """Note that the peer is gone."""
+        """Note that the client has disconnected."""
         self.lost = True
 
     def hand_over(self, connection: ClientConnection) -> None:
-        """Give the connection what has come for it."""
+        """Pass the kept bytes to the connection."""
         rest = memoryview(self._data)
         while rest:
             buffer = connection.get_buffer(len(rest))

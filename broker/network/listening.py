@@ -1,4 +1,4 @@
-"""What the connections of one broker share: its limits, its settings, and what answers their requests."""
+"""The state that the connections of one broker share: limits, settings, TLS, and the dispatcher."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,16 +21,16 @@ from protocol.connection import SCRATCH_BYTES
 
 
 class Answering(Protocol):
-    """What answers requests: :class:`broker.dispatcher.Dispatcher`, or the proxy's forwarder."""
+    """Answers requests: :class:`broker.dispatcher.Dispatcher`, or the proxy's forwarder."""
 
     def answer(self, frame: bytearray, connection: Connection) -> Awaitable[Answer]:
-        """The answer to a request that came on a connection. Raises Disconnect, NeverAnswer."""
+        """Answer a request that arrived on a connection. Raises Disconnect, NeverAnswer."""
         ...
 
 
 @dataclass(slots=True)
 class Tls:
-    """The TLS of one listener, and what it was made of."""
+    """The TLS context of one listener, and the settings from which it was built."""
 
     endpoint: Endpoint
     context: AlertingContext
@@ -39,56 +39,57 @@ class Tls:
 
 
 def _ignore(connection: Connection) -> None:
-    """A connection is nothing before its first request."""
+    """Do nothing: a connection has no state before its first request."""
 
 
 class Listening:
-    """One broker as its connections see it; :class:`~broker.network.server.BrokerServer` opens and closes them."""
+    """One broker as its connections use it; :class:`~broker.network.server.BrokerServer` opens and closes listeners."""
 
     def __init__(self, dispatcher: Answering, settings: BrokerSettings, clock: Clock, tasks: TaskGroup) -> None:
         self.dispatcher, self.settings, self.clock, self.tasks = dispatcher, settings, clock, tasks
 
-        # Shared by the connections. A transport fills the scratch buffer and reports it in one step.
+        # Shared by the connections. A transport fills the scratch buffer and reports it in the same step.
         self.connections = Connections[Held](settings, clock)
         self.refusals = RefusalLog(clock)
         self.scratch = bytearray(SCRATCH_BYTES)
         self._count = 0
 
-        # The listeners that ask for authentication; those that are encrypted.
+        # Listeners with SASL, and listeners with TLS.
         self.guarded: set[str] = set()
         self.tls: dict[str, Tls] = {}
 
         self.farewells = 0
-        """Sockets of peers whose handshake failed, kept open for a moment so that they read why."""
+        """The number of sockets kept open so that clients whose handshake failed can read the alert."""
 
         self.paused = False
-        """Whether the broker hangs."""
+        """Whether the broker is paused: it reads nothing."""
 
         self.joined: Callable[[Connection], None] = _ignore
         """Called with each new connection, before its first request."""
 
     def tls_context(self, listener: str) -> AlertingContext:
-        """The context of a listener that is encrypted."""
+        """Return the TLS context of a listener."""
         return self.tls[listener].context
 
     def principal_of(self, listener: str, transport: asyncio.BaseTransport) -> str:
-        """The principal that the peer's certificate names; ANONYMOUS without a certificate.
+        """Return the principal in the client's certificate; ANONYMOUS without a certificate.
 
-        With SASL too: there the certificate names no one, and no rule has to apply (DefaultKafkaPrincipalBuilder).
+        ANONYMOUS with SASL too: there the certificate identifies no one, and no mapping rule has to match
+        (DefaultKafkaPrincipalBuilder).
 
         Raises:
-            MappingError: no rule applies to the name.
+            MappingError: no rule matches the name.
         """
         named = listener in self.tls and listener not in self.guarded
         name = distinguished_name(transport) if named else None
         return ANONYMOUS if name is None else f"User:{self.tls[listener].mapping.name_of(name)}"
 
     def most_bytes(self, listener: str, *, known: bool) -> int:
-        """The largest request on a listener, before and after authentication (core A.1.3)."""
+        """Return the maximum request size on a listener, before or after authentication (core A.1.3)."""
         limit = "socket.request.max.bytes" if known or listener not in self.guarded else "sasl.server.max.receive.size"
         return self.settings.int(limit)
 
     def next_id(self) -> int:
-        """A number for a new connection."""
+        """Return a number for a new connection."""
         self._count += 1
         return self._count

@@ -1,11 +1,11 @@
-"""The principal that a client's certificate names, and the rules that map it (core G.1)."""
+"""The principal in a client's certificate, and the rules that map it (core G.1)."""
 
 import asyncio
 import re
 from collections.abc import Callable, Sequence
 
 ANONYMOUS = "User:ANONYMOUS"
-# How Java writes the parts of a distinguished name (RFC 2253); others are an object id and the value in hexadecimal.
+# Java's keywords for the attributes of a distinguished name (RFC 2253); others are written as object id and hex value.
 _SHORT = {
     "commonName": "CN",
     "localityName": "L",
@@ -24,17 +24,17 @@ _GROUP = re.compile(r"\\(.)|\$(\d)|\$\{(\w+)\}|\$")
 
 
 class MappingError(ValueError):
-    """The rules are written wrongly, or none of them matches a name; the message is one sentence."""
+    """The mapping rules are invalid, or none matches a name; the message is one sentence."""
 
 
 class PrincipalMapping:
-    """`ssl.principal.mapping.rules`, after `SslPrincipalMapper`: the first rule that matches a whole name maps it."""
+    """`ssl.principal.mapping.rules`, after `SslPrincipalMapper`: the first rule that matches the whole name maps it."""
 
     def __init__(self, text: str) -> None:
-        """Read the rules, such as `RULE:^CN=(.*?),.*$/$1/L,DEFAULT`.
+        """Parse the rules, such as `RULE:^CN=(.*?),.*$/$1/L,DEFAULT`.
 
         Raises:
-            MappingError: they are written wrongly.
+            MappingError: they are invalid.
         """
         self._rules: list[Callable[[str], str | None]] = []
         at, text = 0, text.strip()
@@ -47,7 +47,7 @@ class PrincipalMapping:
             at = found.end()
 
     def name_of(self, distinguished: str) -> str:
-        """The name of a distinguished name. Raises MappingError where no rule matches."""
+        """Map a distinguished name. Raises MappingError if no rule matches."""
         for rule in self._rules:
             name = rule(distinguished)
             if name is not None:
@@ -76,7 +76,7 @@ def _rule(pattern: str, replacement: str, case: str) -> Callable[[str], str | No
 
 
 def _python_replacement(text: str, groups: int) -> str:
-    """Java's form of a replacement as Python's: `$1` is a group, unless the pattern has no such one."""
+    """Convert Java's replacement string to Python's: `$1` is a group, unless the pattern has no such group."""
 
     def changed(found: re.Match[str]) -> str:
         escaped, number, named = found.groups()
@@ -92,7 +92,7 @@ def _python_replacement(text: str, groups: int) -> str:
 
 
 def distinguished_name(transport: asyncio.BaseTransport) -> str | None:
-    """The distinguished name of the peer's certificate; ``None`` without a certificate."""
+    """Return the distinguished name in the client's certificate; ``None`` without a certificate."""
     certificate = transport.get_extra_info("peercert")
     if not certificate:
         return None
@@ -112,12 +112,12 @@ def distinguished_name(transport: asyncio.BaseTransport) -> str | None:
 
 
 def _joined(parts: Sequence[Sequence[str]]) -> str:
-    """The last part first, as RFC 2253 wants it."""
+    """Join the parts in reverse order, as in RFC 2253."""
     return ",".join(reversed(["+".join(rdn) for rdn in parts]))
 
 
 def _encoded_subject(certificate: bytes) -> list[list[tuple[str, bytes]]]:
-    """The subject of a certificate: of each attribute its object id, and its value as it is encoded (DER)."""
+    """Return a certificate's subject: the object id of each attribute, and its DER-encoded value."""
     ((_, whole),) = _elements(certificate)
     signed = _elements(_elements(whole)[0][1])
     names = [content for first, content in signed if first[0] == _SEQUENCE]  # algorithm, issuer, validity, subject
@@ -129,7 +129,7 @@ def _encoded_subject(certificate: bytes) -> list[list[tuple[str, bytes]]]:
 
 
 def _elements(data: bytes) -> list[tuple[bytes, bytes]]:
-    """What DER has one behind the other: each element as a whole, and its content."""
+    """Split DER data into its elements: each as a whole, and its content."""
     found, at = [], 0
     while at < len(data):
         size, begin = data[at + 1], at + 2

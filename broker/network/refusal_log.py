@@ -1,4 +1,4 @@
-"""Log lines about refused requests: one line each, and never more lines than a person can read."""
+"""Rate-limited log lines about refused requests, one line each."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from broker.timers import Timer
 
 _log = structlog.get_logger(__name__)
 LINES = 100
-"""In one window; the rest is only counted."""
+"""The maximum of lines in one window; the rest is counted."""
 WINDOW_MS = 1000
 RESETS_WINDOW_MS = 60_000
-"""One line counts all connections of this time that were reset before they were accepted: health checks, port scans."""
+"""One line counts the connections in this time that were reset before they were accepted: health checks, port scans."""
 
 
 class RefusalLog:
@@ -27,7 +27,7 @@ class RefusalLog:
         self._resets_timer: Timer | None = None
 
     def log_refusal(self, peer: str, reason: str, *, event: str = "connection closed", **request: Any) -> None:
-        """Log what became of a request, and why; ``request`` is its ``api`` and ``version``, as far as is known."""
+        """Log a refusal and its reason; ``request`` is the ``api`` and ``version``, if known."""
         now_ms = self._clock.machine_ms()
         if not 0 <= now_ms - self._window_ms < WINDOW_MS:
             self._log_suppressed()
@@ -49,7 +49,7 @@ class RefusalLog:
             self._suppressed = 0
 
     def count_reset(self) -> None:
-        """Count a connection whose peer was gone before it was accepted."""
+        """Count a connection that was reset before it was accepted."""
         self._resets += 1
         if self._resets_timer is None:
             self._resets_timer = self._clock.call_at(self._clock.now_ms() + RESETS_WINDOW_MS, self._log_resets)
@@ -63,6 +63,6 @@ class RefusalLog:
             self._resets = 0
 
     def close(self) -> None:
-        """Log how many lines were suppressed."""
+        """Log the pending counts."""
         self._log_suppressed()
         self._log_resets()

@@ -1,4 +1,4 @@
-"""A broker's listeners, and the connections that they accept. With ``client_connection`` the only file of sockets."""
+"""A broker's listeners. Only this file and ``client_connection`` use sockets of clients."""
 
 import asyncio
 import socket
@@ -21,19 +21,19 @@ _SYSTEMS_BACKLOG = max(socket.SOMAXCONN, 4096)
 
 
 class BrokerServer(Listening):
-    """The listeners and connections of one broker. A server that was closed may listen again."""
+    """The listeners and connections of one broker. It can listen again after it was closed."""
 
     def __init__(self, dispatcher: Answering, settings: BrokerSettings, clock: Clock, tasks: TaskGroup) -> None:
         super().__init__(dispatcher, settings, clock, tasks)
         self._servers: list[asyncio.Server] = []
         self._waiting: dict[Waiter, None] = {}
-        """The other brokers that wait for an answer while this one hangs."""
+        """Other brokers' requests that wait while this broker is paused."""
 
     async def listen(self, endpoint: Endpoint, port: int | None = None) -> int:
-        """Bind one listener; the port that it got. Connections are accepted from :meth:`accept` on.
+        """Bind one listener and return its port. Connections are accepted after :meth:`accept`.
 
         Raises:
-            PortTaken: another process listens there, or the address is not this machine's.
+            PortTaken: the port is in use, or the address is not this machine's.
             TlsError: its certificate cannot be read.
         """
         loop = asyncio.get_running_loop()
@@ -48,7 +48,7 @@ class BrokerServer(Listening):
                 backlog=self._backlog(),
                 start_serving=False,
             )
-        except (OSError, ValueError) as error:  # the latter of a text that can be no host's name
+        except (OSError, ValueError) as error:  # ValueError: not a valid host name
             raise PortTaken(wanted, error, endpoint.host) from error
         self._servers.append(server)
         self.guarded |= {endpoint.name} if endpoint.has_sasl else set()
@@ -63,7 +63,7 @@ class BrokerServer(Listening):
             self.tls[endpoint.name] = Tls(endpoint, context, mapping_of(self.settings, endpoint.name), identity)
 
     def reload_tls(self) -> None:
-        """Take over certificates whose settings or files have changed (KIP-226); open connections keep theirs."""
+        """Load certificates whose settings or files have changed (KIP-226); open connections keep theirs."""
         for name, opened in list(self.tls.items()):
             if identity_of(self.settings, name) == opened.identity:
                 continue
@@ -77,9 +77,9 @@ class BrokerServer(Listening):
     # --- life --------------------------------------------------------------------------------------------------------
 
     def _backlog(self) -> int:
-        """The length of the accept queue: as given, else as many as the system allows.
+        """Return the length of the accept queue: as configured, else the most that the system allows.
 
-        With Kafka's default of 50 each fiftieth of many quick connects waits for a second.
+        With Kafka's default of 50, about one in fifty rapid connects waits for a second.
         """
         given = BACKLOG in self.settings.static
         return self.settings.int(BACKLOG) if given else _SYSTEMS_BACKLOG
@@ -90,13 +90,13 @@ class BrokerServer(Listening):
             await server.start_serving()
 
     def stop_listening(self) -> None:
-        """Accept no new connections; the open ones stay."""
+        """Accept no new connections; open ones stay."""
         for server in self._servers:
             server.close()
         self._servers.clear()
 
     def close(self, *, reset: bool = False) -> None:
-        """Close everything, orderly or with a TCP reset."""
+        """Close everything, in order or with TCP resets."""
         self._wake_waiting()
         self.stop_listening()
         self.connections.close(reset=reset)
@@ -108,24 +108,24 @@ class BrokerServer(Listening):
         return bool(self._servers)
 
     def _connections(self) -> list[ClientConnection]:
-        """The open connections, without those whose handshake is not complete."""
+        """Return the open connections whose TLS handshake, if any, is complete."""
         return [each for each in self.connections.open if isinstance(each, ClientConnection)]
 
     def end_silence(self) -> None:
-        """On reset: close the connections that a fault leaves without an answer forever, and lift all throttling."""
+        """Close connections that a fault left without responses, and lift all throttling (reset)."""
         for connection in self._connections():
             connection.info.end_throttling()
             if connection.silent:
                 connection.hang_up()
 
     def pause(self) -> None:
-        """Accept connections and read nothing more: a broker that hangs."""
+        """Stop reading, and serving new connections, like a broker that hangs."""
         self.paused = True
         for connection in self._connections():
             connection.stop_reading()
 
     async def wait_for_resumption(self, deadline_ms: int) -> None:
-        """Wait as another broker would whose request is not read: until it is, this broker is gone, or time is up."""
+        """Wait like a request of another broker: until this broker resumes, it stops, or the deadline passes."""
         waiter = Waiter()
         self._waiting[waiter] = None
         await waiter.wait(self.clock, deadline_ms)

@@ -1,8 +1,8 @@
-"""Keys and certificates out of Java's stores: PEM (KIP-651), PKCS12 and JKS, as text in PEM.
+"""Keys and certificates from Java key stores: PEM (KIP-651), PKCS12 and JKS, converted to PEM.
 
-A store's type is a setting, but Java reads PKCS12 where JKS is named, and the other way round (`keystore.type.compat`):
-what a file is, its first bytes show. PKCS12 is read by `cryptography`. JKS is Sun's own format, which no maintained
-library reads; its layout is simple, and its keys are protected by a stream of SHA-1 digests.
+A setting gives the type of a store, but Java reads PKCS12 if JKS is configured, and the reverse
+(`keystore.type.compat`), so the first bytes decide. PKCS12 is read by `cryptography`. JKS is Sun's own format, which no
+maintained library reads; its layout is simple, and its keys are protected by a stream of SHA-1 digests.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ _EXTRA = "stores of other types than PEM need the package cryptography: pip inst
 
 
 class StoreError(ValueError):
-    """The store cannot be read; the message is the rest of a sentence."""
+    """A store cannot be read; the message is the rest of a sentence."""
 
 
 class Contents(NamedTuple):
-    """What a store holds, in PEM: the first key with its chain of certificates, and all trusted certificates."""
+    """The contents of a store, in PEM: the first key with its certificate chain, and all trusted certificates."""
 
     key: str
     chain: str
@@ -37,11 +37,11 @@ def read_store(path: str, password: str | None, key_password: str | None) -> Con
 
     Args:
         path: the file.
-        password: of the store; JKS without one is read unchecked, as Java does it.
-        key_password: of the key, if it has one of its own.
+        password: the password of the store; a JKS store without one is read unchecked, as in Java.
+        key_password: the password of the key, if it has its own.
 
     Raises:
-        StoreError: it is damaged, of another kind, or the password is wrong.
+        StoreError: it is damaged or of another format, or the password is wrong.
         OSError: the file cannot be read.
     """
     data = Path(path).read_bytes()
@@ -69,13 +69,13 @@ def _read_pkcs12(data: bytes, password: str | None) -> Contents:
 
 
 class _Reader:
-    """Reads Java's DataOutputStream."""
+    """Reads the format of Java's DataOutputStream."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self.at = data, 0
 
     def take(self, size: int) -> bytes:
-        """Read so many bytes. Raises StoreError."""
+        """Read this many bytes. Raises StoreError."""
         found = self._data[self.at : self.at + size]
         if len(found) != size:
             raise StoreError("the JKS store is cut off")
@@ -83,15 +83,15 @@ class _Reader:
         return found
 
     def number(self, size: int) -> int:
-        """Read a big-endian number."""
+        """Read a big-endian integer of this many bytes."""
         return int.from_bytes(self.take(size), "big")
 
     def block(self) -> bytes:
-        """Read bytes with their size before them."""
+        """Read bytes that are preceded by their size."""
         return self.take(self.number(4))
 
     def skip_text(self) -> None:
-        """Skip a text with its size before it."""
+        """Skip a string that is preceded by its size."""
         self.take(self.number(2))
 
 
@@ -110,7 +110,7 @@ def _read_jks(data: bytes, password: str | None, key_password: str | None) -> Co
     for _ in range(reader.number(4)):
         kind = reader.number(4)
         reader.skip_text()  # the alias
-        reader.number(8)  # when it was made
+        reader.number(8)  # its creation time
         protected = reader.block() if kind == _KEY else b""
         certificates = []
         for _ in range(reader.number(4) if kind == _KEY else 1):
@@ -128,11 +128,11 @@ def _read_jks(data: bytes, password: str | None, key_password: str | None) -> Co
 
 
 def _unprotected(protected: bytes, password: str) -> bytes:
-    """Take Sun's protection (1.3.6.1.4.1.42.2.17.1.1) off a key: XOR with SHA-1 digests, each of the one before."""
+    """Remove Sun's protection (1.3.6.1.4.1.42.2.17.1.1) from a key: XOR with a chain of SHA-1 digests."""
     at = 0
 
     def open_tag() -> int:
-        """Go into a DER value; return where it ends."""
+        """Enter a DER value, and return its end."""
         nonlocal at
         size, at = protected[at + 1], at + 2
         if size & 0x80:

@@ -1,6 +1,6 @@
-"""TLS of a listener, from Kafka's own settings (core G.1).
+"""TLS contexts of listeners, built from Kafka's settings (core G.1).
 
-Certificates and keys come from PEM, in files or in the settings themselves (KIP-651), or from Java's stores.
+Certificates and keys are read from PEM, in files or in the settings themselves (KIP-651), or from Java key stores.
 """
 
 import os
@@ -38,11 +38,11 @@ Identity = tuple[object, ...]
 
 
 class TlsError(ValueError):
-    """The listener cannot be encrypted; the message is one sentence with the remedy."""
+    """A listener cannot use TLS; the message is one sentence with the remedy."""
 
 
 def context_of(settings: BrokerSettings, endpoint: Endpoint) -> AlertingContext | None:
-    """The TLS context of a listener; ``None`` if it is not encrypted.
+    """Return the TLS context of a listener; ``None`` if it does not use TLS.
 
     Raises:
         TlsError: certificate or key are missing, or cannot be read.
@@ -51,7 +51,7 @@ def context_of(settings: BrokerSettings, endpoint: Endpoint) -> AlertingContext 
 
 
 def mapping_of(settings: BrokerSettings, listener: str) -> PrincipalMapping:
-    """The rules by which a listener maps the names in certificates. Raises TlsError."""
+    """Return the rules by which a listener maps the names in certificates. Raises TlsError."""
     try:
         return PrincipalMapping(str(settings.of_listener(listener, "ssl.principal.mapping.rules") or "DEFAULT"))
     except MappingError as error:
@@ -59,7 +59,7 @@ def mapping_of(settings: BrokerSettings, listener: str) -> PrincipalMapping:
 
 
 def identity_of(settings: BrokerSettings, listener: str) -> Identity:
-    """What a listener's context was made of: the values of its settings, and when its files were changed."""
+    """Return what a listener's context depends on: values of settings, and modification times of files."""
     values = [settings.of_listener(listener, name) for name in _NAMES]
     times = []
     for name in _FILES:
@@ -91,12 +91,12 @@ class _TlsSettings:
         self._limit_versions(made)
         self._load_own(made)
         made.verify_mode = _VERIFY[self._client_auth()]
-        made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Java, what is trusted need not be a root
+        made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Java, a trusted certificate need not be a root
         self._load_trusted(made)
         return made
 
     def _client_auth(self) -> str:
-        """Whether certificates are asked for: with SASL only as the listener's own setting has it (KIP-684)."""
+        """Return ssl.client.auth; with SASL only the listener's own setting counts (KIP-684)."""
         if self._has_sasl:
             return str(self._settings.of_listener_alone(self._listener, "ssl.client.auth") or "none")
         return str(self._text("ssl.client.auth"))
@@ -171,7 +171,7 @@ class _TlsSettings:
 
 @contextmanager
 def _written(text: str) -> Iterator[Path]:
-    """Write a temporary file that only this user may read: Python loads keys from files alone."""
+    """Write a temporary file that only this user can read: Python loads keys only from files."""
     handle, name = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

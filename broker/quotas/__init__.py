@@ -1,1 +1,1 @@
-"""Client quotas: rates, token buckets, and who is measured with whom."""
+"""Client quotas: rates, token buckets, and the entities whose usage is counted."""

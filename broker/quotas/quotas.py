@@ -1,7 +1,7 @@
 """The client quotas of one broker: the quota that applies to each client, and its usage (core G.10).
 
-After Kafka's ``ClientQuotaManager`` and its sisters for request time, controller mutations (KIP-599) and connections
-(KIP-612). A broker has one where the metadata has any quota; the others do no accounting.
+Follows Kafka's ``ClientQuotaManager`` and its variants for request time, controller mutations (KIP-599) and connections
+(KIP-612). A broker accounts usage only if the metadata has any quota.
 """
 
 import math
@@ -25,22 +25,22 @@ from broker.settings import BrokerSettings
 from broker.settings.model import MAX_LONG
 
 REQUEST_COST = 0.01
-"""Percent of a second that every request takes of a thread: 100 us. Measured, no two runs would be alike."""
+"""The charge of each request, in percent of a thread's second: 100 us. Measured times would differ between runs."""
 FORGOTTEN_MS = 3_600_000
-"""The silence after which a meter expires (ClientQuotaManager.INACTIVE_SENSOR_EXPIRATION_TIME_SECONDS)."""
+"""The idle time in ms after which a meter expires (ClientQuotaManager.INACTIVE_SENSOR_EXPIRATION_TIME_SECONDS)."""
 
-_MOST_KNOWN = 10_000  # client ids are the clients' to make up
-_ABSENT = ""  # no entity has this name; that of the default one is None
+_MOST_KNOWN = 10_000  # clients choose their ids freely
+_ABSENT = ""  # no entity has this name; None is that of the default entity
 _Pair = tuple[str | None, str | None]
 """User and client id."""
 Who = tuple[str, str]
-"""Whose usage is counted together: user and client id; one of them is empty where it does not matter."""
+"""The entity whose usage is counted: user and client id; one of them is empty if it does not matter."""
 Quotas = Mapping[Entity, Mapping[str, float]]
 M = TypeVar("M", Rate, TokenBucket)
 
 
 class Bounds:
-    """The bounds of one kind of quota in the metadata, by user and client id."""
+    """The quotas of one kind in the metadata, by user and client id."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -50,11 +50,11 @@ class Bounds:
 
     @property
     def given(self) -> bool:
-        """Whether there is any."""
+        """Whether there is any quota of this kind."""
         return bool(self._bounds)
 
     def follow(self, quotas: Quotas, default: float | None = None) -> None:
-        """Take over the quotas of new metadata; ``default`` is for client ids if there is no default client id."""
+        """Apply the quotas of new metadata; ``default`` is for client ids if there is no default client id."""
         given: dict[_Pair, float] = {
             (parts.get(USER, _ABSENT), parts.get(CLIENT_ID, _ABSENT)): values[self._key]
             for entity, values in quotas.items()
@@ -65,7 +65,7 @@ class Bounds:
         self._known.clear()
 
     def of(self, user: str, client_id: str) -> tuple[Who, float | None]:
-        """The entity that a client's usage counts for, and its bound, if there is one."""
+        """Return the entity for which a client's usage counts, and its quota, if any."""
         who = user, client_id
         known = self._known.get(who)
         if known is None:
@@ -75,8 +75,8 @@ class Bounds:
         return known
 
     def _find(self, user: str, client_id: str) -> tuple[Who, float | None]:
-        """The most specific entity that has a quota (DefaultQuotaCallback)."""
-        if not client_id:  # Quirk: as if there were no quotas of clients
+        """Find the most specific entity that has a quota (DefaultQuotaCallback)."""
+        if not client_id:  # Quirk: as if there were no client-id quotas
             shared = self._first((user, _ABSENT), (None, _ABSENT))
             return (user if shared is not None else "", ""), shared
         both, alone = (user, client_id), (user, "")
@@ -102,16 +102,16 @@ class Bounds:
 
 
 class Meters(Generic[M]):
-    """Usage of one kind of quota, by entity."""
+    """The usage for one kind of quota, by entity."""
 
     def __init__(self, kind: type[M], windows: Windows) -> None:
         self._kind: type[M] = kind
         self._windows = windows
         self._meters: OrderedDict[Who, M] = OrderedDict()
-        """The one that was used latest is the last."""
+        """In the order of their last use."""
 
     def of(self, who: Who, now_ms: int) -> M:
-        """The meter of an entity."""
+        """Return the meter of an entity."""
         meter = self._meters.get(who)
         if meter is None or now_ms - meter.used_ms > FORGOTTEN_MS:
             self._forget(now_ms)
@@ -121,7 +121,7 @@ class Meters(Generic[M]):
         return meter
 
     def _forget(self, now_ms: int) -> None:
-        """Drop the meters that were not used for long, and of very many the one that was not used for longest."""
+        """Drop meters that were idle for long, and beyond the limit the least recently used one."""
         while self._meters:
             who, oldest = next(iter(self._meters.items()))
             if len(self._meters) < _MOST_KNOWN and now_ms - oldest.used_ms <= FORGOTTEN_MS:
@@ -130,16 +130,16 @@ class Meters(Generic[M]):
 
 
 class RateQuota:
-    """A kind of quota that bounds a rate: bytes, or percents of a thread."""
+    """A kind of quota that limits a rate: bytes, or percents of a thread."""
 
     def __init__(self, key: str, windows: Windows, most_ms: int = MOST_MS) -> None:
-        """``most_ms``: the longest throttle time."""
+        """``most_ms``: the maximum throttle time."""
         self.bounds = Bounds(key)
         self._windows, self._most_ms = windows, most_ms
         self._meters = Meters(Rate, windows)
 
     def charge(self, user: str, client_id: str, value: float, now_ms: int) -> int:
-        """Record usage; for how many ms the client has to be throttled."""
+        """Record usage; return the throttle time in ms."""
         if not self.bounds.given:
             return 0
         who, bound = self.bounds.of(user, client_id)
@@ -148,12 +148,12 @@ class RateQuota:
         return 0 if bound is None else min(meter.throttle_ms(bound, now_ms), self._most_ms)
 
     def give_back(self, user: str, client_id: str, value: float, now_ms: int) -> None:
-        """Take back a charge."""
+        """Undo a charge."""
         if self.bounds.given:
             self._meters.of(self.bounds.of(user, client_id)[0], now_ms).record(-value, now_ms)
 
     def most_at_once(self, user: str, client_id: str) -> int | None:
-        """The most that a client may use in all full windows together; ``None``: there is no bound."""
+        """Return the most that a client may use in all full windows together; ``None``: it has no quota."""
         bound = self.bounds.of(user, client_id)[1] if self.bounds.given else None
         if bound is None:
             return None
@@ -162,16 +162,16 @@ class RateQuota:
 
 
 class MutationQuota:
-    """The quota of partitions that are created and deleted: a token bucket (KIP-599). The controller's alone."""
+    """The quota of created and deleted partitions, a token bucket (KIP-599). Only the controller has it."""
 
     def __init__(self, windows: Windows) -> None:
         self.bounds = Bounds(CONTROLLER_MUTATION_RATE)
         self._meters = Meters(TokenBucket, windows)
 
     def charge(self, user: str, client_id: str, partitions: int, now_ms: int, *, strict: bool) -> int:
-        """Record a change of so many partitions; for how many ms the client has to be throttled.
+        """Record a change of this many partitions; return the throttle time in ms.
 
-        With ``strict`` nothing is charged where tokens are missing already, and the caller has to refuse.
+        With ``strict``, nothing is charged if tokens are missing already, and the caller has to refuse the request.
         """
         if not self.bounds.given:
             return 0
@@ -186,7 +186,7 @@ class MutationQuota:
 
 
 class ConnectionQuota:
-    """Quota of the connections that an address may open per second (KIP-612)."""
+    """The quota of connections that an address may open per second (KIP-612)."""
 
     def __init__(self, windows: Windows) -> None:
         self._windows = windows
@@ -194,7 +194,7 @@ class ConnectionQuota:
         self._meters = Meters(Rate, windows)
 
     def follow(self, quotas: Quotas) -> None:
-        """Take over the quotas of new metadata."""
+        """Apply the quotas of new metadata."""
         self._bounds = {
             entity[0][1]: values[CONNECTION_CREATION_RATE]
             for entity, values in quotas.items()
@@ -202,7 +202,7 @@ class ConnectionQuota:
         }
 
     def charge(self, address: str, now_ms: int) -> int:
-        """A connection comes; for how many ms it is kept out, and then closed. 0: it is welcome."""
+        """Record a new connection; return for how many ms it is left unread and then closed; 0: it is served."""
         bound = self._bounds.get(address, self._bounds.get(None))
         if bound is None:
             return 0
@@ -215,7 +215,7 @@ class ConnectionQuota:
 
 
 class BrokerQuotas:
-    """All of a broker's. ``mutations`` counts at the controller's broker."""
+    """All quotas of a broker. ``mutations`` is used at the controller's broker only."""
 
     def __init__(self, settings: BrokerSettings) -> None:
         self._settings = settings
@@ -227,7 +227,7 @@ class BrokerQuotas:
         self.connections = ConnectionQuota(windows)
 
     def follow(self, quotas: Quotas) -> None:
-        """Take over the quotas of new metadata; recorded usage stays."""
+        """Apply the quotas of new metadata; recorded usage stays."""
         self.produce.bounds.follow(quotas, _static(self._settings, "quota.producer.default"))
         self.fetch.bounds.follow(quotas, _static(self._settings, "quota.consumer.default"))
         for each in (self.request.bounds, self.mutations.bounds):
@@ -236,7 +236,7 @@ class BrokerQuotas:
 
 
 def _static(settings: BrokerSettings, name: str) -> float | None:
-    """A default of the broker's own file, which releases before 3.0 had (ClientQuotaManagerConfig.quotaDefault)."""
+    """Return a default quota in the broker's settings, as before 3.0 (ClientQuotaManagerConfig.quotaDefault)."""
     found = settings.get(name)
     return float(found) if isinstance(found, int) and found < MAX_LONG else None
 

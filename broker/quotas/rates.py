@@ -1,13 +1,13 @@
-"""Recent usage of a client: Kafka's rate over sample windows, and its token bucket (core G.10).
+"""Measures a client's usage: Kafka's rate over sample windows, and its token bucket (core G.10).
 
-After ``org.apache.kafka.common.metrics.stats``: ``Rate`` over a ``WindowedSum``, and ``TokenBucket`` (KIP-599).
+Follows ``org.apache.kafka.common.metrics.stats``: ``Rate`` over a ``WindowedSum``, and ``TokenBucket`` (KIP-599).
 """
 
 import math
 from typing import NamedTuple
 
 MOST_MS = 2**31 - 1
-"""The largest value of ThrottleTimeMs."""
+"""The maximum of ThrottleTimeMs."""
 
 
 class Windows(NamedTuple):
@@ -18,7 +18,7 @@ class Windows(NamedTuple):
 
 
 class _Sample:
-    """One window: since when, when something was recorded last, and how much in all."""
+    """One window: its start, the time of its last record, and its sum."""
 
     __slots__ = ("last_ms", "start_ms", "value")
 
@@ -42,7 +42,7 @@ class Rate:
         self._current = 0
 
     def record(self, value: float, now_ms: int) -> None:
-        """So much more, or less."""
+        """Record a value, which may be negative."""
         if not self._samples:
             self._samples.append(_Sample(now_ms))
         sample = self._samples[self._current]
@@ -52,7 +52,7 @@ class Rate:
         sample.last_ms = now_ms
 
     def _advance(self, now_ms: int) -> _Sample:
-        """The next window; there is one more than counts, for the one that is half expired."""
+        """Begin the next window; there is one window more than counted, for the one that is partly expired."""
         self._current = (self._current + 1) % (self._windows.number + 1)
         if self._current >= len(self._samples):
             self._samples.append(_Sample(now_ms))
@@ -61,9 +61,9 @@ class Rate:
         return self._samples[self._current]
 
     def measured(self, now_ms: int) -> tuple[float, int]:
-        """The rate per second, and over how many ms it was measured.
+        """Return the rate per second, and the time in ms over which it was measured.
 
-        These are at least all windows but one, so that a client that has just begun does not count as fast.
+        That is at least all windows but one, so that a client that has just begun does not seem fast.
         """
         windows = self._windows
         if not self._samples:
@@ -78,7 +78,7 @@ class Rate:
         return sum(sample.value for sample in self._samples) / (elapsed_ms / 1000), elapsed_ms
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
-        """For how long to wait until the rate is at its bound again; 0: it is not above."""
+        """Return the time in ms until the rate is within the quota again; 0: it is."""
         rate, elapsed_ms = self.measured(now_ms)
         if rate <= bound:
             return 0
@@ -86,7 +86,7 @@ class Rate:
 
 
 class TokenBucket:
-    """Tokens that come at a rate and are used up at once; their number may go below zero once."""
+    """Tokens that refill at a rate and are spent immediately; their number may become negative."""
 
     __slots__ = ("_tokens", "_updated_ms", "_windows", "used_ms")
 
@@ -96,7 +96,7 @@ class TokenBucket:
         self._updated_ms = 0
 
     def record(self, value: float, bound: float, now_ms: int) -> None:
-        """So many tokens are used."""
+        """Spend tokens."""
         self._tokens = min(self._burst(bound), self._refilled(bound, now_ms) - value)
 
     def _burst(self, bound: float) -> float:
@@ -109,11 +109,11 @@ class TokenBucket:
         return self._tokens
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
-        """For how long to wait until no token is missing; 0: none is."""
+        """Return the time in ms until the number of tokens is not negative; 0: it is not."""
         tokens = self._refilled(bound, now_ms)
         return min(rounded(-tokens / bound * 1000), MOST_MS) if tokens < 0 else 0
 
 
 def rounded(value: float) -> int:
-    """As ``Math.round`` does: halves go up, and what is no number is 0: brokers before 4.4 take NaN as a quota."""
+    """Round like ``Math.round``: halves up, and NaN is 0, since brokers before 4.4 accept NaN as a quota."""
     return 0 if math.isnan(value) else math.floor(value + 0.5)

@@ -1,4 +1,4 @@
-"""Shared by the handlers of ACLs: unknown codes, the required authorizer, filters."""
+"""Shared by the handlers of ACLs: invalid codes, the required authorizer, filters."""
 
 from broker.answers import Disconnect
 from broker.context import RequestContext
@@ -11,7 +11,7 @@ from protocol.messages.describe_acls import DescribeAclsRequest
 
 
 def check_codes(*items: AclCreation | DeleteAclsFilter | DescribeAclsRequest) -> None:
-    """Quirk: a code of 0 is what no client sends, and Kafka hangs up on it; other unknown codes are answered.
+    """Refuse codes of 0 (UNKNOWN). Quirk: Kafka closes the connection for them, but answers other unknown codes.
 
     Raises:
         Disconnect: there is such a code.
@@ -26,13 +26,13 @@ def check_codes(*items: AclCreation | DeleteAclsFilter | DescribeAclsRequest) ->
 
 
 def require_authorizer(ctx: RequestContext) -> None:
-    """Raise SECURITY_DISABLED where the broker has no authorizer."""
+    """Raise SECURITY_DISABLED if the broker has no authorizer."""
     if ctx.node.authorizer is None:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
 
 
 def filter_of(asked: DeleteAclsFilter | DescribeAclsRequest) -> AclFilter:
-    """The filter of a request."""
+    """Return the ACL filter of a request."""
     return AclFilter(
         asked.resource_type_filter,
         asked.resource_name_filter,

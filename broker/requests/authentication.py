@@ -1,4 +1,4 @@
-"""SASL between connections and handlers: which connections have a gate, and what passes it."""
+"""SASL in front of the handlers: creates the gates of connections, and passes requests through them."""
 
 import struct
 from collections.abc import Awaitable
@@ -29,10 +29,10 @@ _NONCE_BITS = 160
 
 
 def token_rules(settings: BrokerSettings) -> Rules | None:
-    """A broker's rules for delegation tokens; ``None`` if it has no key for them."""
+    """Return a broker's rules for delegation tokens; ``None`` if it has no secret key for them."""
     key = settings.optional_string("delegation.token.secret.key")
     if key is None and isinstance(old := settings.get("delegation.token.master.key"), str):
-        key = old  # its name until 3.9
+        key = old  # the setting's name until 3.9
     if key is None:
         return None
     return Rules(
@@ -41,7 +41,7 @@ def token_rules(settings: BrokerSettings) -> Rules | None:
 
 
 class _Known:
-    """The cluster's credentials for mechanisms (:class:`~broker.sasl.mechanisms.Credentials`)."""
+    """The cluster's credentials for SASL mechanisms (:class:`~broker.sasl.mechanisms.Credentials`)."""
 
     def __init__(self, cluster: ClusterView, node: "Node") -> None:
         self._cluster, self._node, self._settings = cluster, node, node.settings
@@ -70,7 +70,7 @@ class _Known:
 
 
 def new_gate(connection: Connection, node: "Node", cluster: ClusterView) -> Gate | None:
-    """The gate of a new connection; ``None`` where its listener asks for no authentication."""
+    """Return the gate of a new connection; ``None`` if its listener requires no authentication."""
     endpoint, _ = node.bound.get(connection.listener, (None, 0))
     if endpoint is None or not endpoint.has_sasl:
         return None
@@ -78,7 +78,7 @@ def new_gate(connection: Connection, node: "Node", cluster: ClusterView) -> Gate
 
 
 async def answer_raw_token(gate: Gate, frame: bytearray, connection: Connection) -> Parts:
-    """The answer to a token without headers (core G.2 S4). Raises Disconnect where it is not taken."""
+    """Answer a token without Kafka's headers (core G.2 S4). Raises Disconnect if it is refused."""
     await gate.prepare()
     try:
         passed = gate.token(bytes(frame))
@@ -89,9 +89,9 @@ async def answer_raw_token(gate: Gate, frame: bytearray, connection: Connection)
 
 
 def authenticate(request: Message, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
-    """Middleware, outermost: requests pass a connection's gate, and after a failure the connection closes.
+    """Pass a request through the connection's gate; outermost middleware. After a failure the connection is closed.
 
-    (core G.2 S1, S2, S5, S9)
+    See core G.2 S1, S2, S5, S9.
     """
     gate = ctx.connection.gate
     return handle(request, ctx) if gate is None else _pass_gate(gate, request, ctx, handle)
@@ -109,7 +109,7 @@ async def _pass_gate(gate: Gate, request: Message, ctx: RequestContext, handle: 
 
 
 async def _finish(gate: Gate, response: Message, ctx: RequestContext) -> None:
-    """After a failed authentication the answer waits, against guessing, and the connection closes behind it."""
+    """Delay the response to a failed authentication, against guessing, and close the connection after it."""
     if isinstance(response, ApiVersionsResponse) and response.error_code is ErrorCode.NONE:
         gate.versions_sent()
     if gate.state is State.OVER:

@@ -1,4 +1,4 @@
-"""Shared by AlterConfigs and IncrementalAlterConfigs: decide on what is stored now, then store (core C.4)."""
+"""Shared by AlterConfigs and IncrementalAlterConfigs: decides on the current configs, then stores (core C.4)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -17,7 +17,7 @@ _ACL_RESOURCES = {ConfigResourceType.TOPIC: ResourceType.TOPIC, ConfigResourceTy
 
 
 def config_allowed(ctx: RequestContext, operation: AclOperation, resource_type: int, name: str) -> bool:
-    """Whether the requester may read or alter a resource's settings: a topic's, a group's, or else the cluster's."""
+    """Whether the principal may read or alter a resource's configs, by its rights on topic, group or cluster."""
     acl_resource = _ACL_RESOURCES.get(ConfigResourceType(resource_type))
     if acl_resource is None:
         return ctx.authorized(operation, ResourceType.CLUSTER, CLUSTER_NAME)
@@ -27,13 +27,13 @@ def config_allowed(ctx: RequestContext, operation: AclOperation, resource_type: 
 async def alter(
     ctx: RequestContext, alterations: Sequence[Alteration], *, incremental: bool, validate_only: bool
 ) -> list[Decision]:
-    """Decide on each resource and store what was allowed; a long change of the metadata ends first.
+    """Decide on each resource and store what is valid; a long metadata operation in progress is completed first.
 
     Raises:
-        KafkaError: POLICY_VIOLATION where there are more changes than Kafka's controller stores at once.
+        KafkaError: POLICY_VIOLATION if there are more changes than Kafka's controller stores in one operation.
     """
     check_records(sum(len(one.changes) for one in alterations))
-    ctx.cluster.metadata.finish()  # else a topic that it deletes would be found, and leave settings behind
+    ctx.cluster.metadata.finish()  # else a topic being deleted would still be found, and its new configs would remain
     image = ctx.cluster.image
     world = World(
         settings=ctx.node.settings,
@@ -53,7 +53,7 @@ async def alter(
 
 
 async def _store(ctx: RequestContext, decided: Sequence[tuple[Alteration, Decision]]) -> None:
-    """Settings go to the metadata, all at once; log levels to the broker that was asked."""
+    """Store configs in the metadata, all in one operation, and log levels at this broker."""
     new = [
         NewConfigs(one.type, one.name, decision.configs, [change.name for change in one.changes])
         for one, decision in decided

@@ -1,4 +1,4 @@
-"""Shared by the handlers of group APIs: permission, the way to the coordinator, topics it cannot be asked about."""
+"""Shared by the handlers of group APIs: authorization, access to the coordinator, checks of topics."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -29,10 +29,10 @@ R = TypeVar("R")
 
 
 def require_group(operation: AclOperation, group_id: str, ctx: RequestContext, *, named: bool = True) -> None:
-    """The checks that come before a group's coordinator is looked for (groups 0.6).
+    """Check authorization and group id, before the coordinator is looked up (groups 0.6).
 
     Raises:
-        KafkaError: GROUP_AUTHORIZATION_FAILED; INVALID_GROUP_ID for "", unless the API takes it (``named=False``).
+        KafkaError: GROUP_AUTHORIZATION_FAILED; INVALID_GROUP_ID for "", unless the API accepts it (``named=False``).
     """
     if not ctx.authorized(operation, ResourceType.GROUP, group_id):
         raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
@@ -43,15 +43,16 @@ def require_group(operation: AclOperation, group_id: str, ctx: RequestContext, *
 async def ask_coordinator(
     group_id: str, ctx: RequestContext, operation: "Callable[[GroupMachine, int, Token[R]], GroupOutcome]"
 ) -> R:
-    """Ask the group's coordinator on this broker.
+    """Send an operation to the group's coordinator on this broker.
 
-    What is asked is done in any case. An answer that takes long, as JoinGroup's does, is waited for only as long as the
-    peer is there: else a peer that joins and hangs up, over and over, would leave a connection each time.
+    The operation is performed in any case. A response that takes long, such as JoinGroup's, is awaited only while the
+    client is connected: otherwise a client that joins and disconnects repeatedly would leave a connection each time.
 
     Raises:
         Disconnect: the client has disconnected.
-        KafkaError: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, the coordinator's own error, or that of its log
-            as the code that clients know (groups 0.6.3).
+        KafkaError: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, the coordinator's own error, or its log's error as
+            the
+            code that clients know (groups 0.6.3).
     """
     try:
         answer = ctx.node.groups_for(group_id).begin(operation, ctx)
@@ -61,13 +62,13 @@ async def ask_coordinator(
 
 
 def serves_consumer_groups(ctx: RequestContext) -> bool:
-    """Whether groups may use the consumer protocol here (groups C.2.1)."""
+    """Whether this broker supports the consumer group protocol (groups C.2.1)."""
     level = ctx.cluster.image.features.get("group.version", 0)
     return level >= 1 and "consumer" in ctx.node.settings.list("group.coordinator.rebalance.protocols")
 
 
 def serves_streams_groups(ctx: RequestContext) -> bool:
-    """Whether groups may use the streams protocol here (groups E.1.1)."""
+    """Whether this broker supports the streams group protocol (groups E.1.1)."""
     level = ctx.cluster.image.features.get("streams.version", 0)
     return level >= 1 and "streams" in ctx.node.settings.list("group.coordinator.rebalance.protocols")
 
@@ -78,7 +79,7 @@ _GONE = object()
 async def _while_there(answer: "Token[R]", connection: Connection) -> R:
     def give_up() -> None:
         if not answer.done():
-            answer.set_result(cast("R", _GONE))  # an exception would hold this frame, and this frame the exception
+            answer.set_result(cast("R", _GONE))  # an exception and this frame would reference each other
 
     connection.watch(give_up)
     if connection.lost:
@@ -103,10 +104,10 @@ D = TypeVar("D", bound=_Described)
 async def described(
     group_ids: Sequence[str], ctx: RequestContext, describe: Callable[[str, RequestContext], D]
 ) -> list[D]:
-    """Describe each group as often as it is named; others are served in between.
+    """Describe each group as often as it is listed, serving other requests in between.
 
     Raises:
-        KafkaError: INVALID_REQUEST where the answer would have too many members.
+        KafkaError: INVALID_REQUEST if the response would have too many members.
     """
     found: list[D] = []
     allowance, slices = Allowance(), Slices()
@@ -118,10 +119,10 @@ async def described(
 
 
 def in_order_described(group_ids: Sequence[str], ctx: RequestContext) -> list[str]:
-    """Groups in the order of a describing answer: denied ones, then by the table of the coordinators' partitions.
+    """Order groups as in Kafka's describe responses: denied ones first, then by the hash of offsets partitions.
 
-    After ``KafkaApis.handleDescribeGroupsRequest`` and ``GroupCoordinatorService.describeGroups``, which collects the
-    groups of each partition of the offsets topic, as often as they are named.
+    Follows ``KafkaApis.handleDescribeGroupsRequest`` and ``GroupCoordinatorService.describeGroups``, which collects the
+    groups of each partition of the offsets topic, repeated ones included.
     """
     if not ctx.release.has(Behaviour.GROUPS_DESCRIBED_BY_PARTITION):
         return list(group_ids)
@@ -134,10 +135,10 @@ def in_order_described(group_ids: Sequence[str], ctx: RequestContext) -> list[st
 
 
 def in_order_deleted(group_ids: Iterable[str], ctx: RequestContext) -> list[str]:
-    """Groups in the order of a deleting answer: by the table of the coordinators' partitions, then denied ones.
+    """Order groups as in Kafka's DeleteGroups responses: by the hash of offsets partitions, then denied ones.
 
-    After ``KafkaApis.handleDeleteGroupsRequest`` and ``GroupCoordinatorService.deleteGroups``, which has the groups of
-    a partition in a set.
+    Follows ``KafkaApis.handleDeleteGroupsRequest`` and ``GroupCoordinatorService.deleteGroups``, which keeps the groups
+    of a partition in a set.
     """
     denied: list[str] = []
     deleted: list[str] = []
@@ -151,7 +152,7 @@ def in_order_deleted(group_ids: Iterable[str], ctx: RequestContext) -> list[str]
 
 
 def coordinators_in_order(ctx: RequestContext) -> "list[GroupCoordinator]":
-    """The coordinators on this broker in the order of a set of their partitions (``CoordinatorRuntime.partitions``)."""
+    """Return this broker's group coordinators in Java's order of partitions (``CoordinatorRuntime.partitions``)."""
     shards = ctx.node.group_shards
     order = table_order(list(shards), _hash_of_offsets_partition, copied_capacity(len(shards)))
     return [shards[partition] for partition in order]
@@ -170,7 +171,7 @@ def _hash_of_offsets_partition(partition: int) -> int:
 
 
 def coordinator(group_id: str, ctx: RequestContext) -> GroupMachine:
-    """The group's coordinator on this broker, for questions that change nothing.
+    """Return the group's coordinator on this broker, for read-only operations.
 
     Raises:
         KafkaError: NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
@@ -196,7 +197,7 @@ A = TypeVar("A", bound=_Topic)
 
 @dataclass(slots=True)
 class TopicSplit(Generic[T]):
-    """A request's topics: those that go on to the coordinator, and the others with the error of some partitions."""
+    """A request's topics: those for the coordinator, and failed ones with the error of some partitions."""
 
     passed: list[T] = field(default_factory=list)
     failed: list[tuple[T, Sequence[Any], ErrorCode]] = field(default_factory=list)
@@ -205,10 +206,9 @@ class TopicSplit(Generic[T]):
 def split_topics(
     topics: Iterable[T], ctx: RequestContext, resolve: Callable[[T, ClusterImage], T | None] = lambda topic, _: topic
 ) -> TopicSplit[T]:
-    """Let pass what exists and may be read; of a topic some of whose partitions do not exist, the others pass.
+    """Split topics by existence and authorization; partitions that do not exist fail, the topic's others pass.
 
-    ``resolve`` fills in what a request may leave out of a topic, in a copy: the name of an id (groups B.1). ``None``:
-    nothing has that id.
+    ``resolve`` returns a copy of a topic with the name for its id (groups B.1), or ``None`` if the id is unknown.
     """
     split: TopicSplit[T] = TopicSplit()
     image = ctx.cluster.image
@@ -236,16 +236,16 @@ def merge_topics(
     answered: Sequence[A],
     answer: Callable[[T, Sequence[Any], ErrorCode], A],
 ) -> list[A]:
-    """The topics of a response: the failed ones first, then those of the coordinator's answer, one entry per topic.
+    """Build the topics of a response: failed ones first, then the coordinator's, with one entry per topic.
 
-    Where none failed, a topic that was named twice has two entries (OffsetCommitResponse.Builder).
+    If none failed, a topic that was listed twice has two entries (OffsetCommitResponse.Builder).
 
-    ``answer`` makes a topic of the response: one code for some partitions of a topic of the request.
+    ``answer`` builds a topic of the response: one code for some partitions of a topic of the request.
     """
     if not failed:
         return list(answered)
     topics: dict[tuple[str, UUID | None], A] = {}
-    partitions: dict[tuple[str, UUID | None], list[Any]] = {}  # each is filled in place: one may be named very often
+    partitions: dict[tuple[str, UUID | None], list[Any]] = {}  # extended in place: a topic may be repeated often
     for topic in (*(answer(*each) for each in failed), *answered):
         identity = _identity(topic)
         if identity in topics:

@@ -6,7 +6,7 @@ from broker.context import RequestContext
 
 
 def endpoints_of(ctx: RequestContext, brokers: Iterable[int]) -> list[tuple[int, str, int, str | None]]:
-    """Id, host, port and rack of those brokers that are alive and have the request's listener."""
+    """Return id, host, port and rack of those brokers that are alive and have the request's listener."""
     found = []
     for broker_id in sorted(brokers):
         listener = ctx.cluster.image.listener(broker_id, ctx.listener)

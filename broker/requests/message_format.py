@@ -1,6 +1,6 @@
-"""The message formats before 0.11, in releases that spoke them: a topic's own, and those of old clients.
+"""Message formats before 0.11, in releases that supported them: those of topics, and those of old clients.
 
-The log holds format v2, even if the topic's is older; records are converted on their way in and out.
+The log always has format v2; records are converted on the way in and out.
 """
 
 import re
@@ -23,7 +23,7 @@ _RELEASE = re.compile(r"(\d+)\.(\d+)")
 
 
 def topic_magic(topic: str, ctx: RequestContext) -> int:
-    """The magic of a topic's records, as far as its release obeys the setting (KIP-724)."""
+    """Return the magic of a topic's records, if the emulated release honours the setting (KIP-724)."""
     if ctx.release.has(Behaviour.MESSAGE_FORMAT_IGNORED):
         return MAGIC_V2
     wanted = ctx.cluster.image.config(ConfigResourceType.TOPIC, topic).get(FORMAT) or ctx.node.settings.get(
@@ -37,7 +37,7 @@ def topic_magic(topic: str, ctx: RequestContext) -> int:
 
 
 def check_producer(topic: str, ctx: RequestContext) -> None:
-    """Idempotent producers need format v2.
+    """Refuse idempotent producers for topics with a format before v2.
 
     Raises:
         KafkaError: UNSUPPORTED_FOR_MESSAGE_FORMAT (KIP-185's case).
@@ -47,7 +47,7 @@ def check_producer(topic: str, ctx: RequestContext) -> None:
 
 
 def check_time(topic: str, ctx: RequestContext) -> None:
-    """Records of magic 0 have no timestamps to look for.
+    """Refuse lookups by timestamp for topics of magic 0, whose records have none.
 
     Raises:
         KafkaError: UNSUPPORTED_FOR_MESSAGE_FORMAT.
@@ -57,7 +57,7 @@ def check_time(topic: str, ctx: RequestContext) -> None:
 
 
 def upconvert(records: memoryview, ctx: RequestContext) -> memoryview:
-    """The records of a Produce request in format v2: requests before v3 may bring older ones.
+    """Convert the records of a Produce request to format v2: requests before v3 may have older formats.
 
     Raises:
         KafkaError: CORRUPT_MESSAGE, INVALID_RECORD.
@@ -73,16 +73,16 @@ def upconvert(records: memoryview, ctx: RequestContext) -> memoryview:
 
 
 def _converts_down(topic: str, ctx: RequestContext) -> bool:
-    """Whether a topic's records are converted: its own setting, else that of the broker (KIP-283)."""
+    """Whether a topic's records are down-converted: its own setting, else the broker's (KIP-283)."""
     own = ctx.cluster.image.config(ConfigResourceType.TOPIC, topic).get(DOWN_CONVERSION)
     return ctx.node.settings.get(_DEFAULT_DOWN_CONVERSION) is not False if own is None else own.lower() != "false"
 
 
 def downconvert(buffers: list[memoryview], topic: str, offset: int, ctx: RequestContext) -> list[Buffer]:
-    """Stored batches in the format of the fetcher's version and of the topic.
+    """Convert stored batches to the format of the fetcher's version and of the topic.
 
     Raises:
-        KafkaError: UNSUPPORTED_VERSION, the topic converts nothing; UNSUPPORTED_COMPRESSION_TYPE, zstd for an old
+        KafkaError: UNSUPPORTED_VERSION if down-conversion is disabled; UNSUPPORTED_COMPRESSION_TYPE for zstd in an old
             format.
     """
     wanted = features.fetch_magic(ctx.version)
@@ -92,7 +92,7 @@ def downconvert(buffers: list[memoryview], topic: str, offset: int, ctx: Request
     if wanted < MAGIC_V2 and not _converts_down(topic, ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     try:
-        # A view, as slices of the log are: the journal takes such parts of an answer for records, small ones too.
+        # A view, like slices of the log: the journal recognizes records in a response by that, even small ones.
         return [memoryview(messages_of_batches(b"".join(buffers), magic, offset))]
     except UnreadableCompressionError as error:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE) from error

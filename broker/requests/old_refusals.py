@@ -1,7 +1,7 @@
-"""Refusals as older releases wrote them: where their code was another one, or their message null, empty or a text.
+"""Error responses of older releases, where code or message differ: null, empty or another text.
 
-A middleware of the APIs in which releases differ; the newest release's answers pass as they are. `tests/releases` asks
-real brokers of all releases the same.
+Middleware for the APIs in which releases differ; responses of the newest release pass unchanged. `tests/releases`
+compares them with real brokers of all releases.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _NULL_VALUE = "Null value not supported"
 
 
 def _configs(response: Any, release: Release) -> None:
-    """AlterConfigs and IncrementalAlterConfigs."""
+    """Rewrite responses of AlterConfigs and IncrementalAlterConfigs."""
     for result in response.responses:
         code, message = result.error_code, result.error_message or ""
         if code is ErrorCode.INVALID_CONFIG and not message.startswith(_UNKNOWN_NAME):
@@ -108,4 +108,4 @@ def _middleware(rule: Callable[[Any, Release], None]) -> Middleware:
 
 
 OLD_REFUSALS: Mapping[ApiKey, Middleware] = {key: _middleware(rule) for key, rule in _RULES.items()}
-"""The middleware of each API whose refusals changed."""
+"""The middleware of each API whose error responses changed."""

@@ -1,9 +1,9 @@
-"""A bound on what one request brings about: a question that is asked a hundred thousand times over is none."""
+"""A limit on the size of one response, for requests that list the same items a hundred thousand times."""
 
 from protocol.errors import ErrorCode, KafkaError
 
 MOST_PARTS = 250_000
-"""Settings, members, producers, offsets in one answer. Kafka has no such bound, and runs out of memory."""
+"""The maximum of configs, members, producers or offsets in one response. Kafka has no limit, and runs out of memory."""
 
 
 class Allowance:
@@ -15,10 +15,10 @@ class Allowance:
         self.left = parts
 
     def take(self, parts: int) -> None:
-        """Note that so many more parts are in the response.
+        """Note that this many more parts are in the response.
 
         Raises:
-            KafkaError: INVALID_REQUEST for the whole request, once it is too much.
+            KafkaError: INVALID_REQUEST for the whole request, once the limit is exceeded.
         """
         self.left -= parts
         if self.left < 0:

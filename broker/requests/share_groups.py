@@ -1,4 +1,4 @@
-"""Shared by the handlers of share groups: the feature, and the checks before anything else (groups D)."""
+"""Shared by the handlers of share groups: the feature level, and the first checks of requests (groups D)."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from broker.requests.share_state import delete_partitions
 from protocol.errors import ErrorCode, KafkaError, texts_of
 
 LONGEST_MEMBER_ID = 36
-"""Members make their ids: a UUID as text."""
+"""Members generate their own ids: a UUID as text."""
 ERROR_TEXTS = texts_of(
     ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -20,7 +20,7 @@ ERROR_TEXTS = texts_of(
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
 )
-"""Kafka's text of each code, where the APIs of share groups send it."""
+"""Kafka's message for each code, where the APIs of share groups send it."""
 
 
 def serves_share_groups(ctx: RequestContext) -> bool:
@@ -29,7 +29,7 @@ def serves_share_groups(ctx: RequestContext) -> bool:
 
 
 def is_member_id(member_id: str | None) -> bool:
-    """Whether a member may have that id."""
+    """Whether a member id is valid."""
     return bool(member_id) and len(str(member_id)) <= LONGEST_MEMBER_ID
 
 
@@ -39,7 +39,7 @@ class _Request(Protocol):
 
 
 def check_share_request(request: _Request, ctx: RequestContext) -> tuple[str, str]:
-    """Group and member of a ShareFetch or ShareAcknowledge.
+    """Validate group and member of a ShareFetch or ShareAcknowledge, and return them.
 
     Raises:
         KafkaError: UNSUPPORTED_VERSION, INVALID_REQUEST or GROUP_AUTHORIZATION_FAILED, in Kafka's order.
@@ -56,29 +56,29 @@ def check_share_request(request: _Request, ctx: RequestContext) -> tuple[str, st
 
 
 def require_share_groups(ctx: RequestContext) -> None:
-    """Raise UNSUPPORTED_VERSION unless the cluster has share groups."""
+    """Raise UNSUPPORTED_VERSION unless share groups are enabled."""
     if not serves_share_groups(ctx):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
 
 def require_member_id(member_id: str | None) -> None:
-    """Raise INVALID_REQUEST for an id that is missing or too long (groups D.1.3, D.5.4)."""
+    """Raise INVALID_REQUEST for a member id that is missing or too long (groups D.1.3, D.5.4)."""
     if not is_member_id(member_id):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
 
 
 def topic_error(topic: str, ctx: RequestContext) -> ErrorCode:
-    """The error of a topic whose offsets are to be changed: without READ, or unknown."""
+    """Return the error of a topic whose offsets are to be changed: READ is denied, or it is unknown."""
     if not ctx.authorized(AclOperation.READ, ResourceType.TOPIC, topic):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return ErrorCode.NONE if topic in ctx.cluster.image.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 async def delete_group_state(group_id: str, ctx: RequestContext) -> None:
-    """Delete all state of an Empty share group before the group itself; nothing for groups of other kinds.
+    """Delete all state of an Empty share group before the group itself; do nothing for other group types.
 
     Raises:
-        KafkaError: NON_EMPTY_GROUP, or the error of a share coordinator: the group stays then (groups A.13).
+        KafkaError: NON_EMPTY_GROUP, or the error of a share coordinator: then the group stays (groups A.13).
     """
     found: Deletion = await ask_coordinator(
         group_id,
@@ -88,7 +88,7 @@ async def delete_group_state(group_id: str, ctx: RequestContext) -> None:
         ),
     )
     if any(partition < 0 for indexes in found.partitions.values() for partition in indexes):
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Quirk: Kafka's persister refuses to be asked at all
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Quirk: Kafka's persister rejects the call
     results = await delete_partitions(ctx.cluster.persister, group_id, found.partitions)
     failed = next((result for of_topic in results.values() for result in of_topic if result.failed), None)
     if failed is not None:

@@ -1,4 +1,4 @@
-"""The way to the share coordinator of a share partition: for leaders, group coordinators and requests (groups D.9)."""
+"""Access to share coordinators, for partition leaders, group coordinators and requests (groups D.9)."""
 
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from broker.coordination.coordinators import GroupCoordinator, ShareCoordinator
 
 ATTEMPTS = 5
-"""How often a share coordinator is asked that is not there, loads, or does not know the partition (yet).
+"""The number of attempts while the share coordinator is unavailable, loading, or does not know the partition yet.
 
-After Kafka's ``PersisterStateManager``.
+As in Kafka's ``PersisterStateManager``.
 """
 BACKOFF_MS = 1000
-"""The first pause between two attempts; each further one is twice as long."""
+"""The pause before the second attempt, in ms; it doubles with each further one."""
 _AGAIN = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -57,10 +57,10 @@ Operation = Callable[[ShareMachine, int, Hashable], ShareOutcome]
 
 
 class SharePersister:
-    """The :class:`~broker.coordination.share.persister.Persister` of a cluster, until it is reset or restored.
+    """The :class:`~broker.coordination.share.persister.Persister` of a cluster, until the cluster is reset or restored.
 
-    What began before then may go on, as a request does that asks for a coordinator again. It is not written to the
-    cluster as it is afterwards, where topics have the same ids: there is another persister then.
+    Calls in progress then may still retry. They must not write to the new state of the cluster, in which topics can
+    have the same ids: that has another persister.
     """
 
     def __init__(self, cluster: ClusterView) -> None:
@@ -104,13 +104,13 @@ class SharePersister:
         )
 
     async def read_summary(self, key: SharePartitionKey, leader_epoch: int) -> SummaryResult:  # noqa: ARG002
-        """See :class:`Persister`; Kafka's coordinator does not look at the leader epoch either."""
+        """See :class:`Persister`; like Kafka's coordinator, it ignores the leader epoch."""
         return await self._ask(
             "read state summary", key, SummaryResult, lambda machine, _now_ms, to: machine.summarize(key, to)
         )
 
     async def _ask(self, rpc: str, key: SharePartitionKey, kind: type[R], operation: Operation) -> R:
-        """Ask until a coordinator answers, with pauses by the cluster's clock; errors name the RPC."""
+        """Call the coordinator until one answers, with pauses by the cluster's clock; errors name the RPC."""
         clock, runtime = self._cluster.clock, None
         for attempt in range(ATTEMPTS):
             if self._cluster.metadata is not self._metadata:
@@ -127,7 +127,7 @@ class SharePersister:
         return kind(result.error, f"Error in {rpc} RPC. Exhausted max retries to complete {rpc} RPC without success.")
 
     def _coordinator(self, key: SharePartitionKey) -> "ShareCoordinator | None":
-        """The runtime at the leader of the key's partition; the topic is created when it is first needed."""
+        """Return the runtime at the leader of the key's partition; the topic is created when first needed."""
         cluster = self._cluster
         if SHARE_TOPIC not in cluster.image.topics:
             machine = cluster.metadata.machine
@@ -143,7 +143,7 @@ class SharePersister:
 async def initialize_partitions(
     persister: Persister, group_id: str, state_epoch: int, offsets: Offsets
 ) -> dict[UUID, dict[int, StateResult]]:
-    """Create the state of share partitions with these start offsets, all at the same time, as Kafka's persister does.
+    """Create the state of share partitions with these start offsets, concurrently, as Kafka's persister does.
 
     Returns the results by topic id and partition.
     """
@@ -160,7 +160,7 @@ async def initialize_partitions(
 async def delete_partitions(
     persister: Persister, group_id: str, partitions: Mapping[UUID, Iterable[int]]
 ) -> dict[UUID, list[StateResult]]:
-    """Delete the state of share partitions, all at the same time; the results by topic id."""
+    """Delete the state of share partitions, concurrently; return the results by topic id."""
     indexes = {topic_id: sorted(of_topic) for topic_id, of_topic in partitions.items()}
     results = iter(
         await all_of(
@@ -173,7 +173,7 @@ async def delete_partitions(
 
 
 async def initialize_state(persister: Persister, runtime: "GroupCoordinator", effect: InitializeShareState) -> None:
-    """Perform the effect of a group coordinator: the result is another operation of its machine (groups D.2 I2)."""
+    """Perform the effect of a group coordinator, and submit the result to its machine (groups D.2 I2)."""
     results = await initialize_partitions(persister, effect.group_id, effect.state_epoch, effect.offsets)
     partitions = {topic_id: list(by_partition) for topic_id, by_partition in results.items()}
     failed = any(result.failed for by_partition in results.values() for result in by_partition.values())
@@ -183,7 +183,7 @@ async def initialize_state(persister: Persister, runtime: "GroupCoordinator", ef
 
 
 async def ask_share_coordinator(runtime: "ShareCoordinator | None", kind: type[R], operation: Operation) -> R:
-    """Ask a share coordinator; errors of its log, or that there is none, become results."""
+    """Send an operation to a share coordinator; turn errors of its log, or its absence, into results."""
     try:
         if runtime is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
@@ -211,12 +211,12 @@ async def each_partition(
     *,
     all_have_partitions: bool = True,
 ) -> list[tuple[UUID, list[A]]]:
-    """Answer each partition of a request on its own, by topic, in the order of tables of Java; its last entry counts.
+    """Answer each partition of a request, grouped by topic in the order of Java's hash tables; its last entry counts.
 
-    Nothing for a request without group, or with a topic without partitions where ``all_have_partitions``.
+    Return nothing for a request without a group, or, if ``all_have_partitions``, with a topic without partitions.
 
     Raises:
-        KafkaError: CLUSTER_AUTHORIZATION_FAILED; brokers alone may ask.
+        KafkaError: CLUSTER_AUTHORIZATION_FAILED; only brokers may send these requests.
     """
     if not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
@@ -237,7 +237,7 @@ def _of_topic() -> HashTable[int, Any]:
 
 
 async def ask_own(ctx: RequestContext, key: SharePartitionKey, kind: type[R], rpc: str, operation: Operation) -> R:
-    """Ask the share coordinator on this broker; the messages of errors that are not its own name the RPC."""
+    """Send an operation to the share coordinator on this broker; messages of other errors name the RPC."""
     try:
         answer: R = await ctx.node.share_coordinator_for(key.coordinator_key).ask(operation)
     except KafkaError as error:
@@ -249,7 +249,7 @@ async def ask_own(ctx: RequestContext, key: SharePartitionKey, kind: type[R], rp
 def refused_partitions(
     request: _Request, error: KafkaError, answer: Callable[[int, ErrorCode, str | None], A]
 ) -> list[tuple[UUID | None, list[A]]]:
-    """The error on every partition of a request."""
+    """Build the error for every partition of a request."""
     return [
         (topic.topic_id, [answer(each.partition, error.code, error.message) for each in topic.partitions])
         for topic in request.topics

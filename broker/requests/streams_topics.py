@@ -1,6 +1,6 @@
-"""Internal topics of streams groups, which the broker creates for the member that needs them (groups E.5).
+"""Internal topics of streams groups, created when a heartbeat shows that they are missing (groups E.5).
 
-After Kafka's ``KafkaApis`` and ``AutoTopicCreationManager.createStreamsInternalTopics``.
+Follows Kafka's ``KafkaApis`` and ``AutoTopicCreationManager.createStreamsInternalTopics``.
 """
 
 import asyncio
@@ -22,20 +22,20 @@ from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRespo
 _NAMED_TOPICS = 3
 _HEARTBEATS = 2
 _MOST_FAILURES = 1000
-"""Of ExpiringErrorCache in AutoTopicCreationManager: the oldest is forgotten first."""
+"""Capacity of ExpiringErrorCache in AutoTopicCreationManager: the oldest entry is evicted first."""
 _HEARTBEAT_INTERVAL = "streams.heartbeat.interval.ms"
 _TEXTS = texts_of(ErrorCode.THROTTLING_QUOTA_EXCEEDED, ErrorCode.UNKNOWN_SERVER_ERROR)
-"""With these codes a creation may fail without a message."""
+"""Kafka's messages for creations that fail with these codes and no message."""
 
 
 def create_internal_topics(group_id: str, result: BeatResult, ctx: RequestContext) -> None:
-    """Create the topics that a heartbeat reports as missing, with its sender's rights.
+    """Create the topics that a heartbeat reports as missing, with its sender's permissions.
 
-    The response names the topics that may not be created, and those whose creation failed within the last two
-    heartbeat intervals, which is not tried again until then.
+    The response lists the topics that the sender may not create, and those whose creation failed within the last two
+    heartbeat intervals, which is not retried before.
 
-    Kafka tries once for each configuration of the topology: its request takes no topic that was in an earlier one, so
-    that later heartbeats send an empty request until the topics that the group needs change.
+    Kafka tries each topic once per configuration of the topology: later heartbeats send an empty CreateTopics request,
+    until the topics that the group needs change.
     """
     denied = () if may_on_cluster(ctx, AclOperation.CREATE) else _denied(result.missing, ctx)
     if denied:
@@ -94,7 +94,7 @@ def _create(topics: Sequence[InternalTopic], group_id: str, ctx: RequestContext)
 
 
 def _note_failures(created: Sequence[CreatedTopic], group_id: str, ctx: RequestContext) -> None:
-    """Remember why topics were not created, for two heartbeat intervals."""
+    """Remember for two heartbeat intervals why topics were not created."""
     stored = ctx.cluster.image.config(ConfigResourceType.GROUP, group_id)
     interval_ms = group_settings.effective(stored, ctx.node.settings)[_HEARTBEAT_INTERVAL]
     assert isinstance(interval_ms, int)  # an INT without null

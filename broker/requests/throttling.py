@@ -1,7 +1,7 @@
-"""Quotas at work: what a request is charged, and how long its connection is not read (core A.6, G.10).
+"""Applies client quotas: charges requests, and throttles their connections (core A.6, G.10).
 
-After Kafka's ``RequestHandlerHelper`` (KIP-219): the answer goes out at once and carries the throttle time, and the
-broker reads nothing from that connection until it is over.
+Follows Kafka's ``RequestHandlerHelper`` (KIP-219): the response is sent immediately with the throttle time, and the
+broker reads nothing from the connection until that is over.
 """
 
 from broker.context import RequestContext
@@ -21,13 +21,13 @@ _AUTHENTICATING = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 
 
 def user_of(principal: str) -> str:
-    """The name that quotas know a principal by: without its type (``User:``)."""
+    """Return a principal's name in quotas: without its type (``User:``)."""
     return principal.partition(":")[2]
 
 
 def charge_quotas(request: Message, ctx: RequestContext, response: Message | None) -> Message | None:
-    """Stage of responses: the client pays for a request that was handled; the response carries the throttle time."""
-    quotas = ctx.node.quotas  # as of now: the request may have altered them
+    """Charge a handled request to its client's quotas, and put the throttle time into the response; response stage."""
+    quotas = ctx.node.quotas  # the current ones, which the request may have altered
     if quotas is None or _goes_free(request, ctx):
         return response
     throttle_ms = _charge(quotas, request, ctx)
@@ -41,7 +41,7 @@ def charge_quotas(request: Message, ctx: RequestContext, response: Message | Non
 
 
 def _goes_free(request: Message, ctx: RequestContext) -> bool:
-    """Whether a request costs nothing: authentication, followers and coordinators, or it was charged already."""
+    """Whether a request is exempt: authentication, followers and coordinators, or it was charged by its handler."""
     gate, key = ctx.connection.gate, ctx.api.key
     if gate is not None and (gate.state is not State.READY or key in _AUTHENTICATING):
         return True
@@ -50,7 +50,7 @@ def _goes_free(request: Message, ctx: RequestContext) -> bool:
 
 
 def _charge(quotas: BrokerQuotas, request: Message, ctx: RequestContext) -> int:
-    """Charge a request; for how many ms its client has to wait."""
+    """Charge a request; return the throttle time in ms."""
     user, client_id, now_ms = user_of(ctx.principal), ctx.client_id, ctx.now_ms
     throttle_ms = 0
     if isinstance(request, ProduceRequest):
@@ -61,12 +61,12 @@ def _charge(quotas: BrokerQuotas, request: Message, ctx: RequestContext) -> int:
 
 
 def mute(ctx: RequestContext, throttle_ms: int) -> None:
-    """Read nothing from the connection for so long."""
+    """Read nothing from the connection for this time."""
     ctx.connection.throttled_until_ms = max(ctx.connection.throttled_until_ms, ctx.now_ms + throttle_ms)
 
 
 def throttle_connection(node: Node, host: str, now_ms: int) -> int:
-    """A connection comes from an address: for how many ms it is left unread, and then closed; 0: it is served."""
+    """Charge a connection to its address; return for how many ms it is left unread, then closed; 0: it is served."""
     return 0 if node.quotas is None else node.quotas.connections.charge(java_host(host), now_ms)
 
 
@@ -74,14 +74,14 @@ def throttle_connection(node: Node, host: str, now_ms: int) -> int:
 
 
 def most_fetched(quotas: BrokerQuotas, ctx: RequestContext) -> int | None:
-    """The most bytes of a response to a consumer under its quota; ``None``: no limit."""
+    """Return the maximum response size in bytes under a consumer's quota; ``None``: no limit."""
     return quotas.fetch.most_at_once(user_of(ctx.principal), ctx.client_id)
 
 
 def charge_fetch(quotas: BrokerQuotas, ctx: RequestContext, size: int) -> int:
-    """A consumer is about to be given so many bytes; if it has to wait instead, for how many ms.
+    """Charge a consumer for this many bytes; return the throttle time in ms.
 
-    Then it is given nothing, and the bytes do not count.
+    If it is throttled, it gets no records, and the bytes are not counted.
     """
     ctx.notes.charged = True
     user, client_id, now_ms = user_of(ctx.principal), ctx.client_id, ctx.now_ms
@@ -99,9 +99,10 @@ def charge_fetch(quotas: BrokerQuotas, ctx: RequestContext, size: int) -> int:
 
 
 class Mutations:
-    """The partition changes of one request, charged to the quota of its sender (KIP-599).
+    """The partition changes of one request, charged to its sender's quota (KIP-599).
 
-    ``strict``: what exceeds it is refused with THROTTLING_QUOTA_EXCEEDED; else it is done, and the sender waits.
+    ``strict``: refuse those above the quota with THROTTLING_QUOTA_EXCEEDED; otherwise perform them, and throttle the
+    sender.
     """
 
     def __init__(self, ctx: RequestContext, *, strict: bool) -> None:
@@ -109,7 +110,7 @@ class Mutations:
         self._until_ms = 0
 
     def charge(self, partitions: int) -> None:
-        """So many partitions come or go. Raises THROTTLING_QUOTA_EXCEEDED."""
+        """Charge for creating or deleting this many partitions. Raises THROTTLING_QUOTA_EXCEEDED."""
         quotas = self._ctx.cluster.nodes[self._ctx.cluster.controller_id].quotas
         if quotas is None:
             return
@@ -122,7 +123,7 @@ class Mutations:
                 raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
     def settle(self) -> int:
-        """ThrottleTimeMs of the answer; the connection is not read for so long."""
+        """Throttle the connection, and return the ThrottleTimeMs of the response."""
         throttle_ms = max(self._until_ms - self._ctx.now_ms, 0)
         if throttle_ms:
             mute(self._ctx, throttle_ms)

@@ -1,4 +1,4 @@
-"""Shared by the handlers of delegation tokens: permission to ask, and the broker's rules."""
+"""Shared by the handlers of delegation tokens: who may use these APIs, and the broker's rules."""
 
 from typing import Any
 
@@ -10,9 +10,12 @@ from protocol.errors import ErrorCode, KafkaError
 
 
 def check_known(ctx: RequestContext) -> None:
-    """Raise DELEGATION_TOKEN_REQUEST_NOT_ALLOWED for strangers, and for who came by a token himself (core G.12.1).
+    """Refuse unauthenticated clients, and those that authenticated by a token (core G.12.1).
 
-    Without SASL a client is known by its certificate (KafkaApis.allowTokenRequests).
+    Without SASL a client counts as authenticated by its certificate (KafkaApis.allowTokenRequests).
+
+    Raises:
+        KafkaError: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
     """
     gate = ctx.connection.gate
     if gate is None:
@@ -25,7 +28,7 @@ def check_known(ctx: RequestContext) -> None:
 
 
 def rules_of(ctx: RequestContext) -> Rules:
-    """The broker's. Raises DELEGATION_TOKEN_AUTH_DISABLED where it has no key."""
+    """Return the broker's token rules. Raises DELEGATION_TOKEN_AUTH_DISABLED if it has no secret key."""
     rules = token_rules(ctx.node.settings)
     if rules is None:
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
@@ -33,11 +36,11 @@ def rules_of(ctx: RequestContext) -> Rules:
 
 
 async def remember(ctx: RequestContext, record: Any) -> None:
-    """Write it into the metadata."""
+    """Write a record to the metadata."""
     await ctx.cluster.metadata.ask(lambda machine, _now_ms, token: machine.remember([record], token))
 
 
 def split(principal: str) -> tuple[str, str]:
-    """Type and name."""
+    """Split a principal into type and name."""
     kind, _, name = principal.partition(":")
     return kind, name

@@ -12,7 +12,7 @@ from protocol.errors import ErrorCode, KafkaError
 NOT_ASKED = -(2**31)
 """The value of an authorized-operations field that was not requested."""
 
-# Each resource's operations (core B.3); a bit is set where the requester may.
+# The operations of each resource type (core B.3); a bit is set if the principal is allowed.
 _OPERATIONS: dict[ResourceType, tuple[AclOperation, ...]] = {
     ResourceType.TOPIC: (
         AclOperation.READ,
@@ -44,7 +44,7 @@ _OPERATIONS: dict[ResourceType, tuple[AclOperation, ...]] = {
 
 
 def authorized_operations(ctx: RequestContext, resource_type: ResourceType, name: str) -> int:
-    """The bit field of what the requester may do with a resource."""
+    """Return the bit field of operations that the principal may perform on a resource."""
     field = 0
     for operation in _OPERATIONS[resource_type]:
         if ctx.authorized(operation, resource_type, name):
@@ -53,14 +53,14 @@ def authorized_operations(ctx: RequestContext, resource_type: ResourceType, name
 
 
 def may_on_cluster(ctx: RequestContext, operation: AclOperation) -> bool:
-    """Whether the requester may do that to the cluster."""
+    """Whether the principal may perform an operation on the cluster."""
     return ctx.authorized(operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
 def check_on_cluster(ctx: RequestContext, operation: AclOperation) -> None:
-    """Refuse a requester who may not do that to the cluster (AuthHelper.authorizeClusterOperation).
+    """Refuse a principal that may not perform an operation on the cluster (AuthHelper.authorizeClusterOperation).
 
-    The text begins and ends as Kafka's, which prints the request object of its JVM between.
+    The message begins and ends like Kafka's, which has the Java request object between.
 
     Raises:
         KafkaError: CLUSTER_AUTHORIZATION_FAILED.
@@ -81,7 +81,7 @@ class PartitionView:
 
 
 class Topology:
-    """The cluster as seen from one listener, for the length of one request."""
+    """The cluster as seen from one listener, while one request is served."""
 
     def __init__(self, image: ClusterImage, listener: str, is_offline: Callable[[str, int, int], bool]) -> None:
         self._image, self._listener, self._is_offline = image, listener, is_offline
@@ -98,14 +98,15 @@ class Topology:
 
     @property
     def controller_id(self) -> int:
-        """Whom clients send requests for the controller to: in KRaft any alive broker, which passes them on.
+        """The broker to which clients send controller requests: with KRaft any alive broker, which forwards them.
 
-        Kafka picks one by chance for each answer; here it is always the first, so that a seed decides everything.
+        Kafka picks a random one for each response; here it is always the first, so that runs with a seed are
+        reproducible.
         """
         return self.brokers[0].id if self.brokers else -1
 
     def partition(self, topic: Topic, index: int, partition: Partition) -> PartitionView:
-        """Error, leader and offline replicas of one partition."""
+        """Return error, leader and offline replicas of one partition."""
         leader, error = partition.leader, ErrorCode.NONE
         if leader not in self.reachable:
             alive = leader != NO_LEADER and self._image.alive(leader)
@@ -119,12 +120,12 @@ class Topology:
         return PartitionView(error, leader, offline)
 
     def alive_only(self, replicas: Collection[int]) -> tuple[int, ...]:
-        """Those of the replicas that can be reached."""
+        """Return those of the replicas that are reachable."""
         return tuple(replica for replica in replicas if replica in self.reachable)
 
 
 def topology_of(ctx: RequestContext) -> Topology:
-    """As the requester sees it."""
+    """Return the topology for the listener of a request."""
     partitions = ctx.cluster.partitions
 
     def is_offline(topic: str, index: int, broker_id: int) -> bool:

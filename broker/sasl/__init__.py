@@ -1,1 +1,1 @@
-"""SASL's mechanisms, as Kafka's brokers speak them: tokens in, tokens out (core G.3, G.4, G.6). Nothing here waits."""
+"""SASL mechanisms on the broker's side: they process tokens and never wait (core G.3, G.4, G.6)."""

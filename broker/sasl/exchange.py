@@ -1,4 +1,4 @@
-"""The interface of all SASL mechanisms: tokens come in, tokens go out, and the result is a name."""
+"""The interface of all SASL mechanisms: they process tokens, and yield an identity."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,29 +6,29 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """An authenticated name, and until when it holds (ms of the cluster's clock); ``None``: forever."""
+    """An authenticated name, and the time in ms at which it expires by the cluster's clock; ``None``: never."""
 
     name: str
     expires_at_ms: int | None = None
     by_token: bool = False
-    """By a delegation token, which makes no further ones."""
+    """Authenticated by a delegation token, which cannot create further tokens."""
 
 
 class Exchange(Protocol):
     """One authentication, from its first token to its last."""
 
     identity: Identity | None
-    """Once it is complete."""
+    """Set once the authentication is complete."""
 
     def step(self, token: bytes) -> bytes:
-        """The server's next token, which may be empty. Raises :class:`Refused`."""
+        """Process a client's token; return the server's next one, which may be empty. Raises :class:`Refused`."""
         ...
 
 
 class Refused(Exception):
-    """The token is refused, and the authentication has failed.
+    """A token was refused, and the authentication has failed.
 
-    ``message`` is for the client; without one it learns only that its credentials are invalid.
+    ``message`` is for the client; without one the client gets only that its credentials are invalid.
     """
 
     def __init__(self, message: str | None = None) -> None:

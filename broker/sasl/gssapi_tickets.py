@@ -1,6 +1,6 @@
 """GSSAPI: Kerberos tickets (RFC 4752; Java's ``GssKrb5Server`` and Kafka's ``SaslServerAuthenticator``, core G.3).
 
-The broker needs a keytab, and nothing of the key distribution centre. Imported only where a listener offers GSSAPI.
+The broker needs a keytab, but no connection to the KDC. Imported only if a listener offers GSSAPI.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from broker.sasl.kerberos import KerberosNames, NoRule
 
 _NO_LAYER = 1
 _OFFER = bytes([_NO_LAYER, 0, 0, 0])
-"""Authentication only, so no size of wrapped messages either."""
+"""Offers authentication only, so the maximum size of wrapped messages is 0."""
 
 
 class GssapiExchange:
-    """The ticket, an offer to protect what follows by nothing, and the client's consent."""
+    """The client's ticket, an offer of no security layer, and the client's choice."""
 
     def __init__(self, options: Mapping[str, str], names: KerberosNames) -> None:
         self._options, self._names = options, names
@@ -46,7 +46,7 @@ class GssapiExchange:
         return bytes(self._context.wrap(_OFFER, encrypt=False).message)
 
     def _consent(self, context: gssapi.SecurityContext, token: bytes) -> None:
-        """The client's choice; a name that it would rather have is ignored, as by Kafka."""
+        """Check the client's choice of security layer; like Kafka, ignore the authorization id in it."""
         chosen = context.unwrap(token).message
         if len(chosen) < len(_OFFER) or chosen[0] != _NO_LAYER:
             raise Refused
@@ -57,11 +57,11 @@ class GssapiExchange:
 
 
 class NoKeys(Exception):
-    """There are no keys of the broker; the message is one sentence."""
+    """The broker has no keys; the message is one sentence."""
 
 
 def check(options: Mapping[str, str]) -> None:
-    """Raise NoKeys where the login module's options name no keys."""
+    """Raise NoKeys if the login module's options lead to no keys."""
     try:
         credentials(options)
     except GSSError as error:
@@ -69,7 +69,7 @@ def check(options: Mapping[str, str]) -> None:
 
 
 def credentials(options: Mapping[str, str]) -> gssapi.Credentials:
-    """The keys of the broker, by the options of its login module. Raises GSSError where there are none."""
+    """Return the broker's keys, by the options of its login module. Raises GSSError if there are none."""
     name = None
     if principal := options.get("principal"):
         name = gssapi.Name(principal, gssapi.NameType.kerberos_principal)
@@ -78,7 +78,7 @@ def credentials(options: Mapping[str, str]) -> gssapi.Credentials:
 
 
 def default_realm() -> str:
-    """The realm of the machine's `krb5.conf`; empty where it names none."""
+    """Return the default realm of the machine's `krb5.conf`; empty if it has none."""
     try:
         name = gssapi.Name("any", gssapi.NameType.kerberos_principal).canonicalize(gssapi.MechType.kerberos)
     except GSSError:

@@ -1,4 +1,4 @@
-"""Values of ``sasl.jaas.config``: a login module, a flag, options, a semicolon (KIP-85, KIP-103)."""
+"""Parses ``sasl.jaas.config``: a login module, a flag, options, a semicolon (KIP-85, KIP-103)."""
 
 import re
 
@@ -7,18 +7,18 @@ _EQUALS = re.compile(r"\s*=")
 _END = re.compile(r"\s*;\s*")
 _FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
 USER = "user_"
-"""Prefix of PLAIN's options that hold a user's password."""
+"""The prefix of PLAIN's options with users' passwords."""
 
 
 class JaasError(ValueError):
-    """The text is not a JAAS entry; the message is one sentence."""
+    """An invalid JAAS entry; the message is one sentence."""
 
 
 def options_of(text: str) -> dict[str, str]:
-    """The options of the one login module that a value names.
+    """Return the options of the one login module in a value.
 
     Raises:
-        JaasError: it is written wrongly, or names more than one.
+        JaasError: it is invalid, or has more than one login module.
     """
     _, at = _token(text, 0, "the class of a login module")
     flag, at = _token(text, at, "a flag such as required")

@@ -1,4 +1,4 @@
-"""`sasl.kerberos.principal.to.local.rules`: a Kerberos principal becomes a user's name (``KerberosShortNamer``)."""
+"""`sasl.kerberos.principal.to.local.rules`: maps a Kerberos principal to a user name (``KerberosShortNamer``)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,11 +10,11 @@ _NAME = re.compile(r"([^/@]*)(?:/([^/@]*))?@([^/@]*)")
 _PARAMETER = re.compile(r"\$(\d*)")
 _NOT_SIMPLE = re.compile(r"[/@]")
 Rule = Callable[[list[str]], str | None]
-"""The realm and the parts of a name -> the user's name; ``None``: the rule does not apply."""
+"""Realm and parts of a principal -> the user name; ``None``: the rule does not apply."""
 
 
 class BadRule(ValueError):
-    """A rule is written wrongly; the message is one sentence."""
+    """An invalid rule; the message is one sentence."""
 
 
 class NoRule(Exception):
@@ -25,15 +25,15 @@ class KerberosNames:
     """The rules of a listener, in their order."""
 
     def __init__(self, rules: Sequence[str], default_realm: Callable[[], str]) -> None:
-        """Read the rules, such as `RULE:[1:$1@$0](.*@EXAMPLE.ORG)s/@.*//` and `DEFAULT`.
+        """Parse the rules, such as `RULE:[1:$1@$0](.*@EXAMPLE.ORG)s/@.*//` and `DEFAULT`.
 
         Raises:
-            BadRule: one is written wrongly.
+            BadRule: one is invalid.
         """
         self._rules = [_rule(text.strip(), default_realm) for text in rules or ("DEFAULT",)]
 
     def short_name(self, principal: str) -> str:
-        """The user's name. Raises NoRule."""
+        """Map a principal to a user name. Raises NoRule."""
         found = _NAME.fullmatch(principal)
         if found is None:
             if "@" in principal:
@@ -82,5 +82,5 @@ def _part(parts: list[str], number: str) -> str:
 
 
 def _python_form(text: str) -> str:
-    """Java's form of a replacement as Python's."""
+    """Convert Java's replacement string to Python's."""
     return re.sub(r"\$(\d)", r"\\g<\1>", text.replace("\\", r"\\"))

@@ -1,7 +1,7 @@
-"""The public keys by which tokens are verified: a JSON Web Key Set, in a file or at a URL (RFC 7517).
+"""The public keys that verify signed tokens: a JSON Web Key Set, in a file or at a URL (RFC 7517).
 
-After Kafka's `JwksFileVerificationKeyResolver` and `RefreshingHttpsJwks`: a file is read again when it has changed; a
-URL is asked again in intervals, and soon after a token named a key that is not there.
+Follows Kafka's `JwksFileVerificationKeyResolver` and `RefreshingHttpsJwks`: a file is read again when it has changed; a
+URL is fetched periodically, and soon after a token had an unknown key id.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ import structlog
 
 _log = structlog.get_logger(__name__)
 MISSING_MS = 60_000
-"""For so long a key that was not found causes no further question (`MISSING_KEY_ID_CACHE_IN_FLIGHT_MS`)."""
+"""How long an unknown key id causes no further refresh (`MISSING_KEY_ID_CACHE_IN_FLIGHT_MS`)."""
 _MOST_MISSING, _LONGEST_ID = 16, 1000
-"""So many keys that were not found are remembered, and none with a longer id: ids are the clients' to make up."""
+"""The maximum of unknown key ids remembered, and of their length: clients choose the ids freely."""
 _TIMEOUT_S = 10
 _MOST_BYTES = 1024 * 1024
 Key = Mapping[str, Any]
@@ -34,14 +34,14 @@ class KeySet:
         self._url, self._refresh_ms = url, refresh_ms
         self._keys: list[Key] = []
         self._due_ms = 0
-        self._loading: asyncio.Event | None = None  # set when the keys at a URL have been loaded, or could not be
-        self._changed_ns = -1  # of a file
+        self._loading: asyncio.Event | None = None  # set when loading from the URL has succeeded or failed
+        self._changed_ns = -1  # modification time of a file
         self._missing: OrderedDict[str, int] = OrderedDict()
 
     async def refresh(self, now_ms: int) -> None:
-        """Load the keys if they are due; if they cannot be loaded, the old ones stay, with a line in the log.
+        """Load the keys if they are due; if that fails, keep the old ones and log a warning.
 
-        Without any, a token waits for those that another one has made the broker load.
+        While there are none, a token waits for the load that another token has started.
         """
         try:
             if urlsplit(self._url).scheme == "file":
@@ -69,7 +69,7 @@ class KeySet:
             self._keys, self._changed_ns = _keys(path.read_bytes()), changed_ns
 
     def find(self, key_id: str | None, now_ms: int) -> list[Key]:
-        """The keys of that id, all of them for None; a key that is missing makes the set due."""
+        """Return the keys with this id, or all for None; an unknown id makes a refresh due."""
         found = [key for key in self._keys if key_id is None or key.get("kid") == key_id]
         if not found and key_id is not None and len(key_id) <= _LONGEST_ID:
             self._note_missing(key_id, now_ms)
@@ -92,7 +92,7 @@ def _fetch(url: str) -> bytes:
 
 
 def _keys(raw: bytes) -> list[Key]:
-    """The keys of a set that are for signatures. Raises ValueError."""
+    """Return the keys of a set that are for signatures. Raises ValueError."""
     document = json.loads(raw)
     keys = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(keys, list):

@@ -29,37 +29,37 @@ _KEYTAB = (
 
 
 class Credentials(Protocol):
-    """The cluster's credentials, for mechanisms."""
+    """The credentials in the cluster's metadata, as mechanisms use them."""
 
     def scram(self, user: str, mechanism: int) -> UserScramCredentialRecord | None:
-        """The stored credential, if there is one."""
+        """Return a user's stored credential, if there is one."""
         ...
 
     def token(self, token_id: str) -> Token | None:
-        """A delegation token that holds still."""
+        """Return a delegation token, if it exists."""
         ...
 
     def nonce(self) -> str:
-        """An unpredictable text, printable and without a comma."""
+        """Return an unpredictable nonce, printable and without a comma."""
         ...
 
     def now_ms(self) -> int:
-        """The cluster's time."""
+        """Return the cluster's time in ms since 1970."""
         ...
 
     def keys(self, url: str, refresh_ms: int) -> KeySet:
-        """The keys of an issuer, which the broker's connections share."""
+        """Return the keys of an issuer, shared by the broker's connections."""
         ...
 
 
 def offered(settings: BrokerSettings, listener: str) -> list[str]:
-    """The mechanisms of a listener, in the order in which they are written."""
+    """Return the mechanisms that a listener offers, in configured order."""
     written = settings.as_opened(listener, _ENABLED)
     return [str(name).upper() for name in written] if isinstance(written, list | tuple) else []
 
 
 def problem(settings: BrokerSettings, listener: str) -> str | None:
-    """Why a listener cannot be opened and the remedy, in one sentence; ``None``: it can."""
+    """Return why a listener cannot be opened and the remedy, in one sentence; ``None``: it can."""
     names = offered(settings, listener)
     where = f"listener.name.{listener.lower()}"
     unknown = [name for name in names if name not in KNOWN]
@@ -85,7 +85,7 @@ def problem(settings: BrokerSettings, listener: str) -> str | None:
 
 
 def _problem_of_tickets(settings: BrokerSettings, listener: str, options: Mapping[str, str] | None) -> str | None:
-    """Why a listener cannot verify Kerberos tickets."""
+    """Return why a listener cannot verify Kerberos tickets; ``None``: it can."""
     where = f"listener {listener} offers {GSSAPI}"
     if options is None:
         return (
@@ -113,7 +113,7 @@ def _kerberos_names(settings: BrokerSettings, listener: str) -> KerberosNames:
 
 
 def _problem_of_tokens(settings: BrokerSettings, listener: str, options: Mapping[str, str]) -> str | None:
-    """Why a listener cannot verify tokens, signed or not."""
+    """Return why a listener cannot verify bearer tokens, signed or not; ``None``: it can."""
     skew = options.get(CLOCK_SKEW, "")
     if not re.fullmatch(r"\s*\d{0,9}\s*", skew, re.ASCII):
         return f"listener {listener} verifies tokens: {CLOCK_SKEW} needs a number of milliseconds, not {skew!r}"
@@ -126,7 +126,7 @@ def _problem_of_tokens(settings: BrokerSettings, listener: str, options: Mapping
 
 
 def begin(name: str, settings: BrokerSettings, listener: str, credentials: Credentials) -> Exchange:
-    """A new authentication by one of the mechanisms that are offered."""
+    """Begin an authentication by one of the offered mechanisms."""
     if name in SCRAM:
         mechanism = SCRAM[name]
         find = partial(credentials.scram, mechanism=mechanism)

@@ -1,6 +1,6 @@
 """OAUTHBEARER with unsigned tokens (RFC 7628, KIP-255; core G.6).
 
-After Kafka's ``OAuthBearerSaslServer`` and ``OAuthBearerUnsecuredValidatorCallbackHandler``: for tests, as there.
+Follows Kafka's ``OAuthBearerSaslServer`` and ``OAuthBearerUnsecuredValidatorCallbackHandler``: for tests, as in Kafka.
 """
 
 import base64
@@ -23,7 +23,7 @@ _GIVEN_UP = b"\x01"
 
 
 class OAuthBearerExchange:
-    """One step if the token is valid; two if not, for the client gets the reason and gives up."""
+    """One step if the token is valid; two if not, since the client gets the reason and then aborts."""
 
     def __init__(self, options: Mapping[str, str], now_ms: int) -> None:
         """``options``: those of the login module that begin with ``unsecuredValidator``."""
@@ -54,14 +54,14 @@ class OAuthBearerExchange:
         return b""
 
     def _authenticated(self, token: str) -> Identity:
-        """Whose token it is. Raises InvalidToken."""
+        """Return the identity in a token. Raises InvalidToken."""
         return self._checked(_claims(token))
 
     def _option(self, name: str, default: str) -> str:
         return self._options.get(f"{_OPTION}{name}", default)
 
     def _checked(self, claims: Mapping[str, Any]) -> Identity:
-        """Raises InvalidToken."""
+        """Validate the claims. Raises InvalidToken."""
         skew_ms = int(self._options.get(CLOCK_SKEW, "").strip() or "0")
         name = principal_name(claims, self._option("PrincipalClaimName", "sub"))
         expires_ms, issued_ms = time_ms(claims, "exp"), time_ms(claims, "iat")
@@ -80,13 +80,13 @@ class OAuthBearerExchange:
 
 
 def _pairs(written: bytes) -> dict[bytes, bytes]:
-    """Keys and values of the first message, which come in any order (OAuthBearerClientInitialResponse)."""
+    """Return keys and values of the first message, which may be in any order (OAuthBearerClientInitialResponse)."""
     split = (pair.partition(b"=") for pair in written.split(b"\x01") if pair)
     return {key: value for key, _, value in split}
 
 
 class InvalidToken(Exception):
-    """The token is invalid, or has not the required scope, which is given."""
+    """An invalid token, or one without a required scope, which is given."""
 
     def __init__(self, scope: str | None = None) -> None:
         super().__init__(scope)
@@ -95,7 +95,7 @@ class InvalidToken(Exception):
 
 
 def _claims(token: str) -> dict[str, Any]:
-    """Of a token without a signature. Raises InvalidToken."""
+    """Return the claims of an unsigned token. Raises InvalidToken."""
     pieces = token.split(".")
     if len(pieces) != 3 or pieces[2]:
         raise InvalidToken
@@ -116,7 +116,7 @@ def _decoded(piece: str) -> dict[str, Any]:
 
 
 def principal_name(claims: Mapping[str, Any], claim: str) -> str:
-    """Whose token it is. Raises InvalidToken where that is no text: half of a surrogate pair is none."""
+    """Return the principal's name. Raises InvalidToken if it is not a valid string, such as half a surrogate pair."""
     name = claims.get(claim)
     if not isinstance(name, str) or not name.strip() or any("\ud800" <= each <= "\udfff" for each in name):
         raise InvalidToken
@@ -124,7 +124,7 @@ def principal_name(claims: Mapping[str, Any], claim: str) -> str:
 
 
 def time_ms(claims: Mapping[str, Any], name: str) -> int | None:
-    """A claim of seconds since 1970. Raises InvalidToken where it is there and no number."""
+    """Return a claim in seconds since 1970 as ms, if present. Raises InvalidToken if it is not a number."""
     value = claims.get(name)
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""PLAIN: a user's name and password, as they are (RFC 4616; Kafka's ``PlainSaslServer``, core G.3)."""
+"""PLAIN: user name and password in clear text (RFC 4616; Kafka's ``PlainSaslServer``, core G.3)."""
 
 import hmac
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ _FAILED = "Authentication failed: "
 
 
 class PlainExchange:
-    """One step: authorization id, user, password, with a NUL between them."""
+    """One step: authorization id, user and password, separated by NUL."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords

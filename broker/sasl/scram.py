@@ -13,7 +13,7 @@ from broker.sasl.exchange import Identity, Refused
 from protocol.log_records.metadata_security import UserScramCredentialRecord
 
 MECHANISMS: Mapping[str, int] = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
-"""Name -> how it is written in messages and records."""
+"""Name -> the number of the mechanism in messages and records."""
 LEAST_ITERATIONS = 4096
 _HASHES = {1: "sha256", 2: "sha512"}
 _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
@@ -29,18 +29,18 @@ _FINAL = re.compile(rf"(?P<unproved>c={_BASE64},r=(?P<nonce>{_PRINTABLE}){_EXTEN
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The state after the first message and its answer."""
+    """The state after the first message and its response."""
 
     nonce: str
     credential: UserScramCredentialRecord
     identity: Identity
-    """The user, if the proof is good."""
+    """The identity to set if the proof is valid."""
     messages: str
-    """Both messages, as they are signed."""
+    """Both messages, as the proof signs them."""
 
 
 class Token(NamedTuple):
-    """A delegation token: its owner, the secret that proves its possession, until when it holds."""
+    """A delegation token: its owner, its HMAC, and when it expires."""
 
     owner: str
     proof: bytes
@@ -48,7 +48,7 @@ class Token(NamedTuple):
 
 
 class ScramExchange:
-    """Two steps: who it is, and the proof. ``find`` knows a user's stored credential, ``token`` a delegation token."""
+    """Two steps: user name, then proof. ``find`` returns a user's stored credential, ``token`` a delegation token."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class ScramExchange:
         return answer.encode()
 
     def _known(self, user: str, *, by_token: bool) -> tuple[UserScramCredentialRecord, Identity]:
-        """The stored credential of a user, or that of a token whose id is given as the user."""
+        """Return the stored credential of a user, or that of the delegation token whose id is the user name."""
         if not by_token:
             stored = self._find(user)
             if stored is None:
@@ -122,7 +122,7 @@ class ScramExchange:
 def credential(
     user: str, mechanism: int, salt: bytes, salted_password: bytes, iterations: int
 ) -> UserScramCredentialRecord:
-    """The stored keys of a password, which prove it and do not reveal it (core G.4.6)."""
+    """Derive the stored keys of a salted password, which verify it without revealing it (core G.4.6)."""
     name = _HASHES[mechanism]
     client_key = hmac.digest(salted_password, b"Client Key", name)
     stored_key = hashlib.new(name, client_key).digest()
@@ -131,7 +131,7 @@ def credential(
 
 
 def salted(mechanism: int, password: str, salt: bytes, iterations: int) -> bytes:
-    """A password as clients send it to be stored: PBKDF2 of it."""
+    """Return the salted password as clients send it to be stored: PBKDF2 of the password."""
     return hashlib.pbkdf2_hmac(_HASHES[mechanism], password.encode(), salt, iterations)
 
 

@@ -1,7 +1,7 @@
 """OAUTHBEARER with signed tokens (KIP-768).
 
-After Kafka's `OAuthBearerValidatorCallbackHandler` and `BrokerJwtValidator`. PyJWT verifies the signature. The claims
-are checked here, because time is the cluster's.
+Follows Kafka's `OAuthBearerValidatorCallbackHandler` and `BrokerJwtValidator`. PyJWT verifies the signature. The claims
+are validated here, because they are compared with the cluster's clock.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from broker.sasl.oauthbearer import InvalidToken, OAuthBearerExchange, principal
 from broker.settings import BrokerSettings
 
 HANDLER = "OAuthBearerValidatorCallbackHandler"
-"""The end of the class's name, which was in another package before 4.0."""
+"""The simple name of the handler class, which was in another package before 4.0."""
 MECHANISM = "OAUTHBEARER"
 _SETTING = "sasl.oauthbearer."
 _ALGORITHMS = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"})
@@ -23,7 +23,7 @@ _NO_CLAIMS: Any = {f"verify_{name}": False for name in ("exp", "nbf", "iat", "au
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """What a listener demands of tokens."""
+    """A listener's requirements on tokens."""
 
     url: str
     refresh_ms: int
@@ -35,7 +35,7 @@ class Demands:
 
 
 def demands_of(settings: BrokerSettings, listener: str) -> Demands | None:
-    """The demands of a listener; ``None`` where tokens are not signed. Raises ValueError where it has no keys."""
+    """Return a listener's requirements; ``None`` if its tokens are unsigned. Raises ValueError if it has no keys."""
     handler = settings.as_opened(listener, "sasl.server.callback.handler.class", MECHANISM)
     if handler is None or not str(handler).endswith(f".{HANDLER}"):
         return None
@@ -58,14 +58,14 @@ def demands_of(settings: BrokerSettings, listener: str) -> Demands | None:
 
 
 class SignedTokenExchange(OAuthBearerExchange):
-    """As with unsigned tokens, but for the token itself."""
+    """As for unsigned tokens, except for the token itself."""
 
     def __init__(self, demands: Demands, keys: KeySet, now_ms: Callable[[], int]) -> None:
         super().__init__({}, now_ms())
         self._demands, self._keys, self._clock_ms = demands, keys, now_ms
 
     async def prepare(self) -> None:
-        """Load the issuer's keys where they are due."""
+        """Load the issuer's keys if they are due."""
         await self._keys.refresh(self._clock_ms())
 
     def _authenticated(self, token: str) -> Identity:
@@ -73,7 +73,7 @@ class SignedTokenExchange(OAuthBearerExchange):
         return _identity(self._verified(token, now_ms), self._demands, now_ms)
 
     def _verified(self, token: str, now_ms: int) -> Mapping[str, Any]:
-        """The claims of a token whose signature is good. Raises InvalidToken."""
+        """Return the claims of a token with a valid signature. Raises InvalidToken."""
         import jwt  # noqa: PLC0415 - optional, and slow to import
 
         try:
@@ -97,7 +97,7 @@ class SignedTokenExchange(OAuthBearerExchange):
 
 
 def _identity(claims: Mapping[str, Any], demands: Demands, now_ms: int) -> Identity:
-    """Check the claims (jose4j's checks, then those of `BrokerJwtValidator`). Raises InvalidToken."""
+    """Validate the claims (jose4j's checks, then those of `BrokerJwtValidator`). Raises InvalidToken."""
     expires_ms, issued_ms, not_before_ms = (time_ms(claims, name) for name in ("exp", "iat", "nbf"))
     if expires_ms is None or issued_ms is None or now_ms - demands.skew_ms >= expires_ms:
         raise InvalidToken
@@ -114,7 +114,7 @@ def _identity(claims: Mapping[str, Any], demands: Demands, now_ms: int) -> Ident
 
 
 def _check_scopes(given: Any) -> None:
-    """Scopes are texts, none of them empty or given twice (`ClaimValidationUtils.validateScopes`)."""
+    """Check that scopes are strings, none of them empty or repeated (`ClaimValidationUtils.validateScopes`)."""
     scopes = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     stripped = [each.strip() if isinstance(each, str) else "" for each in scopes]
     if not all(stripped) or len(set(stripped)) < len(stripped):

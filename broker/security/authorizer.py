@@ -1,6 +1,6 @@
-"""Authorization as ``StandardAuthorizer``, by the ACLs of the metadata (core G.7, KIP-801).
+"""Authorization like ``StandardAuthorizer``, by the ACLs in the metadata (core G.7, KIP-801).
 
-A broker has one where ``authorizer.class.name`` is set. Decisions are cached until the ACLs change.
+A broker has an authorizer if ``authorizer.class.name`` is set. Decisions are cached until the ACLs change.
 """
 
 import ipaddress
@@ -15,8 +15,8 @@ from broker.settings import BrokerSettings
 from protocol.acls import ANY_PRINCIPAL, WILDCARD, AclOperation, PatternType, PermissionType, ResourceType
 from protocol.subnets import holds
 
-_MOST_KEPT = 10_000  # decisions; beyond, all are forgotten
-_LONGEST_KEPT = 1000  # characters of the names in a decision that is kept: they are the clients' to make up
+_MOST_KEPT = 10_000  # cached decisions; beyond that, the cache is cleared
+_LONGEST_KEPT = 1000  # characters of the names in a cached decision: clients choose them freely
 _IMPLYING: Mapping[AclOperation, frozenset[AclOperation]] = {
     AclOperation.DESCRIBE: frozenset(
         {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER, AclOperation.DESCRIBE}
@@ -24,7 +24,7 @@ _IMPLYING: Mapping[AclOperation, frozenset[AclOperation]] = {
     AclOperation.DESCRIBE_CONFIGS: frozenset({AclOperation.ALTER_CONFIGS, AclOperation.DESCRIBE_CONFIGS}),
 }
 """Operation -> the operations of an ACL that imply it."""
-_SOME_NAME = "hardcode"  # Quirk: Authorizer.authorizeByResourceType asks for a resource of this name first
+_SOME_NAME = "hardcode"  # Quirk: Authorizer.authorizeByResourceType first checks a resource of this name
 
 
 ANONYMOUS = "User:ANONYMOUS"
@@ -36,12 +36,12 @@ class Requester(Protocol):
 
     @property
     def principal(self) -> str:
-        """Such as ``User:ANONYMOUS``."""
+        """The principal, such as ``User:ANONYMOUS``."""
         ...
 
     @property
     def client_host(self) -> str:
-        """The address."""
+        """The client's address."""
         ...
 
 
@@ -55,7 +55,7 @@ class Authorizer:
         self._changes = -1
         self._named: dict[tuple[int, int, str], list[Acl]] = {}
         self._prefixes: dict[int, set[int]] = {}
-        """Resource type -> the lengths of the prefixes that ACLs name: no other ones of a name are looked for."""
+        """Resource type -> the lengths of prefixes in its ACLs: only these prefixes of a name are looked up."""
         self._decisions: dict[tuple[str, str, int, int, str | None], bool] = {}
 
     def allows(
@@ -103,7 +103,7 @@ class Authorizer:
                 self._prefixes.setdefault(acl.resource_type, set()).add(len(acl.resource_name))
 
     def _speaking_of(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
-        """The ACLs of every principal that apply to a resource: rule 2."""
+        """Yield the ACLs of all principals that apply to a resource: rule 2."""
         yield from self._named.get((resource_type, PatternType.LITERAL, name), ())
         if name != WILDCARD:
             yield from self._named.get((resource_type, PatternType.LITERAL, WILDCARD), ())
@@ -128,7 +128,7 @@ class Authorizer:
     def _decide_somewhere(
         image: ClusterImage, who: Requester, operation: AclOperation, resource_type: ResourceType
     ) -> bool:
-        """Some pattern is allowed that no pattern of a denial covers."""
+        """Whether some ALLOW pattern is not covered by a DENY pattern."""
         allowed: set[tuple[int, str]] = set()
         denied: set[tuple[int, str]] = set()
         for acl in image.acls.values():
@@ -143,7 +143,7 @@ class Authorizer:
 
 
 def _covered(pattern: tuple[int, str], denied: set[tuple[int, str]], sizes: set[int]) -> bool:
-    """Whether a denial covers a pattern; ``sizes`` are the lengths of the prefixes that are denied."""
+    """Whether a DENY covers a pattern; ``sizes`` are the lengths of the denied prefixes."""
     kind, name = pattern
     if kind == PatternType.LITERAL and pattern in denied:
         return True
@@ -159,7 +159,7 @@ def _is_about(acl: Acl, who: Requester) -> bool:
 
 @lru_cache(maxsize=1024)
 def java_host(host: str) -> str:
-    """An address as Java writes it (``InetAddress.getHostAddress``), which ACLs are compared with: IPv6 in full."""
+    """Return an address as Java writes it (``InetAddress.getHostAddress``), for comparison with ACLs: IPv6 in full."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -175,7 +175,7 @@ def java_host(host: str) -> str:
 
 @lru_cache(maxsize=1024)
 def speaks_as(rules: str, client_id: str) -> str | None:
-    """As whom ``understudy.principals`` takes a client that has not authenticated: the first rule that fits counts."""
+    """Return an unauthenticated client's principal, by the first matching rule of ``understudy.principals``."""
     for rule in rules.split(";"):
         pattern, _, principal = rule.strip().partition("=")
         if fnmatchcase(client_id, pattern.strip()):
@@ -184,7 +184,7 @@ def speaks_as(rules: str, client_id: str) -> str | None:
 
 
 def authorizer_of(settings: BrokerSettings) -> Authorizer | None:
-    """The authorizer that a broker's settings ask for, if any."""
+    """Return the authorizer that a broker's settings configure, if any."""
     if not settings.string("authorizer.class.name"):
         return None
     users = (user.strip() for user in settings.string("super.users").split(";"))

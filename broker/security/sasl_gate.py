@@ -1,7 +1,7 @@
 """The requests that a SASL connection may send, by state: Kafka's ``SaslServerAuthenticator`` (core G.2, G.5).
 
-The gate holds the state and decides; requests go through the dispatcher and its handlers like all others, so that the
-journal has them and faults can match them.
+The gate keeps the state and decides; requests pass the dispatcher and its handlers like all others, so that the journal
+has them and faults can match them.
 """
 
 from enum import Enum
@@ -17,7 +17,7 @@ from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashMap
 
-LEAST_BETWEEN_MS = 1000  # from the beginning of one re-authentication to that of the next
+LEAST_BETWEEN_MS = 1000  # between the beginnings of two re-authentications
 
 
 class State(Enum):
@@ -29,30 +29,30 @@ class State(Enum):
     TOKENS = "tokens in SaslAuthenticate"
     READY = "ready"
     OVER = "over"
-    """Refused; the connection is closed once the answer is out."""
+    """Refused; the connection is closed after the response."""
 
 
 class Passed(NamedTuple):
-    """The answer to a token."""
+    """The response to a token."""
 
     token: bytes
     lifetime_ms: int
 
 
 class Gate:
-    """One connection's. It has no time and no chance of its own: see :class:`Credentials`."""
+    """The gate of one connection. Time, nonces and credentials come from :class:`Credentials`."""
 
     def __init__(self, settings: BrokerSettings, listener: str, credentials: Credentials) -> None:
         self._settings, self._listener, self._credentials = settings, listener, credentials
         self.state = State.NEW
         self.principal: str | None = None
         self.refusal: KafkaError | None = None
-        """The answer to the request that :meth:`admit` has just let in; the connection closes behind it."""
+        """The error for the request that :meth:`admit` has just admitted; the connection is closed after it."""
         self.by_token = False
         self._exchange: Exchange | None = None
         self._mechanism = ""
         self._expires_at_ms: int | None = None
-        self._again_since_ms: int | None = None  # the latest re-authentication began then
+        self._again_since_ms: int | None = None  # when the latest re-authentication began
         self._other_mechanism = False
 
     @property
@@ -62,13 +62,13 @@ class Gate:
 
     @property
     def ready(self) -> bool:
-        """Whether it is known who is there, or was once: the frames' limit is the usual one from then on."""
+        """Whether the client has authenticated at least once; from then on the usual request size limit applies."""
         return self.principal is not None
 
     # --- what may come -----------------------------------------------------------------------------------------------
 
     def admit(self, key: int) -> None:
-        """Look at a request before its version is; one that is answered with an error alone sets :attr:`refusal`.
+        """Check a request before its version is; one that gets only an error sets :attr:`refusal`.
 
         Raises:
             Disconnect: it is not answered at all.
@@ -103,12 +103,12 @@ class Gate:
     # --- SaslHandshake -----------------------------------------------------------------------------------------------
 
     def handshake(self, mechanism: str, version: int) -> list[str]:
-        """Choose a mechanism; the ones on offer, in the order in which a Java set of them is walked.
+        """Choose a mechanism; return those on offer, in the iteration order of a Java set.
 
-        In version 0 tokens come without Kafka's headers from now on.
+        After version 0, tokens come without Kafka's headers.
 
         Raises:
-            KafkaError: ILLEGAL_SASL_STATE where no (further) authentication is due.
+            KafkaError: ILLEGAL_SASL_STATE if no (re-)authentication is due.
         """
         now_ms = self._credentials.now_ms()
         if self.ready:
@@ -128,17 +128,17 @@ class Gate:
         return names
 
     async def prepare(self) -> None:
-        """Load what the mechanism needs before its next token is looked at."""
+        """Load what the mechanism needs for its next token."""
         if isinstance(self._exchange, SignedTokenExchange):
             await self._exchange.prepare()
 
     # --- tokens ------------------------------------------------------------------------------------------------------
 
     def token(self, token: bytes) -> Passed:
-        """A token and its answer.
+        """Process a token and return the response.
 
         Raises:
-            KafkaError: SASL_AUTHENTICATION_FAILED, with what the client may know; the connection is to be closed.
+            KafkaError: SASL_AUTHENTICATION_FAILED, with a message for the client; the connection is to be closed.
         """
         exchange = self._exchange
         assert exchange is not None
@@ -164,9 +164,9 @@ class Gate:
         self.principal, self.state, self._exchange = principal, State.READY, None
 
     def _lifetime(self, expires_at_ms: int | None) -> int:
-        """The session lifetime in ms, the shorter one of the credential's and the listener's.
+        """Return the session lifetime in ms: the shorter of the credential's and the listener's.
 
-        0: forever, or already over, where the credential has expired (a quirk: SaslServerAuthenticator lets it in).
+        0: unlimited, or the credential has already expired (a quirk: SaslServerAuthenticator accepts it).
         """
         now_ms = self._credentials.now_ms()
         most = self._settings.as_opened(self._listener, "connections.max.reauth.ms", self._mechanism)

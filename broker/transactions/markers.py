@@ -53,8 +53,8 @@ class Marker(NamedTuple):
 def write_marker(cluster: ClusterView, node: Node, place: TopicPartition, marker: Marker, answered: Answered) -> int:
     """Write a marker at the partition's leader; ``answered`` gets the result, immediately or once it is replicated.
 
-    On a partition of ``__consumer_offsets`` it also completes the groups' pending transactional offsets (transactions
-    C.5.3). Returns the marker's offset, -1 if it was not written.
+    On a partition of ``__consumer_offsets`` it also completes the groups' pending offsets (transactions C.5.3).
+    Returns the marker's offset, -1 if it was not written.
     """
     try:
         partition = node.partition(*place)
