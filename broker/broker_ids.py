@@ -43,10 +43,10 @@ def given_ids(brokers: str, first: str | None, settings: Mapping[str, str]) -> t
             first, option = settings[name], name
     if "," in brokers:
         if first is not None:
-            raise BrokerIdError(f"--brokers {brokers} lists the ids; {option} {first} is one too many")
+            raise BrokerIdError(f"--brokers {brokers} already lists the ids; remove {option} {first}")
         ids = tuple(number(part.strip(), "--brokers") for part in brokers.removesuffix(",").split(","))
         if len(set(ids)) != len(ids):
-            raise BrokerIdError(f"--brokers {brokers} names an id twice")
+            raise BrokerIdError(f"--brokers {brokers} lists an id twice")
         return ids, True
     if not brokers.isascii() or not brokers.isdigit() or not 1 <= int(brokers) <= MOST_BROKERS:
         raise BrokerIdError(

@@ -168,7 +168,7 @@ def _encoded(response: Message, request: Message, ctx: RequestContext, exchange:
     try:
         return encode_response(key, version, number, response)
     except Unwritable as error:
-        reason = f"the answer cannot be written: {error}"
+        reason = f"the response cannot be encoded: {error}"
     refusal = ctx.api.refuse(request, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), version)
     if refusal is None:
         raise Disconnect(reason)

@@ -14,7 +14,7 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.types import Message
 
-REFUSAL: Final = "This cluster is read-only: it was started with --read-only, and its data directory is not to change."
+REFUSAL: Final = "This cluster is read-only: it was started with --read-only, and its data directory must not change."
 
 REFUSED: Final = frozenset(
     {

@@ -245,7 +245,7 @@ def _sentence(error: Exception, options: Options) -> str:
             where = options.option_of_host(error.host)
             return f"{error.host} is not an address of this machine; {where} needs one that is, or 0.0.0.0 for all"
         if error.errno == errno.EACCES:
-            return f"port {error.port} needs more rights than this process has; choose one from 1024 on with {option}"
+            return f"port {error.port} needs privileges that you do not have; choose one from 1024 on with {option}"
         return f"port {error.port} is taken; choose another one with {option}, or 0 for a free one"
     if isinstance(error, KafkaError) or (isinstance(error, OSError) and options.data_dir is not None):
         return f"the data directory {options.data_dir} cannot be used: {error}"

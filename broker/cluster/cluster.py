@@ -127,7 +127,7 @@ class Cluster(ClusterBase):
         self.metadata_publisher.reconfigure(ConfigResourceType.BROKER, "")
         for node in self.nodes.values():
             load_logs(self, node, self.metadata_publisher)
-        first = [] if restored else self._less_than_others()
+        first = [] if restored else self._possibly_short()
         self.metadata_publisher.loading = True
         for node in first:
             register(self, node)
@@ -143,7 +143,7 @@ class Cluster(ClusterBase):
         fence_the_absent(self)
         self.maintenance.start()
 
-    def _less_than_others(self) -> list[Node]:
+    def _possibly_short(self) -> list[Node]:
         """Return the brokers that may have lost records (no clean shutdown, or an empty disk) unless all brokers may.
 
         They register before any log is compared with its leader's. Since an unclean shutdown removes them from the ISR

@@ -126,8 +126,8 @@ def check_resettable(cluster: ClusterBase, *, empties: bool) -> None:
     for node in nodes:
         if isinstance(node.files, DiskFiles) and node.owns_directory is False and not cluster.options.allow_reset:
             raise ResetRefused(
-                f"{node.files.root} was not made by Understudy alone, and a reset would remove what is in it; serve it "
-                "with --read-only to have resets go back to it, or with --allow-reset to permit its removal"
+                f"{node.files.root} has data that Understudy did not write, and a reset would remove it; serve it with "
+                "--read-only, so that resets return to these data, or with --allow-reset to permit their removal"
             )
     try:
         hold_directories(nodes if empties else [node for node in nodes if not node.up])
@@ -183,7 +183,7 @@ def report_left(node: Node, left: list[str]) -> None:
 def report_cut(node: Node, cut: Cut) -> None:
     """Log what recovery cut off a damaged log (Kafka: LogLoader, "Corruption found in segment")."""
     _log.warning(
-        "a damaged log was cut",
+        "a damaged log was truncated",
         broker=node.id,
         partition=f"{cut.topic}-{cut.partition}",
         offset=cut.offset,
@@ -206,7 +206,7 @@ def _check_layout(directory: Path, brokers: int) -> None:
         foreign = [name for name in _names(directory) if not is_directory_name(name)]
         if foreign:
             raise WrongDirectoryError(
-                f"{directory} holds entries that are no brokers' data directories ({named(foreign)}); choose an empty "
+                f"{directory} has entries that are not data directories of brokers ({named(foreign)}); choose an empty "
                 "directory, or one that does not exist yet"
             )
 
@@ -214,8 +214,8 @@ def _check_layout(directory: Path, brokers: int) -> None:
 def _check_entries(root: Path, *, read_only: bool) -> None:
     if (root / LOADING).exists():
         raise WrongDirectoryError(
-            f"{root} was being loaded, and the load was interrupted: its logs are not complete; run the same "
-            "`understudy load` again, which goes on where it was"
+            f"{root} is not complete, because an `understudy load` was interrupted; run the same command again, which "
+            "continues where it stopped"
         )
     if read_only:
         if not (root / META_PROPERTIES).exists() and not replacement.is_under_way(DiskFiles(root)):
@@ -233,7 +233,7 @@ def _check_entries(root: Path, *, read_only: bool) -> None:
             )
     elif foreign := foreign_entries(files):
         raise WrongDirectoryError(
-            f"{root} holds entries that are neither partitions nor Kafka's own files ({named(foreign)}); move them "
+            f"{root} has entries that are neither partitions nor Kafka's own files ({named(foreign)}); move them "
             "elsewhere, or serve with --read-only, which changes nothing"
         )
 

@@ -34,8 +34,8 @@ def check_owners(roots: Mapping[int, Path]) -> None:
     controller = next(iter(roots))
     if found and controller not in found:
         raise WrongDirectoryError(
-            f"{roots[controller]} is missing or empty, and the directories of other brokers are not: it had the "
-            "metadata, without which their partitions would be put aside; restore it, or remove the others too"
+            f"{roots[controller]} is missing or empty, but other brokers' directories are not: without the metadata "
+            "that it had, their partitions would become strays; restore it, or remove the others too"
         )
 
 
@@ -73,6 +73,6 @@ def check_metadata(files: Files) -> None:
     orphan = next((name for name in files.list() if partition_of(name) and is_log(files, name)), None)
     if orphan is not None:
         raise WrongDirectoryError(
-            f"the data directory has partitions ({orphan}) but not {METADATA_DIRECTORY}, which knows what they are; "
-            f"take the directory of a node that was broker and controller, or copy {METADATA_DIRECTORY} into it"
+            f"the data directory has partitions ({orphan}) but no {METADATA_DIRECTORY} with their topics; use the "
+            f"directory of a node that was broker and controller, or copy {METADATA_DIRECTORY} into it"
         )

@@ -118,9 +118,9 @@ class Lifecycle:
         if broker_id in cluster.nodes:
             raise WrongState(f"there is a broker {broker_id} already")
         if cluster.options.read_only:
-            raise WrongState("a data directory that is only read has no place for another broker")
+            raise WrongState("a broker cannot be added to a read-only data directory")
         if cluster.options.data_dir is not None and cluster.options.brokers == 1:
-            raise WrongState("the data directory is laid out for one broker; start with --brokers 2, or without it")
+            raise WrongState("the data directory is that of a single broker; start with --brokers 2, or without it")
         known = cluster.removed.get(broker_id)
         node = known or new_node(cluster, broker_id, rack)
         before = node.endpoints, node.rack, dict(node.bound)
@@ -135,7 +135,7 @@ class Lifecycle:
             await self.start(node)
         except (OSError, WrongState):
             if cluster.nodes.get(node.id) is node:  # a reset may have removed it meanwhile
-                self._take_out(node)
+                self._remove_node(node)
                 node.endpoints, node.rack, node.bound = before
                 if known is None:  # never added before: the next broker must not get the port that is taken
                     del cluster.removed[node.id]
@@ -159,7 +159,7 @@ class Lifecycle:
         machine = self._cluster.metadata.machine
         with suppress(KafkaError):  # a client has unregistered it already
             self._cluster.metadata.submit(lambda _now_ms: machine.unregister_broker(node.id))
-        self._take_out(node)
+        self._remove_node(node)
 
     async def add_missing(self, broker_ids: Iterable[int]) -> None:
         """Add those of these brokers that are missing, not up yet, before a reset or restore.
@@ -177,7 +177,7 @@ class Lifecycle:
     def retain_only(self, broker_ids: Container[int]) -> None:
         """Remove all other brokers, during a reset or restore."""
         for node in [node for node in self._cluster.nodes.values() if node.id not in broker_ids]:
-            self._take_out(node)
+            self._remove_node(node)
 
     def _insert(self, node: Node) -> None:
         nodes = self._cluster.nodes
@@ -186,7 +186,7 @@ class Lifecycle:
         nodes.clear()
         nodes.update(ordered)
 
-    def _take_out(self, node: Node) -> None:
+    def _remove_node(self, node: Node) -> None:
         node.server.close()
         if isinstance(node.files, DiskFiles) and node.logs is None:
             node.files.unlock()

@@ -129,7 +129,7 @@ class MetadataPublisher:
                 now_ms=self._cluster.clock.now_ms(),
             )
         except KafkaError as error:
-            _log.error("log cannot be made", broker=node.id, partition=partition.name, error=str(error))
+            _log.error("log cannot be created", broker=node.id, partition=partition.name, error=str(error))
             return
         partition.host(node.id, log)
 

@@ -157,7 +157,7 @@ async def take_snapshot(cluster: Cluster) -> str:
             if not node.up:
                 raise CannotKeep(f"broker {node.id} is down; start it first")
         if cluster.options.read_only:
-            raise CannotKeep("the data directory is only read; a reset goes back to what is in it")
+            raise CannotKeep("the data directory is read-only; a reset returns to its state")
         snapshots = cluster.snapshots
         return await cluster.rebuilding.run(snapshots.take, len(cluster.partitions), copied=snapshots.on_disk)
 

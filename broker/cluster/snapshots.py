@@ -134,7 +134,7 @@ class Snapshots:
             return
         if place.exists():
             if not (place / _MARKER).exists():
-                raise CannotKeep(f"snapshots are kept in {place}, which is there already and not ours; move it away")
+                raise CannotKeep(f"snapshots are kept in {place}, which exists and is not Understudy's; move it away")
             _remove_place(place)
         place.mkdir()
         (place / _MARKER).touch()

@@ -183,7 +183,7 @@ def open_metadata(cluster: ClusterBase, publisher: MetadataPublisher) -> Metadat
         log = logs.create_log(METADATA_TOPIC, 0, topic_id=METADATA_TOPIC_ID, config=config, now_ms=now_ms)
     files = logs.context.files
     if begin_at_snapshot(log, files, now_ms):
-        text = "the metadata log ends before its newest snapshot, and begins again there"
+        text = "the metadata log ends before its newest snapshot, and restarts there"
         _log.warning(text, offset=log.log_end_offset)
     check_beginning(log, files)
     bootstrap = formatted(files, bootstrap_records(feature_levels(cluster.release, cluster.options.features)), now_ms)
@@ -236,7 +236,7 @@ def load_logs(cluster: ClusterBase, node: Node, publisher: MetadataPublisher) ->
     logs.load_all(publisher.config_of, now_ms=now_ms)
     for log in logs:
         if log.topic != METADATA_TOPIC and _is_stray(cluster, node, log):
-            _log.warning("log put aside: the metadata does not know it", broker=node.id, partition=log.directory)
+            _log.warning("stray log renamed: it is not in the metadata", broker=node.id, partition=log.directory)
             logs.make_stray(log.topic, log.partition)
     node.up = True
 

@@ -33,7 +33,7 @@ _Described = dict[frozenset[tuple[str, str]], list[CreatableTopicConfigs]]
 
 async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTopicsResponse:
     """Check the request as a whole, then let the metadata machine decide on each topic (core B.7 T1 to T5)."""
-    wanted, duplicates, refused = _sort_out(request, ctx)
+    wanted, duplicates, refused = _split_topics(request, ctx)
     if request.timeout_ms <= 0 and wanted:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)  # the controller's timeout, for requests that get that far
     partitions = _partitions(wanted, ctx)
@@ -65,7 +65,7 @@ async def handle(request: CreateTopicsRequest, ctx: RequestContext) -> CreateTop
     return CreateTopicsResponse(mutations.settle(), answers)
 
 
-def _sort_out(
+def _split_topics(
     request: CreateTopicsRequest, ctx: RequestContext
 ) -> tuple[list[CreatableTopic], list[CreatableTopicResult], list[CreatableTopicResult]]:
     """Return the valid topics, the duplicates (core B.7 T1), and the forbidden ones (core B.7 T2, T3).

@@ -29,7 +29,7 @@ async def handle(request: DeleteTopicsRequest, ctx: RequestContext) -> DeleteTop
         if features.delete_topics_knows_disabled(ctx.version):
             raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED)
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
-    names, ids, answers = _sort_out(request)
+    names, ids, answers = _split_topics(request)
     if request.timeout_ms <= 0 and (any(count == 1 for count in names.values()) or any(c == 1 for c in ids.values())):
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)  # the timeout of the lookup in the controller
     repeated = frozenset(topic_id for topic_id, count in ids.items() if count > 1)
@@ -55,7 +55,7 @@ def _answer(name: str, topic_id: UUID, error: KafkaError | None) -> Answer:
     return Answer(name, error.code, error.message, topic_id)
 
 
-def _sort_out(request: DeleteTopicsRequest) -> tuple[Counter[str], Counter[UUID], list[Answer]]:
+def _split_topics(request: DeleteTopicsRequest) -> tuple[Counter[str], Counter[UUID], list[Answer]]:
     """Count names and ids; return them with the errors of duplicate and invalid ones (core B.9 D2 to D4)."""
     answers: list[Answer] = []
     names: Counter[str] = Counter()

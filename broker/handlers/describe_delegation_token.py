@@ -25,7 +25,7 @@ async def handle(request: DescribeDelegationTokenRequest, ctx: RequestContext) -
     owners = request.owners
     named = None if owners is None else [f"{each.principal_type}:{each.principal_name}" for each in owners]
     found = [token for token in tokens.owned(ctx.cluster.image, named) if _visible(token, ctx)]
-    return DescribeDelegationTokenResponse(tokens=[_told(token, rules) for token in found])
+    return DescribeDelegationTokenResponse(tokens=[_described(token, rules) for token in found])
 
 
 def _visible(token: DelegationTokenRecord, ctx: RequestContext) -> bool:
@@ -36,7 +36,7 @@ def _visible(token: DelegationTokenRecord, ctx: RequestContext) -> bool:
     )
 
 
-def _told(token: DelegationTokenRecord, rules: tokens.Rules) -> DescribedDelegationToken:
+def _described(token: DelegationTokenRecord, rules: tokens.Rules) -> DescribedDelegationToken:
     (owner_type, owner_name), (requester_type, requester_name) = split(token.owner), split(token.requester)
     return DescribedDelegationToken(
         owner_type,

@@ -35,8 +35,8 @@ async def handle(request: DescribeLogDirsRequest, ctx: RequestContext) -> Descri
     for partition in _in_order(_asked(request, ctx), ctx):
         log = partition.logs[ctx.node.id]
         lag = max(log.high_watermark - log.log_end_offset, 0)
-        told = DescribeLogDirsPartition(partition.index, log.segments.size, lag)
-        topics.setdefault(partition.topic, []).append(told)
+        described = DescribeLogDirsPartition(partition.index, log.segments.size, lag)
+        topics.setdefault(partition.topic, []).append(described)
     total, usable = space_of(ctx.node)
     result = DescribeLogDirsResult(
         log_dir=path,

@@ -91,18 +91,18 @@ def _described(topic: Topic, indexes: range, seen: Topology) -> Answer:
     partitions = []
     for index in indexes:
         partition = topic.partitions[index]
-        told = seen.partition(topic, index, partition)
+        view = seen.partition(topic, index, partition)
         partitions.append(
             DescribeTopicPartitionsResponsePartition(
-                error_code=told.error,
+                error_code=view.error,
                 partition_index=index,
-                leader_id=told.leader,
+                leader_id=view.leader,
                 leader_epoch=partition.leader_epoch,
                 replica_nodes=partition.replicas,
                 isr_nodes=partition.isr,
                 eligible_leader_replicas=partition.elr,
                 last_known_elr=partition.last_known_elr,
-                offline_replicas=told.offline,
+                offline_replicas=view.offline,
             )
         )
     return Answer(ErrorCode.NONE, topic.name, topic.id, topic.internal, partitions)

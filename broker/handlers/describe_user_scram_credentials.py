@@ -25,13 +25,13 @@ async def handle(
     if not may_on_cluster(ctx, AclOperation.DESCRIBE):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     found = scram.describe(ctx.cluster.image, [each.name for each in request.users or ()])
-    return DescribeUserScramCredentialsResponse(results=[_result(user, told) for user, told in found.items()])
+    return DescribeUserScramCredentialsResponse(results=[_result(user, stored) for user, stored in found.items()])
 
 
-def _result(user: str, told: list[UserScramCredentialRecord] | KafkaError) -> DescribeUserScramCredentialsResult:
-    if isinstance(told, KafkaError):
-        return DescribeUserScramCredentialsResult(user, told.code, told.message)
-    infos = [CredentialInfo(each.mechanism, each.iterations) for each in told]
+def _result(user: str, stored: list[UserScramCredentialRecord] | KafkaError) -> DescribeUserScramCredentialsResult:
+    if isinstance(stored, KafkaError):
+        return DescribeUserScramCredentialsResult(user, stored.code, stored.message)
+    infos = [CredentialInfo(each.mechanism, each.iterations) for each in stored]
     return DescribeUserScramCredentialsResult(user, credential_infos=infos)
 
 

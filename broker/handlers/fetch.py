@@ -45,16 +45,16 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
     if quotas is not None and (throttle_ms := _charge(quotas, ctx, fetching, answers)):
         return fetching.throttled(throttle_ms)
     try:
-        session_id, told = fetching.answer(cache, answers, ctx.now_ms)
+        session_id, included = fetching.answer(cache, answers, ctx.now_ms)
     except KafkaError as error:
         return FetchResponse(error_code=error.code, session_id=request.session_id)
     charged = None if ctx.notes.encoded is None else ctx.notes.encoded[0]
     if isinstance(charged, FetchResponse) and charged.session_id == session_id:
         response = charged  # it is encoded already
     else:
-        response = FetchResponse(session_id=session_id, responses=by_topic(told, uses_topic_ids))
+        response = FetchResponse(session_id=session_id, responses=by_topic(included, uses_topic_ids))
     if reader.final and not fetching.follower:  # an error, perhaps because another broker leads
-        leaders = {data.current_leader.leader_id for _, data in told if data.current_leader.leader_id != -1}
+        leaders = {data.current_leader.leader_id for _, data in included if data.current_leader.leader_id != -1}
         response.node_endpoints = [NodeEndpoint(*each) for each in endpoints_of(ctx, leaders)] if leaders else ()
         ctx.notes.encoded = None
     return response
@@ -77,7 +77,7 @@ def _charge(
     return throttle_ms
 
 
-def by_topic(told: Sequence[tuple[Interest, PartitionData]], uses_topic_ids: bool) -> list[FetchableTopicResponse]:
+def by_topic(included: Sequence[tuple[Interest, PartitionData]], uses_topic_ids: bool) -> list[FetchableTopicResponse]:
     """Group partitions by topic; neighbours of one topic share an entry (Kafka's FetchResponse.matchingTopic).
 
     Raises:
@@ -87,7 +87,7 @@ def by_topic(told: Sequence[tuple[Interest, PartitionData]], uses_topic_ids: boo
     """
     topics: list[FetchableTopicResponse] = []
     partitions: list[PartitionData] = []
-    for interest, data in told:
+    for interest, data in included:
         last = topics[-1] if topics else None
         if last is not None and uses_topic_ids and not last.topic_id and not last.topic:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -208,8 +208,8 @@ def _found(topic: Topic, seen: Topology, ctx: RequestContext) -> Answer:
     version, partitions = ctx.version, []
     all_replicas = features.metadata_lists_offline_replicas(version)
     for index, partition in topic.partitions.items():
-        told = seen.partition(topic, index, partition)
-        error, replicas, isr = told.error, partition.replicas, partition.isr
+        view = seen.partition(topic, index, partition)
+        error, replicas, isr = view.error, partition.replicas, partition.isr
         if error is ErrorCode.LISTENER_NOT_FOUND and not features.metadata_knows_missing_listener(version):
             error = ErrorCode.LEADER_NOT_AVAILABLE
         if not all_replicas:
@@ -217,7 +217,7 @@ def _found(topic: Topic, seen: Topology, ctx: RequestContext) -> Answer:
             if error is ErrorCode.NONE and len(replicas) < len(partition.replicas):
                 error = ErrorCode.REPLICA_NOT_AVAILABLE
         partitions.append(
-            MetadataResponsePartition(error, index, told.leader, replicas, isr, told.offline, partition.leader_epoch)
+            MetadataResponsePartition(error, index, view.leader, replicas, isr, view.offline, partition.leader_epoch)
         )
     return Answer(ErrorCode.NONE, topic.name, partitions, topic.internal, topic_id=topic.id)
 

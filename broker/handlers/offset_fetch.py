@@ -52,7 +52,7 @@ def _fetch(
     require_group(AclOperation.DESCRIBE, wanted.group_id, ctx, named=False)
     failed: list[OffsetFetchResponseTopics] = []
     if wanted.topics is not None:
-        passed, failed = _sift(wanted.topics, ctx)
+        passed, failed = _split_topics(wanted.topics, ctx)
         wanted = wanted.changed(topics=passed)
     found = coordinator(wanted.group_id, ctx).fetch_offsets(wanted, require_stable=require_stable, written=written)
     if wanted.topics is None:
@@ -62,7 +62,7 @@ def _fetch(
     return found
 
 
-def _sift(
+def _split_topics(
     topics: Sequence[OffsetFetchRequestTopics], ctx: RequestContext
 ) -> tuple[list[OffsetFetchRequestTopics], list[OffsetFetchResponseTopics]]:
     """Split topics into those that the client may describe, with their names, and failed ones."""

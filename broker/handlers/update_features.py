@@ -33,8 +33,8 @@ async def handle(request: UpdateFeaturesRequest, ctx: RequestContext) -> UpdateF
     )
     # Quirk: each feature's message is the name of the code, as in 4.3.1.
     done = [UpdatableFeatureResult(each.feature, error_message="NONE") for each in request.feature_updates]
-    each_told = features.update_features_has_results(ctx.version)
-    return UpdateFeaturesResponse(error_message=None, results=done if each_told else ())
+    has_results = features.update_features_has_results(ctx.version)
+    return UpdateFeaturesResponse(error_message=None, results=done if has_results else ())
 
 
 def _update(each: FeatureUpdateKey, version: int) -> FeatureUpdate:

@@ -33,7 +33,7 @@ class Begun:
         self._work, self._waits_for, self._error = work, waits_for, error
 
     def __await__(self) -> Generator[Any, Any, None]:
-        """Continue the coroutine, as ``yield from`` would: the task waits for whatever the coroutine waits for."""
+        """Continue the coroutine, as ``yield from`` would: the task waits for what the coroutine waits for."""
         if self._error is not None:
             raise self._error
         waits_for = self._waits_for

@@ -8,7 +8,7 @@ from broker.clock import soon
 
 PATIENCE_MS = 10_000
 """How long a peer may read nothing of the pending data, in ms."""
-_LINGER_NOT = b"\1\0\0\0\0\0\0\0"
+_NO_LINGER = b"\1\0\0\0\0\0\0\0"
 
 
 def close_behind(transport: asyncio.Transport) -> None:
@@ -39,5 +39,5 @@ def close_with_reset(transport: asyncio.Transport) -> None:
     raw = transport.get_extra_info("socket")
     if raw is not None:
         with suppress(OSError):  # the peer has closed it already
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
     transport.abort()

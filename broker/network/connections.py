@@ -149,7 +149,7 @@ class Connections(Generic[C]):
             return False
         self.idle.touch(connection)
         if len(self.open) + self.spares > self.most and (oldest := self.idle.longest_idle()) is not None:
-            oldest.refuse(f"{self.most} connections are open, and this one was silent for longest")
+            oldest.refuse(f"{self.most} connections are open, and this one was idle for the longest time")
         if len(self.open) - len(self._waiting) > self._settings.int("max.connections"):
             self._waiting.append(connection)
         elif connection in self.open:
@@ -205,7 +205,7 @@ class Connections(Generic[C]):
             return
         while self.held_bytes > self.budget_bytes and (slowest := self.partial.longest_idle()) is not None:
             self.partial.forget(slowest)
-            slowest.refuse(f"unfinished requests take {self.held_bytes} bytes, {self.budget_bytes} are allowed")
+            slowest.refuse(f"incomplete requests take {self.held_bytes} bytes, {self.budget_bytes} are allowed")
 
     def _follow_settings(self) -> None:
         given = self._settings.long("queued.max.request.bytes")
@@ -249,4 +249,4 @@ def _address(host: str) -> str:
 
 
 def _too_slow(connection: Held) -> None:
-    connection.refuse("a request or a TLS handshake was begun and not finished in time")
+    connection.refuse("a request or a TLS handshake was not completed in time")

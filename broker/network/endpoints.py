@@ -207,7 +207,7 @@ def controller(settings: Mapping[str, str], port: str | None, brokers: Sequence[
             if each.name == made.name:
                 raise EndpointError(f"listener {made.name} is the controller's, and cannot be a broker's too")
             if made.port and each.port == made.port:
-                raise EndpointError(f"port {made.port} is wanted by {each.name} and by the controller")
+                raise EndpointError(f"port {made.port} is used by {each.name} and by the controller")
     return made
 
 
@@ -244,5 +244,5 @@ def check(brokers: Iterable[Iterable[Endpoint]]) -> None:
             names.add(endpoint.name)
             place = f"{endpoint.name} of broker {index}"
             if endpoint.port and endpoint.port in ports:
-                raise EndpointError(f"port {endpoint.port} is wanted by {ports[endpoint.port]} and by {place}")
+                raise EndpointError(f"port {endpoint.port} is used by {ports[endpoint.port]} and by {place}")
             ports[endpoint.port] = place

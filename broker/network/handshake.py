@@ -105,7 +105,7 @@ class Handshake(asyncio.Protocol):
             return
         except OSError as error:
             if not self._over:
-                self._server.refusals.log_refusal(self._peer, f"the TLS handshake was not finished: {error}")
+                self._server.refusals.log_refusal(self._peer, f"the TLS handshake was not completed: {error}")
             self._end()
             return
         except Exception:  # noqa: BLE001 - a failure of one connection must not affect others

@@ -45,7 +45,7 @@ class RefusalLog:
             self._timer.cancel()
             self._timer = None
         if self._suppressed:
-            _log.warning("more was refused than is logged one by one", count=self._suppressed)
+            _log.warning("further refusals were not logged", count=self._suppressed)
             self._suppressed = 0
 
     def count_reset(self) -> None:

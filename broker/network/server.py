@@ -119,7 +119,7 @@ class BrokerServer(Listening):
                 connection.hang_up()
 
     def pause(self) -> None:
-        """Stop reading, and serving new connections, like a broker that hangs."""
+        """Accept connections but read nothing from any of them, like a broker that hangs."""
         self.paused = True
         for connection in self._connections():
             connection.stop_reading()

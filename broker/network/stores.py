@@ -59,7 +59,7 @@ def _read_pkcs12(data: bytes, password: str | None) -> Contents:
     try:
         found = pkcs12.load_pkcs12(data, None if password is None else password.encode())
     except ValueError as error:
-        raise StoreError(f"no PKCS12 or JKS store, or the password is wrong ({error})") from error
+        raise StoreError(f"not a PKCS12 or JKS store, or the password is wrong ({error})") from error
     chain = [found.cert, *found.additional_certs] if found.cert is not None else list(found.additional_certs)
     certificates = [each.certificate for each in chain]
     return Contents("" if found.key is None else _pem_key(found.key), _pem(certificates), _pem(certificates))
@@ -78,7 +78,7 @@ class _Reader:
         """Read this many bytes. Raises StoreError."""
         found = self._data[self.at : self.at + size]
         if len(found) != size:
-            raise StoreError("the JKS store is cut off")
+            raise StoreError("the JKS store is truncated")
         self.at += size
         return found
 
@@ -118,7 +118,7 @@ def _read_jks(data: bytes, password: str | None, key_password: str | None) -> Co
                 reader.skip_text()  # X.509
             certificates.append(load_der_x509_certificate(reader.block()))
         if kind not in (_KEY, _CERTIFICATE):
-            raise StoreError(f"the JKS store has an entry of kind {kind}, which is not read here")
+            raise StoreError(f"the JKS store has an entry of kind {kind}, which is not supported")
         if kind == _KEY and not key:
             plain = _unprotected(protected, key_password or password or "")
             key, chain = _pem_key(load_der_private_key(plain, None)), _pem(certificates)

@@ -176,8 +176,8 @@ def settings_of(given: Given, tables: Tables) -> tuple[dict[str, str], tuple[str
     sets, unknown = from_sets(typed, strict="no-strict-settings" not in given, tables=tables)
     settings = {**found, **sets}
     settings.update(for_tests(settings) if "for-tests" in given else {})
-    notes = [f"of server.properties, these have no meaning here: {', '.join(ignored)}"] if ignored else []
-    notes += [f"of --set, these are unknown and ignored: {', '.join(unknown)}"] if unknown else []
+    notes = [f"settings of server.properties that are ignored: {', '.join(ignored)}"] if ignored else []
+    notes += [f"unknown settings of --set that are ignored: {', '.join(unknown)}"] if unknown else []
     return settings, tuple(notes)
 
 

@@ -46,7 +46,7 @@ def _providers(settings: Mapping[str, str]) -> dict[str, Provider]:
         make = _CLASSES.get(class_name.removeprefix(_PACKAGE))
         if make is None:
             known = ", ".join(_PACKAGE + each for each in _CLASSES)
-            raise OptionError(f"{prefix}class={class_name} cannot be loaded here; there are {known}")
+            raise OptionError(f"{prefix}class={class_name} is not supported; supported are {known}")
         parameters = f"{prefix}param."
         found[name] = make(
             {key.removeprefix(parameters): value for key, value in settings.items() if key.startswith(parameters)}

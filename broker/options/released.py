@@ -10,5 +10,5 @@ from broker.settings.of_release import TODAY, Tables, tables_of
 @cache
 def setting_tables(name: str) -> Tables:
     """Return the settings that a release has, with their defaults. Raises KeyError."""
-    played = release(name)
-    return TODAY if played.newest else tables_of(played.settings, known_versions())
+    found = release(name)
+    return TODAY if found.newest else tables_of(found.settings, known_versions())

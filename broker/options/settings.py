@@ -91,7 +91,7 @@ def check_secrets(typed: Iterable[str]) -> None:
 
 def check_together(settings: Mapping[str, str], topics: Iterable[TopicOption], tables: Tables = TODAY) -> None:
     """Refuse settings and topic configs that contradict each other, as a real broker refuses to start with them."""
-    where = "the settings do not fit"
+    where = "the settings contradict each other"
     try:
         made = BrokerSettings(1, settings)
         made.emulate(tables)

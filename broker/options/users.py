@@ -52,9 +52,9 @@ def _components(text: str) -> dict[str, str]:
     for part in text.split(","):
         name, mark, value = part.partition("=")
         if not mark:
-            raise OptionError(f"{_OPTION} needs KEY=VALUE between commas, and a password has none of them")
+            raise OptionError(f"{_OPTION} needs KEY=VALUE separated by commas; a password cannot have commas")
         if name not in _KNOWN:
-            raise OptionError(f"{_OPTION} knows {', '.join(_KNOWN)}, without blanks, and not {name!r}")
+            raise OptionError(f"{_OPTION} knows {', '.join(_KNOWN)}, without blanks, not {name!r}")
         quoted = len(value) >= 2 and value[0] == value[-1] == '"'
         found[name] = value[1:-1] if quoted else value
     return found

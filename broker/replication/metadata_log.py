@@ -83,7 +83,7 @@ def check_beginning(log: PartitionLog, files: Files) -> None:
     if log.log_start_offset and usable_snapshot(log, files) is None:
         raise WrongDirectoryError(
             f"{METADATA_DIRECTORY} begins at offset {log.log_start_offset}, and no snapshot of it (*.checkpoint) is "
-            "whole: which topics there are is lost, and their partitions would be put aside; restore a copy of it"
+            "complete: its topics are lost, and their partitions would become strays; restore a copy of it"
         )
 
 

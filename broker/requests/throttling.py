@@ -28,7 +28,7 @@ def user_of(principal: str) -> str:
 def charge_quotas(request: Message, ctx: RequestContext, response: Message | None) -> Message | None:
     """Charge a handled request to its client's quotas, and put the throttle time into the response; response stage."""
     quotas = ctx.node.quotas  # the current ones, which the request may have altered
-    if quotas is None or _goes_free(request, ctx):
+    if quotas is None or _is_exempt(request, ctx):
         return response
     throttle_ms = _charge(quotas, request, ctx)
     if not throttle_ms:
@@ -40,7 +40,7 @@ def charge_quotas(request: Message, ctx: RequestContext, response: Message | Non
     return response.changed(throttle_time_ms=max(already_ms, throttle_ms))
 
 
-def _goes_free(request: Message, ctx: RequestContext) -> bool:
+def _is_exempt(request: Message, ctx: RequestContext) -> bool:
     """Whether a request is exempt: authentication, followers and coordinators, or it was charged by its handler."""
     gate, key = ctx.connection.gate, ctx.api.key
     if gate is not None and (gate.state is not State.READY or key in _AUTHENTICATING):

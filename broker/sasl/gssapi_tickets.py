@@ -65,7 +65,7 @@ def check(options: Mapping[str, str]) -> None:
     try:
         credentials(options)
     except GSSError as error:
-        raise NoKeys(f"no keys of {options.get('principal', 'the broker')} are found: {error.gen_message()}") from error
+        raise NoKeys(f"no keys of {options.get('principal', 'the broker')} found: {error.gen_message()}") from error
 
 
 def credentials(options: Mapping[str, str]) -> gssapi.Credentials:

@@ -96,5 +96,5 @@ def _keys(raw: bytes) -> list[Key]:
     document = json.loads(raw)
     keys = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(keys, list):
-        raise ValueError("it is no JSON Web Key Set")  # noqa: TRY004 - a mistake in a document
+        raise ValueError("it is not a JSON Web Key Set")  # noqa: TRY004 - a mistake in a document
     return [key for key in keys if isinstance(key, dict) and key.get("use", "sig") == "sig"]

@@ -66,19 +66,19 @@ def problem(settings: BrokerSettings, listener: str) -> str | None:
     if unknown or not names:
         others = ", ".join(unknown) or "nothing"
         return (
-            f"listener {listener} offers {others} by {_ENABLED}, which is not there: set {_ENABLED} to one or more of "
+            f"listener {listener} offers {others} by {_ENABLED}, which is not supported: set it to one or more of "
             f"{', '.join(KNOWN)}"
         )
     for name in names:
         try:
             options = _options(settings, listener, name)
         except JaasError as error:
-            return f"{where}.{name.lower()}.{_JAAS} is written wrongly: {error}"
+            return f"{where}.{name.lower()}.{_JAAS} is invalid: {error}"
         if name == GSSAPI and (found := _problem_of_tickets(settings, listener, options)) is not None:
             return found
         if name in _NEEDS_JAAS and options is None:
             example = _example(name)
-            return f"listener {listener} offers {name} and has no users: set {where}.{name.lower()}.{_JAAS}={example}"
+            return f"listener {listener} offers {name} but has no users: set {where}.{name.lower()}.{_JAAS}={example}"
         if name == OAUTHBEARER and (found := _problem_of_tokens(settings, listener, options or {})) is not None:
             return found
     return None
@@ -89,7 +89,7 @@ def _problem_of_tickets(settings: BrokerSettings, listener: str, options: Mappin
     where = f"listener {listener} offers {GSSAPI}"
     if options is None:
         return (
-            f"{where} and has no keytab: set listener.name.{listener.lower()}.gssapi.{_JAAS}={_KEYTAB}, "
+            f"{where} but has no keytab: set listener.name.{listener.lower()}.gssapi.{_JAAS}={_KEYTAB}, "
             f"or set {_ENABLED} to one or more of {', '.join(KNOWN)}"
         )
     if not find_spec("gssapi"):

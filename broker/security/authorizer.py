@@ -102,7 +102,7 @@ class Authorizer:
             if acl.pattern_type == PatternType.PREFIXED:
                 self._prefixes.setdefault(acl.resource_type, set()).add(len(acl.resource_name))
 
-    def _speaking_of(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
+    def _applicable(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
         """Yield the ACLs of all principals that apply to a resource: rule 2."""
         yield from self._named.get((resource_type, PatternType.LITERAL, name), ())
         if name != WILDCARD:
@@ -113,9 +113,9 @@ class Authorizer:
 
     def _decide(self, who: Requester, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         allowed: bool | None = None
-        for acl in self._speaking_of(resource_type, name):
+        for acl in self._applicable(resource_type, name):
             allowed = bool(allowed)
-            if not _is_about(acl, who):
+            if not _applies_to(acl, who):
                 continue
             if acl.permission_type == PermissionType.DENY:
                 if acl.operation in (operation, AclOperation.ALL):
@@ -133,7 +133,7 @@ class Authorizer:
         denied: set[tuple[int, str]] = set()
         for acl in image.acls.values():
             meant = acl.resource_type == resource_type and acl.operation in (operation, AclOperation.ALL)
-            if meant and _is_about(acl, who):
+            if meant and _applies_to(acl, who):
                 patterns = denied if acl.permission_type == PermissionType.DENY else allowed
                 patterns.add((acl.pattern_type, acl.resource_name))
         if (PatternType.LITERAL, WILDCARD) in denied:
@@ -150,7 +150,7 @@ def _covered(pattern: tuple[int, str], denied: set[tuple[int, str]], sizes: set[
     return any((PatternType.PREFIXED, name[:size]) in denied for size in sizes if size <= len(name))
 
 
-def _is_about(acl: Acl, who: Requester) -> bool:
+def _applies_to(acl: Acl, who: Requester) -> bool:
     if acl.principal not in (who.principal, ANY_PRINCIPAL):
         return False
     host = java_host(who.client_host)

@@ -301,7 +301,7 @@ def _edited(text: str, elements: str, *, subtract: bool, distinct: bool) -> str:
 def _check_elr(
     one: Alteration, world: World, stored: Mapping[str, str], new: Mapping[str, str], incremental: bool
 ) -> None:
-    """With ELR, refuse min.insync.replicas of one broker, and its removal for all (core C.3)."""
+    """Refuse, with ELR, min.insync.replicas of one broker, and its removal for all (core C.3)."""
     if one.type != ConfigResourceType.BROKER or not world.eligible_leader_replicas:
         return
     touched = [change for change in one.changes if change.name == _ELR_SETTING]

@@ -213,7 +213,7 @@ def authorizer_class(name: str, value: Value) -> str | None:
     """Refuse unknown authorizer classes: a cluster without authorization would not be what the user expects."""
     if not value or value in AUTHORIZERS:
         return None
-    return invalid(name, str(value), f"No class is loaded here but {AUTHORIZERS[0]}, which decides by ACLs")
+    return invalid(name, str(value), f"Only {AUTHORIZERS[0]} is supported, which uses ACLs")
 
 
 def principals(_name: str, value: Value) -> str | None:

@@ -64,21 +64,21 @@ async def verify(
         if not asked:
             return verified
         if deadline_ms is None:
-            deadline_ms = ctx.now_ms + _patience_ms(ctx.node.settings)
+            deadline_ms = ctx.now_ms + _retry_time_ms(ctx.node.settings)
         codes = await _answers(transactional_id, asked, mode, ctx)
         completing = mode is Mode.ADD and ErrorCode.CONCURRENT_TRANSACTIONS in codes.values()
         if not completing or ctx.now_ms >= deadline_ms:
-            return _judged(verified, codes, mode, ctx)
+            return _with_errors(verified, codes, mode, ctx)
         backoff_ms = ctx.node.settings.int("add.partitions.to.txn.retry.backoff.ms")
         await Waiter().wait(ctx.cluster.clock, ctx.now_ms + backoff_ms)
 
 
-def _patience_ms(settings: BrokerSettings) -> int:
-    """For how long an add is retried, in ms."""
+def _retry_time_ms(settings: BrokerSettings) -> int:
+    """Return for how long an add is retried, in ms."""
     return min(settings.int("add.partitions.to.txn.retry.backoff.max.ms"), settings.int("request.timeout.ms"))
 
 
-def _judged(
+def _with_errors(
     verified: list[Admitted | Produced], codes: Mapping[TopicPartition, ErrorCode], mode: Mode, ctx: RequestContext
 ) -> list[Admitted | Produced]:
     """Return the entries with the coordinator's errors applied."""

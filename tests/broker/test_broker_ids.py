@@ -42,11 +42,11 @@ def test_ids_as_they_are_given(
     [
         ("0", None, DEFAULT, "--brokers needs a number from 1 to 1000, or a list of ids such as 0,1,2, not '0'"),
         ("three", None, DEFAULT, "--brokers needs a number from 1 to 1000"),
-        ("1,1", None, DEFAULT, "--brokers 1,1 names an id twice"),
+        ("1,1", None, DEFAULT, "--brokers 1,1 lists an id twice"),
         ("1,-2", None, DEFAULT, "--brokers needs an id from 0 to 2147483647, not '-2'"),
         ("1,,2", None, DEFAULT, "--brokers needs an id from 0 to 2147483647, not ''"),
-        ("1,2", "4", DEFAULT, "--brokers 1,2 lists the ids; --broker-id 4 is one too many"),
-        ("1,2", None, {"node.id": "4"}, "--brokers 1,2 lists the ids; node.id 4 is one too many"),
+        ("1,2", "4", DEFAULT, "--brokers 1,2 already lists the ids; remove --broker-id 4"),
+        ("1,2", None, {"node.id": "4"}, "--brokers 1,2 already lists the ids; remove node.id 4"),
         ("1", "x", DEFAULT, "--broker-id needs an id from 0"),
     ],
 )

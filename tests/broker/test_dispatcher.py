@@ -264,5 +264,5 @@ async def test_an_answer_that_cannot_be_written_is_an_error_of_the_api() -> None
         (result,) = decode_response(ApiKey.DESCRIBE_CONFIGS, version, answer)[1].results
         assert (result.error_code, result.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, "short")
         texts[1:] = []
-        with pytest.raises(Disconnect, match="the answer cannot be written: a string of 32768 bytes"):
+        with pytest.raises(Disconnect, match="the response cannot be encoded: a string of 32768 bytes"):
             await bench.answer(frame)

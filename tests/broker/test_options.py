@@ -109,7 +109,7 @@ def test_the_controller_listens_where_it_is_wanted() -> None:
     assert named == Endpoint("C1", "PLAINTEXT", "127.0.0.1", 0)
     for arguments, problem in (
         (("--controller-port", "x"), "--controller-port"),
-        (("--controller-port", "9093", "--brokers", "2"), "port 9093 is wanted by PLAINTEXT and by the controller"),
+        (("--controller-port", "9093", "--brokers", "2"), "port 9093 is used by PLAINTEXT and by the controller"),
         (("--controller-port", "0", "--set", "controller.listener.names=PLAINTEXT"), "listener PLAINTEXT"),
     ):
         with pytest.raises(OptionError, match=problem):
@@ -161,7 +161,7 @@ def test_the_other_options_arrive_parsed() -> None:
         ("--port 9092 --brokers 2 --advertise h:65535", "listener PLAINTEXT of broker 2 would need port 65536"),
         ("--port 0000000000000000000092", "--port needs a port from 0 to 65535, not '0000000000000000000092'"),
         ("--port 1,2 --brokers 3", "--port names 2 ports for --brokers 3"),
-        ("--port 9092,9092", "port 9092 is wanted by PLAINTEXT of broker 1 and by PLAINTEXT of broker 2"),
+        ("--port 9092,9092", "port 9092 is used by PLAINTEXT of broker 1 and by PLAINTEXT of broker 2"),
         ("--listener X", "--listener needs NAME://HOST:PORT, not 'X'"),
         ("--listener X://h", "--listener X needs HOST:PORT, not 'h'"),
         ("--listener X://h:1,proto=SSL", "--listener X takes advertised=HOST:PORT and protocol=P, not 'proto=SSL'"),
@@ -172,7 +172,7 @@ def test_the_other_options_arrive_parsed() -> None:
         ("--topic a:1:compact", "--topic a needs KEY=VALUE after the partitions, not 'compact'"),
         ("--set log.retention.sm=1", "Kafka has no such broker setting; did you mean log.retention.ms?"),
         ("--set num.partitions=0", "--set num.partitions=0: "),
-        ("--set max.connections.per.ip.overrides=h:x", 'the settings do not fit: For input string: "x"'),
+        ("--set max.connections.per.ip.overrides=h:x", 'the settings contradict each other: For input string: "x"'),
         ("--set max.connections.per.ip=0", "max.connections.per.ip can be set to zero only if max.connections.per.ip."),
         ("--topic a:1:retention.ms=x", "--topic a: Invalid value x"),
         ("--set novalue", "--set needs KEY=VALUE, not 'novalue'"),
@@ -219,7 +219,7 @@ def test_a_server_properties_is_read_for_what_clients_see(tmp_path: Path) -> Non
     assert made.controller == Endpoint("CONTROLLER", "PLAINTEXT", "", 9093)
     assert made.broker_ids == (7,)
     assert made.settings["message.max.bytes"] == "2000"
-    assert made.notes == ("of server.properties, these have no meaning here: process.roles, log.dirs",)
+    assert made.notes == ("settings of server.properties that are ignored: process.roles, log.dirs",)
     assert options("--config", str(file), "--set", "message.max.bytes=3000").settings["message.max.bytes"] == "3000"
 
 
@@ -245,8 +245,8 @@ def test_unknown_settings_are_errors_or_notes_as_asked(tmp_path: Path) -> None:
     )
     assert made.settings == {"log.retention.ms": "7", "num.partitions": "2"}
     assert made.notes == (
-        "of server.properties, these have no meaning here: bogus.of.file, log.dirs",
-        "of --set, these are unknown and ignored: bogus.of.line",
+        "settings of server.properties that are ignored: bogus.of.file, log.dirs",
+        "unknown settings of --set that are ignored: bogus.of.line",
     )
     with pytest.raises(OptionError, match=r"server\.properties bogus\.of\.file=1: Kafka has no such broker setting"):
         options("--config", str(file), "--strict-settings")

@@ -187,7 +187,7 @@ def test_the_log_ends_before_a_flipped_byte_that_recovery_finds(bare_node: Node)
     assert 0 < left < len(reported.records["t", 0, UNCOMMITTED])
     assert seen.records["t", 0, UNCOMMITTED] == reported.records["t", 0, UNCOMMITTED][:left]
     assert [path for path in bare_node.data.glob("t-0/*.log") if path > hurt] == []
-    (line,) = [line for line in server.log_lines() if line["event"] == "a damaged log was cut"]
+    (line,) = [line for line in server.log_lines() if line["event"] == "a damaged log was truncated"]
     end = seen.bounds["t", 0, UNCOMMITTED][1]
     assert (line["level"], line["partition"], line["offset"], line["segments"]) == ("warning", "t-0", end, behind)
     assert line["bytes"] == len(contents) + behind_bytes - hurt.stat().st_size

@@ -61,7 +61,7 @@ def test_a_data_directory_with_a_foreign_entry_is_refused(bare_node: Node, entry
     (bare_node.data / entry).write_text("mine")
     before = tree(bare_node.data)
     sentence = refused(bare_node)
-    assert "holds entries that are neither partitions nor Kafka's own files" in sentence
+    assert "has entries that are neither partitions nor Kafka's own files" in sentence
     assert entry.partition("/")[0] in sentence
     assert "--read-only" in sentence
     assert tree(bare_node.data) == before

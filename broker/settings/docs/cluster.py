@@ -53,7 +53,7 @@ TEXTS = {
         "Listeners that are opened before the authorizer has started; if unset, those of the controllers."
     ),
     "initial.broker.registration.timeout.ms": (
-        "How long a starting broker tries to register with the controller before it gives up."
+        "How long a starting broker tries to register with the controller before it exits."
     ),
     "internal.metadata.delete.delay.millis": "How long deleted files of the metadata log remain on disk.",
     "internal.metadata.log.segment.bytes": "Segment size of the metadata log without a lower limit, for tests.",

@@ -19,7 +19,7 @@ from broker.settings.tables import (
 
 
 def by_name(*tables: tuple[Row, ...]) -> dict[str, Row]:
-    """The rows of some tables under their names."""
+    """Return the rows of some tables by their names."""
     return {row.name: row for table in tables for row in table}
 
 

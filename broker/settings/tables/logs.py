@@ -51,7 +51,7 @@ ROWS: tuple[Row, ...] = (
     Row("log.flush.start.offset.checkpoint.interval.ms", INT, 60_000, at_least(0)),
     Row("log.index.interval.bytes", INT, 4096, at_least(0), CLUSTER),
     Row("log.index.size.max.bytes", INT, 10_485_760, at_least(4), CLUSTER),
-    # Internal in Kafka. Listed here, because the tools that tune test clusters look for it.
+    # Internal in Kafka. Listed here, because tools that configure test clusters expect it.
     Row("log.initial.task.delay.ms", LONG, 30_000, at_least(0)),
     Row("log.local.retention.bytes", LONG, -2, at_least(-2), CLUSTER),
     Row("log.local.retention.ms", LONG, -2, at_least(-2), CLUSTER),
@@ -83,10 +83,10 @@ ROWS: tuple[Row, ...] = (
     Row("num.recovery.threads.per.data.dir", INT, 2, at_least(1), CLUSTER),
     Row("unclean.leader.election.enable", BOOLEAN, False, mode=CLUSTER),
     Row("unclean.leader.election.interval.ms", LONG, 300_000, at_least(1), visibility=WHEN_SET),
-    # Ours: Kafka's first answer about a topic that it creates is UNKNOWN_TOPIC_OR_PARTITION.
+    # Understudy's own: in Kafka, Metadata first returns UNKNOWN_TOPIC_OR_PARTITION for a topic that it creates.
     Row("understudy.auto.create.topics.at.once", BOOLEAN, False, visibility=WHEN_SET),
-    # Ours: Kafka limits single records only.
+    # Understudy's own: Kafka limits only single records.
     Row("understudy.max.decompressed.batch.bytes", LONG, 2_147_483_639, at_least(1), visibility=WHEN_SET),
-    # Ours: when appended records are forced to disk: after every append, when a segment is closed, or never.
+    # Understudy's own: when appended records are flushed: after every append, when a segment is closed, or never.
     Row("understudy.sync", STRING, "roll", one_of("every", "roll", "never"), visibility=WHEN_SET),
 )

@@ -1,4 +1,4 @@
-"""Broker settings of tiered storage (core appendix 3). Described and checked; nothing is ever tiered here."""
+"""Broker settings of tiered storage (core appendix 3). Described and validated, but without effect."""
 
 from broker.settings.checks import at_least, between, filled
 from broker.settings.model import BOOLEAN, CLUSTER, DOUBLE, INT, LONG, MAX_LONG, STRING, WHEN_SET, Row

@@ -31,7 +31,7 @@ ROWS: tuple[Row, ...] = (
         "security.inter.broker.protocol", STRING, "PLAINTEXT", one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
     ),
     Row("security.providers", STRING, None),
-    # Read by StandardAuthorizer, a plugin in Kafka's eyes: DescribeConfigs does not know their type.
+    # Read by StandardAuthorizer, which is a plugin for Kafka: DescribeConfigs does not know their type.
     Row("allow.everyone.if.no.acl.found", BOOLEAN, False, visibility=PLUGIN),
     Row("super.users", STRING, "", principals, visibility=PLUGIN),
     Row("ssl.allow.dn.changes", BOOLEAN, False),

@@ -145,7 +145,7 @@ def test_without_descriptors_the_most_silent_is_closed() -> None:
     known.idle.touch(first)
     third = joined(known)
     assert (first.closed, second.closed, third.begun) == (False, True, True)
-    assert second.reasons == ["2 connections are open, and this one was silent for longest"]
+    assert second.reasons == ["2 connections are open, and this one was idle for the longest time"]
 
 
 def test_leaving_twice_counts_once() -> None:
@@ -229,7 +229,7 @@ def test_a_frame_that_does_not_arrive_is_given_up() -> None:
     known.partial.forget(finished)
     clock.advance(500)
     assert (stalled.closed, finished.closed) == (True, False)
-    assert stalled.reasons == ["a request or a TLS handshake was begun and not finished in time"]
+    assert stalled.reasons == ["a request or a TLS handshake was not completed in time"]
 
 
 def test_no_idle_timer_fires_after_the_end() -> None:
@@ -258,7 +258,7 @@ def test_too_much_is_paid_for_by_who_is_slowest() -> None:
     assert not slow.closed
     known.account(60)
     assert (slow.closed, quick.closed) == (True, True)  # neither gave anything back
-    assert slow.reasons == ["unfinished requests take 120 bytes, 100 are allowed"]
+    assert slow.reasons == ["incomplete requests take 120 bytes, 100 are allowed"]
 
 
 def test_what_is_given_back_can_be_held_again() -> None:
@@ -288,4 +288,4 @@ def test_a_handshake_counts_for_two() -> None:
     known.spares = 2
     third = joined(known)
     assert [peer.closed for peer in (first, second, third)] == [True, False, False]
-    assert first.reasons == ["4 connections are open, and this one was silent for longest"]
+    assert first.reasons == ["4 connections are open, and this one was idle for the longest time"]

@@ -31,7 +31,7 @@ def test_a_flood_is_summed_up() -> None:
             refusals.log_refusal(f"peer {number}", "bad")
         assert len(lines) == LINES
         clock.advance(WINDOW_MS)
-    assert lines[-1] == {"event": "more was refused than is logged one by one", "log_level": "warning", "count": 50}
+    assert lines[-1] == {"event": "further refusals were not logged", "log_level": "warning", "count": 50}
     assert len(lines) == LINES + 1
 
 

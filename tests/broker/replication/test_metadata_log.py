@@ -295,7 +295,7 @@ def test_without_its_beginning_the_metadata_are_not_taken_for_whole() -> None:
     for name in names(files):
         if name.endswith(".checkpoint"):
             damage(files, name)
-    with pytest.raises(WrongDirectoryError, match=r"no snapshot of it \(\*\.checkpoint\) is whole"):
+    with pytest.raises(WrongDirectoryError, match=r"no snapshot of it \(\*\.checkpoint\) is complete"):
         check_beginning(life.log, files)
 
 

@@ -31,7 +31,7 @@ def test_a_missing_setting_is_named_with_what_to_write() -> None:
     assert "listener.name.outside.plain.sasl.jaas.config=" in answer
     answer = problem(BrokerSettings(1, {**PLAIN, f"{OF}.plain.sasl.jaas.config": "a.B"}), "INSIDE")
     assert answer is not None
-    assert answer.startswith(f"{OF}.plain.sasl.jaas.config is written wrongly: ")
+    assert answer.startswith(f"{OF}.plain.sasl.jaas.config is invalid: ")
 
 
 def test_the_command_line_refuses_such_a_listener() -> None:
