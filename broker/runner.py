@@ -31,7 +31,7 @@ from storage.log_dir import WrongDirectoryError
 from understudy.control_api.spelling import host_and_port
 
 if TYPE_CHECKING:
-    from broker.control.watched import Watched  # its imports are the control plane's, which may be off
+    from broker.control.watched import Watched  # imports the control plane, which may be off
     from broker.journal.traces import Traces
 
     class Served(Watched, Source, Protocol):

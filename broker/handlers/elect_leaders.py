@@ -30,7 +30,7 @@ async def handle(request: ElectLeadersRequest, ctx: RequestContext) -> ElectLead
     """Elect leaders of the listed or all partitions; of all, those that need no election are left out (core B.10)."""
     check_on_cluster(ctx, AclOperation.ALTER)
     wanted = request.topic_partitions
-    if wanted is not None and not wanted:  # QuorumController.electLeaders looks at nothing else then
+    if wanted is not None and not wanted:  # QuorumController.electLeaders checks nothing else
         return ElectLeadersResponse(replica_election_results=[])
     if request.timeout_ms <= 0:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)

@@ -237,7 +237,7 @@ class ReplicatedPartition:
                     # The leader's log begins inside a batch, after DeleteRecords: the whole batch is copied.
                     truncation.truncate_fully_and_start_at(follower, first, self._clock.now_ms())
             follower.append_as_follower(piece.buffers, now_ms=self._clock.now_ms())
-        if follower.high_watermark < leader.high_watermark:  # it was down, and restarts with its old one
+        if follower.high_watermark < leader.high_watermark:  # it was down, and has its old one
             follower.advance_high_watermark(min(leader.high_watermark, follower.log_end_offset))
         if follower.log_start_offset < leader.log_start_offset <= leader.high_watermark:
             follower.delete_records_before(leader.log_start_offset)

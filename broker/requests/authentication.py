@@ -53,9 +53,7 @@ class _Known:
     def token(self, token_id: str) -> Token | None:
         found: DelegationTokenRecord | None = self._cluster.image.tokens.get(token_id)
         rules = token_rules(self._settings)
-        if (
-            found is None or rules is None
-        ):  # one that has expired lets a user in, whose next request ends the connection
+        if found is None or rules is None:  # an expired one still authenticates; the next request closes the connection
             return None
         return Token(found.owner.partition(":")[2], rules.hmac(token_id), found.expiration_timestamp_ms)
 

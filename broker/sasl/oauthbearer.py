@@ -128,6 +128,6 @@ def time_ms(claims: Mapping[str, Any], name: str) -> int | None:
     value = claims.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e12:  # nor NaN
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e12:  # NaN fails too
         raise InvalidToken
     return round(value * 1000)
