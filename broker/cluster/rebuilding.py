@@ -42,9 +42,9 @@ class Rebuilding:
         self._done = asyncio.Event()
         self._done.set()
         self.turn = asyncio.Lock()
-        """Held by what takes brokers or the whole cluster down or brings them up, from its first look to its last port.
+        """Held while brokers or the whole cluster stop, start or are rebuilt, from the first check to the last port.
 
-        Two at once would find what the other has half done; and in the order in which they came, each has its turn.
+        Two such operations at a time would see each other's partial state; they run in the order of their arrival.
         """
 
     @property

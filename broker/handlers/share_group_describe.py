@@ -14,7 +14,7 @@ from protocol.errors import ErrorCode, KafkaError, texts_of
 from protocol.messages.share_group_describe import DescribedGroup, ShareGroupDescribeRequest, ShareGroupDescribeResponse
 
 _OF_COORDINATORS = texts_of(ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-"""Unlike the APIs of other groups, this one has their texts (``ShareGroupDescribeRequest``)."""
+"""Kafka's messages of these codes, which only this describe API sends (``ShareGroupDescribeRequest``)."""
 
 
 async def handle(request: ShareGroupDescribeRequest, ctx: RequestContext) -> ShareGroupDescribeResponse:

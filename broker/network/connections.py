@@ -73,7 +73,7 @@ class IdleTimeouts(Generic[C]):
         return next(iter(self._since), None)
 
     def longest_first(self, *, without: Container[C]) -> Iterator[C]:
-        """Those that would expire, in their order."""
+        """Iterate over the connections in the order in which they would expire."""
         return (each for each in self._since if each not in without)
 
     def clear(self) -> None:
@@ -192,7 +192,7 @@ class Connections(Generic[C]):
             self._waiting.popleft().start()
 
     def _close_excess(self) -> None:
-        """Close those that were silent for longest, as far as more are open than allowed (closeExcessConnections)."""
+        """Close the longest idle connections while more are open than allowed (closeExcessConnections)."""
         excess = len(self.open) - len(self._waiting) - self._settings.int("max.connections")
         if excess > 0:
             for connection in list(islice(self.idle.longest_first(without=set(self._waiting)), excess)):

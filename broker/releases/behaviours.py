@@ -205,7 +205,7 @@ class Behaviour(Enum):
     )
     DUPLICATES_OF_BROKERS_REFUSED = (
         "4.4",
-        "A broker's list that is altered may have no element twice; before, only the first of them counts.",
+        "Altering a broker's list to one with duplicates is refused; before, duplicates are dropped.",
     )
     LOGGER_OPERATIONS_NAMED = (
         "4.4",

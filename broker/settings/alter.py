@@ -213,7 +213,7 @@ def _check_broker(one: Alteration, world: World, incremental: bool) -> None:
                     raise _config(f"Config value {operation} is not allowed for config key: {change.name}")
                 if change.name in _WITHOUT_DEFAULT and not world.stored(one.type, one.name).get(change.name):
                     raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        # Quirk: for this check, an element that is not there yet and is given twice is put at the end twice.
+        # Quirk: for this check, a new element that is given twice is appended twice.
         new = _applied(one, world.stored(one.type, one.name), distinct=not world.settings.refuses_duplicates)
     validate_broker(new, world.settings, per_broker=bool(one.name))
 

@@ -78,7 +78,7 @@ class ValidList:
 
 
 def duplicates_problem(row: Row, text: str) -> str | None:
-    """The problem with a text that has an element twice, where elsewhere only the first of them counts."""
+    """Return the problem of a list with duplicates, if its duplicates are otherwise dropped."""
     if not drops_duplicates(row):
         return None
     elements = elements_of(text)
@@ -86,8 +86,8 @@ def duplicates_problem(row: Row, text: str) -> str | None:
 
 
 def without_blanks(name: str, value: Value) -> str | None:
-    """A list without empty elements, in which another check looks for equal ones."""
-    assert isinstance(value, tuple)  # the tables give this to lists only
+    """Refuse empty elements of a list whose duplicates are checked separately."""
+    assert isinstance(value, tuple)  # only lists have this validator
     return f"Configuration '{name}' values must not be empty." if "" in value else None
 
 

@@ -129,7 +129,7 @@ def _protocol_map(values: Values) -> list[str]:
 
 
 def _pairs(text: str) -> list[str]:
-    """The parts between commas (Csv.parseCsvMap): of empty ones, those at the end are left out."""
+    """Split a text at commas, dropping empty parts at the end (Csv.parseCsvMap)."""
     return split(",".join(part.strip() for part in text.split(",")), ",") if text.strip() else []
 
 

@@ -53,7 +53,7 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
     Raises:
         KafkaError: INVALID_REQUEST with Kafka's reason.
     """
-    # Quirk: the providers are taken out before anything is checked, and a bad list of them has no effect later.
+    # Quirk: config.providers is removed before all checks, and an invalid list of them has no effect.
     texts = {name: text for name, text in texts.items() if not name.startswith("config.providers")}
     rows = {name: settings.broker_row(name) for name in texts}
     known = {name: row for name, row in rows.items() if row is not None}
@@ -108,7 +108,7 @@ def _refuse_names(complaint: str, names: Iterable[str]) -> None:
 
 
 def _problem(row: Row, text: str, distinct: bool) -> str | None:
-    """The problem with a value, under the setting's name without a listener's prefix."""
+    """Return the problem of a value, with the setting's name without a listener prefix."""
     if distinct and (problem := duplicates_problem(row, text)):
         return problem
     try:
@@ -144,7 +144,7 @@ def _reconfiguration_problems(before: Values, after: Values) -> Iterable[str]:
 
 
 def _connection_problems(before: Values, after: Values) -> Iterable[str]:
-    """Of listeners, before all else; the controller's has the values without a prefix (ListenerConnectionQuota)."""
+    """Yield invalid limits of listeners; the controller's has those without a prefix (ListenerConnectionQuota)."""
     listed = before["listeners"] if isinstance(before["listeners"], tuple) else ()
     for prefix in (*(f"listener.name.{each.partition(':')[0].lower()}." for each in listed), ""):
         old, new = (
@@ -199,7 +199,7 @@ def _local_retention_problems(before: Values, after: Values) -> Iterable[str]:
 
 
 def _copy_lag_problems(before: Values, after: Values) -> Iterable[str]:
-    """What waits for its copy to the remote storage is on the broker's disk: no longer than that is kept there."""
+    """Yield copy lags that exceed local retention: segments must be copied before they are deleted locally."""
     for unit in ("ms", "bytes"):
         name, kept, limit = f"log.remote.copy.lag.{unit}", f"log.local.retention.{unit}", f"retention.{unit}"
         lag, local, total = after[name], after[kept], log_default(after, limit)

@@ -35,7 +35,7 @@ PLUGIN_PREFIXES = (
 )
 
 PLUGIN_SETTINGS = frozenset(row.name for row in BROKER.values() if row.visibility is Visibility.PLUGIN)
-"""Settings of the authorizer, which Kafka's own definitions do not have: altered to any text, and without effect."""
+"""Settings of the authorizer plugin, not in Kafka's definitions: any value can be set, without effect."""
 
 SYNONYMS_OF_A_BROKER = {
     name: family

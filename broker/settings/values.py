@@ -82,7 +82,7 @@ def _string(_row: Row, text: str) -> Value:
 
 
 def elements_of(text: str) -> tuple[str, ...]:
-    """The elements of a list's text, also those that are there twice."""
+    """Return the elements of a list's text, duplicates included."""
     trimmed = text.strip(BLANKS)
     return tuple(each.strip(_AROUND_COMMAS) for each in trimmed.split(",")) if trimmed else ()
 

@@ -77,7 +77,7 @@ def test_what_no_provider_has_stays_and_is_no_number(secrets: Path, variable: st
     [
         ("max.connections=${file:/nonexistent/file:key}", "max.connections=.*No such file"),
         ("max.connections=${env:a:LIMIT}", "Path is not supported for EnvVarConfigProvider, invalid value 'a'"),
-        ("config.providers.env.class=com.example.Vault", r"com\.example\.Vault cannot be loaded here"),
+        ("config.providers.env.class=com.example.Vault", r"com\.example\.Vault is not supported"),
         ("config.providers.env.param.allowlist.pattern=(", r"allowlist\.pattern=\( of a provider is not a regular"),
     ],
 )
