@@ -24,24 +24,34 @@ TEXTS = {
     "remote.log.manager.task.interval.ms": "How often segments are checked for whether they can be copied or deleted.",
     "remote.log.manager.task.retry.backoff.max.ms": "Maximum delay before a failed task of tiered storage is retried.",
     "remote.log.manager.task.retry.backoff.ms": "Initial delay before a failed task of tiered storage is retried.",
-    "remote.log.manager.task.retry.jitter": "Random share by which these delays vary.",
+    "remote.log.manager.task.retry.jitter": (
+        "Random share by which the delays before retries of tiered storage tasks vary."
+    ),
     "remote.log.manager.thread.pool.size": "Older common size of the thread pools that now have their own settings.",
     "remote.log.metadata.custom.metadata.max.bytes": (
         "Maximum size of the custom metadata that a storage plugin attaches to a segment."
     ),
     "remote.log.metadata.manager.class.name": "Class that manages the metadata of remote segments.",
-    "remote.log.metadata.manager.class.path": "Class path of that class and its dependencies.",
-    "remote.log.metadata.manager.impl.prefix": "Prefix of the settings that are passed to that class.",
+    "remote.log.metadata.manager.class.path": (
+        "Class path of remote.log.metadata.manager.class.name and its dependencies."
+    ),
+    "remote.log.metadata.manager.impl.prefix": (
+        "Prefix of the settings that are passed to remote.log.metadata.manager.class.name."
+    ),
     "remote.log.metadata.manager.listener.name": (
-        "Listener through which that class connects to brokers, if it needs one."
+        "Listener through which the metadata manager of tiered storage connects to brokers, if it needs one."
     ),
     "remote.log.reader.max.pending.tasks": (
         "Maximum number of pending reads from remote storage; beyond that fetches fail."
     ),
     "remote.log.reader.threads": "Threads that read from remote storage.",
     "remote.log.storage.manager.class.name": "Class that stores and reads remote segments.",
-    "remote.log.storage.manager.class.path": "Class path of that class and its dependencies.",
-    "remote.log.storage.manager.impl.prefix": "Prefix of the settings that are passed to that class.",
+    "remote.log.storage.manager.class.path": (
+        "Class path of remote.log.storage.manager.class.name and its dependencies."
+    ),
+    "remote.log.storage.manager.impl.prefix": (
+        "Prefix of the settings that are passed to remote.log.storage.manager.class.name."
+    ),
     "remote.log.storage.system.enable": (
         "Whether topics can use tiered storage. Here it only allows the topics' settings; nothing is tiered."
     ),

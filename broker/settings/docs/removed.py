@@ -13,7 +13,9 @@ BROKER = {
     "controlled.shutdown.max.retries": (
         "How often a broker that shuts down retries to have its leaders moved by the controller."
     ),
-    "controlled.shutdown.retry.backoff.ms": "Delay between these retries.",
+    "controlled.shutdown.retry.backoff.ms": (
+        "Delay before a broker that shuts down asks the controller again to move its leaders."
+    ),
     "delegation.token.master.key": "Older name of delegation.token.secret.key, the key that signs delegation tokens.",
     "eligible.leader.replicas.enable": "Whether the controller maintains eligible leader replicas (KIP-966).",
     "group.coordinator.new.enable": "Whether the group coordinator of KIP-848 is used.",

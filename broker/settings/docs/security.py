@@ -34,8 +34,8 @@ TEXTS = {
     "ssl.keystore.certificate.chain": "The certificate chain itself, in PEM.",
     "ssl.keystore.key": "The private key itself, in PEM.",
     "ssl.keystore.location": "File with the private key and its certificates.",
-    "ssl.keystore.password": "Password of that file.",
-    "ssl.keystore.type": "Format of that file: JKS, PKCS12 or PEM.",
+    "ssl.keystore.password": "Password of the keystore file.",
+    "ssl.keystore.type": "Format of the keystore file: JKS, PKCS12 or PEM.",
     "ssl.principal.mapping.rules": (
         "Rules that map the distinguished name of a client's certificate to a short user name; the first that matches "
         "is used, DEFAULT keeps the whole name."
@@ -46,8 +46,8 @@ TEXTS = {
     "ssl.trustmanager.algorithm": "Algorithm of the trust manager.",
     "ssl.truststore.certificates": "Trusted certificates themselves, in PEM.",
     "ssl.truststore.location": "File with trusted certificates.",
-    "ssl.truststore.password": "Password of that file; without one it is read but not checked.",
-    "ssl.truststore.type": "Format of that file: JKS, PKCS12 or PEM.",
+    "ssl.truststore.password": "Password of the truststore file; without one it is read but not checked.",
+    "ssl.truststore.type": "Format of the truststore file: JKS, PKCS12 or PEM.",
     "super.users": "Principals that are allowed everything, separated by semicolons.",
     "understudy.principals": (
         "Principals of clients that have not authenticated, by client id: rules such as "
