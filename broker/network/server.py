@@ -1,4 +1,4 @@
-"""A broker's listeners. Only this file and ``client_connection`` use sockets of clients."""
+"""A broker's listeners, and the connections that they accept."""
 
 import asyncio
 import socket
