@@ -18,17 +18,17 @@ _WITHOUT_LOG_START = frozenset(
 
 
 def reports_log_start(code: ErrorCode) -> bool:
-    """Whether the response to a failed append carries the real LogStartOffset, or -1 (transactions D.13)."""
+    """Whether the response to a failed append carries the real LogStartOffset instead of -1 (transactions D.13)."""
     return code not in _WITHOUT_LOG_START
 
 
 class RecordsRejectedError(KafkaError):
-    """Batch that is rejected, not appended.
+    """Rejection of a batch, which is not appended.
 
     Attributes:
         record_errors: (index in the batch, message) of every bad record, for RecordErrors (Produce v8+).
-        reason: the cause, for people; `message` is sent to the client and is mostly null (transactions D.13).
-        rule, source: the rule about producers that decided, if one did, and its KIP (transactions D.4, D.6).
+        reason: the cause, for human readers; `message` is sent to the client and is mostly null (transactions D.13).
+        rule, source: the producer rule that the batch violates, if there is one, and its KIP (transactions D.4, D.6).
     """
 
     def __init__(
@@ -54,4 +54,4 @@ class RecordsRejectedError(KafkaError):
 
 
 class RequestRejectedError(KafkaError):
-    """Record bytes for which Kafka fails the whole request: every partition gets this code (core D.1 P1, P6)."""
+    """Invalid records for which Kafka fails the whole request: every partition gets this code (core D.1 P1, P6)."""

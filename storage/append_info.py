@@ -6,18 +6,18 @@ from typing import Final, NamedTuple
 
 
 class AppendOrigin(Enum):
-    """Origin of an append: decides which rules are checked (transactions D.4)."""
+    """Origin of an append, which determines the rules that are checked (transactions D.4)."""
 
     CLIENT = auto()
     """A Produce request: every rule."""
     COORDINATOR = auto()
     """A coordinator of this broker, or a transaction marker: no duplicates, no sequences, control batches allowed."""
     REPLICATION = auto()
-    """A copy of what a leader accepted, or the log itself at recovery: nothing is refused."""
+    """Batches that a leader has accepted, or the log itself at recovery: nothing is rejected."""
 
 
 class Rule(NamedTuple):
-    """Rule of the specification that decided about a batch, and its KIP; for people."""
+    """Rule of the specification that accepts or rejects a batch, and its KIP; for human readers."""
 
     rule: str
     source: str

@@ -33,7 +33,7 @@ def _lines(contents: bytes) -> list[list[str]]:
         version, count = int(lines[0]), int(lines[1])
     except (UnicodeDecodeError, IndexError, ValueError):
         raise CheckpointError("version or count cannot be read") from None
-    if not contents.endswith(b"\n"):  # what a power cut has left of `1 77` may be `1 7`
+    if not contents.endswith(b"\n"):  # a power cut may leave `1 7` of `1 77`
         raise CheckpointError("its last line is cut off")
     entries = [line.split() for line in lines[2:] if line]
     if version != _VERSION or len(entries) != count:
@@ -118,7 +118,7 @@ def decode_properties(contents: bytes) -> dict[str, str]:
 
 
 def node_id_of(properties: Mapping[str, str]) -> str | None:
-    """The id of the node that a `meta.properties` names; `broker.id` before KRaft. None: it names none."""
+    """Return the node id in `meta.properties`, which is `broker.id` before KRaft; None if there is none."""
     return properties.get("node.id", properties.get("broker.id"))
 
 

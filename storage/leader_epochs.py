@@ -19,7 +19,7 @@ class LeaderEpochs:
     """The epochs of one log, strictly increasing in epoch and in start offset.
 
     Args:
-        entries: of the checkpoint.
+        entries: the entries of the checkpoint.
         write: called with all entries after each change.
     """
 
@@ -57,7 +57,7 @@ class LeaderEpochs:
         self._write(kept)
 
     def earliest(self, log_start_offset: int) -> int:
-        """The epoch at the log's start, if it is known: what ListOffsets EARLIEST returns (core E.8.7); -1."""
+        """Return the epoch at the log's start, which ListOffsets EARLIEST returns (core E.8.7); -1 if unknown."""
         entries = self._entries
         return entries[0].epoch if entries and entries[0].start_offset <= log_start_offset else NO_EPOCH
 

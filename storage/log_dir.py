@@ -58,13 +58,13 @@ class LogDir:
     """A data directory, created by `open`.
 
     Attributes:
-        context: what its logs share; `context.offline` is set once it has failed.
+        context: shared by its logs; `context.offline` is set once it has failed.
         node_id: of the broker it belongs to.
         cluster_id: from `meta.properties`.
         directory_id: from `meta.properties`; None if it has none.
         formatted: whether `open` wrote `meta.properties`, since there was none.
         was_clean: whether the last shutdown was clean. Set by `open`, which removes the marker.
-        previous_broker_epoch: from the marker; -1.
+        previous_broker_epoch: from the marker; -1 if unknown.
     """
 
     def __init__(self, context: LogContext) -> None:
@@ -94,7 +94,7 @@ class LogDir:
         """Open and lock a data directory, and read its marker and checkpoints. No log is loaded yet.
 
         Args:
-            context: the tree, and what its logs share.
+            context: the tree, and the state that its logs share.
             node_id: of the broker that opens it.
             cluster_id: written into a new directory; "" accepts that of an existing one.
             directory_id: written into a new directory; by default a new one.
@@ -204,7 +204,7 @@ class LogDir:
         return iter(tuple(self.logs.values()))
 
     def get(self, topic: str, partition: int) -> PartitionLog | None:
-        """The log of a partition, if there is one."""
+        """Return the log of a partition, if there is one."""
         return self.logs.get((topic, partition))
 
     def create_log(
@@ -233,15 +233,15 @@ class LogDir:
         return log
 
     def _set_aside(self, log: PartitionLog) -> None:
-        """Give what has come into the place of a new log the suffix `-stray`: its segments are no part of it."""
+        """Rename a directory that is in the place of a new log to `-stray`: the new log must not have its segments."""
         files = self.context.files
         if files.is_directory(log.directory) and any(map(segment_part, files.list(log.directory))):
             files.rename(log.directory, self._suffixed_name(log.topic, log.partition, _STRAY_SUFFIX))
 
     def _forget_offsets(self, key: Key) -> None:
-        """Take the offsets of a deleted log of the same name out of the checkpoints (LogManager.asyncDelete).
+        """Remove the offsets of a deleted log of the same name from the checkpoints (LogManager.asyncDelete).
 
-        After a kill they would be the new one's: a log that ends before its start loses all its records.
+        After a kill they would apply to the new log, and a log that ends before its start loses all its records.
         """
         for name, found, write in (
             (RECOVERY_POINT, self._recovery_points, self.checkpoint_recovery_points),
@@ -256,7 +256,7 @@ class LogDir:
     ) -> bool:
         """Delete a partition's log; False if there was none.
 
-        Its directory is renamed at once and removed after the broker's `log.segment.delete.delay.ms`: a topic's own
+        Its directory is renamed immediately and removed after the broker's `log.segment.delete.delay.ms`: a topic's own
         `file.delete.delay.ms` applies to its segments only, as in Kafka's LogManager.
 
         Raises:
@@ -359,7 +359,6 @@ class LogDir:
         """Close every log and unlock the directory.
 
         Args:
-            now_ms: the cluster's time.
             clean: write checkpoints and the marker, so that the next start scans nothing. False simulates a crash of
                 the process: written records remain, checkpoints are not updated.
             broker_epoch: written into the marker.
@@ -380,7 +379,7 @@ class LogDir:
         self.context.files.close()
 
     def _sync_checkpoints(self) -> None:
-        """Sync the offsets that the marker vouches for: it is believed after a power cut, too."""
+        """Sync the checkpoints that the clean shutdown marker vouches for: it is trusted after a power cut, too."""
         files = self.context.files
         for name in (RECOVERY_POINT, LOG_START, HIGH_WATERMARK):
             if self.context.sync != SYNC_NEVER and files.exists(name):

@@ -29,15 +29,15 @@ from storage.files import Files
 
 OWNER_PROPERTIES = "understudy.properties"
 RESTORING = ".understudy-restoring"
-"""A snapshot, or nothing, which is to replace what is in the data directory (storage.replacement)."""
+"""Folder of a state that is to replace the contents of the data directory, perhaps empty (storage.replacement)."""
 REPLACING = ".understudy-replacing"
-"""The same, while what was there is removed."""
+"""Its name while the old contents are removed."""
 RESTORED = ".understudy-restored"
-"""The same, while it is moved into place."""
+"""Its name while the new contents are moved into place."""
 LOADING = ".understudy-loading"
-"""What a load notes while it writes logs (pipeline.transfer.load_notes); a directory with it is not whole."""
+"""Notes of a load that writes logs (pipeline.transfer.load_notes); a directory with them is incomplete."""
 LOCK = ".lock"
-"""What keeps other processes out (`DiskFiles.lock`)."""
+"""File whose lock excludes other processes (`DiskFiles.lock`)."""
 
 OFFSET_CHECKPOINTS = (CLEANER, HIGH_WATERMARK, LOG_START, RECOVERY_POINT)
 """Checkpoints of a data directory that have an offset for each partition."""
@@ -60,7 +60,7 @@ _MAX_NAMED = 5
 
 
 def segment_part(name: str) -> tuple[int, str] | None:
-    """Offset and suffix (`log`, `index`, `timeindex`, `txnindex`, `snapshot`) of a file of a segment; None: another."""
+    """Return offset and suffix (`log`, `index`, `timeindex`, `txnindex`, `snapshot`) of a segment's file, else None."""
     found = _SEGMENT_PART.fullmatch(name)
     return None if found is None else (int(found[1]), found[2])
 
@@ -94,7 +94,7 @@ def named(entries: Iterable[str]) -> str:
 
 
 def is_log(files: Files, directory: str) -> bool:
-    """Whether a directory with a partition's name is a log: it is empty, or has a file of Kafka's."""
+    """Whether a directory with a partition's name is a log: it is empty, or has a file that Kafka writes."""
     if not files.is_directory(directory):
         return False
     names = files.list(directory)
@@ -116,7 +116,7 @@ def remove_partition_directory(files: Files, path: str) -> list[str]:
         else:
             left.append(f"{path}/{name}")
     if not left:
-        files.remove_directory(path)  # a file that has come meanwhile keeps it
+        files.remove_directory(path)  # kept if a file has appeared meanwhile
     return left
 
 
@@ -134,7 +134,7 @@ def remove_contents(files: Files) -> list[str]:
             elif name not in SYSTEM_ENTRIES and name not in (RESTORING, REPLACING, RESTORED):
                 left.append(name)
         elif name == LOCK:
-            continue  # another process could take a new one
+            continue  # another process could lock a new one
         elif _is_root_file(name):
             files.remove(name)
         elif name not in SYSTEM_ENTRIES:

@@ -1,8 +1,8 @@
 """Files of a KRaft quorum next to the metadata log (KIP-595, KIP-630, KIP-853).
 
 ``quorum-state`` has the last epoch and vote of the node; ``<end offset>-<epoch>.checkpoint`` is a snapshot of
-everything before that offset; ``bootstrap.checkpoint``, in the data directory itself, is written by formatting for the
-first controller.
+everything before that offset; ``bootstrap.checkpoint``, in the data directory itself, is written for the first
+controller when the directory is formatted.
 """
 
 import json
@@ -16,7 +16,7 @@ QUORUM_STATE = f"{METADATA_DIRECTORY}/quorum-state"
 BOOTSTRAP = "bootstrap.checkpoint"
 
 _OF_VERSION = {0: ("clusterId", "appliedOffset", "currentVoters"), 1: ("votedDirectoryId",)}
-"""Further fields that a node demands, by the version of ``quorum-state`` (QuorumStateDataJsonConverter)."""
+"""Version of ``quorum-state`` -> further fields that it must have (QuorumStateDataJsonConverter)."""
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
@@ -29,7 +29,7 @@ class Snapshot(NamedTuple):
 
 
 def metadata_snapshot(name: str) -> tuple[int, int] | None:
-    """End offset and epoch in the name of a finished snapshot; None: the name of another file."""
+    """Return end offset and epoch in the name of a finished snapshot; None for the name of another file."""
     found = _SNAPSHOT.fullmatch(name)
     return None if found is None else (int(found[1]), int(found[2]))
 
@@ -53,7 +53,7 @@ def latest_snapshot(files: Files) -> Snapshot | None:
 
 
 class QuorumStateError(ValueError):
-    """``quorum-state`` is not what a node of a quorum writes."""
+    """Invalid contents of ``quorum-state``."""
 
 
 def check_quorum_state(raw: bytes) -> None:
@@ -86,10 +86,10 @@ def _state(files: Files) -> dict[str, Any]:
 
 
 def write_quorum_state(files: Files, leader_id: int, epoch: int, *, recorded: bool = False) -> None:
-    """Write ``quorum-state``: ``leader_id`` leads in ``epoch``. The format is that of static voters by default.
+    """Write ``quorum-state``: ``leader_id`` leads in ``epoch``. By default in version 0, for static voters.
 
-    With voters that are ``recorded`` in the log (kraft.version 1), or where the file has that format already, it is
-    that format, without a vote.
+    If voters are ``recorded`` in the log (kraft.version 1), or the file has version 1 already, it is written in
+    version 1, without a vote.
     """
     if recorded or _state(files).get("data_version") == 1:
         no_vote = {"votedId": -1, "votedDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA", "data_version": 1}

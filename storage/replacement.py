@@ -1,12 +1,12 @@
-"""Replacing all that a data directory holds, by another state or by nothing, so that a kill at no point loses both.
+"""Replacement of a data directory's contents, by another state or by nothing; a kill at any point loses one at most.
 
-The other state is copied to `.understudy-restoring` while the old one is untouched; to empty a directory that folder is
+The new state is copied to `.understudy-restoring` while the old one is untouched; to empty a directory that folder is
 empty. Then it is renamed to `.understudy-replacing`, and the old state is removed, `meta.properties` first: without it
-no broker takes the directory for a whole one. Then it is renamed to `.understudy-restored`, and what is in it is moved
+no broker regards the directory as complete. Then it is renamed to `.understudy-restored`, and its contents are moved
 into place, `meta.properties` last.
 
-After a kill :func:`recover` does what is left; before the first of these renames it undoes. The directories of several
-brokers are replaced together: all have their copies before the first one is committed.
+After a kill :func:`recover` finishes the replacement, or undoes it if the first rename has not happened. The
+directories of several brokers are replaced together: all have their copies before the first one is committed.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,14 +19,14 @@ from storage.ownership import REPLACING, RESTORED, RESTORING, remove_contents
 
 
 def begin(files: Files) -> None:
-    """Prepare to empty the directory, also on a full disk: then a kill may leave a part of what was there."""
+    """Prepare to empty the directory. Works on a full disk too, but then a kill may leave a part of the old state."""
     files.remove_tree(RESTORING)
     with suppress(OSError):
         files.make_directory(RESTORING)
 
 
 def commit(files: Files) -> None:
-    """From now on the old state does not come back."""
+    """Commit the replacement: from now on the old state is not recovered."""
     if files.is_directory(RESTORING):
         files.rename(RESTORING, REPLACING)
     files.remove(META_PROPERTIES)
@@ -58,15 +58,15 @@ def finish(files: Files) -> list[str]:
 
 
 def is_under_way(files: Files) -> bool:
-    """Whether the old state is gone in part: the directory is neither the old nor the new one."""
+    """Whether a part of the old state is removed, so that the directory has neither the old nor the new state."""
     return files.is_directory(REPLACING) or files.is_directory(RESTORED)
 
 
 def recover(trees: Iterable[DiskFiles], *, read_only: bool) -> None:
-    """Finish what a kill has interrupted in the directories of a cluster, or undo it where nothing was removed yet.
+    """Finish an interrupted replacement of a cluster's directories, or undo it if nothing was removed yet.
 
     Raises:
-        WrongDirectoryError: there is something to finish, and the directories are only read.
+        WrongDirectoryError: a replacement has to be finished, and the directories are read-only.
         DirectoryLockedError: another process uses one.
     """
     interrupted = [files for files in trees if files.is_directory(RESTORING) or is_under_way(files)]
@@ -74,11 +74,11 @@ def recover(trees: Iterable[DiskFiles], *, read_only: bool) -> None:
     if read_only:
         if begun:
             raise WrongDirectoryError(
-                f"{interrupted[0].root} was being reset, or put back to a snapshot, when its server was killed; serve "
-                "it once without --read-only, which finishes that"
+                f"{interrupted[0].root} was being reset, or restored from a snapshot, when its server was killed; "
+                "serve it once without --read-only, which finishes that"
             )
         return
-    if begun:  # all of them before any is finished, or a second kill could leave one that passes for untouched
+    if begun:  # all of them before any is finished: after a second kill, none may look untouched
         _each_locked([files for files in interrupted if files.is_directory(RESTORING)], commit)
     _each_locked(interrupted, finish if begun else lambda files: files.remove_tree(RESTORING))
 

@@ -45,8 +45,8 @@ class LogCleaner:
     """The cleaner of one data directory.
 
     Args:
-        log_dir: its logs are cleaned.
-        map_entries: how many different keys the offset map of a round holds.
+        log_dir: the data directory whose logs are cleaned.
+        map_entries: how many distinct keys fit into the offset map of a round.
     """
 
     def __init__(self, log_dir: LogDir, *, map_entries: int = DEFAULT_MAP_ENTRIES) -> None:
@@ -78,7 +78,7 @@ class LogCleaner:
         return self._worked_bytes
 
     def steps(self, now_ms: int, *, force: bool = False) -> Iterator[PartitionLog | None]:
-        """Clean as `run` does, in small steps: yields a log that is done, or None in between.
+        """Clean as `run` does, in small steps: yields each cleaned log, and None in between.
 
         The logs may change between two steps, or even be deleted; but only one round may run at a time.
         """
@@ -105,7 +105,7 @@ class LogCleaner:
                 return
 
     def cleanables(self, now_ms: int) -> list[Cleanable]:
-        """All compacted logs that are not empty, with their cleanable ranges."""
+        """Return all compacted logs that are not empty, with their cleanable ranges."""
         return [self._cleanable(log, now_ms) for log in self._compacted() if log.log_end_offset > log.log_start_offset]
 
     def due_ms(self, now_ms: int) -> int | None:
@@ -129,7 +129,7 @@ class LogCleaner:
         ]
 
     def _first_dirty_of(self, log: PartitionLog) -> int:
-        """Where the dirty part begins: before what the log was truncated to since (maybeTruncateCheckpoint)."""
+        """Return the first dirty offset, lowered if the log was truncated below it (maybeTruncateCheckpoint)."""
         key, cut_to = (log.topic, log.partition), log.bounds.take_lowest_cut()
         known = self._first_dirty.get(key)
         if known is not None and cut_to < known:
@@ -158,7 +158,7 @@ class LogCleaner:
 
     @staticmethod
     def _first_uncleanable(log: PartitionLog, first_dirty: int, now_ms: int) -> int:
-        """The lowest of: last stable offset, active segment, first dirty segment that is too young."""
+        """Return the base of the first segment that has the last stable offset, is active, or is too young."""
         bounds = [log.last_stable_offset, log.segments.active.base_offset]
         if log.config.min_compaction_lag_ms > 0:
             youngest_ms = now_ms - log.config.min_compaction_lag_ms
@@ -194,13 +194,13 @@ class LogCleaner:
                 before = work.worked_bytes
             yield None
         else:
-            return  # deleted or truncated meanwhile: what is in the map, or written aside, may be gone from the log
+            return  # deleted or truncated meanwhile: the map and the cleaned files may contain records that are gone
         if not work.given_up:
             self._first_dirty[log.topic, log.partition] = work.end_offset
             self._log_dir.write_offsets(CLEANER, self._first_dirty)
 
     def forget(self, topic: str, partition: int) -> None:
-        """Remove a deleted log: the next one of that name is dirty from its start."""
+        """Forget the cleaned offset of a deleted log: a new log of that name is dirty from its start."""
         self.uncleanable.pop((topic, partition), None)
         if self._first_dirty.pop((topic, partition), None) is not None:
             self._log_dir.write_offsets(CLEANER, self._first_dirty)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DEFAULT_MAP_ENTRIES: Final = int(134_217_728 * 0.9 / 24)
 """`log.cleaner.dedupe.buffer.size` x `io.buffer.load.factor` / 24 bytes an entry."""
 _MOST_RECORDS: Final = 1_000_000
-"""Of a batch that is compacted."""
+"""Most records in a batch that is compacted."""
 _YIELD_INTERVAL_BYTES: Final = 64 * 1024
 """Most bytes that are processed between two yields."""
 _WHOLE_KEY: Final = 32
@@ -50,13 +50,13 @@ class OffsetMap:
 
 
 def _short(key: bytes) -> bytes:
-    """Replace a long key by its digest, which is longer than any key that is kept as it is."""
+    """Replace a long key by its digest, which is longer than all keys that are used unchanged."""
     return key if len(key) <= _WHOLE_KEY else blake2b(key, digest_size=_WHOLE_KEY + 1).digest()
 
 
 @dataclass(slots=True)
 class Round:
-    """One cleaning of one log: from the first dirty offset up to, not including, the upper bound."""
+    """One cleaning round of one log: from the first dirty offset up to, not including, the upper bound."""
 
     log: "PartitionLog"
     first_dirty_offset: int
@@ -65,7 +65,7 @@ class Round:
     map: OffsetMap
     transactions: CleanedTransactions = field(default_factory=CleanedTransactions)
     last_records: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Producer id -> offset of its last data (-1: none) and epoch: their batches are retained, if need be empty."""
+    """Producer id -> offset of its last data (-1: none) and epoch: their batches are retained, empty if necessary."""
     end_offset: int = -1
     """Set at the end: the log is clean below it."""
     given_up: bool = False
@@ -131,11 +131,11 @@ def _put_all(work: Round, batch: RecordBatch) -> bool:
             if record.key is not None and record.offset >= work.first_dirty_offset
         )
     except DecompressedTooLargeError:
-        return True  # it stays as it is
+        return True  # the batch is retained unchanged
 
 
 def _records(batch: RecordBatch) -> Iterator[Record]:
-    """The records of a batch. Raises DecompressedTooLargeError if to read them would hold up others for long."""
+    """Return the records of a batch. Raises DecompressedTooLargeError if reading them would block others for long."""
     if batch.codec and batch.record_count > _MOST_RECORDS:
         raise DecompressedTooLargeError(_MOST_RECORDS)
     return read_records(batch)

@@ -1,7 +1,8 @@
-"""File system operations that storage needs, and their two implementations.
+"""File system operations that storage needs, and their implementations.
 
 `MemoryFiles` is the default and can fail on purpose; `DiskFiles` is for `--data-dir`. Logs write the same bytes to
-both. Paths are relative to the tree's root, their parts joined by "/".
+both. `OverlayFiles` keeps writes in memory, over a tree that it only reads. Paths are relative to the tree's root,
+their parts joined by "/".
 """
 
 from collections.abc import Sequence
@@ -71,10 +72,10 @@ class Files(Protocol):
         """Whether a file or directory exists at the path."""
 
     def size(self, path: str) -> int:
-        """Size of a file in bytes."""
+        """Return the size of a file in bytes."""
 
     def mtime_ms(self, path: str) -> int:
-        """Time of the last change."""
+        """Return the time of the last change."""
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
         """Set the time of the last change."""
@@ -95,13 +96,13 @@ class Files(Protocol):
         """Remove a directory and its contents, if it exists."""
 
     def list(self, path: str = "") -> Sequence[str]:
-        """Names in a directory, sorted."""
+        """Return names in a directory, sorted."""
 
     def is_directory(self, path: str) -> bool:
         """Whether a directory exists at the path."""
 
     def sync_directory(self, path: str) -> None:
-        """Make names durable."""
+        """Make the names in a directory durable."""
 
     def lock(self) -> None:
         """Lock the directory against other processes.
@@ -115,7 +116,7 @@ class Files(Protocol):
 
 
 def sync_file(files: Files, path: str) -> None:
-    """Make what a file that exists holds durable."""
+    """Make the contents of an existing file durable."""
     file = files.open(path, create=False)
     file.sync()
     file.close()

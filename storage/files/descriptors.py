@@ -35,7 +35,7 @@ class Descriptors:
     Args:
         most: how many files may be open at once; beyond that the least used one is closed.
         spare: how many descriptors are held in reserve. They are released for as long as :meth:`with_retry` needs them.
-        on_shortage: called when an operation failed for want of a descriptor and is about to be retried.
+        on_shortage: called when an operation failed because no descriptor was left and is about to be retried.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Descriptors:
         self._keep_spare()
 
     def __len__(self) -> int:
-        """Number of open files."""
+        """Return the number of open files."""
         return len(self._open)
 
     def open(self, file: _Open, path: Path, flags: int) -> int:

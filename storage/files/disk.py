@@ -67,7 +67,7 @@ class DiskFile:
             written += os.pwrite(descriptor, memoryview(buffer)[written:], position + written)
 
     def read(self, position: int, size: int) -> list[memoryview]:
-        """Up to `size` bytes from `position`; fewer at the end of the file. One read, one piece."""
+        """Read up to `size` bytes from `position` in one piece; fewer at the end of the file."""
         view = self.view(position, size)
         return [view] if view else []
 
@@ -155,7 +155,7 @@ class DiskFiles:
         self.descriptors.forget(file)
 
     def _opened(self, path: Path, flags: int) -> int:
-        """Open a descriptor for a moment."""
+        """Open a descriptor for a short time."""
         return self.descriptors.with_retry(lambda: os.open(path, flags | os.O_CLOEXEC, 0o644))
 
     # ------------------------------------------------------------------ files
@@ -205,11 +205,11 @@ class DiskFiles:
         return self._full(path).exists()
 
     def size(self, path: str) -> int:
-        """Size of the file at `path` in bytes."""
+        """Return the size of the file at `path` in bytes."""
         return self._full(path).stat().st_size
 
     def mtime_ms(self, path: str) -> int:
-        """Time of the last change of the file (ms since the epoch)."""
+        """Return the time of the last change of the file (ms since the epoch)."""
         return self._full(path).stat().st_mtime_ns // 1_000_000
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
@@ -294,7 +294,7 @@ class DiskFiles:
         self._lock = descriptor
 
     def hold(self) -> None:
-        """Lock as :meth:`lock` does, and keep it when the tree is closed, until that is locked or unlocked again."""
+        """Lock like :meth:`lock`, but keep the lock when the tree is closed, until :meth:`lock` or :meth:`unlock`."""
         self.lock()
         self._held = True
 
@@ -314,7 +314,7 @@ class DiskFiles:
 
 
 def _sync(descriptor: int) -> None:
-    """Sync what a descriptor is of, and close it. That a file system cannot sync a directory is no error."""
+    """Sync and close a descriptor. A file system that cannot sync directories is no error."""
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A directory tree in memory: the default place of the logs, which can also fail on purpose.
+"""A directory tree in memory: the default storage of the logs, which can also fail on purpose.
 
 Written bytes survive the end of a process; bytes that were not synced do not survive a power cut. `crash` simulates
 the latter: it returns the tree as a disk would have it after a restart. Names are durable at once.
@@ -72,11 +72,11 @@ class MemoryFiles:
         return path in self._directories or name in self._directories.get(directory, ())
 
     def size(self, path: str) -> int:
-        """Size of the file at `path` in bytes."""
+        """Return the size of the file at `path` in bytes."""
         return self.open(path, create=False).size
 
     def mtime_ms(self, path: str) -> int:
-        """Time of the last change, as given to `set_mtime_ms`: a memory file reads no clock."""
+        """Return the time of the last change, as given to `set_mtime_ms`: a memory file reads no clock."""
         return self.open(path, create=False).mtime_ms
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
@@ -127,7 +127,7 @@ class MemoryFiles:
                 self.on_freed(file.discard())
 
     def discard(self) -> None:
-        """Remove everything. What was read from it stays valid for as long as it is held."""
+        """Remove everything. Slices that were read stay valid as long as they are referenced."""
         for files in list(self._directories.values()):
             pause()
             for file in files.values():

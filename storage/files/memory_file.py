@@ -203,10 +203,10 @@ class MemoryFile:
         """Do nothing: memory files have no descriptor."""
 
     def discard(self) -> int:
-        """Free the contents: the file was removed. Return how many bytes it had.
+        """Free the contents after the file was removed; return how many bytes it had.
 
-        The log that held it may be part of a reference cycle, which the garbage collector finds late, if at all: what
-        has survived a few collections is looked at only after a quarter as much has come.
+        The log of the file may be part of a reference cycle, which the garbage collector finds late, if at all: it
+        examines objects that survived a few collections only after as many as a quarter of them have been added.
         """
         size = self.size if self._flat is None else len(self._flat)
         self._chunks, self._starts, self._block, self._block_left, self._flat = [], [], _NO_BLOCK, 0, None

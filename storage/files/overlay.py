@@ -133,7 +133,7 @@ class OverlayFiles:
         return b"".join(file.read(0, file.size))
 
     def replace(self, path: str, contents: bytes, *, durable: bool = True) -> None:  # noqa: ARG002 - of every tree
-        """Write a whole file, here only."""
+        """Write a whole file, in the overlay only."""
         directory, _, name = path.rpartition("/")
         file = OverlayFile(path, self._tail())
         file.append(contents)
@@ -145,11 +145,11 @@ class OverlayFiles:
         return path in self._directories or name in self._directories.get(directory, ())
 
     def size(self, path: str) -> int:
-        """Size of a file in bytes."""
+        """Return the size of a file in bytes."""
         return self.open(path, create=False).size
 
     def mtime_ms(self, path: str) -> int:
-        """Time of the last change: as set here, else that of the base file."""
+        """Return the time of the last change: as set here, else that of the base file."""
         directory, _, name = path.rpartition("/")
         file = self._files(directory).get(name)
         source = file.source if isinstance(file, OverlayFile) else file
@@ -157,11 +157,11 @@ class OverlayFiles:
         return mtime_ms if mtime_ms is not None else 0 if source is None else self._base.mtime_ms(source)
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
-        """Set the time of the last change, here only."""
+        """Set the time of the last change, in the overlay only."""
         self._times[path] = mtime_ms
 
     def rename(self, path: str, to: str) -> None:
-        """Rename a file or a directory, here only. Raises FileNotFoundError as every tree."""
+        """Rename a file or a directory, in the overlay only. Raises FileNotFoundError as every tree."""
         if path in self._directories:
             self._directories[to] = self._directories.pop(path)
             for name, file in self._directories[to].items():
@@ -178,12 +178,12 @@ class OverlayFiles:
         self._files(target)[new_name] = moved
 
     def remove(self, path: str) -> None:
-        """Remove a file, here only."""
+        """Remove a file, in the overlay only."""
         directory, _, name = path.rpartition("/")
         self._directories.get(directory, {}).pop(name, None)
 
     def make_directory(self, path: str) -> None:
-        """Make a directory, here only."""
+        """Make a directory, in the overlay only."""
         self._directories.setdefault(path, {})
 
     def remove_directory(self, path: str) -> None:
@@ -192,11 +192,11 @@ class OverlayFiles:
             del self._directories[path]
 
     def remove_tree(self, path: str) -> None:
-        """Remove a directory, here only."""
+        """Remove a directory, in the overlay only."""
         self._directories.pop(path, None)
 
     def list(self, path: str = "") -> Sequence[str]:
-        """Names in a directory, sorted."""
+        """Return names in a directory, sorted."""
         names = set(self._directories.get(path, ()))
         if not path:
             names |= set(self._directories) - {""}

@@ -53,12 +53,12 @@ class OffsetIndex(SegmentIndex):
         self._values.append(position)
 
     def lookup(self, offset: int) -> int:
-        """Position of the last indexed batch that ends at or before `offset`; 0 without one."""
+        """Return the position of the last indexed batch that ends at or before `offset`; 0 without one."""
         index = bisect_right(self._loaded(), offset - self._base_offset) - 1
         return self._values[index] if index >= 0 else 0
 
     def offset_at_or_after(self, position: int) -> int | None:
-        """Offset of the first entry at or behind a byte position; None if there is none."""
+        """Return the offset of the first entry at or behind a byte position; None if there is none."""
         offsets = self._loaded()
         index = bisect_left(self._values, position)
         return self._base_offset + offsets[index] if index < len(offsets) else None

@@ -1,6 +1,6 @@
-"""What the offset index and the time index of a segment have in common (Kafka: AbstractIndex).
+"""Base of a segment's offset index and time index (Kafka: AbstractIndex).
 
-Entries are pairs of a key, by which they are found and which only grows, and a value. They are kept as machine integers
+Entries are pairs of a key, which only grows and by which they are found, and a value. They are kept as machine integers
 for bisection and written through to the file; a closed segment's entries can be dropped and are read again on demand.
 """
 
@@ -39,11 +39,11 @@ class SegmentIndex:
         self._rebuilding = False
 
     def _split(self, numbers: "array[int]") -> "tuple[array[int], array[int]]":
-        """The keys and values of a file's unsigned 32-bit numbers."""
+        """Split a file's unsigned 32-bit numbers into keys and values."""
         raise NotImplementedError
 
     def _joined(self) -> bytes:
-        """All entries as the file has them."""
+        """Return all entries in the format of the file."""
         raise NotImplementedError
 
     def _loaded(self) -> "array[int]":
@@ -67,7 +67,7 @@ class SegmentIndex:
         return keys
 
     def __len__(self) -> int:
-        """Number of entries."""
+        """Return the number of entries."""
         return len(self._loaded())
 
     @property
@@ -76,7 +76,7 @@ class SegmentIndex:
         return self._keys is not None
 
     def _truncate(self, kept: int) -> None:
-        """Drop the entries from that one on."""
+        """Keep the first `kept` entries, and drop the others."""
         del self._loaded()[kept:], self._values[kept:]
         self.trim()
 

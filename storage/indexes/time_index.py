@@ -66,7 +66,7 @@ class TimeIndex(SegmentIndex):
         self._values.append(relative)
 
     def lookup(self, timestamp_ms: int) -> TimestampOffset:
-        """The last entry with a timestamp at or before `timestamp_ms`; (-1, base) without one."""
+        """Return the last entry with a timestamp at or before `timestamp_ms`; (-1, base) without one."""
         timestamps = self._loaded()
         index = bisect_right(timestamps, timestamp_ms) - 1
         if index < 0:

@@ -17,7 +17,7 @@ class LogBounds:
         high_watermark: the offset below which everything is replicated; consumers read up to here.
         log_end_offset: the offset of the next record.
         recovery_point: the offset below which nothing needs a check when the log is opened again.
-        cuts: how often the log was truncated: long work on its segments is worthless then.
+        cuts: how often the log was truncated, which invalidates long work on its segments.
     """
 
     __slots__ = ("_lowest_cut", "cuts", "high_watermark", "log_end_offset", "log_start_offset", "recovery_point")

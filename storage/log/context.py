@@ -27,12 +27,12 @@ SYNC_NEVER: Final = "never"
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What recovery took off a log's end: where the log ends now, and how much was lost.
+    """Truncation of a damaged log by recovery: where the log ends now, and how much was lost.
 
     Attributes:
         topic: the topic's name.
         partition: the partition's number.
-        offset: where the log ends now; if only an index was missing or torn, where the hole in it begins.
+        offset: where the log ends now; or where a gap in it begins, if it was checked only for a missing or torn index.
         size_bytes: of all that was cut off, whole segments included.
         segments: how many whole segments behind the damage were deleted.
     """
@@ -49,7 +49,7 @@ class LogContext:
     """File tree, sync policy, random source and failure state of a data directory.
 
     Attributes:
-        files: the tree that the data directory is.
+        files: the tree of the data directory.
         sync: "every": each append is synced before it is acknowledged; "roll": each segment is synced when it is
             rolled; "never". Written data survives the end of the process in every case; a power cut loses what was
             not synced.
@@ -61,10 +61,10 @@ class LogContext:
         offline: the error that took the directory offline.
         on_failure: called once, when that happens; it must not call into the logs.
         sync_later: `sync_later(paths, done)` syncs files in the background, in the order of the calls, and then calls
-            `done(error)`. Without it a segment is synced at once when it is rolled.
+            `done(error)`. Without it a segment is synced immediately when it is rolled.
         on_left: called with the paths of foreign files that stayed when their partition was removed.
-        on_cut: called when recovery has cut a damaged log.
-        flush_at: called where a log with `flush.ms` has something to sync, with the time at which it is due.
+        on_cut: called when recovery has truncated a damaged log.
+        flush_at: called when a log with `flush.ms` has something to sync, with the time at which that is due.
     """
 
     files: Files
@@ -92,9 +92,9 @@ class LogContext:
     def storage_error(self, error: OSError, *, fatal: bool = False) -> KafkaError:
         """Mark the directory offline, and return the error to raise (core E.2: 56).
 
-        Running out of file descriptors is not a disk failure: only the current request fails. Unless that is `fatal`:
-        a log has a batch and its index has not, so that the next batch would get the same offsets; or a log is not
-        loaded, and would be created again over its files.
+        Running out of file descriptors is not a disk failure: only the current request fails. Unless it is `fatal`: a
+        log has a batch that its index does not have, so that the next batch would get the same offsets; or a log is
+        not loaded, and would be created again over its files.
         """
         if none_left(error) and not fatal:
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"No file descriptor is left: {error}")
@@ -139,7 +139,7 @@ class LogContext:
         used[segment] = None
 
     def remove_at(self, due_ms: int, paths: Sequence[str]) -> None:
-        """Schedule the removal of files or directories; in memory they are removed at once."""
+        """Schedule the removal of files or directories; in memory they are removed immediately."""
         if self.files.lazy:
             self._remove(paths)
         else:

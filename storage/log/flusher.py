@@ -18,7 +18,7 @@ class Flusher:
         self._context, self._segments, self._bounds = context, segments, bounds
         self._due_ms: int | None = None
         self._is_syncing = self._appended_since = False  # of flush_soon
-        self._asked = (0, 0)  # cuts of the log, and the offset up to which syncs in the background were asked for
+        self._asked = (0, 0)  # truncations of the log, and the offset up to which background syncs were requested
 
     def appended(self, config: LogConfig, now_ms: int) -> None:
         """Flush after an append, or schedule the flush."""
@@ -40,7 +40,7 @@ class Flusher:
         self._bounds.flushed(self._bounds.log_end_offset)
 
     def synced_at_roll(self) -> bool:
-        """Sync what is not flushed yet, before a roll; False: by the policy that is done in the background.
+        """Sync what is not flushed yet before a roll; False if the sync policy leaves that to the background.
 
         After a kill these may be segments of the earlier process, too: the recovery point is about to pass them.
         """
@@ -62,10 +62,10 @@ class Flusher:
         return None
 
     def flush_soon(self) -> None:
-        """Sync the active segment in the background, and what is appended meanwhile after that.
+        """Sync the active segment in the background, and once more if batches are appended meanwhile.
 
-        For the metadata log under the policy "roll": without the records of a topic its partitions are strays, no
-        matter how much of them is on disk.
+        For the metadata log under the policy "roll": without a topic's records its partitions are strays, no matter
+        how much of them is on disk.
         """
         if self._context.sync != SYNC_ROLL or self._context.sync_later is None:
             return
@@ -81,10 +81,10 @@ class Flusher:
             self.flush_soon()
 
     def flush_later(self, segments: Sequence[Segment], then: Callable[[], None] = lambda: None) -> None:
-        """Sync segments while appends go on; the recovery point follows (UnifiedLog.roll: flush-log).
+        """Sync segments while appends continue, then advance the recovery point (UnifiedLog.roll: flush-log).
 
-        Older segments whose sync was not asked for yet come first. Without `sync_later` all of it is done
-        at once. `then` is called when it is done.
+        Older segments whose sync was not requested yet come first. Without `sync_later` everything is synced
+        immediately. `then` is called at the end.
         """
         context, bounds = self._context, self._bounds
         end_offset, cuts = bounds.log_end_offset, bounds.cuts

@@ -1,7 +1,7 @@
-"""Compressed batches whose records are too many, or too long, to be held: checked, and rebuilt, in steps.
+"""Checks of compressed batches that are too large to be decompressed as a whole, and their rebuilding, in steps.
 
-The rules are those of `validation`. A client's megabyte can become gigabytes, which a broker of Kafka streams too; so
-its appender takes the steps one by one, and serves others in between.
+The rules are those of `validation`. A client's megabyte can decompress to gigabytes, which Kafka's broker streams too.
+So the caller of the append takes the steps one by one, and serves other requests in between.
 """
 
 from collections.abc import Generator
@@ -31,25 +31,25 @@ from storage.log.rewriting import (
 T = TypeVar("T")
 
 MOST_DECOMPRESSED_BYTES: Final = 2_147_483_639
-"""Default limit of a batch, which Kafka has for single records only: a megabyte of zstd can become 30 GB."""
+"""Default limit of a decompressed batch. Kafka limits only single records: a megabyte of zstd can become 30 GB."""
 _UNLIMITED: Final = 2**63
 
 
 class CheckedRecords(NamedTuple):
-    """The result of all steps."""
+    """Result of a large batch's checks."""
 
     config: LogConfig
-    """By which the records were checked; the topic's may have changed meanwhile."""
+    """Settings by which the records were checked; the topic's may have changed meanwhile."""
     walked: Walked
     rebuilt: RecordBatch | None
-    """The batch in the topic's codec, if that is another one."""
+    """The batch in the topic's codec, if that is not its own."""
 
 
 Steps = Generator[None, None, CheckedRecords]
 
 
 class LargeBatchError(Exception):
-    """A batch is sound so far; `steps` check its records, or raise RecordsRejectedError."""
+    """Batch that has to be checked in steps: its header is valid; `steps` check its records, or reject the batch."""
 
     def __init__(self, steps: Steps) -> None:
         super().__init__("records that are checked in steps")
@@ -57,7 +57,7 @@ class LargeBatchError(Exception):
 
 
 def in_one_go(steps: Generator[None, None, T]) -> T:
-    """Take all steps, however long that takes. Returns their result."""
+    """Take all steps without a pause; return their result."""
     while True:
         try:
             next(steps)
@@ -92,7 +92,7 @@ def check_in_steps(batch: RecordBatch, config: LogConfig, now_ms: int, topic_par
 
 @dataclass(slots=True)
 class _Found:
-    """What is known of the records so far."""
+    """Properties of the records that were read so far."""
 
     first_delta: int | None = None
     min_delta: int = 2**63
@@ -170,7 +170,7 @@ def _check_rebuilt(size: int, target: int, config: LogConfig) -> None:
 
 
 def _rebased(batch: RecordBatch, shift_ms: int | None, *, changes: bool) -> Generator[Buffer, None, None]:
-    """The decompressed records with offset deltas 0, 1, 2, ... and other timestamps."""
+    """Yield the decompressed records with offset deltas 0, 1, 2, ... and other timestamps."""
     codec, count = batch.attributes & CODEC_MASK, batch.record_count
     if not changes:
         yield from pieces(codec, batch.records_view)

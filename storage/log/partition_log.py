@@ -38,7 +38,7 @@ class PartitionLog:
     """The log of one partition.
 
     Args:
-        context: what the logs of a data directory share.
+        context: shared by the logs of a data directory.
         topic: the topic's name.
         partition: the partition's number.
         topic_id: the topic's id; None for a log whose directory has none.
@@ -83,7 +83,7 @@ class PartitionLog:
         self.producer_log = ProducerLog(context, self.directory, self.segments)
         self.flusher = Flusher(context, self.segments, self.bounds)
         self.epochs = LeaderEpochs(epochs, write=self._write_epochs)
-        self._stable_offset = (-1, -1)  # of a transaction that began below the log's start: (log start, answer)
+        self._stable_offset = (-1, -1)  # if the transaction began below the log's start: (log start, stable offset)
 
     def __repr__(self) -> str:
         return f"{self.topic}-{self.partition}{self.bounds}"
@@ -165,10 +165,10 @@ class PartitionLog:
             leader_epoch: stamped into the batch.
             now_ms: the cluster's time.
             origin: which rules apply.
-            guard: of the verification of a transactional batch (transactions D.5).
+            guard: the verification guard of a transactional batch (transactions D.5).
             transaction_version: of a transaction marker (transactions D.6).
             checked: as in `validate_append`.
-            at_once: likewise; LargeBatchError without it.
+            at_once: as in `validate_append`; if False, a large batch raises LargeBatchError.
 
         Raises:
             KafkaError: with the code of the partition's response; nothing was appended.
@@ -199,7 +199,7 @@ class PartitionLog:
         return _appended(batch, decision, now_ms if config.log_append_time else -1, bounds.log_start_offset)
 
     def append_as_follower(self, records: Sequence[Buffer] | Buffer, now_ms: int) -> AppendInfo | None:
-        """Append batches of a leader's log, byte for byte: without checks, epochs from the batches.
+        """Append batches of a leader's log byte for byte, without checks; leader epochs are those of the batches.
 
         Args:
             records: whole batches, in order, beginning at or after the log's end; an incomplete tail is ignored.
@@ -305,7 +305,9 @@ class PartitionLog:
         synced = self.flusher.synced_at_roll()
         segments.retire(old)
         if base_offset == old.base_offset:
-            segments.remove(old)  # empty, and in the way of a batch that lies too far ahead
+            segments.remove(
+                old
+            )  # empty, and its files have the name of the new one, for a batch that lies too far ahead
             old.remove()
         segment = segments.begin(base_offset, self.config, now_ms)
         if synced:
@@ -317,8 +319,8 @@ class PartitionLog:
     def delete_segments(self, doomed: Sequence[Segment], now_ms: int, *, replaced_by: Segment | None = None) -> None:
         """Delete segments with their files (core F.5) and producer snapshots.
 
-        The snapshot of a replaced segment is kept. Files are renamed `.deleted` at once and removed after
-        `file.delete.delay.ms`.
+        The snapshot of a replaced segment is kept. Files are renamed `.deleted` immediately and removed
+        after `file.delete.delay.ms`.
         """
         due_ms = now_ms + self.config.file_delete_delay_ms
         for segment in doomed:

@@ -20,15 +20,15 @@ from storage.log.segment import Segment
 from storage.log.segments import Segments
 
 ANOTHER_SEGMENT: Final = 2**62
-"""More bytes than any request can ask for: the bound is in a newer segment (core E.3.3)."""
+"""Result of `bytes_available`, more than any request can ask for, if the bound is in a newer segment (core E.3.3)."""
 
 
 @dataclass(slots=True)
 class LogSlice:
     """Stored bytes of one segment.
 
-    `base_offset` is the first batch's; it may be below the requested offset. -1 without data.
-    `incomplete_first`: there is data, but not even the first batch fits.
+    The first batch, at byte `position` of `segment`, may begin below the requested offset. `incomplete_first`: there is
+    data, but not even the first batch fits.
     """
 
     buffers: list[memoryview] = field(default_factory=list)
@@ -48,7 +48,7 @@ class TimestampAnswer(NamedTuple):
 
 TimestampSearch = Generator[None, None, TimestampAnswer | None]
 _AT_ONCE: Final = 256 * 1024
-"""Bytes of a batch, decompressed, whose records are read in one step."""
+"""Most decompressed bytes of a batch whose records are read in one step."""
 _UNLIMITED: Final = 2**63
 
 
@@ -172,7 +172,7 @@ class LogReader:
         return following is not None and bound >= following.base_offset
 
     def batch_start(self, offset: int) -> int:
-        """Base offset of the batch that contains `offset`, or else follows it; the log's end without one."""
+        """Return the base offset of the batch that contains `offset`, or else follows it; the log's end without one."""
         for segment in self._segments.from_offset(offset):
             located = segment.locate(offset)
             if located is not None:
@@ -180,7 +180,7 @@ class LogReader:
         return self._bounds.log_end_offset
 
     def segment_starts(self, now_ms: int) -> list[SegmentStart]:
-        """Newest first: the log's end, unless its last segment is empty; then each segment's first offset."""
+        """List the log's end, unless its last segment is empty, then each segment's first offset, newest first."""
         start, segments = self._bounds.log_start_offset, self._segments
         starts = [SegmentStart(max(each.base_offset, start), each.modified_ms) for each in segments]
         if not starts or segments.active.size > 0:  # a log without any record has no segment yet
@@ -230,17 +230,17 @@ class LogReader:
     # ------------------------------------------------------------------ times
 
     def offset_for_timestamp(self, timestamp_ms: int, bound: int) -> TimestampAnswer | None:
-        """The result of `search_timestamp`, however long it takes."""
+        """Run `search_timestamp` without pauses, and return its result."""
         return in_one_go(self.search_timestamp(timestamp_ms, bound))
 
     def max_timestamp_offset(self, bound: int) -> TimestampAnswer | None:
-        """The result of `search_max_timestamp`, however long it takes."""
+        """Run `search_max_timestamp` without pauses, and return its result."""
         return in_one_go(self.search_max_timestamp(bound))
 
     def search_timestamp(self, timestamp_ms: int, bound: int) -> TimestampSearch:
-        """The first record in log order at or after a time, if it lies below `bound` (core E.8.5). In steps.
+        """Find, in steps, the first record in log order at or after a time; None if not below `bound` (core E.8.5).
 
-        The first segment that is recent enough decides, also where its records lie below the log's start by now.
+        Only the first segment that is recent enough is searched, even if its records are below the log's start by now.
         """
         start = self._bounds.log_start_offset
         recent = (segment for segment in self._segments if segment.largest_time_ms >= timestamp_ms)
@@ -259,7 +259,7 @@ class LogReader:
         return None
 
     def search_max_timestamp(self, bound: int) -> TimestampSearch:
-        """The first record with the largest timestamp of the log, if it lies below `bound` (core E.8.8). In steps."""
+        """Find, in steps, the first record with the log's largest timestamp; None if not below `bound` (core E.8.8)."""
         latest = max(self._segments, key=lambda segment: segment.largest_timestamp_ms, default=None)
         if latest is None or not latest.size:
             return None
@@ -274,7 +274,7 @@ class LogReader:
 
 
 def _first_record(batch: RecordBatch, timestamp_ms: int, from_offset: int) -> TimestampSearch:
-    """The first record of a batch at or after a time and an offset."""
+    """Find, in steps, the first record of a batch at or after a time and an offset."""
     try:
         for record in read_records(batch, _AT_ONCE):
             if record.timestamp_ms >= timestamp_ms and record.offset >= from_offset:

@@ -1,6 +1,6 @@
 """Checks of single records in a batch: keys on compacted topics, timestamps (core D.2 V11 to V13).
 
-The result of the walk over a batch mostly proves that no record can fail; only otherwise is each record checked.
+Usually the walk over a batch proves already that no record can fail; only otherwise is each record checked.
 Kafka: LogValidator.
 """
 
@@ -16,7 +16,7 @@ from storage.log.config import LogConfig
 _INT64_MAX: Final = 2**63 - 1
 _SHOWN_ERRORS: Final = 3
 _MOST_ERRORS: Final = 100_000
-"""Records that an answer lists; Kafka lists all of them, and a megabyte can hold many millions."""
+"""Most records that a response lists; Kafka lists all of them, and a megabyte can hold many millions."""
 
 
 def may_have_bad_records(batch: RecordBatch, walked: Walked, config: LogConfig, now_ms: int) -> bool:
@@ -45,7 +45,7 @@ def check_records(
     *,
     partly_read: bool,
 ) -> None:
-    """Check every record, and report all errors at once.
+    """Check every record, and report all errors together.
 
     `partly_read`: Kafka skips keys and values of a compressed batch that it does not rewrite, as a message shows.
 
@@ -71,7 +71,7 @@ class RecordChecks:
         self._errors: list[tuple[int, str]] = []
 
     def check(self, index: int, span: Span) -> None:
-        """Look at one record."""
+        """Check one record."""
         batch, config = self._batch, self._config
         if config.compact and span.key_size < 0:
             topic_partition = self._topic_partition

@@ -71,7 +71,7 @@ def load(
     """Load the log in `directory`.
 
     Args:
-        context: what the logs of the data directory share.
+        context: shared by the logs of the data directory.
         directory: the partition's directory.
         topic: the topic's name.
         partition: the partition's number.
@@ -157,7 +157,7 @@ def _finish_swap(context: LogContext, directory: str, names: Sequence[str], swap
 
 
 def _base_offset(name: str) -> int:
-    """The offset in a segment file's name; -1 for another name."""
+    """Return the offset in a segment file's name; -1 for another name."""
     digits = name.partition(".")[0]
     return int(digits) if digits.isdecimal() else -1
 
@@ -202,7 +202,7 @@ def _open_segments(
 
 
 def check_format(file: File, directory: str) -> None:
-    """Refuse records of older formats, with which the first segment of a log begins: recovery would truncate them.
+    """Reject a log whose first segment begins with records of an older format: recovery would truncate them.
 
     Raises:
         OldRecordsError: the log begins with records that only Kafka can read.
@@ -214,7 +214,7 @@ def check_format(file: File, directory: str) -> None:
         if 0 < size <= file.size and begins_with_message(file.view(0, size)):
             raise OldRecordsError(
                 f"{directory} begins with records as brokers before 0.11 wrote them (message format "
-                f"v{magic}), which only Kafka can read; take the partition out of the data directory"
+                f"v{magic}), which only Kafka can read; move the partition out of the data directory"
             )
 
 
@@ -308,7 +308,7 @@ def sound_batches(segment: Segment) -> Iterator[tuple[int, RecordBatch]]:
             yield position + at, batch
             at += batch.size
         if not at:
-            return  # its length reaches beyond the file
+            return  # its length field points beyond the file
         position += at
 
 

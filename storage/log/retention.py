@@ -47,7 +47,7 @@ def _delete_while(log: PartitionLog, rule: Rule, now_ms: int) -> int:
     if not doomed:
         return 0
     if len(doomed) == len(log.segments):
-        log.roll(now_ms)  # so that a segment is left to append to (rule 5)
+        log.roll(now_ms)  # so that a segment is left to append to (core F.4.5)
     log.delete_segments(doomed, now_ms)
     log.raise_start(log.segments.first.base_offset)
     return len(doomed)

@@ -1,4 +1,6 @@
-"""A batch whose codec the topic decides: when it cannot be rewritten, and how it is rebuilt (core D.2.4, D.3).
+"""Rewriting of a batch with the topic's codec: which batches cannot be rewritten, and how the others are rebuilt.
+
+Rules: core D.2.4, D.3.
 
 Kafka: LogValidator, MemoryRecordsBuilder.
 """
@@ -33,7 +35,7 @@ _TARGETS: Final = {
 
 
 def target_codec(batch: RecordBatch, config: LogConfig) -> int:
-    """The codec in which the batch is stored: the topic's, or its own."""
+    """Return the codec in which the batch is stored: the topic's, or its own."""
     source = batch.attributes & CODEC_MASK
     target = _TARGETS.get(config.compression_type, source)
     # A marker and a batch without records are not recompressed.
@@ -43,7 +45,7 @@ def target_codec(batch: RecordBatch, config: LogConfig) -> int:
 
 
 def level_of(codec: int, config: LogConfig) -> int | None:
-    """The topic's compression level for a codec."""
+    """Return the topic's compression level for a codec."""
     levels = {
         Codec.GZIP: config.compression_gzip_level,
         Codec.LZ4: config.compression_lz4_level,
@@ -73,14 +75,14 @@ def _min_timestamp_ms(batch: RecordBatch, walked: Walked) -> int:
 
 
 def max_timestamp_ms(batch: RecordBatch, walked: Walked) -> int:
-    """The latest timestamp of the records, at least -1."""
+    """Return the latest timestamp of the records, at least -1."""
     if batch.attributes & TIMESTAMP_TYPE_BIT:
         return batch.max_timestamp_ms
     return max(batch.base_timestamp_ms + walked.max_timestamp_delta, NO_TIMESTAMP)
 
 
 def timestamp_shift_ms(batch: RecordBatch, first_delta: int) -> int | None:
-    """By how much the records' deltas shrink if the first timestamp becomes the base; None: they become 0."""
+    """Return by how much timestamp deltas shrink if the first timestamp becomes the base; None: they become 0."""
     return None if batch.is_log_append_time else first_delta
 
 

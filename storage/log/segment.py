@@ -99,7 +99,7 @@ class Segment:
         self._first_timestamp_ms: int | None = None
 
     def path_of(self, suffix: str) -> str:
-        """The path of one of the segment's files."""
+        """Return the path of one of the segment's files."""
         return f"{self.directory}/{self.base_offset:020d}{suffix}{self.suffix}"
 
     def paths(self) -> list[str]:

@@ -56,20 +56,20 @@ class Segments:
         return self._by_base[self._bases[0]]
 
     def floor(self, offset: int) -> Segment | None:
-        """The segment with the greatest base at or below `offset`; the first one for smaller offsets."""
+        """Return the segment with the greatest base at or below `offset`; the first one for smaller offsets."""
         bases = self._bases
         if not bases:
             return None
         return self._by_base[bases[max(bisect_right(bases, offset) - 1, 0)]]
 
     def after(self, segment: Segment) -> Segment | None:
-        """The next segment; None for the active one."""
+        """Return the next segment; None for the active one."""
         bases = self._bases
         index = bisect_right(bases, segment.base_offset)
         return self._by_base[bases[index]] if index < len(bases) else None
 
     def from_offset(self, offset: int) -> Iterator[Segment]:
-        """The segment of `offset` and all later ones."""
+        """Yield the segment of `offset` and all later ones."""
         bases = self._bases
         for base in bases[max(bisect_right(bases, offset) - 1, 0) :]:
             segment = self._by_base.get(base)
@@ -106,7 +106,7 @@ class Segments:
             files.sync_directory("")
 
     def begin(self, base_offset: int, config: LogConfig, now_ms: int) -> Segment:
-        """Create a segment, which becomes the active one. Raises OSError; then no file that it made is left."""
+        """Create the next active segment. Raises OSError, after it has removed the files that it created."""
         files = self._context.files
         paths = [f"{self._directory}/{offset_name(base_offset, suffix)}" for suffix in SEGMENT_SUFFIXES]
         new = [path for path in paths if not files.exists(path)]
@@ -117,7 +117,7 @@ class Segments:
             if config.preallocate:
                 segment.log.reserve(config.segment_size)
         except OSError:
-            # For want of a descriptor, appends go on in the segment before: the next start must not find another end.
+            # Without a descriptor, appends continue in the previous segment: the next start must not find a later one.
             for path in new:
                 with suppress(OSError):
                     files.remove(path)
@@ -131,7 +131,7 @@ class Segments:
         return segment
 
     def names(self) -> list[str]:
-        """List the paths without which synced segments are no log after a power cut: small files, and directories."""
+        """List the small files and directories that have to be synced so that synced segments survive a power cut."""
         paths = [f"{self._directory}/{name}" for name in (PARTITION_METADATA, LEADER_EPOCHS)]
         return [*(path for path in paths if self._context.files.exists(path)), self._directory, ""]
 
@@ -157,11 +157,11 @@ class Segments:
         segment.unload()
 
     def _keep_time(self, segment: Segment) -> None:
-        """Leave the time of the last append, on the cluster's clock: the age of records without timestamps."""
+        """Set the file's mtime to the last append, on the cluster's clock: the age of records without timestamps."""
         self._context.files.set_mtime_ms(segment.path_of(LOG_SUFFIX), segment.modified_ms)
 
     def close(self) -> None:
-        """Release the descriptors of all segments; they may be opened again, or loaded from what is left."""
+        """Release the descriptors of all segments, which may be opened again, or loaded from the remaining files."""
         if self._bases:
             with suppress(OSError):  # the disk has failed, or the files are gone
                 self._keep_time(self.active)

@@ -3,7 +3,8 @@
 Two steps. `scan_first_batch` and `check_partition_records` check a Produce request's bytes before anything else about
 the partition (core D.1, transactions D.1 G1, D.2). `validate_append` is part of the append: it checks
 header and records (core D.2 V1 to V15) and stamps the batch, or rebuilds it for another codec (core D.3).
-Producer rules (core D.2 V16) are in `producer_state`. Kafka: ProduceRequest.validateRecords, UnifiedLog, LogValidator.
+Producer rules (core D.2 V16) are in `storage.producers.state`. Kafka: ProduceRequest.validateRecords, UnifiedLog,
+LogValidator.
 """
 
 from struct import Struct
@@ -53,10 +54,10 @@ __all__ = [
 ]
 
 _AS_IT_COMES: Final = frozenset({"producer", "uncompressed"})
-"""compression.type; any other value is "producer"."""
+"""Values of compression.type with which an uncompressed batch is stored as it is."""
 
 _PREFIX: Final = Struct(">8xi4xb").unpack_from
-"""As far as the magic byte: the length field and the magic."""
+"""Length field and magic byte of a batch of any magic."""
 _PREFIX_BYTES: Final = 17
 _MAGIC: Final = 16
 _ATTRIBUTES_LOW: Final = 22
@@ -108,7 +109,7 @@ def check_partition_records(records: Buffer, *, zstd_allowed: bool = True) -> Re
     if not zstd_allowed and batch.codec >= Codec.ZSTD:
         if batch.codec > Codec.ZSTD:
             raise RequestRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        raise RecordsRejectedError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd came with v7")
+        raise RecordsRejectedError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7")
     if size < len(records) and _next_batch_size(records, size):
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "there is a second batch")
     if size < BATCH_HEADER_SIZE:
@@ -134,7 +135,7 @@ def _next_batch_size(records: Buffer, position: int) -> int:
         raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     size: int = LOG_OVERHEAD + length
     if size > _MAX_INT:
-        # Kafka's sum overflows, and cutting the batch out fails the whole request before anything is appended.
+        # Kafka's sum overflows, and slicing the batch fails the whole request before anything is appended.
         raise RequestRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return size if size <= left else 0
 
@@ -173,13 +174,13 @@ def validate_append(
         now_ms: the cluster's time: for the bounds of timestamps, and for LogAppendTime topics.
         topic_partition: such as `orders-3`, for messages.
         origin: which rules apply.
-        checked: what became of the steps of a LargeBatchError.
+        checked: the result of the steps of a LargeBatchError.
         decompressed_limit: bytes; a batch that decompresses to more gets INVALID_RECORD (conformance 4 B41).
-        at_once: whether the records are checked here, however many there are.
+        at_once: check the records here, however many there are, instead of raising LargeBatchError.
 
     Raises:
         RecordsRejectedError: with the code, message and record errors of the rule.
-        LargeBatchError: the batch is sound so far; its records are to be checked in steps. Not with `at_once`.
+        LargeBatchError: the header is valid; the records have to be checked in steps. Not with `at_once`.
     """
     if origin is AppendOrigin.REPLICATION:
         if not batch.crc_ok():
@@ -202,7 +203,7 @@ def validate_append(
     else:
         assert readable is not None
         batch, walked = _checked(batch, *readable, config, now_ms, topic_partition)
-    # What was read of the records counts from the base timestamp that the batch was sent with.
+    # The records' timestamp deltas are relative to the base timestamp with which the batch was sent.
     batch = _stamped(batch, now_ms if config.log_append_time else max_timestamp_ms(sent, walked), config)
     batch.assign(base_offset, leader_epoch)
     return batch
@@ -301,9 +302,8 @@ def _damaged() -> RecordsRejectedError:
 
 
 _scratch = bytearray()
-"""Buffer for the records that are walked. New memory for each batch would have pages that are new to the process: to
-touch them for the first time took as long as all the rest of an append. It grows to `_MOST_SCRATCH`; compressed records
-that do not fit are never held as a whole."""
+"""Buffer for the records that are walked. New memory for each batch would cause page faults, which took as long as the
+rest of an append. It grows to `_MOST_SCRATCH`; compressed records that do not fit are never in memory as a whole."""
 
 
 def _scratch_of(size: int) -> bytearray:
@@ -317,7 +317,7 @@ def _scratch_of(size: int) -> bytearray:
 def _readable(batch: RecordBatch, limit: int) -> tuple[bytes | bytearray, int] | None:
     """Return the decompressed records and their size in bytes; other bytes may follow.
 
-    None: they are too large; or they cannot be read, and which error that is depends on how far they can be.
+    None: they are too large, or unreadable; in that case the error depends on how far they can be read.
     """
     codec, view = batch.attributes & CODEC_MASK, batch.records_view
     if not codec:
@@ -351,7 +351,7 @@ def _walk(data: bytes | bytearray, size: int, batch: RecordBatch, most: int) -> 
         except MalformedRecordsError:
             if len(data) == size:
                 raise
-            walked = walk(_own(data, size), batch.record_count)  # for the error of these bytes alone
+            walked = walk(_own(data, size), batch.record_count)  # so that the error is that of these bytes alone
     except MalformedRecordsError as error:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, str(error)) from error
     if batch.attributes & CODEC_MASK and size > most:

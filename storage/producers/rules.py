@@ -32,7 +32,7 @@ UNKNOWN_BEFORE_360: Final = Rule(S9.rule, "before KIP-360")
 
 @dataclass(slots=True)
 class ProducerRules:
-    """Rules that may change while logs are open: all logs share the object of their context.
+    """Rules that may change while logs are open; all logs share the instance in their context.
 
     Attributes:
         verification: a batch that begins a transaction here must come from a producer that was verified (KIP-890,

@@ -23,7 +23,7 @@ from storage.producers.verification import VerificationGuard, Verifications
 _MAX_SEQUENCE: Final = 2**31 - 1
 _MAX_EPOCH: Final = 2**15 - 1
 _UNKNOWN_VERSION: Final = -1
-"""The version of a transaction that was not named (TransactionVersion.TV_UNKNOWN): no marker may have it."""
+"""Version of a transaction whose version is not given (TransactionVersion.TV_UNKNOWN): no marker may have it."""
 
 
 class BatchRange(NamedTuple):
@@ -161,7 +161,7 @@ class ProducerStates:
         guard: object = None,
         transaction_version: int = 0,
     ) -> AppendDecision:
-        """Decide about a batch whose producer id is not -1. Changes nothing.
+        """Accept, reject or recognise as a duplicate a batch whose producer id is not -1. Changes nothing.
 
         Args:
             batch: a header view; its records are read only if it is a control batch.
@@ -183,7 +183,7 @@ class ProducerStates:
         self._check_epoch(batch.producer_id, batch.producer_epoch)
         rule = self._check_sequence(entry, batch) if origin is AppendOrigin.CLIENT else NO_RULE
         if not batch.is_transactional and entry is not None and entry.transaction_first_offset is not None:
-            outside = "a transaction of it is open, the batch is outside"
+            outside = "its transaction is open, and the batch is not transactional"
             raise _refusal(ErrorCode.INVALID_TXN_STATE, batch, outside, row.S10)
         return Accept(batch, None, NO_PRODUCER_EPOCH if entry is None else entry.producer_epoch, rule)
 
@@ -250,7 +250,7 @@ class ProducerStates:
             )
 
     def _check_sequence(self, entry: ProducerEntry | None, batch: RecordBatch) -> Rule:
-        """Return the rule that accepts (transactions D.4 S7 to S9); transactions D.4 S5 and S6 only reject."""
+        """Return the rule that accepts a batch (transactions D.4 S7 to S9); transactions D.4 S5 and S6 only reject."""
         sequence = batch.base_sequence
         verification = self.verifications.get(batch.producer_id)
         if verification is not None:

@@ -38,7 +38,7 @@ class Verifications:
         return len(self._entries)
 
     def get(self, producer_id: int) -> VerificationEntry | None:
-        """The entry of a producer, if it is being verified."""
+        """Return the entry of a producer, if it is being verified."""
         return self._entries.get(producer_id)
 
     def take(
@@ -68,8 +68,8 @@ class Verifications:
     def ended(self, producer_id: int, marker_epoch: int) -> None:
         """Invalidate outstanding guards after a marker was appended.
 
-        Except when each transaction of the verified producer has an epoch of its own, and it is the marker's: the entry
-        belongs to the next transaction; the version that the marker names is not asked (transactions D.5.4).
+        The entry stays if the verified producer gets a new epoch with each transaction and has the marker's epoch: then
+        it belongs to the next transaction. The transaction version in the marker is ignored (transactions D.5.4).
         """
         entry = self._entries.get(producer_id)
         if entry is not None and not (entry.supports_epoch_bump and entry.producer_epoch == marker_epoch):
@@ -77,7 +77,7 @@ class Verifications:
 
     @property
     def oldest_ms(self) -> int | None:
-        """When the oldest entry was made; None without one."""
+        """Creation time of the oldest entry; None without one."""
         return min((entry.created_ms for entry in self._entries.values()), default=None)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
