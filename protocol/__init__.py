@@ -1,1 +1,1 @@
-"""Bytes to messages and back, without any input or output of its own."""
+"""Kafka's wire protocol: decodes and encodes messages and records. Does no I/O of its own."""

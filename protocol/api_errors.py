@@ -1,7 +1,8 @@
-"""The errors that brokers of Kafka give for each API, those that clients meet most often first.
+"""Error codes that Kafka's brokers return for each API, the most frequent ones first.
 
-From Kafka's handlers and from the comments of its response classes, up to 4.4. A test holds the recorded answers of
-real brokers (tests/differential) against these rows. UNKNOWN_SERVER_ERROR fits every API and is left out.
+Taken from Kafka's request handlers and from the comments in its response classes, up to 4.4. A test compares the
+recorded responses of real brokers (tests/differential) with these rows. UNKNOWN_SERVER_ERROR fits every API and is left
+out.
 """
 
 from collections.abc import Mapping

@@ -112,7 +112,7 @@ _TITLES: Final = {key: "".join(part.capitalize() for part in key.name.split("_")
 
 
 def title_of(key: int) -> str:
-    """The name of an API that need not exist."""
+    """Return the name of an API, or ``api key N`` if there is none with this key."""
     try:
         return ApiKey(key).title
     except ValueError:
@@ -120,12 +120,12 @@ def title_of(key: int) -> str:
 
 
 def api_key(frame: bytes | bytearray) -> int | None:
-    """The API key of a request; ``None`` where it is too short to have one."""
+    """Return the API key of a request; ``None`` if the frame is too short to have one."""
     return None if len(frame) < _KEY_AND_VERSION.size else int(_KEY_AND_VERSION.unpack_from(frame)[0])
 
 
 def api_and_version(frame: bytes | bytearray) -> dict[str, Any]:
-    """``api`` and ``version`` of a request, as far as its first bytes name them: for the log."""
+    """Return ``api`` and ``version`` of a request for the log, as far as its first bytes contain them."""
     if len(frame) < _KEY_AND_VERSION.size:
         return {}
     key, version = _KEY_AND_VERSION.unpack_from(frame)

@@ -1,6 +1,6 @@
-"""Decode requests from frames and encode responses; for clients such as our tests, the other way round too.
+"""Decode requests and encode responses; for clients such as our tests, encode requests and decode responses too.
 
-A frame is what follows the int32 size. Headers follow core A.1: header v2 where the request's version is flexible,
+A frame is the bytes after the int32 size. Headers follow core A.1: header v2 where the request's version is flexible,
 response header v1 likewise, except for ApiVersions, whose response header is always v0.
 """
 
@@ -25,7 +25,7 @@ _CLIENT_ID = struct.Struct(">h")
 
 
 class BadFrame(Exception):
-    """Bytes that cannot be read as a request; the connection that sent them has to be closed."""
+    """Frame that is not a valid request; its connection has to be closed."""
 
 
 @dataclass(slots=True)
@@ -41,14 +41,14 @@ class RequestHeader:
 
 @cache
 def known_versions(key: int) -> tuple[int, int] | None:
-    """Lowest and highest version that this library can read and write, or ``None`` for an unknown API."""
+    """Return the lowest and highest version that this library can read and write, or ``None`` for an unknown API."""
     versions = VERSIONS.get(key)
     return None if versions is None else (versions.low, versions.high)
 
 
 @cache
 def is_flexible(key: int, version: int) -> bool:
-    """Whether a version uses compact types and tag sections (KIP-482); higher unknown versions count as the newest."""
+    """Whether a version uses compact types and tag sections (KIP-482); unknown higher versions count as the newest."""
     versions = VERSIONS.get(key)
     return versions is not None and min(max(version, versions.low), versions.high) >= versions.flexible
 
@@ -63,7 +63,7 @@ def message_class(key: int, suffix: str) -> type[Any]:
 
 @cache
 def _module(folder: str, key: int) -> Any:
-    """One of the four generated modules of an API; each is imported when it is first needed."""
+    """Return one of the four generated modules of an API, importing it on first use."""
     return import_module(f"protocol.wire.{folder}.{VERSIONS[key].name}")
 
 
@@ -96,9 +96,9 @@ def response_writer(key: int, version: int) -> Writer:
 
 
 def prepare(keys: Iterable[int]) -> None:
-    """Import what a server reads and writes of these APIs; otherwise their first request waits for that.
+    """Import the request readers and response writers of these APIs, so that their first requests need not wait for it.
 
-    An import also needs a file descriptor, which may be missing later.
+    An import also needs a file descriptor, and none may be left later.
     """
     for key in keys:
         _module("read_requests", key)
@@ -156,7 +156,7 @@ def decode_request(frame: bytes | bytearray, header: RequestHeader) -> Any:
     """
     try:
         request, _ = request_reader(header.api_key, header.api_version)(frame, header.body_at, Budget())
-    except (IndexError, ValueError, struct.error) as error:  # of which Unreadable is one
+    except (IndexError, ValueError, struct.error) as error:  # Unreadable is a ValueError
         raise BadFrame(f"{ApiKey(header.api_key).title} v{header.api_version}: {error}") from error
     return version_adapters.newest_request(header.api_key, header.api_version, request)
 
@@ -169,14 +169,14 @@ def encode_response(key: int, version: int, correlation_id: int, response: Any) 
 
 
 def encode_response_body(key: int, version: int, response: Any) -> Parts:
-    """Encode a response without size and header, where its size decides what is sent."""
+    """Encode a response without size and header, for callers that need its size first."""
     parts: Parts = []
     response_writer(key, version)(parts, version_adapters.older_response(key, version, response))
     return parts
 
 
 def with_response_header(key: int, version: int, correlation_id: int, body: Parts) -> Parts:
-    """A response as :func:`encode_response` makes it, of its encoded body."""
+    """Put size and header before an encoded body, which makes the result of :func:`encode_response`."""
     flexible = is_flexible(key, version) and key != ApiKey.API_VERSIONS
     head = _SIZE.pack(correlation_id) + b"\0" if flexible else _SIZE.pack(correlation_id)
     return [_SIZE.pack(len(head) + sum(map(len, body))), head, *body]
@@ -201,16 +201,16 @@ def encode_request(key: int, version: int, correlation_id: int, client_id: str |
 
 
 def decode_response(key: int, version: int, frame: Buffer) -> tuple[int, Any]:
-    """Decode a response frame: its correlation id, and its body in the API's newest shape."""
+    """Decode a response frame; return its correlation id, and its body in the API's newest shape."""
     correlation_id, response = decode_response_as_sent(key, version, frame)
     return correlation_id, version_adapters.newest_response(key, version, response)
 
 
-# --- what passes a proxy ---------------------------------------------------------------------------------------------
+# --- responses in the shape of their version, for the proxy ----------------------------------------------------------
 
 
 def decode_response_as_sent(key: int, version: int, frame: Buffer) -> tuple[int, Any]:
-    """As :func:`decode_response`, with the fields as the version has them.
+    """Decode a response frame like :func:`decode_response`, but keep the fields of its version.
 
     Raises:
         IndexError, ValueError, struct.error: the frame does not follow the schema of its version.
@@ -224,7 +224,7 @@ def decode_response_as_sent(key: int, version: int, frame: Buffer) -> tuple[int,
 
 
 def encode_response_as_sent(key: int, version: int, correlation_id: int, response: Any) -> Parts:
-    """As :func:`encode_response`, of a response that :func:`decode_response_as_sent` has read."""
+    """Encode a response that was decoded by :func:`decode_response_as_sent`, with size and header."""
     parts: Parts = [b""]
     flexible = is_flexible(key, version) and key != ApiKey.API_VERSIONS
     head = _SIZE.pack(correlation_id) + b"\0" if flexible else _SIZE.pack(correlation_id)

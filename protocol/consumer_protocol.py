@@ -1,8 +1,8 @@
 """Subscriptions and assignments of the embedded consumer protocol, in a classic group's opaque bytes.
 
 Kafka's ``ConsumerProtocolSubscription`` and ``ConsumerProtocolAssignment``, versions 0 to 3; later ones only append
-(groups A.1, C.10). kio has both schemas, and a test holds this module to them. The bytes are parsed here because other
-bytes are no error: a client may put anything there.
+(groups A.1, C.10). kio has both schemas, and a test compares this module with them. The bytes are parsed here because
+malformed bytes are not an error: a client may put anything there.
 """
 
 import struct
@@ -38,30 +38,30 @@ class _Reader:
         self._data, self._at = data, 0
 
     def number(self, of: struct.Struct) -> int:
-        """The next number."""
+        """Return the next number."""
         (value,) = of.unpack_from(self._data, self._at)
         self._at += of.size
         number: int = value
         return number
 
     def text(self) -> str | None:
-        """The next string, perhaps null."""
+        """Return the next string, perhaps null."""
         raw = self._slice(self.number(_INT16))
         return None if raw is None else raw.decode()
 
     def name(self) -> str:
-        """The next string."""
+        """Return the next string."""
         text = self.text()
         if text is None:
             raise ValueError("a name that is null")
         return text
 
     def blob(self) -> bytes | None:
-        """The next bytes, perhaps null."""
+        """Return the next bytes, perhaps null."""
         return self._slice(self.number(_INT32))
 
     def many(self) -> range:
-        """The indexes of the next array, after its length."""
+        """Return the indexes of the next array, after its length."""
         count = self.number(_INT32)
         if count < 0 or count > len(self._data):
             raise ValueError("an array of no length")
@@ -76,7 +76,7 @@ class _Reader:
         return self._data[self._at - size : self._at]
 
     def partitions(self) -> dict[str, tuple[int, ...]]:
-        """The next array of topics with their partitions."""
+        """Return the next array of topics with their partitions."""
         return {self.name(): tuple(self.number(_INT32) for _ in self.many()) for _ in self.many()}
 
 

@@ -1,4 +1,4 @@
-"""The error codes of a response, by a function that is made for its class: no more than a look at each code.
+"""Error codes of a response, found by a function that is generated for its class and reads only these fields.
 
 It runs for every response, for the metrics and the timelines; a walk over all fields takes five times as long.
 """
@@ -17,20 +17,20 @@ Finder = Callable[[Message], list[ErrorCode]]
 
 
 def error_codes(message: Message) -> list[ErrorCode]:
-    """All codes of a response except NONE, as often as they occur, in the order of the fields."""
+    """Return all codes of a response except NONE, with repetitions, in the order of the fields."""
     cls: Any = type(message)
     return _finder(cls)(message)
 
 
 def first_error(message: Message | None) -> ErrorCode | None:
-    """The first of :func:`error_codes`; ``None`` also where there is no response (acks=0)."""
+    """Return the first of :func:`error_codes`; ``None`` if there is none, or no response (acks=0)."""
     found = () if message is None else error_codes(message)
     return found[0] if found else None
 
 
 @cache
 def _finder(cls: Any) -> Finder:
-    """The function for a class of messages, compiled from text as the writers are."""
+    """Compile the function for a class of messages from source text, like the writers."""
     lines = ["def find(m0):", " found = []", *_lines(cls, 0), " return found"]
     names: dict[str, Any] = {}
     exec("\n".join(lines), names)  # names of generated classes' fields only  # noqa: S102
@@ -39,9 +39,9 @@ def _finder(cls: Any) -> Finder:
 
 
 def _lines(cls: type[Message], depth: int) -> list[str]:
-    """Statements that look at the codes of ``m{depth}``; none where the class has no codes.
+    """Return the statements that read the codes of ``m{depth}``; none if the class has no codes.
 
-    Annotations of generated messages are texts such as ``Sequence[Topic] | None``; evaluating them costs more.
+    Annotations of generated messages are strings such as ``Sequence[Topic] | None``; evaluating them costs more.
     """
     module, here, inner = sys.modules[cls.__module__], " " * (depth + 1), depth + 1
     lines: list[str] = []

@@ -1,6 +1,6 @@
 """Kafka's error codes, and the exception that carries one.
 
-Names, numbers and retriability are those of Kafka's ``Errors`` (4.4). A test holds this table equal to kio's,
+Names, numbers and retriability are those of Kafka's ``Errors`` (4.4). A test compares this table with kio's,
 which ends with 133.
 """
 
@@ -199,7 +199,7 @@ MALFORMED_REQUEST = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to "
     "an incompatible broker. See the broker logs for more details."
 )
-"""Kafka's general text of INVALID_REQUEST."""
+"""Kafka's default message of INVALID_REQUEST."""
 _TEXTS: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the request.",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
@@ -220,12 +220,12 @@ _TEXTS: Final[Mapping[ErrorCode, str]] = {
 
 
 def texts_of(*codes: ErrorCode) -> dict[ErrorCode, str]:
-    """Kafka's general texts of codes (``Errors.message``), for those that answer without a text of their own."""
+    """Return Kafka's default messages of codes (``Errors.message``), for responses without a message of their own."""
     return {code: _TEXTS[code] for code in codes}
 
 
 class KafkaError(Exception):
-    """Refusal of a request, or of a part of it, with an error code.
+    """Rejection of a request, or of a part of it, with an error code.
 
     ``message`` becomes the response's ErrorMessage, where the API has that field; ``None`` leaves it null.
     """

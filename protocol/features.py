@@ -1,6 +1,6 @@
 """Features by API version. Handlers call these predicates; no other module compares a version with a number.
 
-Each predicate takes the version of its API and names the KIP that introduced the feature.
+Each predicate takes a version of its API. Its docstring states what is true if it returns True, with the KIP.
 """
 
 
@@ -51,7 +51,7 @@ def fetch_knows_storage_errors(version: int) -> bool:
 
 
 def fetch_magic(version: int) -> int:
-    """The newest magic that the fetcher reads: messages, messages with timestamps (KIP-32), batches (KIP-98)."""
+    """Return the newest magic that the fetcher reads: 0 messages, 1 with timestamps (KIP-32), 2 batches (KIP-98)."""
     return 2 if version >= 4 else 1 if version >= 2 else 0
 
 
@@ -59,7 +59,7 @@ def fetch_magic(version: int) -> int:
 
 
 def list_offsets_oldest_special(version: int) -> int:
-    """The lowest special timestamp that the version knows: -2, then -3 (KIP-734), -4, -5 (KIP-405), -6 (KIP-1023)."""
+    """Return the lowest special timestamp of a version: -2, then -3 (KIP-734), -4, -5 (KIP-405), -6 (KIP-1023)."""
     for since, timestamp in ((11, -6), (9, -5), (8, -4), (7, -3)):
         if version >= since:
             return timestamp
@@ -67,7 +67,7 @@ def list_offsets_oldest_special(version: int) -> int:
 
 
 def list_offsets_counts_segments(version: int) -> bool:
-    """The oldest version asks for where segments begin, not for records (KIP-79)."""
+    """The oldest version lists the offsets at which segments begin, instead of finding records (KIP-79)."""
     return version < 1
 
 
@@ -204,7 +204,7 @@ def api_versions_names_software(version: int) -> bool:
 
 
 def api_versions_names_target(version: int) -> bool:
-    """The client names the cluster and the node that it means to be connected to (KIP-1242)."""
+    """The client names the cluster and the node that it expects to be connected to (KIP-1242)."""
     return version >= 5
 
 
@@ -229,7 +229,7 @@ def metadata_knows_missing_listener(version: int) -> bool:
 
 
 def find_coordinator_has_error_message(version: int) -> bool:
-    """An error comes with the text of its code; empty since requests have several keys (KIP-699)."""
+    """An error carries the default message of its code, which is empty since requests have several keys (KIP-699)."""
     return version < 4
 
 

@@ -89,7 +89,7 @@ _LEVELS: dict[Any, Level] = {}
 
 
 def level_of(cls: type[Message]) -> Level:
-    """The description of a message class."""
+    """Return the description of a message class."""
     known = _LEVELS.get(cls)
     if known is None:
         known = _LEVELS[cls] = _describe(cls)
@@ -139,12 +139,12 @@ def element_type(hint: Any) -> type[Any] | None:
 
 
 def request_level(key: int) -> Level:
-    """The description of an API's request."""
+    """Return the description of an API's request."""
     return level_of(message_class(key, "Request"))
 
 
 def response_level(key: int) -> Level:
-    """The description of an API's response."""
+    """Return the description of an API's response."""
     return level_of(message_class(key, "Response"))
 
 
@@ -173,7 +173,7 @@ class Wanted:
 def cut(level: Level, message: M, wanted: Wanted, open_kinds: frozenset[str]) -> tuple[M | None, M | None]:
     """Split a message into the matching part and the rest; either may be ``None``. The message is not changed.
 
-    ``open_kinds`` are those not decided above this level. A null list (all topics) belongs to the rest.
+    ``open_kinds`` are the filter's kinds that no level above has matched. A null list (all topics) belongs to the rest.
     """
     decided = decide(level, message, wanted, open_kinds)
     if decided is None:
@@ -235,7 +235,7 @@ def decide(level: Level, message: Any, wanted: Wanted, open_kinds: frozenset[str
 
 
 def _names_another_kind(names: tuple[str, ...], message: Any) -> bool:
-    """Whether the field of a resource's name has that of a group, a broker or another resource, and not a topic's."""
+    """Whether the field for a resource's name holds that of a group, a broker or another resource, not a topic's."""
     return names == ("resource_name",) and bool(message.resource_type != _TOPIC_RESOURCE)
 
 
@@ -245,7 +245,7 @@ def mentions(level: Level, message: Message, wanted: Wanted) -> bool:
 
 
 class Item(NamedTuple):
-    """What one place of a message names, and the error code there; ``None`` for what it does not have."""
+    """Resources named at one place of a message, and its error code; ``None`` for each that is missing."""
 
     topic: str | UUID | None = None
     partition: int | None = None
@@ -255,7 +255,7 @@ class Item(NamedTuple):
 
 
 def items_of(level: Level, message: Any, above: Item | None = None) -> Iterator[Item]:
-    """All that a message names, the innermost places, in the order of the wire."""
+    """Yield the resources that a message names at its innermost places, in wire order."""
     own = {
         kind: next(filter(_is_set, (getattr(message, name) for name in names)), None)
         for kind, names in level.own.items()
@@ -278,5 +278,5 @@ def items_of(level: Level, message: Any, above: Item | None = None) -> Iterator[
 
 
 def _is_set(value: Any) -> bool:
-    """Whether a field names something: an empty name or a zero id is none."""
+    """Whether a field names a resource; an empty name or a zero id does not."""
     return value is not None and value not in ("", ZERO_UUID)

@@ -14,7 +14,7 @@ _MASK = 0xFFFFFFFF
 _DEFAULT_CAPACITY = 16
 _LONG_MASK = 0xFFFF_FFFF_FFFF_FFFF
 _FIBONACCI = -7046029254386353131 & _LONG_MASK
-"""Of ``BaseHashTable.findSlot``, Knuth's multiplicative hash."""
+"""Multiplier in ``BaseHashTable.findSlot`` (Knuth's multiplicative hash)."""
 
 
 def string_hash(text: str) -> int:
@@ -31,23 +31,23 @@ def string_hash(text: str) -> int:
 
 
 def absolute_hash(text: str) -> int:
-    """``Utils.abs(text.hashCode())``: 0 for the one negative number that has no positive (transactions F.9)."""
+    """``Utils.abs(text.hashCode())``: 0 for Integer.MIN_VALUE, which has no positive counterpart (transactions F.9)."""
     h = string_hash(text)
     return h if h < 1 << 31 else (1 << 32) - h if h > 1 << 31 else 0
 
 
 def utf16_length(text: str) -> int:
-    """``String.length``: how many UTF-16 code units a text has."""
+    """``String.length``: the number of UTF-16 code units of a text."""
     return len(text) if text.isascii() else len(text.encode("utf-16-be", "surrogatepass")) // 2
 
 
 def utf16(text: str) -> bytes:
-    """Sort key of Java's strings: their UTF-16 code units."""
+    """Return the sort key of a Java string: its UTF-16 code units."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
 def split(text: str, separator: str) -> list[str]:
-    """``String.split``: empty parts at the end are left out, but for those of a text without the separator."""
+    """``String.split``: empty parts at the end are dropped, unless the text has no separator."""
     parts = text.split(separator)
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
@@ -79,7 +79,7 @@ def parse_integer(text: str) -> int:
     """``Integer.parseInt``: digits behind at most one sign, and nothing else.
 
     Raises:
-        ValueError: the text is no such number, or does not fit.
+        ValueError: the text is not such a number, or the number does not fit.
     """
     value = int(text) if text.removeprefix("-").removeprefix("+" * (text[:1] == "+")).isdecimal() else None
     if value is None or not -(1 << 31) <= value < 1 << 31:
@@ -93,7 +93,7 @@ def copied_capacity(count: int) -> int:
 
 
 def table_capacity(count: int) -> int:
-    """Return the capacity of a table that was made for ``count`` entries, ``new HashMap(count)``."""
+    """Return the capacity of a table that was created for ``count`` entries, ``new HashMap(count)``."""
     return _power_of_two(max(count, 1))
 
 
@@ -136,7 +136,7 @@ def concurrent_order(keys: Sequence[str]) -> list[str]:
 
 
 def concurrent_capacity(count: int) -> int:
-    """Return the capacity of a ``ConcurrentHashMap`` of so many entries: it doubles when three quarters are taken."""
+    """Return the capacity of a ``ConcurrentHashMap`` of ``count`` entries: it doubles when three quarters are used."""
     capacity = _DEFAULT_CAPACITY
     while count >= capacity * 3 // 4:
         capacity *= 2
@@ -169,7 +169,7 @@ def computed_order(calls: Iterable[K], hash_of: Callable[[K], int], capacity: in
 
 
 def bucket(h: int, capacity: int) -> int:
-    """Return where a table of that capacity, a power of two, keeps a key of that hash."""
+    """Return the bucket of a hash in a table whose capacity is a power of two."""
     return (h ^ (h >> 16)) & (capacity - 1)
 
 
@@ -216,7 +216,7 @@ class HashMap(Generic[V]):
         return iter(tuple(self._ordered()))
 
     def get(self, key: str) -> V | None:
-        """The value of a key, if there is one."""
+        """Return the value of a key, if there is one."""
         return self._entries.get(key)
 
     def pop(self, key: str) -> V | None:
@@ -225,11 +225,11 @@ class HashMap(Generic[V]):
             return None
         del self._spread[key]
         if self._order is not None:
-            del self._order[key]  # the others keep theirs
+            del self._order[key]  # the order of the others stays the same
         return self._entries.pop(key)
 
     def values(self) -> list[V]:
-        """The values in iteration order."""
+        """Return the values in iteration order."""
         return [self._entries[key] for key in self._ordered()]
 
     def _ordered(self) -> dict[str, None]:
@@ -277,11 +277,11 @@ class TimelineTable(Generic[K, V]):
         return (key for slot in self._slots for key in reversed(slot))
 
     def get(self, key: K) -> V | None:
-        """The value of a key, if there is one."""
+        """Return the value of a key, if there is one."""
         return self._entries.get(key)
 
     def compute(self, key: K, change: Callable[[V | None], V | None]) -> None:
-        """Set what ``change`` makes of a key's value (``None``: it has none); ``None`` removes the key."""
+        """Replace a key's value, ``None`` if missing, by the result of ``change``; ``None`` removes the key."""
         value = change(self._entries.get(key))
         if value is None:
             self.pop(key)
@@ -295,7 +295,7 @@ class TimelineTable(Generic[K, V]):
         return self._entries.pop(key, None)
 
     def values(self) -> list[V]:
-        """The values in iteration order."""
+        """Return the values in iteration order."""
         return [self._entries[key] for key in self]
 
     def _slot_of(self, key: K) -> list[K]:
@@ -312,7 +312,7 @@ class TimelineMap(TimelineTable[str, V]):
 
 
 class HashTable(Generic[K, V]):
-    """A table from any keys that iterates as ``java.util.HashMap`` does, also if keys are made on first use.
+    """A table from any keys that iterates as ``java.util.HashMap`` does, even if keys are created on first use.
 
     ``hash_of`` gives a key's hash as an unsigned 32-bit number; ``capacity`` is a power of two. Values are never
     ``None``.
@@ -335,7 +335,7 @@ class HashTable(Generic[K, V]):
         return iter([key for at in sorted(self._buckets) for key in self._buckets[at]])
 
     def get(self, key: K) -> V | None:
-        """The value of a key, if there is one."""
+        """Return the value of a key, if there is one."""
         return self._entries.get(key)
 
     def put(self, key: K, value: V) -> None:
@@ -348,7 +348,7 @@ class HashTable(Generic[K, V]):
             self._entries[key] = value
 
     def get_or_create(self, key: K, create: Callable[[], V]) -> V:
-        """A key's value (``computeIfAbsent``): first the table may double, then a new key goes to its bucket's head."""
+        """Do ``computeIfAbsent``: first the table may double, then a new key goes to its bucket's head."""
         found = self._entries.get(key)
         if found is None:
             self._double_above(len(self._entries))
@@ -357,7 +357,7 @@ class HashTable(Generic[K, V]):
         return found
 
     def compute(self, key: K, change: Callable[[V | None], V | None]) -> None:
-        """Set what ``change`` makes of a key's value (``None``: it has none); ``None`` removes the key.
+        """Replace a key's value, ``None`` if missing, by the result of ``change``; ``None`` removes the key.
 
         As in :meth:`get_or_create`, a new key goes to its bucket's head, and the table may double before.
         """

@@ -1,4 +1,4 @@
-"""Messages as JSON, and single fields of them by path: ``topics.0.partitions.*.error_code``."""
+"""Convert messages to JSON; read and replace single fields by path, such as ``topics.0.partitions.*.error_code``."""
 
 import base64
 import typing
@@ -80,7 +80,7 @@ def has(message: Message, path: str, value: Any) -> bool:
 
 
 def values(message: Message, path: str) -> Iterator[Any]:
-    """The values at a path, in their JSON form."""
+    """Return the values at a path, in their JSON form."""
     return map(to_json, _find(message, path.split(".")))
 
 

@@ -1,12 +1,12 @@
-"""Where long work may be interrupted, for code below the event loop (``broker.long_work`` has the loop)."""
+"""Points at which long work may be interrupted, for code that does not use asyncio (``broker.long_work`` does)."""
 
 from collections.abc import Callable
 
 interrupt: Callable[[], None] | None = None
-"""Called at each pause, while the work that runs may be interrupted; ``None``: it may not."""
+"""Called at each pause while the running work may be interrupted; ``None``: it may not."""
 
 
 def pause() -> None:
-    """Let others run, if what runs now is long work and its slice is over; else do nothing."""
+    """Let other tasks run if the running code is long work whose time slice is over; else do nothing."""
     if interrupt is not None:
         interrupt()

@@ -1,7 +1,7 @@
-"""What the generated readers of messages are made of: strings, bytes, arrays and tag sections out of a frame.
+"""Building blocks of the generated message readers: they read strings, bytes, arrays and tag sections from a frame.
 
 Bytes of a peer are not trusted: every length is compared with the bytes that are left before anything is allocated, and
-one message has a limit of elements. "Compact" values have the lengths of flexible versions (KIP-482).
+the elements of one message are limited. "Compact" values have the lengths of flexible versions (KIP-482).
 
 All functions take a frame and a position and return the value and the position after it. On bytes that do not follow
 the schema they raise :class:`Unreadable`, ``IndexError``, ``struct.error`` or ``ValueError``.
@@ -19,7 +19,7 @@ from protocol.uvarint import Unreadable, read_uvarint
 _ZERO: Final = ZERO_UUID.bytes
 MAX_STRING: Final = 0x7FFF
 SURELY_SHORT: Final = MAX_STRING // 3
-"""Bytes of a string that stays within the limit even if each of them is replaced: by U+FFFD, three bytes of UTF-8."""
+"""Most bytes of a string that stays within the limit even if U+FFFD, three bytes of UTF-8, replaces each of them."""
 _INT16: Final = struct.Struct(">h").unpack_from
 _INT32: Final = struct.Struct(">i").unpack_from
 
@@ -29,7 +29,7 @@ MOST_ELEMENTS: Final = 1_000_000
 and Kafka would create an object for each."""
 
 MOST_ANSWERED: Final = 20_000_000
-"""The same of an answer, whose sender was chosen: Metadata has seven elements for each partition of three replicas."""
+"""The limit for responses, whose sender the caller chose: Metadata has seven elements per partition with 3 replicas."""
 
 
 class Budget:
@@ -41,7 +41,7 @@ class Budget:
         self.left = self.most = most
 
     def take(self, count: int, size: int) -> None:
-        """Subtract ``count`` elements that take a byte each at least. Raises Unreadable if there are too many."""
+        """Subtract ``count`` elements, each of at least one byte. Raises Unreadable if there are too many."""
         if count > size:
             raise Unreadable(f"an array of {count} elements where {size} bytes are left")
         self.left -= count
@@ -57,7 +57,7 @@ Reader = Callable[[Buffer, int, Budget], tuple[Any, int]]
 
 
 def _long_size(frame: Buffer, at: int) -> tuple[int, int]:
-    """The length of a compact value, -1 for null."""
+    """Read the length of a compact value, -1 for null."""
     size, at = read_uvarint(frame, at)
     return size - 1, at
 
@@ -66,9 +66,9 @@ def _long_size(frame: Buffer, at: int) -> tuple[int, int]:
 
 
 def check_length(text: str) -> None:
-    """Refuse a string that is too long to be written again, once its invalid bytes are replaced. Raises Unreadable.
+    """Reject a string that is too long to be written again once its invalid bytes are replaced. Raises Unreadable.
 
-    Kafka takes such a one, and fails on it later: it would be in a group's state, and in the answers to other clients.
+    Kafka accepts it and fails later, when it has become part of a group's state and of responses to other clients.
     """
     size = len(text) if text.isascii() else len(text.encode())
     if size > MAX_STRING:
@@ -171,7 +171,7 @@ def read_compact_nullable_bytes(frame: Buffer, at: int) -> tuple[bytes | None, i
 
 
 def _slice(frame: Buffer, at: int, size: int) -> tuple[memoryview | None, int]:
-    """A slice of the frame, writable where the frame is: the log stamps offsets into records and keeps them."""
+    """Return a slice of the frame, writable if the frame is: the log stamps offsets into the records and keeps them."""
     if size < 0:
         return None, at
     end = at + size
@@ -284,7 +284,7 @@ def read_tags(frame: Buffer, at: int, budget: Budget) -> tuple[int, int]:
 
 
 def read_tag(frame: Buffer, at: int) -> tuple[int, int, int]:
-    """Read a tag's number; return it, where its value begins and where it ends."""
+    """Read the header of a tag; return its number and the positions where its value begins and ends."""
     tag, at = read_uvarint(frame, at)
     size, at = read_uvarint(frame, at)
     end = at + size

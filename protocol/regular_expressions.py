@@ -21,29 +21,29 @@ _REASONS = {
     "invalid named capture group": "invalid named capture",
     "invalid perl operator": "invalid or unsupported Perl syntax",
 }
-"""What RE2 calls an error -> what re2j, its Java counterpart, calls it; the others have one name."""
+"""RE2's message for an error -> that of re2j, its Java counterpart, if they differ."""
 _ESCAPE = re.compile(r"\\Q.*?(?:\\E|\Z)|(?P<byte>\\C)|\\.", re.DOTALL)
 _GROUP_NAME = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|\(\?P?<(?P<name>\w+)>", re.DOTALL)
 
 
 class Pattern(Protocol):
-    """A pattern that was read."""
+    """Compiled pattern."""
 
     def fullmatch(self, text: str) -> object | None:
-        """Return something if all of the text matches."""
+        """Return an object, not None, if the whole text matches."""
         ...
 
 
 class InvalidPattern(Exception):
-    """A pattern that cannot be read; the message is re2j's."""
+    """Invalid pattern; the message is re2j's."""
 
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Pattern:
-    """Read a pattern.
+    """Compile a pattern.
 
     Raises:
-        InvalidPattern: not a pattern of re2j.
+        InvalidPattern: re2j would reject it.
     """
     if any(token["byte"] for token in _ESCAPE.finditer(pattern)):  # a single byte, which Java's strings do not have
         raise InvalidPattern("invalid escape sequence")

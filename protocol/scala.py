@@ -43,7 +43,7 @@ def immutable_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
 
 
 def _walk(keys: Sequence[K], hash_of: Callable[[K], int], shift: int) -> list[K]:
-    if shift >= 32:  # hashes that are equal share a node, in the order in which they came
+    if shift >= 32:  # keys of equal hashes share a node, in the order of insertion
         return list(keys)
     places: dict[int, list[K]] = {}
     for key in keys:
@@ -64,7 +64,7 @@ def _improved(h: int) -> int:
 
 
 def few_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
-    """Return distinct keys in the iteration order of an immutable map or set: up to four keep theirs."""
+    """Return distinct keys in the iteration order of an immutable map or set: up to four keep their order."""
     found = list(dict.fromkeys(keys))
     return found if len(found) <= _FEW else immutable_order(found, hash_of)
 

@@ -1,4 +1,4 @@
-"""Subnets in CIDR notation, as the hosts of ACLs may be since 4.4 (Kafka's ``CidrUtils``, of Commons Net)."""
+"""Subnets in CIDR notation, which an ACL may have as its host since 4.4 (Kafka's ``CidrUtils``, of Commons Net)."""
 
 import ipaddress
 import re
@@ -16,7 +16,7 @@ def subnet(text: str) -> Network:
     """Parse a subnet; bits beyond its prefix are ignored.
 
     Raises:
-        ValueError: it is none; with Kafka's text.
+        ValueError: not a subnet; the message is Kafka's.
     """
     if ":" in text:
         return _subnet_of_ipv6(text)
@@ -45,7 +45,7 @@ def _subnet_of_ipv6(text: str) -> Network:
 
 
 def holds(text: str, host: str) -> bool:
-    """Whether a subnet contains an address; false for what is no subnet or no address of its family."""
+    """Whether a subnet contains an address; False if the text is not a subnet, or the host no address of its family."""
     if "/" not in text:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Which names a topic may have (core B.1; Kafka's ``Topic``)."""
+"""Validation of topic names (core B.1; Kafka's ``Topic``)."""
 
 import re
 
@@ -10,10 +10,10 @@ _MAX_LENGTH = 249
 
 
 def check_topic_name(name: str) -> None:
-    """The rules of topic names, in order (core B.1 N1 to N5).
+    """Check a topic name by Kafka's rules, in their order (core B.1 N1 to N5).
 
     Raises:
-        KafkaError: INVALID_TOPIC_EXCEPTION with Kafka's sentence.
+        KafkaError: INVALID_TOPIC_EXCEPTION with Kafka's message.
     """
     complaint = complaint_of(name)
     if complaint is not None:
@@ -21,7 +21,7 @@ def check_topic_name(name: str) -> None:
 
 
 def complaint_of(name: str) -> str | None:
-    """Return what no topic's name may be; None: it may be one."""
+    """Return Kafka's reason why a topic name is invalid; None if it is valid."""
     if not name:
         return "the empty string is not allowed"
     if name in {".", ".."}:
@@ -35,10 +35,10 @@ def complaint_of(name: str) -> str | None:
 
 
 def may_collide(name: str) -> bool:
-    """Whether the name holds a character that metric names confuse with another."""
+    """Whether the name contains '.' or '_', which metric names do not distinguish."""
     return "." in name or "_" in name
 
 
 def colliding_form(name: str) -> str:
-    """Two names collide when these are equal."""
+    """Return a form of the name that is equal for names that collide."""
     return name.replace(".", "_")

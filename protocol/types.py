@@ -1,4 +1,4 @@
-"""Small shared types of the wire: buffers, record data, and UUIDs as Kafka writes them."""
+"""Small types that all messages share: buffers, record data, and UUIDs in Kafka's text form."""
 
 import base64
 from collections.abc import Sequence
@@ -34,13 +34,13 @@ class Message:
         return f"{type(self).__name__}({fields})"
 
     def changed(self, **values: Any) -> Self:
-        """A copy with other values in some fields."""
+        """Return a copy with other values in some fields."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return type(self)(**{**fields, **values})
 
 
 def uuid_text(value: UUID) -> str:
-    """A UUID as Kafka prints it: 22 characters of base64url without padding."""
+    """Return a UUID as Kafka prints it: 22 characters of base64url without padding."""
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 

@@ -3,7 +3,7 @@
 from protocol.types import Buffer
 
 ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))
-"""The numbers of one byte, which nearly all are."""
+"""Encodings of the numbers that take one byte, as nearly all do."""
 
 
 class Unreadable(ValueError):
@@ -11,7 +11,7 @@ class Unreadable(ValueError):
 
 
 def uvarint(value: int) -> bytes:
-    """The number's bytes."""
+    """Encode a number."""
     if value < 0x80:
         return ONE_BYTE[value]
     out = bytearray()
@@ -23,12 +23,12 @@ def uvarint(value: int) -> bytes:
 
 
 def uvarint_size(value: int) -> int:
-    """Size of the encoded number in bytes."""
+    """Return the size of the encoded number in bytes."""
     return 1 if value < 0x80 else (value.bit_length() + 6) // 7
 
 
 def read_uvarint(data: Buffer, at: int) -> tuple[int, int]:
-    """The number at a position, of at most 35 bits, and the position after it.
+    """Read the number at a position, of at most 35 bits; return it and the position after it.
 
     Raises:
         Unreadable: more than five bytes.

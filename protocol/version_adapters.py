@@ -210,7 +210,9 @@ def _metadata_request_up(version: int, request: Any) -> None:
 
 def _fetch_request_up(version: int, request: Any) -> None:
     if version < 15:
-        request.replica_state = ReplicaState(request.replica_id)  # the one it has is the default of all requests
+        request.replica_state = ReplicaState(
+            request.replica_id
+        )  # a new object: the one that it has is the shared default of all requests
 
 
 def _join_group_request_up(version: int, request: Any) -> None:

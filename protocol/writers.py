@@ -1,4 +1,4 @@
-"""What the generated writers of messages are made of.
+"""Building blocks of the generated message writers.
 
 A message is a list of byte strings; record data is put into the list as it is, so that a fetch response is never
 copied. "Compact" values have the lengths of flexible versions (KIP-482).
@@ -28,11 +28,11 @@ _MAX_STRING: Final = 0x7FFF
 
 
 class Unwritable(ValueError):
-    """A message cannot be written: one of its strings is longer than the protocol allows, as in Kafka."""
+    """Message that cannot be written: one of its strings is longer than the protocol allows, as in Kafka."""
 
 
 def _long_size(size: int) -> bytes:
-    """The length of a compact string that is not short, as it is written. Raises Unwritable."""
+    """Encode the length of a compact string that is not short. Raises Unwritable."""
     if size > _MAX_STRING + 1:
         raise Unwritable(f"a string of {size - 1} bytes; at most {_MAX_STRING} are allowed")
     return uvarint(size)
@@ -118,7 +118,7 @@ def write_numbers(out: Parts, numbers: Sequence[int], code: str) -> None:
 
 
 def uuid_bytes(value: UUID | None) -> bytes:
-    """The bytes of a UUID; ``None`` is the zero UUID."""
+    """Return the bytes of a UUID; ``None`` is the zero UUID."""
     return _ZERO if value is None else value.bytes
 
 

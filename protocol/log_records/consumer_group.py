@@ -183,12 +183,12 @@ class ConsumerRecord:
 
     @classmethod
     def of(cls, group_id: str, value: ConsumerValue, name: str = "") -> "ConsumerRecord":
-        """The record of a value."""
+        """Return the record of a value."""
         return cls(_RECORDS.kinds[type(value)], group_id, name, value)
 
 
 def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
-    """Key and value of a record; the value of a tombstone is ``None``."""
+    """Return key and value of a record; the value of a tombstone is ``None``."""
     return _RECORDS.encode(record.kind, record.group_id, record.name, record.value)
 
 

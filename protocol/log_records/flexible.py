@@ -37,11 +37,11 @@ def wire(
     array: bool = False,
     nullable: bool = False,
 ) -> Any:
-    """A field: ``kind`` is a primitive of Kafka's schemas or a struct's class; ``array`` makes it an array of them.
+    """Declare a field: ``kind`` is a primitive of Kafka's schemas or a struct's class; ``array`` makes it an array.
 
     ``since`` is the first version that has the field. A tagged field that equals its default is not written; where the
     default is ``None`` the field may be null. ``nullable`` is a struct with a presence byte in front; a tagged one is
-    always written, also where it is null: to Kafka a missing one is an empty struct.
+    always written, even if it is null: for Kafka a missing one is an empty struct.
     """
     metadata = {"kind": kind, "since": since, "tag": tag, "array": array, "nullable": nullable}
     return dataclasses.field(default=default, metadata=metadata)
@@ -149,7 +149,7 @@ def _many(read: Read, write: Write) -> tuple[Read, Write]:
 
 
 _ALWAYS_WRITTEN = object()
-"""Default of a tagged field that equals none."""
+"""Default that no value equals: the tagged field is always written."""
 
 
 class Shape(NamedTuple):
@@ -169,7 +169,7 @@ class _Column(NamedTuple):
 
 @cache
 def shape_of(cls: Any, version: int) -> Shape:
-    """Reader and writer of ``cls`` in one version; fields of later versions keep their defaults."""
+    """Build reader and writer of ``cls`` in one version; fields of later versions keep their defaults."""
     fields = dataclasses.fields(cls)
     defaults = [field.default for field in fields]
     inline: list[_Column] = []

@@ -206,7 +206,7 @@ def _offset(key: bytes, value: bytes | None) -> OffsetCommit | OffsetCommitTombs
 
 
 def _topic_id(value: bytes, at: int) -> UUID | None:
-    """The only tag of a committed offset that is known; tags of later versions are skipped."""
+    """Read the topic id, the only known tag of a committed offset; tags of later versions are skipped."""
     found = None
     tags, at = read_tags(value, at, Budget())
     for _ in range(tags):
@@ -221,7 +221,7 @@ def _topic_id(value: bytes, at: int) -> UUID | None:
 
 
 def _group_value(record: GroupMetadata) -> bytes:
-    """Always in the same version, which has no compact types."""
+    """Encode the value in :data:`GROUP_VALUE_VERSION`, which has no compact types."""
     parts: Parts = [_INT16.pack(GROUP_VALUE_VERSION)]
     write_string(parts, record.protocol_type)
     parts.append(_INT32.pack(record.generation))
@@ -290,7 +290,7 @@ def _member(value: bytes, at: int, version: int) -> tuple[GroupMember, int]:
 
 
 def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
-    """Key and value of a record; the value of a tombstone is ``None``."""
+    """Return key and value of a record; the value of a tombstone is ``None``."""
     if isinstance(record, OffsetCommit):
         return _offset_key(record.group_id, record.topic, record.partition), _offset_value(record)
     if isinstance(record, OffsetCommitTombstone):
@@ -306,7 +306,7 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode(key: bytes | None, value: bytes | None) -> GroupRecord | None:
-    """The record of a key and a value.
+    """Decode a record from its key and value.
 
     ``None`` for an unknown kind or version, and for malformed bytes: a broker must start even if clients have written
     arbitrary records to the topic.
@@ -329,6 +329,6 @@ def decode(key: bytes | None, value: bytes | None) -> GroupRecord | None:
 
 
 def _version(value: bytes) -> int | None:
-    """The version of a value, ``None`` if it is not one of ours."""
+    """Return the version of a value, ``None`` if it is unknown."""
     (version,) = _INT16.unpack_from(value)
     return version if 0 <= version <= _FLEXIBLE else None

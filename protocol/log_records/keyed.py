@@ -33,7 +33,7 @@ class KeyedRecords:
         self.kinds = {cls: kind for kind, cls in values.items()}
 
     def encode(self, kind: int, group_id: str, name: str, value: Any) -> tuple[bytes, bytes | None]:
-        """Key and value of a record; the value of a tombstone is ``None``."""
+        """Return key and value of a record; the value of a tombstone is ``None``."""
         key = _INT16.pack(kind) + _string(group_id)
         if kind in self._named:
             key += _string(name)
@@ -44,7 +44,7 @@ class KeyedRecords:
         return key, b"".join(parts)
 
     def knows(self, kind: int) -> bool:
-        """Whether a kind is one of these."""
+        """Whether this type of group has records of that kind."""
         return kind in self._values
 
     def decode(self, kind: int, key: bytes, value: bytes | None) -> Entry | None:

@@ -276,7 +276,7 @@ _PARTITION_VERSIONS = ((16, 0), (22, 1))
 
 
 def record_version(record: Any, metadata_version: int = LATEST_METADATA_VERSION) -> int:
-    """The schema version in which a controller at that ``metadata.version`` writes the record."""
+    """Return the schema version in which a controller at that ``metadata.version`` writes the record."""
     if isinstance(record, RegisterBrokerRecord):
         return next((version for last, version in _BROKER_VERSIONS if metadata_version <= last), 4)
     if isinstance(record, PartitionRecord | PartitionChangeRecord):

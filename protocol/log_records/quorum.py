@@ -129,7 +129,7 @@ def snapshot_values(contents: bytes) -> Iterator[bytes]:
 
 
 def is_whole(contents: bytes) -> bool:
-    """Whether a snapshot ends with its footer and each of its batches is sound: half of one has half of the topics."""
+    """Whether a snapshot is complete: it ends with its footer, and all batches are valid."""
     try:
         batches_of_it = list(checked_batches(contents))
         footer = bytes(batches_of_it[-1].view) if batches_of_it else b""

@@ -90,7 +90,7 @@ class DeletingTopic:
 
 @dataclass(frozen=True, slots=True)
 class StatePartitions:
-    """The share partitions of a group and how far their state is (``ShareGroupStatePartitionMetadataValue``)."""
+    """Share partitions of a group, by the state of their initialization (``ShareGroupStatePartitionMetadataValue``)."""
 
     initializing: tuple[StateTopic, ...] = wire(StateTopic, (), array=True)
     initialized: tuple[StateTopic, ...] = wire(StateTopic, (), array=True)
@@ -124,12 +124,12 @@ class ShareGroupRecord:
 
     @classmethod
     def of(cls, group_id: str, value: ShareGroupValue, name: str = "") -> "ShareGroupRecord":
-        """The record of a value."""
+        """Return the record of a value."""
         return cls(RECORDS.kinds[type(value)], group_id, name, value)
 
 
 def encode(record: ShareGroupRecord) -> tuple[bytes, bytes | None]:
-    """Key and value of a record; the value of a tombstone is ``None``."""
+    """Return key and value of a record; the value of a tombstone is ``None``."""
     return RECORDS.encode(record.kind, record.group_id, record.name, record.value)
 
 

@@ -79,7 +79,7 @@ class ShareRecord:
 
 
 def encode(record: ShareRecord) -> tuple[bytes, bytes | None]:
-    """Key and value of a record; the value of a tombstone is ``None``."""
+    """Return key and value of a record; the value of a tombstone is ``None``."""
     kind = ShareKind.UPDATE if isinstance(record.value, ShareUpdate) else ShareKind.SNAPSHOT
     group = record.group_id.encode()
     key = b"".join(
@@ -93,7 +93,7 @@ def encode(record: ShareRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode(key: bytes | None, value: bytes | None) -> ShareRecord | None:
-    """The record of a key and a value; ``None`` for an unknown kind or version, and for malformed bytes."""
+    """Decode a record from key and value; ``None`` for an unknown kind or version, and for malformed bytes."""
     if key is None:
         return None
     try:

@@ -151,7 +151,7 @@ class Subtopology:
 
 @dataclass(frozen=True, slots=True)
 class StreamsTopology:
-    """The topology that the group's first member brought (``StreamsGroupTopologyValue``)."""
+    """The topology that the group's first member sent (``StreamsGroupTopologyValue``)."""
 
     epoch: int = wire("int32", 0)
     subtopologies: tuple[Subtopology, ...] = wire(Subtopology, (), array=True)
@@ -187,12 +187,12 @@ class StreamsRecord:
 
     @classmethod
     def of(cls, group_id: str, value: StreamsValue, name: str = "") -> "StreamsRecord":
-        """The record of a value."""
+        """Return the record of a value."""
         return cls(RECORDS.kinds[type(value)], group_id, name, value)
 
 
 def encode(record: StreamsRecord) -> tuple[bytes, bytes | None]:
-    """Key and value of a record; the value of a tombstone is ``None``."""
+    """Return key and value of a record; the value of a tombstone is ``None``."""
     return RECORDS.encode(record.kind, record.group_id, record.name, record.value)
 
 

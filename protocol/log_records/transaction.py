@@ -89,7 +89,7 @@ _NULL_ARRAY = _INT.pack(-1)
 
 
 def encode(record: TransactionRecord | TransactionTombstone) -> tuple[bytes, bytes | None]:
-    """Key and value of a record; the value of a tombstone is ``None``."""
+    """Return key and value of a record; the value of a tombstone is ``None``."""
     name = record.transactional_id.encode()
     key = _KEY_TYPE + _SHORT.pack(len(name)) + name
     if isinstance(record, TransactionTombstone):
@@ -150,7 +150,7 @@ def _tags(record: TransactionRecord) -> bytes:
 
 
 def decode(key: bytes | None, value: bytes | None) -> TransactionRecord | TransactionTombstone | None:
-    """A record read from the log; ``None`` for a kind or version of a later Kafka (transactions DSK-05)."""
+    """Decode a record of the log; ``None`` for a kind or version of a later Kafka (transactions DSK-05)."""
     if key is None or key[:2] != _KEY_TYPE:
         return None
     (size,) = _SHORT.unpack_from(key, 2)

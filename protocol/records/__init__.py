@@ -1,1 +1,1 @@
-"""Record batches: headers where they lie, records one by one, control markers, compression."""
+"""Record batches: headers read in place, single records, control markers, compression."""

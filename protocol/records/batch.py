@@ -1,4 +1,4 @@
-"""The header of a record batch (format v2), read where it lies.
+"""The header of a record batch (format v2), read in place.
 
 `RecordBatch` looks at 61 bytes of a larger buffer and copies nothing: the log, the append checks and the fetch path
 work on headers alone. Re-stamping touches header bytes in place, in a writable buffer. Records are in `records`,
@@ -54,12 +54,12 @@ _SEQUENCE_MASK = 0x7FFFFFFF
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """The sequence `increment` records later; after 2147483647 comes 0 (transactions D.4, DefaultRecordBatch)."""
+    """Add `increment` to a sequence; after 2147483647 comes 0 (transactions D.4, DefaultRecordBatch)."""
     return (sequence + increment) & _SEQUENCE_MASK
 
 
 def decrement_sequence(sequence: int, decrement: int) -> int:
-    """The sequence `decrement` records earlier, the inverse of `increment_sequence`."""
+    """Subtract `decrement` from a sequence, the inverse of `increment_sequence`."""
     return (sequence - decrement) & _SEQUENCE_MASK
 
 
@@ -167,7 +167,7 @@ class RecordBatch:
 
     @property
     def last_offset(self) -> int:
-        """Offset of the last record the batch was sent with (compaction may have removed it)."""
+        """Offset of the last record with which the batch was sent (compaction may have removed it)."""
         return self.base_offset + self.last_offset_delta
 
     @property
@@ -203,7 +203,7 @@ class RecordBatch:
         return memoryview(self.buffer)[self.position + BATCH_HEADER_SIZE : self.position + self.size]
 
     def compute_crc(self) -> int:
-        """CRC32C of everything after the crc field."""
+        """Compute the CRC32C of everything after the crc field."""
         checked = memoryview(self.buffer)[self.position + ATTRIBUTES_POSITION : self.position + self.size]
         return crc32c(checked)
 
@@ -242,7 +242,7 @@ class RecordBatch:
 
 
 def batch_size(buffer: Buffer, position: int = 0) -> int:
-    """Bytes of the batch at `position` (any magic) by its length field; -1 when not even that field is there."""
+    """Return the size in bytes of the batch (any magic) at `position` by its length field; -1 if that is cut off."""
     if position + LOG_OVERHEAD > len(buffer):
         return -1
     size: int = LOG_OVERHEAD + _SIZE.unpack_from(buffer, position + LENGTH_POSITION)[0]
@@ -250,7 +250,7 @@ def batch_size(buffer: Buffer, position: int = 0) -> int:
 
 
 def magic_of(buffer: Buffer) -> int:
-    """The format of the batch or message that the buffer begins with; -1 if it is too short to have one."""
+    """Return the magic of the batch or message with which the buffer begins; -1 if it is too short to have one."""
     return buffer[MAGIC_POSITION] if len(buffer) > MAGIC_POSITION else -1
 
 
@@ -260,7 +260,7 @@ def begins_with_batch(buffer: Buffer) -> bool:
 
 
 def batches(buffer: Buffer, position: int = 0) -> Iterator[RecordBatch]:
-    """Header views over concatenated v2 batches; stops before anything that is not a whole v2 batch."""
+    """Yield header views over concatenated v2 batches; stop before anything that is not a whole v2 batch."""
     end = len(buffer)
     while position + BATCH_HEADER_SIZE <= end:
         batch = RecordBatch(buffer, position)
@@ -271,7 +271,7 @@ def batches(buffer: Buffer, position: int = 0) -> Iterator[RecordBatch]:
 
 
 def checked_batches(buffer: Buffer, position: int = 0) -> Iterator[RecordBatch]:
-    """Like `batches`, but checks every CRC, and raises `BatchDamagedError` where `batches` would stop early.
+    """Yield batches like `batches`; check every CRC, and raise `BatchDamagedError` where `batches` would stop early.
 
     A torn tail and a flipped bit differ only in `reason`: recovery truncates at `position` either way (core F.7).
     """

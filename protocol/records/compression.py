@@ -21,7 +21,7 @@ from protocol.records.stream_ends import first_frame, gzip_pieces
 Buffer = bytes | bytearray | memoryview
 
 DEFAULT_DECOMPRESSED_LIMIT: Final = 128 * 1024 * 1024
-"""Bytes that are held at once. Kafka has no such limit; a process that tests share must not die of one request."""
+"""Most decompressed bytes held at once. Kafka has no such limit; here, one request must not end a shared process."""
 
 
 class Codec(IntEnum):
@@ -53,7 +53,7 @@ _PIECE: Final = 32 * 1024
 _FLUSHED_AFTER: Final = 4 * 1024 * 1024
 _DESCRIPTORS: Final = Path("/dev/fd")
 _MOST_SNAPPY_GROWTH: Final = 64
-"""A copy of snappy takes two bytes or more and yields 64 at most."""
+"""A copy element of snappy takes at least two bytes and yields at most 64."""
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
@@ -96,12 +96,12 @@ def decompress(
 
 
 def pieces(codec: int, data: Buffer) -> Generator[Buffer, None, None]:
-    """Decompress `data` piece by piece, each of moderate size, however much comes out of it.
+    """Decompress `data` into pieces of moderate size, however large the result is.
 
     For lz4 and zstd a thread decompresses into a pipe, as fast as the pieces are taken; closing the iterator ends
     the thread.
 
-    Raises UnreadableCompressionError, also after pieces. Without `/dev/fd` there is one piece, or a
+    Raises UnreadableCompressionError, perhaps after some pieces. Without `/dev/fd` there is one piece, or a
     DecompressedTooLargeError.
     """
     if codec == Codec.NONE or _is_empty(codec, data):
@@ -151,7 +151,7 @@ def _is_empty(codec: int, data: Buffer) -> bool:
 
 
 def _module(codec: int, data: Buffer) -> ModuleType:
-    """The decompressor of a codec. Raises UnreadableCompressionError for what Kafka's does not read."""
+    """Return the decompressor of a codec. Raises UnreadableCompressionError for bytes that Kafka's cannot read."""
     if codec == Codec.LZ4:
         if bytes(data[:4]) != _LZ4_MAGIC or len(data) < 7 or not data[4] & _LZ4_INDEPENDENT_BLOCKS:
             # KafkaLZ4BlockInputStream reads independent blocks only.
@@ -168,7 +168,7 @@ def _stream(codec: int, data: Buffer) -> Buffer:
 
 
 def _decompress_gzip(data: Buffer, limit: int, scratch: bytearray | None) -> Buffer:
-    """Decompress at once what is one member and nothing else; step by step what may not be."""
+    """Decompress a stream of one member in one call, any other stream in steps."""
     expected = int.from_bytes(data[-4:], "little")  # the size (mod 2^32) of an honest stream of one member
     try:
         output = _decompress_into(cramjam.gzip, data, expected, limit, scratch)
@@ -194,7 +194,7 @@ def _decompress_into(
         except (cramjam.DecompressionError, ValueError, OSError) as error:
             if len(scratch) == limit and _OUTPUT_FULL in str(error):
                 raise DecompressedTooLargeError(limit) from error
-            # too large for it, or damaged: reported below
+            # larger than the limit, or damaged: reported below
     # One byte above the limit separates "too large" from "just fits".
     capacity = min(max(guess, _FIRST_GUESS), 1024 * len(data) + _FIRST_GUESS, limit + 1)
     while True:
@@ -222,7 +222,7 @@ class StreamCompressor:
         if level is None:
             level = DEFAULT_LEVELS.get(Codec(codec), 0)
         self.output = bytearray(_XERIAL_HEADER if codec == Codec.SNAPPY else b"")
-        """What is compressed so far; some megabytes of input may not be in it."""
+        """The compressed bytes so far; some megabytes of input may not be included yet."""
         self._codec, self._waiting = codec, bytearray()
         self._stream: Any = None
         if codec == Codec.GZIP:
@@ -266,7 +266,7 @@ def _compress_lz4(data: Buffer, level: int) -> Buffer:
 
 
 def _lz4_compressor(level: int) -> Any:
-    """Writes frames of independent 64 KiB blocks; Kafka's default level 9 means lz4's fast mode (Lz4Compression)."""
+    """Build a compressor to independent blocks of 64 KiB; Kafka's level 9 is lz4's fast mode (Lz4Compression)."""
     return cramjam.lz4.Compressor(
         level=1 if level == DEFAULT_LEVELS[Codec.LZ4] else min(level, _LZ4_HIGHEST_LEVEL),
         content_checksum=False,
@@ -275,7 +275,7 @@ def _lz4_compressor(level: int) -> Any:
 
 
 def _compress_xerial(data: memoryview) -> bytearray:
-    """Snappy blocks of 32 KiB behind the header that Java's SnappyOutputStream writes."""
+    """Compress into Snappy blocks of 32 KiB after the header that Java's SnappyOutputStream writes."""
     framed = bytearray(_XERIAL_HEADER)
     for start in range(0, len(data), _XERIAL_BLOCK_SIZE):
         _add_xerial_block(framed, data[start : start + _XERIAL_BLOCK_SIZE])
@@ -298,7 +298,7 @@ def _decompress_snappy(data: memoryview, limit: int) -> bytearray:
 
 
 def _snappy_blocks(data: memoryview, limit: int) -> Iterator[bytearray]:
-    """Xerial framing, or one bare raw block, which librdkafka writes; blocks of at most `limit` bytes."""
+    """Yield the decompressed blocks of xerial framing, or librdkafka's one raw block; each of at most `limit` bytes."""
     if data[:_XERIAL_MAGIC_SIZE] != _XERIAL_HEADER[:_XERIAL_MAGIC_SIZE]:
         yield _decompress_block(data, limit)
         return
@@ -318,7 +318,7 @@ def _snappy_blocks(data: memoryview, limit: int) -> Iterator[bytearray]:
 
 
 def _decompress_block(block: memoryview, limit: int) -> bytearray:
-    """One raw snappy block; its first bytes are the size, which the decoder enforces."""
+    """Decompress one raw snappy block; its first bytes are the size, which the decoder enforces."""
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > limit:

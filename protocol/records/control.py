@@ -52,7 +52,7 @@ def build_marker(
     base_offset: int = 0,
     partition_leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytearray:
-    """A whole batch of 78 bytes with one COMMIT or ABORT record."""
+    """Build a whole batch of 78 bytes with one COMMIT or ABORT record."""
     kind = ControlType.COMMIT if committed else ControlType.ABORT
     return frame_batch(
         # Sizes are zig-zag varints: twice the number of bytes.
@@ -70,14 +70,14 @@ def build_marker(
 
 
 def control_key(kind: ControlType) -> bytes:
-    """The key of a control record of this kind, version 0."""
+    """Return the key of a control record of this kind, version 0."""
     return _KEY.pack(0, kind)
 
 
 def control_type(key: bytes | None) -> int | None:
-    """The kind of a control record by its key, of any version; None when the key cannot be read.
+    """Return the kind of a control record by its key, of any version; None when the key cannot be read.
 
-    An int outside ControlType is a kind that a newer Kafka knows.
+    A number that is not in ControlType is a kind of a newer Kafka.
     """
     if key is None or len(key) < _KEY.size:
         return None
@@ -86,7 +86,7 @@ def control_type(key: bytes | None) -> int | None:
 
 
 def parse_marker(batch: RecordBatch) -> Marker | None:
-    """The transaction marker in a batch; None for a data batch, an empty one, or another kind of control record.
+    """Return the transaction marker in a batch; None for a data batch, an empty one, or another kind of control record.
 
     Never raises: unreadable bytes are not a marker.
     """

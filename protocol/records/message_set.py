@@ -29,7 +29,7 @@ _SMALLEST: Final = 26
 
 
 def read_messages(buffer: Buffer, limit: int = DEFAULT_DECOMPRESSED_LIMIT) -> Iterator[Record]:
-    """The messages of a message set, those inside compressed ones included, in order; an incomplete tail is ignored.
+    """Yield the messages of a message set in order, including those inside compressed ones; ignore an incomplete tail.
 
     Raises:
         BatchDamagedError: a wrong checksum, another magic, or lengths that do not add up.
@@ -53,7 +53,7 @@ def begins_with_message(buffer: Buffer) -> bool:
 
 
 def _whole_messages(buffer: Buffer) -> Iterator[tuple[int, int]]:
-    """Positions and sizes of the sound messages."""
+    """Yield positions and sizes of the valid messages."""
     position = 0
     while True:
         size = batch_size(buffer, position)
@@ -100,7 +100,7 @@ def _read_bytes(buffer: Buffer, position: int, end: int) -> tuple[bytes | None, 
 
 
 def _read_inner(wrapper: Record, magic: int, attributes: int, limit: int) -> Iterator[Record]:
-    """The messages inside a compressed one."""
+    """Yield the messages inside a compressed one."""
     inner = list(read_messages(decompress(attributes & CODEC_MASK, wrapper.value or b"", limit), limit))
     first = wrapper.offset - inner[-1].offset if magic == 1 and inner else 0
     appended_at = wrapper.timestamp_ms if attributes & TIMESTAMP_TYPE_BIT else None

@@ -1,7 +1,7 @@
-"""Records that come piece by piece, in portions of whole records: all records of a large batch are never held at once.
+"""Decompression of a batch into portions of whole records: a large batch is never in memory as a whole.
 
-A record that is longer than a portion passes in parts: its beginning, pieces of its body, and what was read on the way.
-So memory is bounded by a portion, for all that a client may send.
+A record that is longer than a portion is yielded in parts: its beginning, pieces of its body, and the fields that were
+read from it. So memory is bounded by the size of a portion, no matter what a client sends.
 """
 
 from collections.abc import Generator, Iterator
@@ -13,7 +13,7 @@ from protocol.records.record_walk import Span, read_span
 from protocol.records.varint import VARINT_MAX_BYTES, VARLONG_MAX_BYTES, read_varint
 
 _LONG: Final = 64 * 1024
-"""Bytes of a record from which on it passes in parts."""
+"""Size in bytes from which on a record is yielded in parts."""
 _SHORT: Final = 4 * 1024
 _NARROW: Final = 0x7F
 """Largest varint of one byte."""
@@ -32,7 +32,7 @@ class Portion(NamedTuple):
     records: int
 
     def spans(self) -> Iterator[Span]:
-        """Where each record lies. Raises MalformedRecordsError."""
+        """Yield the span of each record. Raises MalformedRecordsError."""
         position = 0
         for _ in range(self.records):
             span = read_span(self.data, position)
@@ -41,7 +41,7 @@ class Portion(NamedTuple):
 
 
 class LongBegin(NamedTuple):
-    """The beginning of a long record, as far as it depends on its batch; its body follows."""
+    """Beginning of a long record: the fields that depend on its batch. The body follows."""
 
     at: int
     """Index within the batch."""
@@ -57,34 +57,34 @@ class LongPart(NamedTuple):
 
 
 class LongEnd(NamedTuple):
-    """A long record has passed, and was sound."""
+    """End of a long record, which is valid."""
 
     at: int
     size: int
-    """Bytes, its own length aside."""
+    """Bytes of the record without its length field."""
     span: Span
-    """Deltas and sizes; the positions mean nothing."""
+    """Deltas and sizes; the positions are meaningless."""
 
 
 Passing = Portion | LongBegin | LongPart | LongEnd
 
 
 def portions(codec: int, data: Buffer, count: int, *, most: int, most_in_one: int) -> Generator[Passing, None, None]:
-    """The `count` records of a batch that make up the compressed `data`, in order.
+    """Yield the `count` records of a batch that make up the compressed `data`, in order.
 
-    The structure of the records in a portion is left to `walk`. Short steps: each takes some milliseconds at most.
+    The structure of the records in a portion is left to `walk`. Each step takes some milliseconds at most.
 
     Args:
         codec: of the batch.
         data: its records, compressed.
         count: how many there are, by the header.
-        most: bytes of all records.
-        most_in_one: bytes of one record, its own length aside; those in portions are not checked.
+        most: most bytes of all records.
+        most_in_one: most bytes of one record without its length field; those in portions are not checked.
 
     Raises:
-        MalformedRecordsError: missing or superfluous bytes, or what is wrong in a long record.
+        MalformedRecordsError: missing or superfluous bytes, or a malformed long record.
         DecompressedTooLargeError: more than `most` bytes.
-        UnreadableCompressionError: as `pieces`.
+        UnreadableCompressionError: as in `pieces`.
     """
     source = _Source(pieces(codec, data), most)
     index = 0
@@ -109,7 +109,7 @@ def portions(codec: int, data: Buffer, count: int, *, most: int, most_in_one: in
 
 
 class _Source:
-    """Pieces, joined until they are used."""
+    """Buffer of decompressed pieces."""
 
     def __init__(self, taken: Generator[Buffer, None, None], most: int) -> None:
         self.pieces, self._left = taken, most
@@ -117,7 +117,7 @@ class _Source:
         self.data = bytearray()
 
     def fill(self) -> bool:
-        """Add a piece; whether there was one."""
+        """Add the next piece; return whether there was one."""
         piece = next(self.pieces, None)
         if piece is None:
             return False
@@ -128,12 +128,12 @@ class _Source:
         return True
 
     def drop(self, size: int) -> None:
-        """Forget the first bytes."""
+        """Drop the first bytes."""
         del self.data[:size]
 
 
 def _whole_records(data: bytearray, most: int) -> tuple[int, int]:
-    """Count the whole records at the beginning, at most so many; return the count and where they end."""
+    """Count the whole records at the beginning, at most `most`; return the count and the position after them."""
     position = records = try_at = 0
     previous, pause, end = 0, 1, len(data)
     while records < most and position < end:
@@ -160,7 +160,7 @@ def _whole_records(data: bytearray, most: int) -> tuple[int, int]:
 
 
 def _run(data: bytearray, position: int, length: int, size_bytes: int, most: int) -> int:
-    """How many of the next records have the same size as the one at `position`."""
+    """Count the next records that have the same size as the one at `position`."""
     run = min(most, _LONGEST_RUN)
     for at in range(position, position + size_bytes):
         column = data[at : at + run * length + 1 : length]
@@ -171,13 +171,13 @@ def _run(data: bytearray, position: int, length: int, size_bytes: int, most: int
 
 
 def _long_record(source: _Source, index: int, most_in_one: int) -> Generator[Passing, None, None]:
-    """Pass a record of which the first `_LONG` bytes are there."""
+    """Yield the parts of a record whose first `_LONG` bytes are in the buffer."""
     reader = _LongReader(source)
     size = reader.varint()
     if size > most_in_one:
         raise MalformedRecordsError(f"a record of {size} bytes, more than {most_in_one}")
     begin = reader.read
-    reader.varint(1)  # the attributes, which mean nothing
+    reader.varint(1)  # the attributes, which are not used
     timestamp_delta = reader.varint(VARLONG_MAX_BYTES)
     offset_delta = reader.varint()
     source.drop(reader.position)
@@ -208,7 +208,7 @@ def _long_record(source: _Source, index: int, most_in_one: int) -> Generator[Pas
 
 
 class _LongReader:
-    """Reads the fields of a long record, and passes on the bytes behind it."""
+    """Reads the fields of a long record, and yields the bytes that were read."""
 
     def __init__(self, source: _Source) -> None:
         self._source, self.position = source, 0
@@ -229,7 +229,7 @@ class _LongReader:
         return value
 
     def short_headers(self, most: int) -> int:
-        """Pass over headers of few bytes that are there; return how many. There may be a billion of them."""
+        """Skip short headers that are in the buffer; return how many. A record may have a billion of them."""
         data, position = self._source.data, self.position
         end = min(len(data) - 2 * _NARROW, position + _SHORT)
         headers = 0
@@ -246,13 +246,13 @@ class _LongReader:
         return headers
 
     def skip(self, size: int) -> Generator[LongPart, None, None]:
-        """Pass over so many bytes, which need not be there yet; none if the size is negative."""
+        """Skip `size` bytes, which need not be in the buffer yet; none if it is negative."""
         self.read += max(size, 0)
         self.position += max(size, 0)
         yield from self.pass_on(_SHORT)
 
     def pass_on(self, least: int = 0) -> Generator[LongPart, None, None]:
-        """Pass on what was read, if it is more than so many bytes."""
+        """Yield the bytes that were read, if there are more than `least`."""
         data = self._source.data
         while self.position > least:
             if not data and not self._source.fill():

@@ -1,8 +1,8 @@
-"""Walks the records of a batch without making an object of any of them.
+"""Walks over the records of a batch without creating an object for each of them.
 
 A broker must look at every record that it appends: its structure, its timestamp, whether it has a key (core D.2
 V10 to V13). `walk` checks that in one pass, mostly without looking at single records: records that have
-the shape of their predecessor (same size, same lengths inside, no headers) are compared column by column, with
+the same shape as their predecessor (same size, same lengths inside, no headers) are compared column by column, with
 strided slices. That is sound because a record's structure is decided by its length bytes alone: where those equal the
 predecessor's bytes and the variable-width fields end at the same place, the walk would take the same steps.
 """
@@ -21,9 +21,9 @@ _SEQUENTIAL: Final = (
 """Offset deltas 0, 1, 2, ... as columns: the 64 that fit one byte; the 8192 that fit two, first and second bytes."""
 
 _SHORTEST_RUN: Final = 16
-"""Shorter runs of similar records are not worth the attempt."""
+"""Fewest records for which the search for a run of the same shape is worth its cost."""
 _LONGEST_PAUSE: Final = 256
-"""Records until the next attempt, after attempts that failed."""
+"""Most records until the next search for a run, after searches that failed."""
 
 
 class Walked(NamedTuple):
@@ -44,19 +44,19 @@ class Span(NamedTuple):
     timestamp_delta: int
     offset_delta: int
     body_position: int
-    """Of the key's size: from here to `end` nothing depends on the batch around the record."""
+    """Position of the key's size: from here to `end` nothing depends on the record's batch."""
     key_position: int
     key_size: int
     value_position: int
     value_size: int
     headers_position: int
-    """Of the header count."""
+    """Position of the header count."""
     end: int
     """Position after the record."""
 
 
 def read_span(data: bytes | bytearray, position: int) -> Span:
-    """The record at `position`, its structure checked down to the last header. Raises MalformedRecordsError."""
+    """Read the record at `position`, and check its structure to the last header. Raises MalformedRecordsError."""
     size, position = read_varint(data, position)
     end = position + size
     if size < 0 or end > len(data):
@@ -124,7 +124,7 @@ def walk(data: bytes | bytearray, count: int, stop: int | None = None, first: in
                 position += 1
                 size = size & 0x7F | data[position] << 7
             end = position + 1 + (size >> 1)
-            position += 2  # over the size and the attributes, which mean nothing
+            position += 2  # the size, and the attributes, which are not used
             if (delta := data[position]) > 0x7F:
                 position += 1
                 delta = delta & 0x7F | data[position] << 7
@@ -183,11 +183,11 @@ def _walked(
 
 
 class _Run(NamedTuple):
-    """Records of one shape, and what their varying fields hold; one record is no run."""
+    """Consecutive records of one shape, and the values of their varying fields; a single record is not a run."""
 
     records: int
     timestamp_deltas: set[int]
-    """As written: zig-zag."""
+    """In zig-zag encoding, as written."""
     is_sequential: bool
 
 
@@ -229,7 +229,7 @@ def _shape(data: bytes | bytearray, start: int) -> tuple[list[int], list[int], l
 
 
 def _varint_at(data: bytes | bytearray, position: int) -> list[int]:
-    """The positions of all bytes of the varint at `position`."""
+    """Return the positions of all bytes of the varint at `position`."""
     positions = [position]
     while data[position] > 0x7F:
         position += 1
@@ -238,7 +238,7 @@ def _varint_at(data: bytes | bytearray, position: int) -> list[int]:
 
 
 def _number(varint: tuple[int, ...]) -> int:
-    """The unsigned number that these bytes write."""
+    """Return the unsigned number that these bytes encode."""
     number = 0
     for place, byte in enumerate(varint):
         number |= (byte & 0x7F) << 7 * place

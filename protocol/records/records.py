@@ -47,7 +47,7 @@ class Record(NamedTuple):
 
 
 def record_bytes(batch: RecordBatch, limit: int = DEFAULT_DECOMPRESSED_LIMIT) -> bytes | bytearray:
-    """The records part of a batch, decompressed to at most `limit` bytes.
+    """Return the records part of a batch, decompressed to at most `limit` bytes.
 
     Raises UnreadableCompressionError, DecompressedTooLargeError.
     """
@@ -56,7 +56,7 @@ def record_bytes(batch: RecordBatch, limit: int = DEFAULT_DECOMPRESSED_LIMIT) ->
 
 
 def read_records(batch: RecordBatch, limit: int = DEFAULT_DECOMPRESSED_LIMIT) -> Iterator[Record]:
-    """The records of `batch` in order, with absolute offsets and timestamps. Raises RecordsError at the first bad one.
+    """Yield the records of `batch`, with absolute offsets and timestamps. Raises RecordsError at the first bad one.
 
     In a LogAppendTime batch every record has the batch's maximum timestamp (core D.3).
     """
@@ -73,7 +73,7 @@ def read_records(batch: RecordBatch, limit: int = DEFAULT_DECOMPRESSED_LIMIT) ->
 
 
 def spans(data: bytes | bytearray, count: int) -> Iterator[Span]:
-    """Where each of the `count` records that make up `data` lies. Raises MalformedRecordsError, also for bytes left."""
+    """Yield the spans of the `count` records in `data`. Raises MalformedRecordsError, also for extra bytes."""
     position = 0
     for _ in range(count):
         span = read_span(data, position)
@@ -116,10 +116,10 @@ def write_record(output: bytearray, record: Record, base_offset: int, base_times
 
 
 def rebase_records(data: bytes | bytearray, count: int, timestamp_shift_ms: int | None, first: int = 0) -> bytearray:
-    """The records that make up `data` with offset deltas 0, 1, 2, ...; keys, values and headers byte for byte.
+    """Return the records in `data` with offset deltas 0, 1, 2, ...; keys, values and headers stay byte for byte.
 
-    Timestamp deltas get smaller by `timestamp_shift_ms`; None makes them all 0. The deltas begin at `first` where so
-    many records of the batch come before. Raises MalformedRecordsError.
+    Timestamp deltas get smaller by `timestamp_shift_ms`; None makes them all 0. The offset deltas begin at `first`, the
+    number of records that precede `data` in the batch. Raises MalformedRecordsError.
     """
     output = bytearray()
     for index, span in enumerate(spans(data, count), first):
@@ -131,7 +131,7 @@ def rebase_records(data: bytes | bytearray, count: int, timestamp_shift_ms: int 
 def begin_record(
     output: bytearray, timestamp_delta: int, index: int, body_size: int, timestamp_shift_ms: int | None
 ) -> None:
-    """Write what comes before the body of a rebased record."""
+    """Write the fields before the body of a rebased record."""
     deltas = bytearray(1)
     write_varint(deltas, 0 if timestamp_shift_ms is None else wrap_int64(timestamp_delta - timestamp_shift_ms))
     write_varint(deltas, index)
@@ -177,10 +177,10 @@ def build_batch(
     delete_horizon_ms: int | None = None,
     between: Callable[[], None] | None = None,
 ) -> bytearray:
-    """A whole v2 batch holding `records`, header and CRC included.
+    """Build a whole v2 batch of `records`, header and CRC included.
 
     Offsets and timestamps are taken from the records; the keyword arguments override what follows from them, as the
-    cleaner needs (a batch keeps its range of offsets when records go). `delete_horizon_ms` takes the place of the base
+    cleaner needs (a batch keeps its range of offsets when records are removed). `delete_horizon_ms` replaces the base
     timestamp and sets bit 6; the record timestamps keep their values (core F.6.4). `between` is called after each
     record.
     """
@@ -233,9 +233,9 @@ def frame_batch(
     base_sequence: int = NO_SEQUENCE,
     partition_leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytearray:
-    """A header, with lengths and CRC, before an uncompressed records part, which gets compressed with `codec`.
+    """Build a batch from an uncompressed records part: compress it with `codec`, and add a header with lengths and CRC.
 
-    `attributes` gives all bits but those of the codec. A batch without records is never compressed (core F.6.5).
+    `attributes` has all bits except those of the codec. A batch without records is never compressed (core F.6.5).
     """
     if record_count and codec:
         data = compress(codec, data, level)

@@ -1,4 +1,4 @@
-"""Where compressed streams end for Java: bytes may follow that it does not read."""
+"""The end of a compressed stream according to Java, which does not read all bytes that may follow."""
 
 import struct
 import zlib
@@ -51,7 +51,7 @@ def gzip_pieces(data: Buffer) -> Iterator[bytes]:
 def _member(view: memoryview, begin: int, loaded: int) -> Generator[bytes, None, tuple[int, int]]:
     """Decompress one member, whose header is before `begin`, and check its trailer.
 
-    Returns the end of what is compressed, and of what is in the buffer: `loaded` at first.
+    Returns the end of the compressed bytes, and of the bytes in Java's buffer, which is `loaded` at first.
     """
     inflater = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
     rest: Buffer = view[begin:loaded]
@@ -97,7 +97,7 @@ def _after_header(view: memoryview, begin: int) -> int | None:
 
 
 def _after_zero(view: memoryview, at: int) -> int:
-    """Return the position after the next zero byte; beyond the end, where there is none."""
+    """Return the position after the next zero byte; beyond the end if there is none."""
     while at < len(view):
         found = bytes(view[at : at + _PIECE]).find(0)
         if found >= 0:
@@ -107,7 +107,7 @@ def _after_zero(view: memoryview, at: int) -> int:
 
 
 def first_frame(data: Buffer) -> memoryview:
-    """Return the first lz4 frame, of which Java reads no further; everything, where no end of it is found.
+    """Return the first lz4 frame, beyond which Java does not read; all bytes if the frame's end is not found.
 
     A frame ends with a mark, and the checksum of its content if there is one.
     """

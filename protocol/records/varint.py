@@ -9,7 +9,7 @@ _INT64 = 2**64 - 1
 
 
 def read_varint(data: bytes | bytearray, position: int, max_bytes: int = VARINT_MAX_BYTES) -> tuple[int, int]:
-    """The number at `position` and the position after it. Raises MalformedRecordsError past the end or `max_bytes`."""
+    """Read a number; return it and the position after it. Raises MalformedRecordsError past the end or `max_bytes`."""
     value = shift = 0
     stop = position + max_bytes
     try:
@@ -37,5 +37,5 @@ def write_varint(output: bytearray, value: int) -> None:
 
 
 def wrap_int64(value: int) -> int:
-    """`value` as a Java long would hold it."""
+    """Return `value` with the overflow of a Java long."""
     return ((value + 2**63) & _INT64) - 2**63
