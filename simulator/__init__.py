@@ -1,1 +1,1 @@
-"""The simulator: a cluster, its clients, disks and network in one process, on virtual time, from a seed."""
+"""The simulator: a cluster, its clients, disks and network in one process, on virtual time, repeatable by its seed."""

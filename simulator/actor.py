@@ -1,4 +1,4 @@
-"""A client that is started again whenever it ends: each life is another instance, with a name of its own."""
+"""A client that is restarted whenever it ends, each time as a new instance with a new name."""
 
 import asyncio
 import traceback
@@ -11,7 +11,11 @@ _REST_MS = 500
 
 
 class Actor:
-    """Keeps one client running. ``make`` makes an instance of a name; ``lasting`` clients are never killed."""
+    """Keeps one client running.
+
+    ``make`` creates an instance with a name. ``lasting`` clients are never killed. Clients with ``feeds`` write to the
+    topics, or do not depend on them: they stop first at the end of a run.
+    """
 
     def __init__(
         self, world: World, name: str, make: Callable[[str], Client], *, lasting: bool = False, feeds: bool = False
@@ -58,24 +62,24 @@ class Actor:
             await instance.run()
         except asyncio.CancelledError:
             instance.note("   is killed")
-        except Exception:  # noqa: BLE001 - an answer that breaks a client is a finding
+        except Exception:  # noqa: BLE001 - a response on which a client fails is a finding
             where = traceback.format_exc().strip().splitlines()
-            self.world.history.violate(f"{instance.name} broke: {where[-1]} at {where[-2].strip()}")
+            self.world.history.violate(f"{instance.name} failed: {where[-1]} at {where[-2].strip()}")
             self._stopping = True
 
     def kill(self, down_ms: int) -> None:
-        """End it in the middle of what it does; it comes back after so long."""
+        """Kill the current instance; the next one starts after ``down_ms``."""
         if self._life is not None and not self._life.done():
             self._rest_ms = down_ms
             self._life.cancel()
 
     def replace(self) -> None:
-        """Start another instance beside the present one, which goes on as a zombie."""
+        """Start another instance beside the current one, which continues as a zombie."""
         if not self._next.done() and not self._stopping:
             self._next.set_result(None)
 
     async def end_all(self) -> None:
-        """End all instances; none comes back before :meth:`begin_again`."""
+        """End all instances; no new one starts before :meth:`begin_again`."""
         self._may_live.clear()
         self._worlds += 1
         lives = [life for _, life in self._zombies] + ([] if self._life is None else [self._life])
@@ -85,17 +89,17 @@ class Actor:
             await asyncio.wait(lives)
 
     def begin_again(self) -> None:
-        """Let it live again, in another state of the cluster."""
+        """Start instances again, after the cluster has changed to another state."""
         self._may_live.set()
 
     def alive(self) -> list[Client]:
-        """The instances that are at work, zombies included."""
+        """Return the running instances, zombies included."""
         zombies = [zombie for zombie, life in self._zombies if not life.done()]
         present = self.instance is not None and self._life is not None and not self._life.done()
         return [*zombies, self.instance] if present and self.instance is not None else zombies
 
     def stop(self) -> None:
-        """Let all instances finish what they do, and not come back."""
+        """Let all instances finish their work, and start no new one."""
         self._stopping = True
         if self.instance is not None:
             self.instance.stopping = True

@@ -1,4 +1,4 @@
-"""What an administrator changes while brokers fail: settings of topics, replicas of partitions, preferred leaders."""
+"""An administrator's changes while brokers fail: topic settings, replica assignments, preferred leader elections."""
 
 from collections.abc import Mapping
 from random import Random
@@ -18,14 +18,14 @@ _SETTINGS: Mapping[str, tuple[str, ...]] = {
     _MIN_ISR: ("3",),
     "flush.messages": ("1", "3"),
 }
-"""Setting -> values that make no promise weaker."""
+"""Topic setting -> values that weaken no promise."""
 
 
 def alter_settings(servers: Servers, chance: Random) -> str:
-    """Give a topic some settings in place of those that it has; the note for the story.
+    """Replace the settings of a topic; return a line for the story.
 
-    The controller forgets eligible leader replicas with another min.insync.replicas, in Kafka too. So that stays as it
-    is while a partition has no replica in sync: only an unclean election would bring a leader then.
+    A change of min.insync.replicas makes the controller clear the eligible leader replicas, in Kafka too. So it stays
+    the same while a partition has no in-sync replica: then only an unclean election could elect a leader.
     """
     topic = chance.choice(_own(servers))
     names = chance.sample(sorted(_SETTINGS), chance.randrange(3))
@@ -39,12 +39,12 @@ def alter_settings(servers: Servers, chance: Random) -> str:
 
 
 def require_all_replicas(servers: Servers, topic: str) -> None:
-    """Have acks=all refused unless all replicas of a topic are in sync."""
+    """Set min.insync.replicas so that acks=all is rejected unless all replicas of a topic are in sync."""
     _set(servers, topic, {_MIN_ISR: str(len(servers.cluster.nodes))})
 
 
 def _own(servers: Servers) -> list[str]:
-    """The topics whose settings change."""
+    """Return the topics whose settings change."""
     return sorted(each for each in servers.cluster.image.topics if not each.startswith("__") and each != STRICT)
 
 
@@ -55,9 +55,9 @@ def _set(servers: Servers, topic: str, wanted: Mapping[str, str]) -> None:
 
 
 def reassign(servers: Servers, chance: Random) -> str | None:
-    """Give a partition other replicas, or the same ones in another order; the note for the story.
+    """Reassign a partition to other replicas, or to the same ones in another order; return a line for the story.
 
-    Two replicas of three keep a promise only as long as both are in sync: so the partition keeps at least two that run.
+    With two replicas of three, promises hold only while both are in sync: so at least two running replicas stay.
     """
     place = chance.choice(sorted(servers.cluster.partitions))
     brokers = sorted(servers.cluster.nodes)
@@ -75,14 +75,14 @@ def _assign(servers: Servers, place: tuple[str, int], target: list[int]) -> None
 
 
 def elect_preferred(servers: Servers) -> None:
-    """Hold the election of preferred leaders that an administrator asks for, of all partitions."""
+    """Elect the preferred leaders of all partitions, as an administrator can request."""
     machine = servers.cluster.metadata.machine
     places = sorted(servers.cluster.partitions)
     servers.cluster.metadata.submit(lambda _now_ms: machine.elect_leaders(places, Election.PREFERRED))
 
 
 def undo(servers: Servers) -> None:
-    """All topics have the broker's settings, and all partitions a replica on each broker."""
+    """Reset all topics to the broker's settings, and assign all partitions a replica on each broker."""
     for topic in _own(servers):
         if servers.cluster.image.config(ConfigResourceType.TOPIC, topic):
             _set(servers, topic, {})

@@ -1,4 +1,4 @@
-"""What was promised, held against what is there when a run is over."""
+"""Compare the responses that clients got with the records that are in the logs after a run."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ Log = Sequence[tuple[int, bytes]]
 
 
 def check(history: History, final: Mapping[Place, Log]) -> None:
-    """Judge a run: ``final`` is what a reader of committed records finds from the beginning, after everything."""
+    """Check a run; ``final`` is what a ``read_committed`` reader finds in the logs at the end."""
     there: dict[bytes, list[tuple[Place, int]]] = defaultdict(list)
     for place, log in final.items():
         for offset, value in log:
@@ -24,7 +24,7 @@ def check(history: History, final: Mapping[Place, Log]) -> None:
 def check_copies(
     history: History, final: Mapping[Place, Log], offsets: Mapping[Place, int], source: str, target: str
 ) -> None:
-    """Judge the copiers: each record of the source below the committed offsets was copied once, no other one."""
+    """Check the copiers: each record of the source below the committed offsets was copied once, and no other one."""
     copies: Counter[bytes] = Counter()
     for place, log in final.items():
         if place[0] == target:
@@ -40,30 +40,30 @@ def check_copies(
                     f"{source}-{place[1]} offset {offset} was copied {count} times, and {offsets[place]} is committed"
                 )
     for name in copies:
-        history.violate(f"the copy {name!r} is of no record that is there")
+        history.violate(f"the copy {name!r} has no record in the source")
 
 
 def _check_records(history: History, there: Mapping[bytes, list[tuple[Place, int]]]) -> None:
     for value in there:
         if value not in history.records:
-            history.violate(f"{value!r} is in a log, and no client sent it")
+            history.violate(f"{value!r} is in a log, but no client sent it")
     for sent in history.records.values():
         found = there.get(sent.value, [])
         if len(found) > 1:
-            history.violate(f"{_shown(sent)} is there {len(found)} times: {found}")
+            history.violate(f"{_shown(sent)} is in the log {len(found)} times: {found}")
         elif found:
             _check_place(history, sent, *found[0])
         if sent.transaction is None and sent.fate == "acked" and not found:
-            history.violate(f"{_shown(sent)} was acknowledged and is lost")
+            history.violate(f"{_shown(sent)} was acknowledged, but is lost")
         if sent.transaction is None and sent.fate == "refused" and found:
-            history.violate(f"{_shown(sent)} was refused and is there")
+            history.violate(f"{_shown(sent)} was refused, but is in the log")
 
 
 def _check_place(history: History, sent: Sent, place: Place, offset: int) -> None:
     if place != sent.place:
         history.violate(f"{_shown(sent)} is in {place[0]}-{place[1]}")
     if sent.offset >= 0 and offset != sent.offset:
-        history.violate(f"{_shown(sent)} was acknowledged at {sent.offset} and is at {offset}")
+        history.violate(f"{_shown(sent)} was acknowledged at offset {sent.offset}, but is at {offset}")
 
 
 def _check_transactions(history: History, there: Mapping[bytes, list[tuple[Place, int]]]) -> None:
@@ -77,13 +77,13 @@ def _check_transactions(history: History, there: Mapping[bytes, list[tuple[Place
         lost = [each for each in sure if each.value not in there]
         outcome = transaction.outcome
         if outcome == "open" and transaction.ending is not True:
-            outcome = "aborted"  # a commit was never asked for
+            outcome = "aborted"  # a commit was never requested
         if outcome == "aborted" and visible:
             history.violate(f"{transaction} was aborted, and {_shown(visible[0])} is read as committed")
         if outcome == "committed" and lost:
             history.violate(f"{transaction} was committed, and {_shown(lost[0])} is lost")
         if outcome == "open" and visible and lost:
-            history.violate(f"{transaction} is torn: {_shown(visible[0])} is there, {_shown(lost[0])} is not")
+            history.violate(f"{transaction} is torn: {_shown(visible[0])} is in the log, {_shown(lost[0])} is not")
 
 
 def _check_order(history: History, final: Mapping[Place, Log]) -> None:
@@ -99,14 +99,14 @@ def _check_order(history: History, final: Mapping[Place, Log]) -> None:
 
 
 def _check_readers(history: History, final: Mapping[Place, Log]) -> None:
-    """Each reader saw a piece of the final log, without gaps, from where it began."""
+    """Check that each reader saw a contiguous piece of the final log."""
     for reader, places in history.seen.items():
         for place, seen in places.items():
             log = final[place]
             known = {offset: index for index, (offset, _) in enumerate(log)}
             begin = known.get(seen[0][0])
             if begin is None:
-                history.violate(f"{reader} read {place[0]}-{place[1]} offset {seen[0][0]}, which is not there")
+                history.violate(f"{reader} read {place[0]}-{place[1]} offset {seen[0][0]}, which is not in the log")
             elif seen != list(log[begin : begin + len(seen)]):
                 both = zip(seen, log[begin:], strict=False)
                 index = next((i for i, (one, other) in enumerate(both) if one != other), len(log) - begin)

@@ -1,4 +1,4 @@
-"""The brokers of a run: the code that is served, on the virtual loop, with disks in memory."""
+"""The brokers of a run: the code that `understudy serve` runs, on the virtual loop, with disks in memory."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -30,11 +30,11 @@ from storage.files import MemoryFiles
 
 FIRST_PORT = 9092
 RELEASES = ("4.2", "4.3", "4.4")
-"""The releases that serve all that the clients of a run ask for."""
+"""Kafka releases that have all APIs and versions that the clients of a run use."""
 
 
 class Servers:
-    """The brokers, and what is done to them."""
+    """The brokers of a run, and the faults that can be applied to them."""
 
     def __init__(
         self, loop: VirtualLoop, seed: int, brokers: int, topics: Mapping[str, int], settings: Mapping[str, str]
@@ -43,10 +43,10 @@ class Servers:
         self.tasks = Tasks()
         self.lives = 0
         self.pushed_ms = 0
-        """What the brokers' clocks were pushed in all, restarts or not."""
+        """Total of all jumps of the brokers' clock, across restarts."""
         self._left_out_before = False
         self._before: dict[int, dict[str, LogState]] = {}
-        """Broker -> what its logs held when it ended."""
+        """Broker -> state of its logs when it ended."""
         self.violate: Callable[[str], None] = lambda _: None
         endpoints = [Endpoint("PLAINTEXT", "PLAINTEXT", HOST, FIRST_PORT + n) for n in range(brokers)]
         self._options = ServeOptions(
@@ -62,14 +62,14 @@ class Servers:
 
     @property
     def left_out_markers(self) -> bool:
-        """Whether a transaction has completed without the marker of a partition that had no leader (KAFKA-20734)."""
+        """Whether a transaction completed without the marker of a partition that had no leader (KAFKA-20734)."""
         return self._left_out_before or (self.lives > 0 and any(self.cluster.markers.notes.left_out()))
 
     @property
     def stuck_coordinators(self) -> list[int]:
-        """Brokers with a transactional id that cannot leave its transition: transaction.version had been lowered.
+        """Brokers with a transactional id that is stuck in a transition because transaction.version was lowered.
 
-        As in Kafka, they try again only when they load their transactions again.
+        As in Kafka, they retry only when they load their transactions again.
         """
         nodes = (node for node in self.cluster.nodes.values() if node.up)
         return sorted(each.id for each in nodes if any(own.machine.stuck for own in each.transaction_shards.values()))
@@ -80,7 +80,7 @@ class Servers:
         return {own[0].port: 1 + index for index, own in enumerate(self._options.listeners)}
 
     async def start(self, disks: Mapping[int, MemoryFiles] | None = None) -> None:
-        """Start all of them, on empty disks or on those of an earlier life."""
+        """Start all brokers, on empty disks or on the disks of an earlier process."""
         self._left_out_before = self.left_out_markers
         clock = PushedClock(self._loop, self._loop.time_ns)
         self.cluster = Cluster(self._options, clock, cast("TaskGroup", self.tasks))
@@ -93,12 +93,12 @@ class Servers:
             self._compare(broker_id)
 
     def _compare(self, broker: int) -> None:
-        """A broker has started from its disk: where its logs hold the same records, all else is the same too."""
+        """Compare a started broker's logs with those before: with the same records, their state must be the same."""
         before = self._before.pop(broker, {})
         for name, state in log_states(self.cluster, broker).items():
             changed = before[name].changed_by(state) if name in before else ""
             if changed:
-                self.violate(f"broker {broker} has {name} to {state.end} after its start, and {changed}")
+                self.violate(f"broker {broker} has {name} up to offset {state.end} after its start, but {changed}")
             if state.shows_open_transactions:
                 self.violate(f"broker {broker} shows {name} beyond {state.open_from}, where a transaction is open")
 
@@ -106,35 +106,35 @@ class Servers:
         self._before[broker] = log_states(self.cluster, broker)
 
     def node(self, broker: int) -> Node:
-        """One broker."""
+        """Return a broker."""
         return self.cluster.nodes[broker]
 
     @property
     def up(self) -> list[int]:
-        """Those that run, paused or not."""
+        """Running brokers, paused or not."""
         return [node.id for node in self.cluster.nodes.values() if node.up]
 
     @property
     def paused(self) -> list[int]:
-        """Those that run and do nothing."""
+        """Running brokers that are paused."""
         return [node.id for node in self.cluster.nodes.values() if node.up and node.server.paused]
 
     @property
     def fences_give_ids(self) -> bool:
-        """Whether a fence at the last epoch allocates another id: in Kafka since 4.3, with ``transaction.version`` 2.
+        """Whether fencing at the last epoch allocates a producer id: since Kafka 4.3, with ``transaction.version`` 2.
 
-        Otherwise the epoch becomes 32767, and an EndTxn of before, which comes late, is answered with it.
+        Otherwise the epoch becomes 32767, which is also the response to a late EndTxn from before the fencing.
         """
         return self.cluster.release.name != "4.2" and self.cluster.image.features.get("transaction.version", 0) == 2
 
     # --- faults ------------------------------------------------------------------------------------------------------
 
     def play(self, release: str | None) -> None:
-        """Be that release of Kafka from the next start on; None: the newest one."""
+        """Emulate that release of Kafka from the next start on; None: the newest one."""
         self._options = replace(self._options, as_version=release)
 
     def another_release(self, chance: Random) -> str | None:
-        """One of :data:`RELEASES` that knows the levels of all features, and is not played now, if there is one."""
+        """Choose one of :data:`RELEASES`, not the current one, that supports all finalized feature levels, if any."""
         levels = self.cluster.image.features
         fitting = [
             each
@@ -145,29 +145,31 @@ class Servers:
         return chance.choice(fitting) if fitting else None
 
     def has_partition_without_replica_in_sync(self) -> bool:
-        """Whether a partition of any topic has no replica in sync."""
+        """Whether a partition of any topic has no in-sync replica."""
         return any(not state.isr for _, _, state in self.cluster.image.all_partitions())
 
     def kill(self, broker: int) -> None:
-        """End one as SIGKILL does: the system still has what it wrote."""
+        """Kill a broker as SIGKILL does: what it has written survives."""
         self._remember(broker)
         self.cluster.lifecycle.kill(self.node(broker))
 
     def cut_power(self, broker: int, chance: Random) -> None:
-        """End one as a power cut does: of what was not synced, any first part is left of each file."""
+        """Cut the power of a broker: of each file's unsynced bytes, a random number of the first ones survives."""
         node = self.node(broker)
         self._remember(broker)
         self.cluster.lifecycle.kill(node)
         assert isinstance(node.files, MemoryFiles)
         before, node.files = node.files, node.files.crash(lambda unsynced: chance.randint(0, unsynced))
         for directory in before.list():
-            if before.exists(path := f"{directory}/{PARTITION_METADATA}"):  # written once, long ago
+            if before.exists(
+                path := f"{directory}/{PARTITION_METADATA}"
+            ):  # regarded as synced: it was written long ago
                 node.files.replace(path, before.read_file(path))
 
     def may_lose_power(self, broker: int) -> bool:
-        """Whether each partition of a broker has another replica in sync that runs.
+        """Whether each partition of a broker has another in-sync replica that runs.
 
-        Never the one whose disk holds the metadata: the controller lives on when its broker is killed.
+        Never for the broker whose disk has the metadata: the controller survives when its broker is killed.
         """
         others = [each for each in self.up if each != broker and each not in (*self.broken, *self.paused)]
         states = [each.state for each in self.cluster.partitions.values()]
@@ -175,23 +177,23 @@ class Servers:
         return broker != self.cluster.controller_id and not alone
 
     def may_be_killed(self, broker: int, powerless: Collection[int]) -> bool:
-        """Whether no partition is left to replicas that lost power.
+        """Whether without this broker no ISR is left to replicas that lost power.
 
-        The controller takes those that lost power for alive until their sessions end, and what leaves in the meantime
-        leaves the partition to them: more unclean ends than min.insync.replicas 2 can bear (KIP-966). Those that are
-        down leave it when they come back.
+        The controller regards brokers that lost power as alive until their sessions end; a broker that leaves meanwhile
+        leaves them as the only ones in the ISR: more unclean shutdowns than min.insync.replicas 2 can bear (KIP-966).
+        Those that are down leave the ISR when they start again.
         """
         rest = ({*each.state.isr} - {broker} for each in self.cluster.partitions.values() if broker in each.state.isr)
         return all(isr.isdisjoint(powerless) or not isr.isdisjoint({*self.up} - {*powerless}) for isr in rest)
 
     def fail_write(self, broker: int, keep: int | None) -> None:
-        """Let the next write of a broker fail after so many bytes; None: before the first."""
+        """Let the next write of a broker fail after ``keep`` bytes; None: before the first one."""
         files = self.node(broker).files
         assert isinstance(files, MemoryFiles)
         files.fail_next_write(keep=keep)
 
     def mend(self, broker: int) -> None:
-        """Let a broker's disk work again; what it has stays."""
+        """Repair a broker's disk; its contents stay."""
         node = self.node(broker)
         assert isinstance(node.files, MemoryFiles)
         node.files = node.files.snapshot()
@@ -214,7 +216,10 @@ class Servers:
         return found
 
     def near_last_epoch(self, chance: Random, spared: str) -> str | None:
-        """Raise the epoch of a transactional id to one of the last; which, if there is one. Not where it begins so."""
+        """Raise a transactional id's epoch to one of the last; return the id, None if none was found.
+
+        Ids that begin with ``spared`` are left alone.
+        """
         runtimes = [each for node in self.cluster.nodes.values() for each in node.transaction_shards.values()]
         known = sorted((name, index) for index, each in enumerate(runtimes) for name in each.machine.transactions)
         if not known:
@@ -226,7 +231,7 @@ class Servers:
         return name
 
     def raise_epoch(self, name: str, epoch: int) -> bool:
-        """Raise the epoch of a transactional id; false where no coordinator knows it now, or it is beyond that."""
+        """Raise the epoch of a transactional id; False if no coordinator has it now, or its epoch is not lower."""
         for node in self.cluster.nodes.values():
             for runtime in node.transaction_shards.values():
                 known = runtime.machine.transactions.get(name)
@@ -240,9 +245,9 @@ class Servers:
         runtime.submit(lambda now_ms: runtime.machine.set_epoch(name, epoch, now_ms, None))
 
     def hold(self, chance: Random) -> str | None:
-        """Hold the markers of a transactional id, or what follows them; which, if there is one.
+        """Hold the markers of a transactional id, or the steps after them; return the id, None if there is none.
 
-        As leaders do that are slow to write them. It lasts until it is released, or the cluster is restarted.
+        This is like a leader that is slow to write them. It lasts until :meth:`release`, or a restart of the cluster.
         """
         shards = [each for node in self.cluster.nodes.values() for each in node.transaction_shards.values()]
         known = sorted(name for each in shards for name in each.machine.transactions)
@@ -253,7 +258,7 @@ class Servers:
         return name
 
     def coordinated_at(self, name: str) -> tuple[int, int] | None:
-        """The broker that coordinates a transactional id, and the partition of its coordinators' topic."""
+        """Return the coordinator of a transactional id and its partition of ``__transaction_state``, if known."""
         for node in self.cluster.nodes.values():
             for index, runtime in node.transaction_shards.items():
                 if node.up and name in runtime.machine.transactions:
@@ -261,31 +266,31 @@ class Servers:
         return None
 
     def release(self, name: str) -> None:
-        """Let the markers of a transactional id be written again."""
+        """Let the held markers of a transactional id be written."""
         self.cluster.markers.holds.release(name)
 
     def stop(self, broker: int) -> None:
-        """Stop one in good order."""
+        """Stop a broker cleanly."""
         self._remember(broker)
         self.cluster.lifecycle.stop(self.node(broker))
 
     async def start_one(self, broker: int) -> None:
-        """Start one that is down, from its disk."""
+        """Start a broker that is down, from its disk."""
         await self.cluster.lifecycle.start(self.node(broker))
         self._compare(broker)
 
     def pause(self, broker: int) -> None:
-        """Let one hang."""
+        """Make a broker hang."""
         self.cluster.lifecycle.pause(self.node(broker))
 
     def resume(self, broker: int) -> None:
-        """Let it go on."""
+        """Resume a broker that hangs."""
         self.cluster.lifecycle.resume(self.node(broker))
 
     def move_leader(self, topic: str, index: int, broker: int, loading_ms: int = 0) -> bool:
-        """Give a partition another leader; false where the controller refuses, or the broker is not in sync.
+        """Move a partition to another leader; False if the controller refuses, or the broker is not in sync.
 
-        The controller's verb is an election at will, an unclean one too, which may lose what was acknowledged.
+        The controller's own operation also allows unclean elections, which may lose acknowledged records.
         """
         machine, found = self.cluster.metadata.machine, self.cluster.image.partition(topic, index)
         if found is None or broker not in found.isr:
@@ -299,7 +304,7 @@ class Servers:
         return True
 
     def hold_follower(self, topic: str, index: int, broker: int) -> int:
-        """Let a follower of a partition copy nothing; the leader, 0 where the broker is none that follows."""
+        """Stop the fetches of an in-sync follower; return the leader, 0 if the broker is not such a follower."""
         found = self.cluster.partitions[topic, index]
         state = found.state
         if broker in found.held or broker == state.leader or broker not in state.isr or state.leader not in self.up:
@@ -308,7 +313,7 @@ class Servers:
         return state.leader
 
     def take_out_of_sync(self, topic: str, index: int, broker: int) -> bool:
-        """Take a follower that is held out of the in-sync replicas, as its leader does after a while."""
+        """Remove a held follower from the ISR, as its leader does after a while; return whether that was possible."""
         found, machine = self.cluster.image.partition(topic, index), self.cluster.metadata.machine
         if found is None or broker not in found.isr or found.leader in (NO_LEADER, broker):
             return False
@@ -317,25 +322,25 @@ class Servers:
         return True
 
     def let_go(self, topic: str, index: int, broker: int) -> None:
-        """Let a follower copy again, and be in sync once it has."""
+        """Let a held follower fetch again, and rejoin the ISR once it has caught up."""
         found = self.cluster.partitions[topic, index]
         found.held -= {broker}
         found.replicate()
         expand(self.cluster, topic, index)
 
     async def push_clock(self, ms: int) -> None:
-        """Let the brokers' clock jump."""
+        """Let the brokers' clock jump ahead."""
         self.pushed_ms += ms
         await self.cluster.clock.push(ms)
 
     async def restart_all(self, *, clean: bool, release: str | None = None) -> None:
-        """End the process with all brokers in it, and start it again from the disks, maybe as another release."""
+        """End the process of all brokers and start it again from the disks, perhaps as another release."""
         disks = self.end(clean=clean)
         self.play(release or self._options.as_version)
         await self.start(disks)
 
     async def take_snapshot(self) -> Snapshot | None:
-        """Keep the state as it is; None where a broker is down, or its disk fails."""
+        """Take a snapshot of the cluster; None if a broker is down, or its disk fails."""
         snapshots = self.cluster.snapshots
         if self.broken:
             return None
@@ -345,12 +350,12 @@ class Servers:
             return None
 
     async def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a state of this process."""
+        """Restore the cluster to a snapshot of this process."""
         self._leave_state()
         await restore(self.cluster, snapshot)
 
     async def reset(self) -> None:
-        """Go back to the state of the start, with empty disks."""
+        """Reset the cluster to its initial state, with empty disks."""
         self._leave_state()
         await reset(self.cluster)
 
@@ -360,7 +365,7 @@ class Servers:
         self.lives += 1
 
     def end(self, *, clean: bool) -> dict[int, MemoryFiles]:
-        """End all brokers; their disks."""
+        """End all brokers; return their disks."""
         cluster = self.cluster
         for node in cluster.nodes.values():
             if node.up:

@@ -1,4 +1,4 @@
-"""What `understudy simulate` does: runs of consecutive seeds, and a report of each that broke a promise."""
+"""The command `understudy simulate`: runs consecutive seeds, and reports each run and its broken promises."""
 
 import sys
 import time
@@ -17,8 +17,8 @@ _SHOWN = 20
 class Options:
     """The options of the command.
 
-    ``seconds`` is real time; ``only`` the numbers of the faults that happen, ``kinds`` what each run has besides,
-    ``data_dir`` a folder for the directories of the brokers.
+    ``seconds`` is real time, ``only`` the numbers of the faults that happen, ``kinds`` the optional kinds of each run,
+    ``data_dir`` a folder for the brokers' directories.
     """
 
     seed: int | None
@@ -34,7 +34,7 @@ class Options:
 
 
 def main(options: Options) -> int:
-    """Run the seeds; 1 if one of them broke a promise."""
+    """Run the seeds; return 1 if a promise was broken, else 0."""
     with observed() as reached:
         code = run_all(options)
     if options.coverage:
@@ -44,7 +44,7 @@ def main(options: Options) -> int:
 
 
 def run_all(options: Options) -> int:
-    """The runs; 1 if one of them broke a promise."""
+    """Run the seeds and print their reports; return 1 if a promise was broken, else 0."""
     first = new_seed() % 1_000_000_000 if options.seed is None else options.seed
     began, broken, virtual_ms, runs = time.perf_counter(), 0, 0, 0
     for seed in range(first, first + options.seeds):
@@ -68,14 +68,14 @@ def run_all(options: Options) -> int:
 
 
 def written(data_dir: Path) -> str:
-    """Where the brokers' directories are; a run that cannot go on leaves none."""
+    """Return a line about the brokers' directories; a run that did not complete has none."""
     if data_dir.exists():
         return f"the brokers' directories: understudy audit {data_dir}"
-    return "the run did not come to its end, so the brokers' directories were not written"
+    return "the run did not complete, so the brokers' directories were not written"
 
 
 def shrunk(result: Result, options: Options) -> tuple[Result, Options]:
-    """The run again with the fewest faults that still break a promise, and the options that repeat it."""
+    """Find the fewest faults that still break a promise; return their run, and the options that repeat it."""
     seed, minutes, kinds = result.seed, options.minutes, options.kinds
     left, runs = shrink(
         [each.number for each in result.faults], lambda only: bool(run(seed, minutes, only, kinds).violations)
@@ -86,7 +86,7 @@ def shrunk(result: Result, options: Options) -> tuple[Result, Options]:
 
 
 def report(result: Result, options: Options) -> list[str]:
-    """The lines about one run: its hash, and where promises were broken, which, and what happened last."""
+    """Return the lines about a run: its hash, and if promises were broken, these, its story and its faults."""
     facts = f"{len(result.faults)} faults, {result.virtual_ms / 1000:.0f} virtual s, {result.lines} lines"
     head = f"seed {result.seed}: {'BROKEN' if result.violations else 'ok'}, {facts}, hash {result.digest}"
     lines = [head]

@@ -1,4 +1,4 @@
-"""Which transitions of the coordinators' state machines the runs have reached, and which never."""
+"""Coverage: which transitions of the coordinators' state machines the runs have reached."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ Transition = tuple[str, str, str]
 
 
 _LEFT = "none"
-"""The state of a member that has not joined, or has left."""
+"""State of a member that has not joined yet, or has left."""
 _A, _Q, _K, _R = RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ACKNOWLEDGED, RecordState.ARCHIVED
 _RECORDS = {
     "acquire": {(_A, _Q)},
@@ -27,12 +27,12 @@ _RECORDS = {
     "roll_back": {(_A, _Q), (_K, _Q), (_R, _Q), (_A, _A), (_K, _A), (_R, _A), (_A, _R), (_K, _R)},
     "archive": {(_A, _R), (_Q, _R), (_K, _R)},
 }
-"""Event -> states before and after, of a record of a share group without a dead-letter queue."""
+"""Event -> states before and after it, for a record of a share group without a dead-letter queue."""
 _MEMBERS = {"consumer member": ConsumerGroup, "streams member": StreamsGroup}
 
 
 def all_transitions() -> set[Transition]:
-    """Those that the tables of the machines allow; of members, each to each other."""
+    """Return the transitions that the state machines' tables allow; for members, from each state to each other one."""
     found = {("transaction", old.name, new.name) for new, before in VALID_PREVIOUS.items() for old in before}
     found |= {("classic group", old.name, new.name) for new, before in ENTERED_FROM.items() for old in before}
     for event, pairs in _RECORDS.items():
@@ -44,7 +44,7 @@ def all_transitions() -> set[Transition]:
 
 @contextmanager
 def observed() -> Iterator[Counter[Transition]]:
-    """Count transitions within the block; those of a log that is replayed count too."""
+    """Count transitions within the block, including those when a log is replayed."""
     found: Counter[Transition] = Counter()
     with ExitStack() as stack:
         stack.enter_context(_watched(TransactionMachine, "replay", _transaction, "transaction", found))
@@ -62,7 +62,7 @@ def observed() -> Iterator[Counter[Transition]]:
 def _watched(
     owner: type, method: str, state: Callable[..., str], machine: str, found: Counter[Transition]
 ) -> Iterator[None]:
-    """Count what a method makes of the ``state`` of what it is called for."""
+    """Count the changes of an object's ``state`` by calls of a method."""
     original = getattr(owner, method)
 
     def counted(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -89,7 +89,7 @@ def _member(group: Any, record: Any, *_: Any) -> str:
 
 
 def table(found: Counter[Transition]) -> list[str]:
-    """A line for each transition that the tables allow, with how often it was reached."""
+    """Return a line for each transition that the tables allow, with the number of times it was reached."""
     width = max(len(f"{machine}: {old} -> {new}") for machine, old, new in all_transitions())
     return [
         f"{f'{machine}: {old} -> {new}':<{width}}  {found[machine, old, new] or 'never'}"

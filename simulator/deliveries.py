@@ -1,7 +1,7 @@
-"""What members of a share group were given and what they answered, record by record (KIP-932).
+"""Deliveries to members of share groups and their acknowledgements, record by record (KIP-932).
 
-Times in ms are those of the brokers' timers: virtual milliseconds, and what their clock was pushed. ``at_us`` are
-virtual microseconds. A request has two of them: when it was sent, and when its answer came.
+Times in ms are those of the brokers' timers: virtual milliseconds plus the jumps of their clock. Times in us are
+virtual microseconds. A request has two of them: when it was sent, and when its response arrived.
 """
 
 from collections import Counter, defaultdict
@@ -12,14 +12,15 @@ from typing import Self
 
 Place = tuple[str, int]
 SLACK_US = 4_000_000
-"""After a fault of a broker: how long partitions may still be led and loaded by another one."""
+"""Time after a fault of a broker in which partitions may still change their leader and be loaded."""
 
 
 @dataclass(eq=False, slots=True)
 class Lock:
-    """A record that a member was given. ``open``: it has not answered. ``alive``: whether its connection is open.
+    """Acquisition lock of a record that was delivered to a member.
 
-    ``session_lost``: its session was ended by another connection, and the delivery may not count.
+    ``open``: the member has not acknowledged it. ``alive`` returns whether the member's session surely still exists.
+    ``session_lost``: another connection ended the session, so the delivery may not count.
     """
 
     member: str
@@ -32,13 +33,13 @@ class Lock:
     session_lost: bool = False
 
     def __deepcopy__(self, _known: object) -> Self:
-        """What is known of it in a state that is gone back to: then its connection is none any more."""
+        """Copy the lock into a snapshot's history: after a restore, its connection is closed."""
         return replace(self, alive=lambda: False)
 
 
 @dataclass(eq=False, slots=True)
 class Delivered:
-    """Everything about one record. ``fate`` is what was acknowledged for sure: accepted or rejected, and since when."""
+    """Deliveries of one record. ``fate``: the acknowledgement that surely counts, if there is one, at ``fate_us``."""
 
     value: bytes | None = None
     last: Lock | None = None
@@ -46,12 +47,12 @@ class Delivered:
     fate: str = ""
     fate_us: int = 0
     maybe: bool = False
-    """An answer of a member had no answer: it may have been accepted or rejected."""
+    """An acknowledgement had no response: the record may have been accepted or rejected."""
 
 
 @dataclass
 class Deliveries:
-    """The records of all share groups. ``disturbed_us`` is when a fault of a broker was last under way."""
+    """The delivered records of all share groups. ``disturbed_us`` returns when a fault was last under way."""
 
     violate: Callable[[str], None]
     now_us: Callable[[], int]
@@ -61,20 +62,20 @@ class Deliveries:
         default_factory=lambda: defaultdict(lambda: defaultdict(Delivered))
     )
     lost: dict[tuple[str, Place], int] = field(default_factory=lambda: defaultdict(int))
-    """Group and partition -> fetches without an answer: each may have acquired any record once more."""
+    """Group and partition -> fetches without a response: each may have acquired any record once more."""
     asking: Counter[tuple[str, Place]] = field(default_factory=Counter)
     """Group and partition -> fetches that are under way."""
     answering: Counter[tuple[str, Place, int]] = field(default_factory=Counter)
     """Group, partition and offset -> acknowledgements that are under way."""
 
     def undisturbed(self, since_us: int) -> bool:
-        """Whether no broker was harmed since then, and for a while before."""
+        """Whether no fault was under way since then, and for :data:`SLACK_US` before."""
         return self.disturbed_us() + SLACK_US < since_us
 
     def given(self, group: str, place: Place, offset: int, lock: Lock, now_ms: int) -> None:
-        """A member was given a record: ``lock.count`` is how often it was delivered by now."""
+        """Check and note the delivery of a record to a member; ``lock.count`` is its delivery count."""
         one, last = self.records[group, place][offset], self.records[group, place][offset].last
-        what = f"{group}: {place[0]}-{place[1]} offset {offset} is given to {lock.member}"
+        what = f"{group}: {place[0]}-{place[1]} offset {offset} is delivered to {lock.member}"
         if one.fate and one.fate_us < lock.asked_us:
             self.violate(f"{what}, and was {one.fate}")
         one.seen += 1
@@ -88,26 +89,26 @@ class Deliveries:
         one.last = lock
 
     def read(self, group: str, place: Place, offset: int, value: bytes) -> None:
-        """The value of a record that was given."""
+        """Check and note the value of a delivered record."""
         one = self.records[group, place][offset]
         if one.value is not None and one.value != value:
             self.violate(f"{group}: {place[0]}-{place[1]} offset {offset} was {one.value!r}, and now is {value!r}")
         one.value = value
 
     def answered(self, group: str, place: Place, offset: int, fate: str) -> None:
-        """An acknowledgement was acknowledged: accepted, rejected, released, or a gap."""
+        """Note a successful acknowledgement: accepted, rejected, released, or a gap."""
         one = self.records[group, place][offset]
         if fate in ("accepted", "rejected", "gap") and not one.fate:
             one.fate, one.fate_us = fate, self.now_us()
 
     def doubt(self, group: str, place: Place, offsets: Iterable[int]) -> None:
-        """An acknowledgement has no answer, or one that leaves open whether it counts."""
+        """Note an acknowledgement without a response, or with an error that leaves open whether it counts."""
         for offset in offsets:
             self.records[group, place][offset].maybe = True
 
     @contextmanager
     def under_way(self, group: str, fetched: Iterable[Place], answers: Mapping[Place, Iterable[int]]) -> Iterator[None]:
-        """Within the block, a member waits for what it fetches, and for the answer to its acknowledgements."""
+        """Count a request as under way within the block: a member's fetches and acknowledgements."""
         asking = [(group, place) for place in fetched]
         answering = [(group, place, offset) for place, own in answers.items() for offset in own]
         self.asking.update(asking)
@@ -119,7 +120,7 @@ class Deliveries:
             self.answering.subtract(answering)
 
     def interrupt(self) -> None:
-        """What is under way has no answer: it may have happened or not."""
+        """Note that all requests under way get no response: each may have had its effect or not."""
         for key, count in self.asking.items():
             self.lost[key] += count
         for (group, place, offset), count in self.answering.items():
@@ -128,7 +129,7 @@ class Deliveries:
         self.answering.clear()
 
     def given_to(self, member: str) -> int:
-        """How many records a member was the last one to be given."""
+        """Count the records that were last delivered to this member."""
         return sum(
             one.last is not None and one.last.member == member for own in self.records.values() for one in own.values()
         )
@@ -136,8 +137,9 @@ class Deliveries:
     def check(
         self, group: str, place: Place, log: Sequence[tuple[int, bytes]], auditor: str, *, committed: bool
     ) -> None:
-        """When all is over: ``log`` are the committed records, ``auditor`` a member that was given what was left.
+        """Check a partition at the end of a run.
 
+        ``log`` are the committed records, ``auditor`` is a member that fetched what was still available.
         ``committed``: the group reads committed records only.
         """
         values, own = dict(log), self.records[group, place]

@@ -1,4 +1,4 @@
-"""The disks of a run's brokers, written as data directories that `understudy audit` reads."""
+"""Write the disks of a run's brokers as data directories, for `understudy audit`."""
 
 from collections.abc import Mapping
 from pathlib import Path

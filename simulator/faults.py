@@ -1,6 +1,7 @@
-"""How the faults of a plan happen.
+"""Injection of a plan's faults.
 
-Each fault has its own chance. What cannot happen when its time comes (a broker that is down cannot be killed) does not.
+Each fault has its own random generator. A fault that is impossible when it is due is skipped: a broker that is down
+cannot be killed.
 """
 
 import asyncio
@@ -22,19 +23,19 @@ _MOST_LATE_US = 12_000_000
 
 
 class Clients(Protocol):
-    """The clients of a run, as far as faults go."""
+    """Operations of faults on the clients of a run."""
 
     def kill(self, chance: Random, down_ms: int) -> str:
-        """End one, which comes back after so long; its name."""
+        """Kill a client, which restarts after ``down_ms``; return its name."""
         ...
 
     def replace(self, chance: Random) -> str:
-        """Start another instance of one, beside the present one; its name."""
+        """Start another instance of a client beside the current one; return its name."""
         ...
 
 
 class Nemesis:
-    """Carries out a plan."""
+    """Injects the faults of a plan."""
 
     def __init__(
         self, servers: Servers, network: Network, clients: Clients, worlds: Worlds, administrator: Administrator
@@ -53,11 +54,11 @@ class Nemesis:
         return self._network.now_us if self._under_way else self._last_us
 
     def note(self, what: str) -> None:
-        """A line of the story."""
+        """Add a line to the story."""
         self._network.trace.add(self._network.now_us, "***", what)
 
     async def run(self, faults: Sequence[Fault]) -> None:
-        """Let each happen at its time; returns after the last one has begun."""
+        """Start each fault when it is due; return after the start of the last one."""
         self._records_are_lost = any(each.kind in LOSING for each in faults)
         for fault in faults:
             ahead_ms = fault.at_ms - self._network.now_us / 1000
@@ -66,7 +67,7 @@ class Nemesis:
             self._tasks.append(asyncio.get_running_loop().create_task(self._happen(fault)))
 
     async def end(self) -> None:
-        """Take back everything: all brokers run, and the network is as it should be."""
+        """End all faults: start all brokers, repair disks and network, undo the administrator's changes."""
         for task in self._tasks:
             if not task.done() and not self._restarting:
                 task.cancel()
@@ -82,7 +83,7 @@ class Nemesis:
             servers.mend(broker)
         for broker in sorted(servers.cluster.nodes):
             if broker not in servers.up:
-                if servers.fails_next(broker):  # it was killed before its next write
+                if servers.fails_next(broker):  # it was killed before the write that would have failed
                     servers.mend(broker)
                 await servers.start_one(broker)
         for broker in servers.paused:
@@ -153,11 +154,11 @@ class Nemesis:
             await self._come_back(fault)
 
     def _may_be_killed(self, broker: int) -> bool:
-        """Whether another replica in sync lives on that has not lost power."""
+        """Whether partitions of the broker keep an in-sync replica that did not lose power."""
         return self._servers.may_be_killed(broker, self._without_power)
 
     async def _cut_power(self, fault: Fault, chance: Random) -> None:
-        """Only where another replica in sync lives on: what no disk has is lost, in Kafka as well."""
+        """Cut the power only if another in-sync replica survives: otherwise Kafka loses records, too."""
         if fault.broker in self._servers.up and self._servers.may_lose_power(fault.broker):
             self.note(f"broker {fault.broker} loses power")
             self._servers.cut_power(fault.broker, chance)
@@ -166,13 +167,13 @@ class Nemesis:
             self._without_power.discard(fault.broker)
 
     async def _disk(self, fault: Fault, chance: Random) -> None:
-        """The next write fails, after a part of it; later the broker is restarted with a disk that works."""
+        """Let the next write fail halfway; later restart the broker with a repaired disk."""
         if fault.broker in self._servers.up and self._servers.may_lose_power(fault.broker):
             self.note(f"the disk of broker {fault.broker} fails with its next write")
             self._servers.fail_write(fault.broker, chance.choice((None, 0, 7, 61, 100)))
             await sleep_ms(fault.lasts_ms)
             if fault.broker in self._servers.up and not self._restarting and self._may_be_killed(fault.broker):
-                self.note(f"broker {fault.broker} is killed, and its disk mended")
+                self.note(f"broker {fault.broker} is killed, and its disk is repaired")
                 self._servers.kill(fault.broker)
                 self._servers.mend(fault.broker)
                 await self._servers.start_one(fault.broker)
@@ -201,22 +202,22 @@ class Nemesis:
             servers.pause(fault.broker)
             await sleep_ms(fault.lasts_ms)
             if fault.broker in servers.paused:
-                self.note(f"broker {fault.broker} goes on")
+                self.note(f"broker {fault.broker} resumes")
                 servers.resume(fault.broker)
 
     async def _lag(self, fault: Fault, chance: Random) -> None:
-        """A follower copies nothing for a while. It may be taken out of sync; its leader may die meanwhile."""
+        """Stop a follower's fetches for a while. It may leave the ISR; its leader may be killed meanwhile."""
         servers = self._servers
         place = chance.choice(sorted(each for each in servers.cluster.partitions if not each[0].startswith("__")))
         name, shrink, kill = f"{place[0]}-{place[1]}", chance.random() < 0.4, chance.random() < 0.4
         if not (leader := servers.hold_follower(*place, fault.broker)):
             return
-        self.note(f"broker {fault.broker} copies nothing of {name}")
+        self.note(f"broker {fault.broker} stops fetching {name}")
         life = servers.lives
         try:
             await sleep_ms(fault.lasts_ms)
             if shrink and servers.lives == life and servers.take_out_of_sync(*place, fault.broker):
-                self.note(f"broker {fault.broker} is not in sync with {name}")
+                self.note(f"broker {fault.broker} leaves the ISR of {name}")
                 await sleep_ms(1_000)
             if (
                 kill
@@ -233,11 +234,11 @@ class Nemesis:
                     await servers.start_one(leader)
         finally:
             if servers.lives == life:
-                self.note(f"broker {fault.broker} copies {name} again")
+                self.note(f"broker {fault.broker} fetches {name} again")
                 servers.let_go(*place, fault.broker)
 
     async def _hold(self, fault: Fault, chance: Random) -> None:
-        """A transaction is held between its steps for a while; its coordinator may move or die meanwhile."""
+        """Hold a transaction between its steps for a while; its coordinator may move or be killed meanwhile."""
         servers = self._servers
         if (name := servers.hold(chance)) is None:
             return
@@ -260,7 +261,7 @@ class Nemesis:
             servers.release(name)
 
     def quiet(self, broker: int, since_us: int) -> bool:
-        """Whether nothing disturbs the network now, or did since then, and a broker runs."""
+        """Whether a broker runs, and neither it nor the network was disturbed since then."""
         servers, until_us = self._servers, [each.until_us for each in self._network.disturbances]
         return all(each < since_us for each in until_us) and broker in {*servers.up} - {*servers.paused}
 
@@ -301,12 +302,12 @@ class Nemesis:
     async def _restart(self, _fault: Fault, chance: Random) -> None:
         clean = chance.random() < 0.3
         if self._without_power and not clean:
-            return  # after that no broker knows which of them has everything, in Kafka as well
+            return  # after that, no broker may have all records, in Kafka as well
         self.note(f"all brokers {'stop' if clean else 'are killed'} and start again")
         await self._meanwhile_nothing(self._servers.restart_all(clean=clean))
 
     async def _meanwhile_nothing(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do what concerns all brokers at once; no other fault begins meanwhile."""
+        """Run work that concerns all brokers; no other fault begins meanwhile."""
         self._restarting = True
         try:
             await work
@@ -316,23 +317,23 @@ class Nemesis:
     # --- features and releases ---------------------------------------------------------------------------------------
 
     async def _feature(self, _fault: Fault, chance: Random) -> None:
-        """An administrator asks for another level of a feature; some requests must be refused.
+        """Request another level of a feature as an administrator; some requests must be refused.
 
-        The controller takes brokers that lost records out of sync only while it keeps eligible leader replicas
-        (KIP-966). So that feature stays in runs in which power or disks fail, and while only a replica that is eligible
-        can lead a partition.
+        The controller removes brokers that lost records from the ISR only while eligible leader replicas are enabled
+        (KIP-966). So that feature stays enabled in runs in which power or disks fail, and while a partition has only
+        eligible leader replicas.
         """
         keeps = self._records_are_lost or self._servers.has_partition_without_replica_in_sync()
         if note := await self._administrator.change(chance, keeps_eligible=keeps):
             self.note(note)
 
     async def _release(self, _fault: Fault, chance: Random) -> None:
-        """All brokers are stopped and start as another release, which knows the levels of all features."""
+        """Stop all brokers, and start them as another release that supports all finalized feature levels."""
         if (release := self._servers.another_release(chance)) is not None:
             self.note(f"all brokers stop, and start as {release}")
             await self._meanwhile_nothing(self._servers.restart_all(clean=True, release=release))
 
-    # --- states to go back to ----------------------------------------------------------------------------------------
+    # --- snapshots ---------------------------------------------------------------------------------------------------
 
     async def _snapshot(self, _fault: Fault, _chance: Random) -> None:
         if (number := await self._worlds.take()) is not None:

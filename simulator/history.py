@@ -1,6 +1,7 @@
-"""What clients did and what answers they got: the evidence for :mod:`simulator.checker`.
+"""History of the clients' requests and responses, which :mod:`simulator.checker` compares with the logs.
 
-What can be judged at once is judged here, the rest when the run is over. Times are virtual microseconds.
+Promises that can be checked at each response are checked here, the others at the end of the run. Times are virtual
+microseconds.
 """
 
 from collections import Counter, defaultdict
@@ -12,7 +13,7 @@ from simulator.deliveries import Deliveries
 from simulator.ownership import Ownership
 
 LAST_EPOCH = 32_766
-"""The highest epoch that a producer is ever given; the one above it is kept for fencing (KIP-360)."""
+"""The highest epoch that a producer may get; the one above it is reserved for fencing (KIP-360)."""
 PATIENCE_MS = 6_000
 """The session timeout and the rebalance timeout of members of the consumer protocol."""
 Place = tuple[str, int]
@@ -21,9 +22,9 @@ Place = tuple[str, int]
 
 @dataclass(eq=False, slots=True)
 class Transaction:
-    """One transaction of a producer. ``ending``: how EndTxn asked to end it, once it was sent; None before.
+    """One transaction of a producer. ``ending``: what EndTxn requested, once it was sent; None before.
 
-    ``outcome`` is what the producer knows: ``open`` as long as it does not know.
+    ``outcome`` is the producer's knowledge: ``open`` as long as it does not know the outcome.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A producer id and epoch that a transactional id was given, and to which instance of its client."""
+    """Producer id and epoch that a transactional id got, and the instance of the client that got them."""
 
     producer_id: int
     epoch: int
@@ -63,12 +64,12 @@ class Given:
 
 @dataclass
 class History:
-    """Everything that clients of one run saw."""
+    """Everything that the clients of a run have observed."""
 
     now_us: Callable[[], int]
     violations: list[str] = field(default_factory=list)
     highest_epoch: Callable[[], int] = lambda: LAST_EPOCH
-    """The highest epoch that a producer may be given now."""
+    """Returns the highest epoch that a producer may get now."""
     records: dict[bytes, Sent] = field(default_factory=dict)
     transactions: list[Transaction] = field(default_factory=list)
     epochs: dict[str, list[Given]] = field(default_factory=lambda: defaultdict(list))
@@ -80,15 +81,15 @@ class History:
     committed: dict[tuple[str, Place], int] = field(default_factory=dict)
     """Group and partition -> the highest offset whose commit was acknowledged."""
     tried: dict[tuple[str, Place], set[int]] = field(default_factory=lambda: defaultdict(set))
-    """All offsets that anybody tried to commit."""
+    """Group and partition -> all offsets that a member tried to commit."""
     doubtful: dict[tuple[str, Place], set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Offsets of commits without an answer: they may arrive behind later ones, and then count."""
+    """Group and partition -> offsets of commits without a response: they may take effect after later ones."""
     assigned: dict[tuple[str, int], dict[str, frozenset[Place]]] = field(default_factory=lambda: defaultdict(dict))
     decided: dict[tuple[str, int], list[dict[str, frozenset[Place]]]] = field(default_factory=lambda: defaultdict(list))
-    """Group and generation -> what its leaders decided: more than one where a coordinator ended before it was kept."""
+    """Group and generation -> assignments by its leader: several if a coordinator ended before it had written one."""
     generations: dict[str, int] = field(default_factory=dict)
     progress: Counter[str] = field(default_factory=Counter)
-    """Client -> how often it succeeded at what it is there for."""
+    """Client -> how often its main operation succeeded."""
     ownership: Ownership = field(init=False)
     deliveries: Deliveries = field(init=False)
 
@@ -97,17 +98,17 @@ class History:
         self.deliveries = Deliveries(self.violate, self.now_us)
 
     def violate(self, promise: str) -> None:
-        """Note a broken promise."""
+        """Add a broken promise."""
         self.violations.append(promise)
 
     def kept(self) -> "History":
-        """What is known now, to go back to. Broken promises stay in one list."""
+        """Return a copy of the history for a snapshot. All copies share one list of broken promises."""
         kept = deepcopy(self, {id(self.violations): self.violations})
         kept.deliveries.interrupt()
         return kept
 
     def forgotten(self) -> "History":
-        """Nothing is known any more, but for the promises that were broken."""
+        """Return an empty history after a reset, with the same list of broken promises."""
         fresh = History(self.now_us, self.violations, self.highest_epoch)
         fresh.deliveries.disturbed_us = self.deliveries.disturbed_us
         return fresh
@@ -115,7 +116,7 @@ class History:
     # --- producers ---------------------------------------------------------------------------------------------------
 
     def given(self, name: str, instance: str, producer_id: int, epoch: int, began_us: int) -> None:
-        """InitProducerId or EndTxn handed out an id and epoch; ``began_us`` is when it was asked for."""
+        """Check and note an id and epoch from InitProducerId or EndTxn; ``began_us`` is when the request was sent."""
         owner = self.owners_of_ids.setdefault(producer_id, name)
         if owner != name:
             self.violate(f"producer id {producer_id} was given to {owner} and to {name}")
@@ -128,14 +129,14 @@ class History:
             older = each.producer_id == producer_id and epoch < each.epoch
             if older and each.at_us < began_us:
                 self.violate(f"{name}: epoch {epoch} of {producer_id} was given after epoch {each.epoch}")
-        # In the order of epochs: the answer to a fenced instance may arrive behind that to the one that fenced it.
+        # In the order of epochs: a fenced instance may get its response after the instance that fenced it.
         known, at = self.epochs[name], len(self.epochs[name])
         while at and known[at - 1].producer_id == producer_id and known[at - 1].epoch > epoch:
             at -= 1
         known.insert(at, Given(producer_id, epoch, instance, self.now_us()))
 
     def acted(self, name: str, instance: str, began_us: int, what: str) -> None:
-        """A request of a transactional producer succeeded: it must not have been fenced before it was sent."""
+        """Check a successful request of a transactional producer: it must not have been fenced before the request."""
         for given in reversed(self.epochs[name]):
             if given.instance == instance:
                 return
@@ -144,15 +145,15 @@ class History:
                 return
 
     def ended(self, instance: str, transactional_id: str, why: str, *, calm: bool) -> None:
-        """A transactional producer gave up, which only another instance may make it do once there are no faults."""
+        """Check why a transactional producer ended: without faults, only another instance may fence it."""
         newest = self.epochs[transactional_id][-1:]
         if calm and newest and newest[0].instance == instance:
-            self.violate(f"{instance} was refused in calm weather: {why}")
+            self.violate(f"{instance} was refused although no fault is under way: {why}")
 
     # --- groups ------------------------------------------------------------------------------------------------------
 
     def synced(self, group: str, generation: int, member: str, places: frozenset[Place]) -> None:
-        """A member got its partitions in a generation."""
+        """Check and note the partitions that a member got in a generation."""
         others = self.assigned[group, generation]
         for other, theirs in others.items():
             if other != member and theirs & places:
@@ -167,7 +168,7 @@ class History:
         self.generations[group] = max(self.generations.get(group, -1), generation)
 
     def offsets_fetched(self, group: str, found: Mapping[Place, int], floor: Mapping[Place, int]) -> None:
-        """A group's committed offsets as a member got them; ``floor`` is what was acknowledged when it asked."""
+        """Check committed offsets that a member got; ``floor`` are those acknowledged before its request."""
         for place, offset in found.items():
             lowest = floor.get(place, -1)
             if offset < lowest and offset not in self.doubtful[group, place]:
@@ -176,23 +177,23 @@ class History:
                 self.violate(f"{group}: offset {offset} of {place[0]}-{place[1]} was committed by no member")
 
     def floor(self, group: str) -> dict[Place, int]:
-        """The offsets of a group whose commit is acknowledged by now."""
+        """Return the highest offsets of a group whose commits are acknowledged by now."""
         return {place: offset for (name, place), offset in self.committed.items() if name == group}
 
     def note_doubtful(self, group: str, offsets: Mapping[Place, int]) -> None:
-        """A commit has no answer."""
+        """Note the offsets of a commit without a response."""
         for place, offset in offsets.items():
             self.doubtful[group, place].add(offset)
 
     def note_committed(self, offsets: Mapping[tuple[str, Place], int]) -> None:
-        """Offsets whose commit was acknowledged just now."""
+        """Note offsets whose commit was acknowledged."""
         for key, offset in offsets.items():
             self.committed[key] = max(self.committed.get(key, -1), offset)
 
     # --- readers -----------------------------------------------------------------------------------------------------
 
     def saw(self, reader: str, place: Place, records: Sequence[tuple[int, bytes]]) -> None:
-        """A reader of committed records was given these."""
+        """Check and note the records that a reader of committed records got."""
         for offset, value in records:
             sent = self.records.get(value)
             if sent is None:

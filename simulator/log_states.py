@@ -1,4 +1,4 @@
-"""What the logs of one broker hold, to be compared before it ends and after it has started again."""
+"""State of a broker's logs, which must be the same before it ends and after it has started again."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ from storage.log.partition_log import PartitionLog
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """What a replica holds: where it ends, its epochs that have records, and its producers.
+    """State of a replica: its end offset, the leader epochs that have records, and its producers.
 
-    ``open_from`` is where the first open transaction of a producer begins, ``held_from`` what readers of committed
-    records are kept from.
+    ``open_from`` is the first offset of the earliest open transaction, ``held_from`` the offset from which on readers
+    of committed records get nothing.
     """
 
     end: int
@@ -27,7 +27,7 @@ class LogState:
         return self.open_from is not None and (self.held_from is None or self.held_from > self.open_from)
 
     def changed_by(self, later: "LogState") -> str:
-        """What is different later, where the records are the same; empty where nothing is, or they are others."""
+        """Describe how a later state differs although the records are the same; "" if nothing differs, or they do."""
         if (self.end, self.epochs) != (later.end, later.epochs):
             return ""
         if self.producers != later.producers:
@@ -36,7 +36,7 @@ class LogState:
 
 
 def log_states(cluster: Cluster, broker: int) -> dict[str, LogState]:
-    """Partition -> what a broker's replica of it holds."""
+    """Return partition -> state of a broker's replica."""
     found = {}
     for partition in cluster.partitions.values():
         log = partition.logs.get(broker)
@@ -51,7 +51,7 @@ def log_states(cluster: Cluster, broker: int) -> dict[str, LogState]:
 
 
 def producers_of(log: PartitionLog) -> str:
-    """What a log knows of producers: id, epoch, last sequence, and where an open transaction begins."""
+    """Return the producer state of a log as text: id, epoch, last sequence, and first offset of an open transaction."""
     known = log.producers.producers
     return str(
         [

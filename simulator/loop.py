@@ -1,7 +1,7 @@
-"""An event loop on virtual time: nothing waits, and the same work runs in the same order each time.
+"""An event loop on virtual time: it never waits, and runs the same work in the same order each time.
 
-When nothing is ready, the time jumps to the next timer. There are no sockets, no threads and no signals; what would
-start a listener is given to the simulated network.
+When nothing is ready, the time jumps to the next timer. There are no sockets, no threads and no signals; listeners are
+opened in the simulated network.
 """
 
 import asyncio
@@ -11,32 +11,32 @@ from typing import Any
 
 _RESOLUTION_S = 1e-6
 _MOST_TURNS = 200_000
-"""Turns of the loop within one instant of virtual time, after which something must be spinning."""
+"""Iterations of the loop without progress of virtual time after which it counts as spinning."""
 BEGIN_NS = 1_800_000_000_000_000_000
 """The virtual time at the start of a run: January 2027."""
 
 
 class Spinning(Exception):
-    """The loop goes round without end while no time passes."""
+    """The loop runs on while no virtual time passes."""
 
 
 class Endless(Exception):
-    """The run has not come to its end within the virtual time that it may take."""
+    """The run has not ended within its limit of virtual time."""
 
 
 class NothingLeft(Exception):
-    """Something is awaited, and there is nothing left that could end the wait."""
+    """Deadlock: the run awaits something, and no task or timer is left that could complete it."""
 
 
 class _Selector:
-    """What asyncio's loop asks how long to wait: it moves the time instead."""
+    """Selector of asyncio's loop that advances the virtual time instead of waiting."""
 
     def __init__(self, loop: "VirtualLoop") -> None:
         self._loop = loop
         self._turns = 0
 
     def select(self, timeout: float | None) -> list[Any]:
-        """Move on by ``timeout`` seconds; no file is ever ready."""
+        """Advance the time by ``timeout`` seconds; no file is ever ready."""
         if timeout is None:
             raise NothingLeft("nothing is due, and the run is not over")
         if timeout > 0:
@@ -52,7 +52,7 @@ class _Selector:
         return []
 
     def close(self) -> None:
-        """Do nothing: there is nothing open."""
+        """Do nothing: nothing is open."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
@@ -76,7 +76,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return BEGIN_NS + round(self.now_s * 1_000_000) * 1000
 
     async def create_server(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
-        """Open a listener of the simulated network; the options of real sockets mean nothing here."""
+        """Open a listener of the simulated network; options of real sockets are ignored."""
         assert self.listen is not None
         return self.listen(protocol_factory, str(host), int(port))
 
@@ -88,10 +88,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
 
 async def sleep_ms(ms: float) -> None:
-    """Let virtual time pass."""
+    """Sleep for some virtual milliseconds."""
     await asyncio.sleep(ms / 1000)  # noqa: TID251 - on the virtual loop
 
 
 def now_ms() -> int:
-    """Virtual milliseconds since the start of the run."""
+    """Return the virtual milliseconds since the start of the run."""
     return round(asyncio.get_running_loop().time() * 1000)

@@ -1,7 +1,7 @@
-"""Connections between simulated clients and the brokers' own code: in order, late, cut, stalled, in pieces.
+"""Simulated connections between clients and brokers, which faults delay, stall, break and split into pieces.
 
-A connection carries bytes in each direction in order, as TCP does. Between connections there is no order: what a client
-gave up on may arrive long after its next attempt. :class:`Disturbance` is what may happen to requests and answers.
+A connection carries bytes in each direction in order, as TCP does. Between connections there is no order: a request
+that a client gave up may arrive long after its next attempt. :class:`Disturbance` describes the faults of the network.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 
 @dataclass
 class Disturbance:
-    """What a fault does to the traffic of some links while it lasts. ``brokers``: None for all."""
+    """Network fault that affects a share (``rate``) of the requests until it ends. ``brokers``: None for all."""
 
     kind: str
     until_us: int
@@ -32,14 +32,14 @@ class Disturbance:
     most_us: int = 0
 
     def meets(self, link: "Link", now_us: int) -> bool:
-        """Whether it applies to this request; draws once for each that it may apply to."""
+        """Decide at random whether a request is affected."""
         if now_us >= self.until_us or (self.brokers is not None and link.broker not in self.brokers):
             return False
         return self.chance.random() < self.rate
 
 
 class Direction:
-    """Bytes on their way, in order; each piece arrives ``latency`` after it was sent, or with the one before it."""
+    """Bytes in transit, in order; a piece arrives ``latency`` after it was sent, but not before the previous one."""
 
     def __init__(self, loop: VirtualLoop, arrive: Callable[[bytes | None], None]) -> None:
         self._loop, self._arrive = loop, arrive
@@ -49,7 +49,7 @@ class Direction:
         self.stalled_until_s = 0.0
 
     def send(self, piece: bytes | None, latency_us: int) -> None:
-        """Put bytes on the way; None is the end of the stream."""
+        """Send bytes; None is the end of the stream."""
         if self.cut:
             return
         self._last_s = max(self._last_s, self._loop.now_s + latency_us / 1_000_000, self.stalled_until_s)
@@ -72,7 +72,7 @@ class ServerTransport(asyncio.Transport):
         self._paused = self._closing = self._lost = False
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """The addresses of both ends; there is no socket."""
+        """Return the addresses of both ends; there is no socket."""
         known = {"peername": (HOST, self._link.number), "sockname": (HOST, self._link.port)}
         return known.get(name, default)
 
@@ -81,7 +81,7 @@ class ServerTransport(asyncio.Transport):
         return self._closing
 
     def pause_reading(self) -> None:
-        """Leave what arrives unread."""
+        """Stop reading; leave arriving bytes unread."""
         self._paused = True
 
     def resume_reading(self) -> None:
@@ -99,28 +99,28 @@ class ServerTransport(asyncio.Transport):
         self.write(b"".join(list_of_data))
 
     def get_write_buffer_size(self) -> int:
-        """Nothing: what is written is on its way."""
+        """Return 0: written bytes are in transit already."""
         return 0
 
     def close(self) -> None:
-        """Close this end, behind what was written."""
+        """Close this end after everything that was written."""
         if not self._closing:
             self._link.end_answers()
             self._close(None)
 
     def abort(self) -> None:
-        """Close this end at once; what is on its way to the client is lost."""
+        """Close this end immediately; bytes in transit to the client are lost."""
         if not self._closing:
             self._link.reset_by_server()
             self._close(None)
 
     def arrive(self, piece: bytes | None) -> None:
-        """Bytes from the client, or its end of stream."""
+        """Receive bytes from the client, or its end of stream (None)."""
         self._unread.append(piece)
         self._read()
 
     def lose(self) -> None:
-        """The connection breaks, as seen from here."""
+        """Close this end because the connection broke."""
         if not self._closing:
             self._close(ConnectionResetError())
 
@@ -159,7 +159,7 @@ class Link:
         self.lost: Callable[[], None] = lambda: None
         self.open = True
         self.spoils: list[Disturbance] = []
-        """What will happen to the answer to the request that was sent last."""
+        """Faults that will affect the response to the last request."""
         self._to_server = Direction(network.loop, self._at_server)
         self._to_client = Direction(network.loop, self._at_client)
         protocol = factory()
@@ -169,7 +169,7 @@ class Link:
     # --- the client's side -------------------------------------------------------------------------------------------
 
     def send(self, frame: bytes) -> None:
-        """A request; disturbances decide what becomes of it."""
+        """Send a request, which disturbances may lose or delay."""
         network = self.network
         latency_us = network.latency_us()
         self.spoils = []
@@ -193,19 +193,19 @@ class Link:
         self._to_server.send(frame, latency_us)
 
     def close(self) -> None:
-        """The client hangs up, behind what it sent."""
+        """Close the client's end after everything that it sent."""
         if self.open:
             self._client_gone()
             self._to_client.cut = True
             self._to_server.send(None, self.network.latency_us())
 
     def stall(self, until_us: int) -> None:
-        """Nothing arrives in either direction until then."""
+        """Let nothing arrive in either direction until then."""
         for each in (self._to_server, self._to_client):
             each.stalled_until_s = max(each.stalled_until_s, until_us / 1_000_000)
 
     def break_(self) -> None:
-        """Both ends lose the connection, and everything on its way is lost."""
+        """Break the connection for both ends; all bytes in transit are lost."""
         self._to_server.cut = self._to_client.cut = True
         self.transport.lose()
         self._lose_client()
@@ -213,7 +213,7 @@ class Link:
     # --- the broker's side -------------------------------------------------------------------------------------------
 
     def answer(self, data: bytes) -> None:
-        """Bytes that the broker writes."""
+        """Send bytes that the broker writes."""
         latency_us, spoils, self.spoils = self.network.latency_us(), self.spoils, []
         for each in spoils:
             if each.kind == "lose answer":
@@ -224,11 +224,11 @@ class Link:
         self._to_client.send(data, latency_us)
 
     def end_answers(self) -> None:
-        """The broker closes its end."""
+        """Close the broker's end."""
         self._to_client.send(None, self.network.latency_us())
 
     def reset_by_server(self) -> None:
-        """The broker resets the connection."""
+        """Reset the connection from the broker's end."""
         self._to_server.cut = True
         self._to_client.send(None, self.network.latency_us())
 
@@ -254,13 +254,13 @@ class Link:
 
 
 class _Address:
-    """An entry in a server's list of sockets."""
+    """Entry in a server's list of sockets."""
 
     def __init__(self, port: int) -> None:
         self._port = port
 
     def getsockname(self) -> tuple[str, int]:
-        """Host and port."""
+        """Return host and port."""
         return HOST, self._port
 
 
@@ -277,7 +277,7 @@ class Listener:
         self.serving = True
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self.serving = False
         self._network.listeners.pop(self.port, None)
 
@@ -292,7 +292,7 @@ class Network:
     listeners: dict[int, Listener] = field(default_factory=dict)
     links: dict[Link, None] = field(default_factory=dict)
     served: dict[Link, None] = field(default_factory=dict)
-    """Links whose broker still has its end: clients may have closed theirs, behind what they sent."""
+    """Links whose broker's end is open; clients may have closed theirs."""
     disturbances: list[Disturbance] = field(default_factory=list)
     broker_of: dict[int, int] = field(default_factory=dict)
     _count: int = 0
@@ -306,11 +306,11 @@ class Network:
         return round(self.loop.now_s * 1_000_000)
 
     def latency_us(self) -> int:
-        """How long the next piece is on its way."""
+        """Draw the latency of the next piece."""
         return self.chance.randrange(FASTEST_US, SLOWEST_US)
 
     def note(self, link: Link, what: str) -> None:
-        """A line of the story."""
+        """Add a line to the story."""
         self.trace.add(self.now_us, "network", f"{link.client}: {what}")
 
     def _listen(self, factory: Callable[[], Any], _host: str, port: int) -> Listener:
@@ -320,7 +320,7 @@ class Network:
         return made
 
     async def connect(self, client: str, port: int) -> Link:
-        """Connect a client; the answer takes a round trip.
+        """Connect a client, which takes a round trip.
 
         Raises:
             ConnectionRefusedError: no broker listens there.
@@ -335,12 +335,12 @@ class Network:
         return link
 
     def break_all(self) -> None:
-        """All connections break, and nothing of what was sent on them arrives."""
+        """Break all connections; nothing that was sent on them arrives."""
         for link in list(self.served):
             link.break_()
 
     def calm(self) -> None:
-        """End all disturbances; connections that are stalled break."""
+        """End all disturbances, and break stalled connections."""
         self.disturbances.clear()
         now_s = self.loop.now_s
         for link in list(self.links):

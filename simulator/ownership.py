@@ -1,6 +1,6 @@
-"""Who owned which partition of a group of the consumer protocol, as its members were given them (KIP-848).
+"""Ownership of partitions in consumer groups, as assigned by heartbeat responses (KIP-848).
 
-Times are those of the brokers' timers: virtual milliseconds, and what their clock was pushed.
+Times are those of the brokers' timers: virtual milliseconds plus the jumps of their clock.
 """
 
 from collections import defaultdict
@@ -12,9 +12,9 @@ Place = tuple[str, int]
 
 @dataclass
 class Claim:
-    """What a member holds: since it was given it, until it gives it up.
+    """Partitions of a member, from their assignment until the member has revoked them.
 
-    ``seen_ms`` is when the last heartbeat was sent that was answered: its timeouts began no earlier.
+    ``seen_ms`` is when the last answered heartbeat was sent: the member's timeouts began no earlier.
     """
 
     member: str
@@ -25,21 +25,24 @@ class Claim:
 
 @dataclass
 class Ownership:
-    """The members of all groups. ``patience_ms`` is the shortest timeout of a member."""
+    """Partitions of the members of all groups. ``patience_ms`` is the shortest timeout of a member."""
 
     violate: Callable[[str], None]
     patience_ms: int
     claims: dict[str, dict[str, Claim]] = field(default_factory=lambda: defaultdict(dict))
-    """Group -> owner (an instance id, or a member id) -> what it holds now."""
+    """Group -> owner (an instance id, or a member id) -> its partitions now."""
     epochs: dict[tuple[str, int], dict[Place, str]] = field(default_factory=lambda: defaultdict(dict))
     """Group and member epoch -> partition -> its owner in that epoch."""
     newest: dict[tuple[str, Place], tuple[int, str]] = field(default_factory=dict)
-    """Group and partition -> when it was given last, and to which member id."""
+    """Group and partition -> time of its last assignment, and the member id that got it."""
 
     def given(
         self, group: str, owner: str, member: str, epoch: int, places: frozenset[Place], sent_ms: int, now_ms: int
     ) -> None:
-        """A heartbeat that was sent at ``sent_ms`` is answered: the member has these partitions in this epoch."""
+        """Check and note a heartbeat response: the member has these partitions in this epoch.
+
+        ``sent_ms`` is when the heartbeat was sent.
+        """
         of_epoch = self.epochs[group, epoch]
         for place in sorted(places):
             other = of_epoch.setdefault(place, owner)
@@ -64,19 +67,19 @@ class Ownership:
                 )
 
     def keeps(self, group: str, owner: str, member: str, places: frozenset[Place]) -> None:
-        """The member sends a heartbeat with no more than these: it has given up the rest."""
+        """Note that a member sends a heartbeat with these partitions: it has revoked all others."""
         claim = self.claims[group].get(owner)
         if claim is not None and claim.member == member:
             claim.places &= places
 
     def ends(self, group: str, owner: str, member: str) -> None:
-        """The member leaves, or heard that it is none: it holds nothing."""
+        """Note that a member leaves, or was fenced: it has no partitions."""
         claim = self.claims[group].get(owner)
         if claim is not None and claim.member == member:
             claim.places, claim.epoch = frozenset(), 0
 
     def commits(self, group: str, member: str, places: Iterable[Place], sent_ms: int) -> None:
-        """A commit that was sent then has succeeded: no other member may have been given the partitions before."""
+        """Check a successful commit: no other member may have got the partitions before ``sent_ms``."""
         for place in places:
             at_ms, newest = self.newest.get((group, place), (sent_ms, member))
             if newest != member and at_ms < sent_ms:

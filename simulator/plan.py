@@ -1,4 +1,4 @@
-"""What goes wrong in a run, and when: made from the seed beforehand, so that a part of it can be left out."""
+"""The plan of a run: its faults and their times, determined by the seed in advance, so that faults can be left out."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,32 +22,32 @@ KINDS = (
     *TRAFFIC,
 )
 LOSING = ("power cut", "disk")
-"""Faults with which a broker loses what it had written."""
+"""Faults in which a broker loses bytes that it had written."""
 LAG = "lag"
-"""What a run may have besides: followers that fall behind."""
+"""Optional kind of a run: followers that fall behind."""
 CHANGE = "change"
-"""What a run may have besides: topics get other settings and other replicas, and preferred leaders lead again."""
+"""Optional kind of a run: topic settings change, partitions are reassigned, preferred leaders are elected."""
 _CHANGES = ("settings", "settings", "replicas", "replicas", "preferred leaders")
 HOLD = "hold"
-"""What a run may have besides: transactions that are held between their steps while their coordinators move or end."""
+"""Optional kind of a run: transactions are held between their steps while their coordinators move or end."""
 _HOLDS = (HOLD, HOLD, HOLD, "last epoch")
 RELEASE = "release"
-"""What a run may have besides: features get other levels, and all brokers start again as another release."""
+"""Optional kind of a run: feature levels change, and all brokers restart as another release."""
 FEATURE = "feature"
 _RELEASES = (FEATURE, FEATURE, FEATURE, RELEASE)
 WORLD = "world"
-"""What a run may have besides: the cluster goes back to a snapshot, or to how it was at the start."""
+"""Optional kind of a run: the cluster is restored to a snapshot, or is reset."""
 SNAPSHOT, RESTORE, RESET = "snapshot", "restore", "reset"
 _WORLDS = (SNAPSHOT, SNAPSHOT, SNAPSHOT, RESTORE, RESTORE, RESET)
 _OFTEN_MS, _SELDOM_MS = (1_000, 3_000), (3_000, 6_000)
-"""The mean times between two faults, of which a seed has one."""
+"""Ranges of the mean time between two faults, of which a seed has one."""
 _QUIET_MS = 1_500
-"""From the start of a run until its first fault."""
+"""Time from the start of a run until its first fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of a plan: ``number`` is its place in it, ``lasts_ms`` the time until it is taken back, if it is."""
+    """One fault of a plan: ``number`` is its index in the plan, ``lasts_ms`` the time until it ends, if it lasts."""
 
     number: int
     at_ms: int
@@ -67,13 +67,13 @@ _OF_KINDS: Mapping[str, tuple[Sequence[str], Sequence[int]]] = {
     RELEASE: (_RELEASES, _OFTEN_MS),
     WORLD: (_WORLDS, _SELDOM_MS),
 }
-"""Further kind -> its faults, and how often they happen."""
+"""Optional kind -> its faults, and how often they happen."""
 
 
 def plan(seed: int, minutes: float, brokers: int, further: Collection[str] = ()) -> list[Fault]:
-    """The faults of a seed: some kinds of them, more or less often, and those of the ``further`` kinds.
+    """Draw the faults of a seed: some kinds of faults, more or less often, and those of the ``further`` kinds.
 
-    The latter come of a chance of their own and have the last numbers, so that the others are the same with them.
+    The latter have their own random generators and the last numbers, so that they do not change the other faults.
     """
     chance = Random(f"{seed} faults")  # noqa: S311 - replayed from the seed
     kinds = sorted(set(chance.sample(KINDS, chance.randrange(2, 8))))

@@ -1,4 +1,4 @@
-"""What the brokers of a run share as one process does: their settings, and the tasks that they start."""
+"""The process of a run's brokers: their settings and their task group."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -37,14 +37,14 @@ SETTINGS = {
 
 
 class Tasks:
-    """What a cluster starts its work with; ended in the order in which it was begun."""
+    """Task group of a cluster; tasks are cancelled in the order in which they were started."""
 
     def __init__(self) -> None:
         self._running: dict[asyncio.Task[Any], None] = {}
         self.failures: list[BaseException] = []
 
     def start_soon(self, work: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any, name: object = None) -> None:
-        """Begin, in a later turn of the loop."""
+        """Start a task, which runs in a later iteration of the loop."""
         task = asyncio.get_running_loop().create_task(work(*arguments), name=None if name is None else str(name))
         self._running[task] = None
         task.add_done_callback(self._done)
@@ -55,6 +55,6 @@ class Tasks:
             self.failures.append(error)
 
     def cancel(self) -> None:
-        """End all of them."""
+        """Cancel all tasks."""
         for task in list(self._running):
             task.cancel()

@@ -1,4 +1,4 @@
-"""The brokers' own state, looked at from outside: replicas that must be equal, and what a restart must not change."""
+"""Checks of the brokers' own state: replicas must be equal, and a restart must not change anything."""
 
 from broker.cluster.cluster import Cluster
 from broker.coordination.metadata.image import METADATA_TOPIC
@@ -9,7 +9,7 @@ from storage.log.partition_log import PartitionLog
 
 
 def contents(log: PartitionLog, end: int) -> list[tuple[object, ...]]:
-    """The batches of a log below an offset, as far as all replicas must have them alike."""
+    """Return the batches of a log below an offset, with the properties that must be equal on all replicas."""
     return [
         (
             batch.base_offset,
@@ -27,12 +27,12 @@ def contents(log: PartitionLog, end: int) -> list[tuple[object, ...]]:
 
 
 def compare_replicas(cluster: Cluster) -> list[str]:
-    """Where replicas differ below the high watermark."""
+    """List the differences between replicas below the high watermark."""
     found = []
     for partition in cluster.partitions.values():
         leader = partition.logs.get(partition.state.leader)
         if leader is None:
-            found.append(f"{partition.name} has no leader in calm weather")
+            found.append(f"{partition.name} has no leader although no fault is under way")
             continue
         expected = contents(leader, leader.high_watermark)
         for broker, log in sorted(partition.logs.items()):
@@ -45,14 +45,14 @@ def compare_replicas(cluster: Cluster) -> list[str]:
                 found.append(f"{partition.name} differs at brokers {partition.state.leader} and {broker}: {what}")
             if producers_of(log) != producers_of(leader):
                 found.append(
-                    f"{partition.name}: broker {broker} knows {producers_of(log)} of producers, "
+                    f"{partition.name}: broker {broker} has the producers {producers_of(log)}, "
                     f"its leader {producers_of(leader)}"
                 )
     return found
 
 
 def find_duplicates(cluster: Cluster) -> list[str]:
-    """Values that are in a client's topic more than once, committed or not."""
+    """List the values that are in a client's topic more than once, committed or not."""
     found = []
     for partition in cluster.partitions.values():
         leader = partition.logs.get(partition.state.leader)
@@ -68,7 +68,7 @@ def find_duplicates(cluster: Cluster) -> list[str]:
 
 
 def fingerprint(cluster: Cluster) -> dict[str, str]:
-    """What must be the same after a restart from disk: logs, producers, transactions, groups' offsets, topics."""
+    """Return the state that must survive a restart from disk: logs, producers, transactions, group offsets, topics."""
     found: dict[str, str] = {}
     for (topic, index), partition in sorted(cluster.partitions.items()):
         leader = partition.logs.get(partition.state.leader)

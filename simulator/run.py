@@ -1,4 +1,4 @@
-"""One run: a cluster and its clients, faults for so many minutes, calm, and the judgement."""
+"""One run: a cluster and its clients, some minutes of faults, a time without faults, and the checks."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -51,30 +51,31 @@ VARIED = {
     "transaction.remove.expired.transaction.cleanup.interval.ms": ("2000",),
     "producer.id.expiration.ms": ("86400000",),
 }
-"""Setting -> values, of which each run has one."""
+"""Broker setting -> values, of which each run has one."""
 VARIED_OF_STREAMS = {STANDBYS: ("0", "1"), "group.streams.initial.rebalance.delay.ms": ("0", "1000")}
 GRACE_MS = 10_000
-"""After the last fault, until brokers and clients must have found each other again."""
+"""Time after the last fault until brokers and clients must have recovered."""
 CALM_MS = 12_000
+"""Time after that within which each client must succeed."""
 SCAN_MS = 4_000
-"""Within which a coordinator finds a transaction that has timed out, and ends it."""
+"""Time within which a coordinator finds and aborts a transaction that has timed out."""
 DRAIN_MS, MOST_DRAINS = 5_000, 24
-"""Within which each client must succeed then."""
+"""Interval between the checks whether the copiers are done, and the most checks."""
 
 QUIET_ROUNDS, MOST_ROUNDS = 20, 600
-"""Of fetches of the last member of the share group: how many bring nothing before it is over."""
+"""Fetch rounds of the share group's last member: how many without records end it, and the most."""
 KINDS = (CONSUMER, SHARE, LAG, CHANGE, RULES, HOLD, RELEASE, WORLD, STREAMS)
-"""What a run may have or not: members of groups of these protocols, followers that fall behind, an administrator,
+"""Optional kinds of a run: members of groups of these protocols, followers that fall behind, an administrator,
 clients that break further rules, transactions that are held between their steps, other features and releases,
-snapshots to which the cluster goes back."""
+snapshots to which the cluster is restored."""
 
 MOST_AFTER_S = 900
-"""How long the end of a run may take: a healthy one is over within four minutes of virtual time."""
+"""Limit of virtual time for the end of a run; without broken promises it takes less than four minutes."""
 
 
 @dataclass
 class Result:
-    """What came of a run."""
+    """Result of a run."""
 
     seed: int
     violations: list[str]
@@ -85,20 +86,20 @@ class Result:
     trace: Trace = field(default_factory=Trace)
     progress: dict[str, int] = field(default_factory=dict)
     committed: Mapping[Place, Log] = field(default_factory=dict)
-    """What a reader of committed records finds in the end, with the offsets."""
+    """Partition -> offsets and values that a ``read_committed`` reader finds at the end."""
 
     excused: list[str] = field(default_factory=list)
-    """What else was broken, in a run in which a transaction's marker was left out as Kafka does it (KAFKA-20734)."""
+    """Broken promises of a run in which a transaction's marker was skipped, as Kafka does (KAFKA-20734)."""
 
     left_out_markers: bool = False
-    """Whether that happened, with something broken or not."""
+    """Whether a marker was skipped, with broken promises or without."""
 
 
 class Run:
     """The run of one seed. ``only``: the numbers of the faults that happen; None for all.
 
-    ``kinds``: which of :data:`KINDS` there are; None for those that the seed gives.
-    ``data_dir``: a new folder for the brokers' directories, as the run leaves them; None: they are not written.
+    ``kinds``: the optional kinds (:data:`KINDS`); None for those that the seed determines.
+    ``data_dir``: a new folder for the brokers' final directories; None: they are not written.
     """
 
     def __init__(
@@ -128,7 +129,7 @@ class Run:
         self.network.broker_of = self.servers.ports
         history = History(
             lambda: self.network.now_us,
-            # A fence of before the level was raised may be answered for after it.
+            # The response to a fencing at the old level may arrive after the level was raised.
             highest_epoch=lambda: LAST_EPOCH + (RELEASE in self.kinds or not self.servers.fences_give_ids),
         )
         self.world = World(self.network, history, self.topics, seed, brokers_ms=self._brokers_ms)
@@ -144,22 +145,22 @@ class Run:
 
     @property
     def history(self) -> History:
-        """What is known of the state that the cluster is in: another one after it has gone back."""
+        """History of the cluster's current state; another one after a restore or a reset."""
         return self.world.history
 
     def _brokers_ms(self) -> int:
-        """The time of the brokers."""
+        """Return the time of the brokers' clock in ms."""
         return self.servers.cluster.clock.now_ms()
 
     def result(self) -> Result:
-        """Run it. Raises FileExistsError: the folder for the directories is there by now."""
+        """Run the seed and return the result. Raises FileExistsError: the folder for the directories exists by now."""
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(self._unhandled)
         try:
             with _virtual(self.loop, self._logged):
                 self.loop.run_until_complete(self._main())
         except (Endless, NothingLeft, Spinning) as error:
-            self.history.violate(f"the run cannot go on: {error}")
+            self.history.violate(f"the run cannot continue: {error}")
         except Exception as error:  # noqa: BLE001 - a broker that cannot be started breaks a promise, not the simulator
             self.history.violate(f"the run ended with {error!r}")
         finally:
@@ -197,7 +198,7 @@ class Run:
         self.history.violate(f"an unhandled error: {context['message']}: {error!r}")
 
     def _logged(self, event: dict[str, Any]) -> None:
-        """A line of the brokers' log: errors of ours are broken promises."""
+        """Check a line of the brokers' log: internal errors are broken promises."""
         line = " ".join(f"{key}={value}" for key, value in event.items() if key not in {"exc_info", "level"})
         self.trace.add(self.network.now_us, "log", line)
         if event.get("exc_info"):
@@ -224,25 +225,25 @@ class Run:
         await self._finish(nemesis)
 
     def _prepare(self) -> None:
-        """What a cluster needs besides its topics."""
+        """Configure the cluster for the run's clients, after a start and after each reset."""
         if STRICT in self.topics:
             require_all_replicas(self.servers, STRICT)
 
     async def _check_liveness(self) -> None:
-        """Each client gets somewhere, now that nothing is in the way."""
+        """Check that each client succeeds, and each partition has an owner, now that no fault is under way."""
         self.world.calm = True
         before = self.workload.progress()
         await sleep_ms(CALM_MS)
         for name, count in self.workload.progress().items():
             if count == before[name]:
-                self.history.violate(f"{name} got nowhere in {CALM_MS} ms of calm weather")
+                self.history.violate(f"{name} made no progress in {CALM_MS} ms without faults")
         if missing := self._without_owner():
-            await sleep_ms(CALM_MS)  # one may be on its way from an owner to the next one
+            await sleep_ms(CALM_MS)  # a partition may be moving from one owner to the next
             for group, (topic, index) in sorted(missing & self._without_owner()):
-                self.history.violate(f"{topic}-{index} has no owner in {group} in calm weather")
+                self.history.violate(f"{topic}-{index} has no owner in {group} although no fault is under way")
 
     def _without_owner(self) -> set[tuple[str, Place]]:
-        """Groups, and partitions that their members subscribe to, or have as tasks, and none of them has."""
+        """Return groups with partitions to which members subscribe, or that are tasks, but that no member has."""
         members = [each for each in self.workload.instances() if isinstance(each, ConsumerMember) and each.epoch > 0]
         wanted = {
             (each.group, (topic, i))
@@ -254,7 +255,7 @@ class Run:
 
     async def _finish(self, nemesis: Nemesis) -> None:
         await self.workload.stop(feeding=True)
-        await sleep_ms(TIMEOUT_MS + SCAN_MS)  # what was abandoned times out
+        await sleep_ms(TIMEOUT_MS + SCAN_MS)  # abandoned transactions time out
         await self._drain()
         await self.workload.stop(feeding=False)
         final = await self._read_all()
@@ -284,7 +285,7 @@ class Run:
         self.servers.tasks.cancel()
 
     async def _drain(self) -> None:
-        """Let the copiers copy what is left: until nothing has come for a while, or for as long as they may take."""
+        """Let the copiers copy the remaining records, until no more arrive for a while, or the limit is reached."""
         copied = -1
         for _ in range(MOST_DRAINS):
             before, copied = copied, self._copied()
@@ -294,12 +295,12 @@ class Run:
         self.history.violate(f"the copiers still copy {MOST_DRAINS * DRAIN_MS} ms after the last record")
 
     def _copied(self) -> int:
-        """Records and markers in the topic that the copiers write."""
+        """Count the records and markers in the copiers' target topic."""
         logs = (self.servers.cluster.partitions[TARGET, index].logs for index in range(self.topics[TARGET]))
         return sum(max(each.log_end_offset for each in replicas.values()) for replicas in logs)
 
     async def _check_deliveries(self, final: Mapping[Place, Log]) -> None:
-        """A last member of the share group gets what is left; then each record's story is complete."""
+        """Let a last member of the share group fetch the available records, and check all deliveries."""
         if SHARE not in self.kinds:
             return
         auditor = self.workload.share_member("share-auditor", greedy=True)
@@ -314,7 +315,7 @@ class Run:
                 break
             await sleep_ms(300)
         else:
-            self.history.violate(f"{SHARE_GROUP} gives out records without an end")
+            self.history.violate(f"{SHARE_GROUP} delivers records without end")
         await auditor.leave()
         auditor.close()
         for topic in self.workload.share_topics:
@@ -325,7 +326,7 @@ class Run:
                 )  # fmt: skip
 
     async def _offsets(self) -> dict[Place, int]:
-        """What the copiers have committed."""
+        """Return the offsets that the copiers have committed."""
         client = Client(self.world, "auditor")
         member = Member(client, COPIERS, [SOURCE])
         member.assigned = frozenset((SOURCE, index) for index in range(self.topics[SOURCE]))
@@ -334,7 +335,7 @@ class Run:
         return member.fetcher.positions
 
     async def _read_all(self) -> dict[Place, Log]:
-        """What a reader of committed records finds from the beginning; nothing may be held back by then."""
+        """Read all committed records from the beginning; no open transaction may hold any back by then."""
         reader = Client(self.world, "auditor")
         fetcher = Fetcher(reader)
         final: dict[Place, Log] = {}
@@ -351,7 +352,7 @@ class Run:
                 leader = self.servers.cluster.partitions[place].led_by(await reader.leader(place))
                 if leader.log_end_offset != position:
                     self.history.violate(
-                        f"{topic}-{index} is readable to {position} of {leader.log_end_offset}: a transaction hangs"
+                        f"{topic}-{index} is readable up to {position} of {leader.log_end_offset}: a transaction hangs"
                     )
                 final[place] = records
                 await fetcher.validate(place)
@@ -361,7 +362,7 @@ class Run:
 
 @contextmanager
 def _virtual(loop: VirtualLoop, logged: Callable[[dict[str, Any]], None]) -> Iterator[None]:
-    """The broker's stopwatch and log are the run's."""
+    """Replace the brokers' stopwatch and log by those of the run."""
 
     def keep(_logger: object, level: str, event: Any) -> Any:
         logged({"level": level, **event})
@@ -378,7 +379,7 @@ def _virtual(loop: VirtualLoop, logged: Callable[[dict[str, Any]], None]) -> Ite
 
 
 def kinds_of(seed: int) -> frozenset[str]:
-    """What a run of this seed has."""
+    """Return the optional kinds that a seed determines."""
     chance = Random(f"{seed} kinds")  # noqa: S311 - replayed from the seed
     return frozenset(kind for kind in KINDS if chance.random() < 0.4)
 

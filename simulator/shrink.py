@@ -1,4 +1,4 @@
-"""From a run that broke a promise to the fewest faults that still break one (Zeller's delta debugging)."""
+"""Shrink the faults of a run to the fewest that still break a promise (Zeller's delta debugging)."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,7 +6,7 @@ _MOST_RUNS = 80
 
 
 def shrink(numbers: Sequence[int], breaks: Callable[[frozenset[int]], bool]) -> tuple[list[int], int]:
-    """The numbers that are left when no part can be taken away, and how many runs that took.
+    """Return the numbers that remain when none can be left out, and the number of runs that this took.
 
     ``breaks``: whether a run with only these faults breaks a promise.
     """

@@ -1,4 +1,4 @@
-"""What happened in a run, in order: a line for a person, and a hash over all lines for the machine."""
+"""Trace of a run: lines for the story, and a hash over all of them for comparisons."""
 
 import hashlib
 from collections import deque
@@ -9,7 +9,7 @@ _KEPT = 20_000
 
 @dataclass(slots=True)
 class Trace:
-    """Lines with their virtual time. ``kept`` are the last ones; the hash is over all of them."""
+    """Lines with their virtual time. ``kept`` are the last lines; the hash covers all."""
 
     kept: deque[tuple[int, str, str]] = field(default_factory=lambda: deque(maxlen=_KEPT))
     lines: int = 0
@@ -23,11 +23,11 @@ class Trace:
 
     @property
     def digest(self) -> str:
-        """The hash of the run so far, in 16 hexadecimal digits."""
+        """Hash of the run so far, in 16 hexadecimal digits."""
         return self._hash.hexdigest()[:16]
 
     def story(self, last: int = 60) -> list[str]:
-        """The last lines as a person reads them: time, who, what."""
+        """Return the last lines of the story, formatted: time, who, what."""
         lines = list(self.kept)[-last:]
         width = max((len(who) for _, who, _ in lines), default=0)
         return [f"{_time(at_us)}  {who:<{width}}  {what}" for at_us, who, what in lines]

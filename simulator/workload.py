@@ -1,4 +1,4 @@
-"""The clients of a run: which there are, what becomes of them, how far they get."""
+"""The clients of a run: their selection, faults that concern them, and their progress."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -25,9 +25,9 @@ ISOLATION = ("read_committed", "read_uncommitted")
 
 
 class Workload:
-    """The clients of one run, some of each kind; members of modern groups where the run's ``kinds`` have them.
+    """The clients of one run, some of each type; members of modern groups if the run's ``kinds`` include them.
 
-    What they are depends on a chance of their own, so that a run without them stays what it is.
+    The latter have their own random generator, so that they do not change a run without them.
     """
 
     def __init__(self, world: World, chance: Random, kinds: Collection[str], standbys: int) -> None:
@@ -39,7 +39,7 @@ class Workload:
         self.isolation = self._modern.choice(ISOLATION)
 
     def start(self) -> None:
-        """Begin all of them."""
+        """Start all clients."""
         world, chance, topics = self._world, self._chance, [SOURCE, OTHER]
         self._add("reader", lambda name: Reader(world, name, topics=[*topics, TARGET]), lasting=True)
         self._add("idempotent", lambda name: IdempotentClient(world, name, topics=topics), feeds=True)
@@ -57,7 +57,7 @@ class Workload:
         self._start_modern()
 
     def _start_modern(self) -> None:
-        """Begin the members of modern groups that the run has."""
+        """Start the members of modern groups that the run's kinds include."""
         if CONSUMER in self._kinds:
             for number in range(self._modern.randrange(1, 4)):
                 self._add_consumer(f"consumer-{number}", static=self._modern.random() < 0.3)
@@ -67,7 +67,7 @@ class Workload:
         if STREAMS in self._kinds:
             own = Random(f"{self._world.seed} streams")  # noqa: S311 - replayed from the seed
             for number in range(own.randrange(1, 4)):
-                # Releases before 4.4 know no static members of these groups.
+                # Releases before 4.4 do not support static members in streams groups.
                 static = own.random() < 0.3 and not self._world.features_change
                 process = own.choice(("here", "there", f"process-{number}"))
                 self._add_streams(f"streams-{number}", process, static=static)
@@ -105,7 +105,7 @@ class Workload:
         self._add(own, make)
 
     def share_member(self, name: str, *, greedy: bool = False) -> ShareMember:
-        """A member of the share group; a ``greedy`` one accepts all that it gets."""
+        """Create a member of the share group; a ``greedy`` one accepts all records."""
         settings = {"share.auto.offset.reset": "earliest", "share.isolation.level": self.isolation}
         return ShareMember(
             self._world, name, group=SHARE_GROUP, topics=self.share_topics, settings=settings, greedy=greedy
@@ -139,35 +139,35 @@ class Workload:
         return chance.choice([each for each in self.actors if not each.lasting])
 
     def kill(self, chance: Random, down_ms: int) -> str:
-        """End one in the middle of its work; it comes back after so long."""
+        """Kill a client, which restarts after ``down_ms``; return its name."""
         actor = self._one(chance)
         actor.kill(down_ms)
         return actor.name
 
     def replace(self, chance: Random) -> str:
-        """Start another instance of one; the present one goes on and does not know."""
+        """Start another instance of a client, while the current one continues; return its name."""
         actor = self._one(chance)
         actor.replace()
         return actor.name
 
     async def end_all(self) -> None:
-        """End all clients: what they know is of a state that the cluster is not in any more."""
+        """End all clients before the cluster changes to another state."""
         for actor in self.actors:
             await actor.end_all()
 
     def begin_again(self) -> None:
-        """Start all of them again."""
+        """Start all clients again."""
         for actor in self.actors:
             actor.begin_again()
 
     def instances(self) -> list[Client]:
-        """All instances of clients that are alive."""
+        """Return all running instances of clients."""
         return [instance for actor in self.actors for instance in actor.alive()]
 
     # --- how far they get --------------------------------------------------------------------------------------------
 
     def progress(self) -> dict[str, int]:
-        """Client -> how often all its instances together have succeeded."""
+        """Return client -> number of successes of all its instances."""
         counts = {actor.name: 0 for actor in self.actors if not actor.lasting}
         for name, count in self._world.history.progress.items():
             own = name.partition(".")[0]
@@ -176,11 +176,11 @@ class Workload:
         return counts
 
     async def stop(self, *, feeding: bool) -> None:
-        """Have those that feed the topics, or the others, come to their end."""
+        """Stop the clients with ``feeds``, or the others, and wait until they have ended."""
         actors = [each for each in self.actors if each.feeds is feeding]
         for actor in actors:
             actor.stop()
         await asyncio.wait([each.task for each in actors], timeout=_END_MS / 1000)
         for actor in actors:
             if not actor.task.done():
-                self._world.history.violate(f"{actor.name} does not come to an end in {_END_MS} ms")
+                self._world.history.violate(f"{actor.name} does not end within {_END_MS} ms")

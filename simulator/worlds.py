@@ -1,7 +1,7 @@
-"""States that a run goes back to: a snapshot of the cluster, with what its clients knew when it was taken.
+"""Snapshots of the cluster and of the clients' history, restores and resets.
 
-Who goes back to one starts all clients again. What they sent meanwhile does not arrive any more; what was acknowledged
-before the snapshot is there, and nothing of what came after it.
+A restore starts new instances of all clients. Requests of the old ones do not arrive any more. The cluster then has all
+that was acknowledged before the snapshot, and nothing later.
 """
 
 from collections.abc import Callable
@@ -19,11 +19,11 @@ class Clients(Protocol):
     """All clients of a run."""
 
     async def end_all(self) -> None:
-        """End all of them at once."""
+        """End all clients."""
         ...
 
     def begin_again(self) -> None:
-        """Start new instances of them."""
+        """Start new instances of all clients."""
         ...
 
 
@@ -33,11 +33,11 @@ class _Kept:
     snapshot: Snapshot
     history: History
     life: object
-    """The process that has it: snapshots do not outlive it."""
+    """The cluster object of its process: snapshots do not outlive the process."""
 
 
 class Worlds:
-    """The snapshots of a run. ``prepare`` gives a cluster that was reset what the run needs besides its topics."""
+    """The snapshots of a run. ``prepare`` configures a cluster for the run's clients after a reset."""
 
     def __init__(self, servers: Servers, world: World, clients: Clients, prepare: Callable[[], None]) -> None:
         self._servers, self._world, self._clients, self._prepare = servers, world, clients, prepare
@@ -45,29 +45,29 @@ class Worlds:
         self._taken = 0
 
     async def take(self) -> int | None:
-        """Take a snapshot; its number, None where it cannot be taken."""
+        """Take a snapshot; return its number, None if it cannot be taken."""
         snapshot = await self._servers.take_snapshot()
         if snapshot is None:
             return None
-        # The cluster and its clients' knowledge are of the same moment: no turn of the loop is between them.
+        # Snapshot and history are of the same moment: the loop runs nothing in between.
         self._taken += 1
         self._kept.append(_Kept(self._taken, snapshot, self._world.history.kept(), self._servers.cluster))
         return self._taken
 
     def one(self, chance: Random) -> _Kept | None:
-        """One of the snapshots that can be gone back to, if there is one."""
+        """Choose a snapshot that can be restored, if there is one."""
         self._kept = [each for each in self._kept if each.life is self._servers.cluster]
         return chance.choice(self._kept) if self._kept else None
 
     async def restore(self, kept: _Kept) -> None:
-        """Go back to a snapshot."""
+        """Restore the cluster and the history to a snapshot."""
         await self._end_clients()
         await self._servers.restore(kept.snapshot)
-        self._world.history = kept.history.kept()  # it may be gone back to once more
+        self._world.history = kept.history.kept()  # a copy: the snapshot may be restored again
         self._clients.begin_again()
 
     async def reset(self) -> None:
-        """Go back to the state of the start."""
+        """Reset the cluster and the history."""
         await self._end_clients()
         await self._servers.reset()
         self._world.history = self._world.history.forgotten()

@@ -1,1 +1,1 @@
-"""Models of Kafka clients, written from the protocol's text: they know the wire, and nothing of the broker's code."""
+"""Models of Kafka clients, written from the protocol alone; they import nothing from the broker."""

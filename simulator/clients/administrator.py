@@ -1,4 +1,4 @@
-"""An administrator who changes the levels of features, and knows which requests are refused (KIP-584, KIP-1022)."""
+"""An administrator who changes feature levels, and checks which requests are refused (KIP-584, KIP-1022)."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -15,7 +15,7 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 METADATA_VERSION, SHARE_VERSION = "metadata.version", "share.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 _CHANGED = {"metadata.version": (7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33)}
-"""The levels of `metadata.version` with new records or fields: no downgrade crosses them (KIP-778)."""
+"""Levels of `metadata.version` with new records or fields: no safe downgrade crosses them (KIP-778)."""
 _FEATURES = (
     METADATA_VERSION, SHARE_VERSION, ELR_VERSION, "group.version", "transaction.version", "streams.version",
 )  # fmt: skip
@@ -24,7 +24,7 @@ _TRIES = 50
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Features in an answer to ApiVersions: the levels that the broker supports, and those that the cluster has."""
+    """Features in an ApiVersions response: supported levels of the broker, and finalized levels of the cluster."""
 
     supported: Mapping[str, tuple[int, int]]
     finalized: Mapping[str, int]
@@ -43,9 +43,9 @@ class Levels:
 
 
 class Administrator(Client):
-    """Changes features. It resets what it gives up, so that no request of it arrives late.
+    """Changes feature levels. It resets a connection whose request it gives up, so that no request arrives late.
 
-    ``needed`` are features that members of the run's groups cannot do without.
+    ``needed`` are features that the run's groups need.
     """
 
     def __init__(self, world: World, name: str, needed: Collection[str]) -> None:
@@ -55,9 +55,9 @@ class Administrator(Client):
         self._one_at_a_time = asyncio.Lock()
 
     async def change(self, chance: Random, *, keeps_eligible: bool) -> str | None:
-        """Ask for another level of a feature once; the note for the story, None where nothing was asked for.
+        """Request another level of a feature once; return a line for the story, None if there was no request.
 
-        ``keeps_eligible``: the feature that remembers eligible leader replicas stays as it is.
+        ``keeps_eligible``: the feature of eligible leader replicas is not changed.
         """
         name, kind = chance.choice(_FEATURES), chance.choice((UPGRADE, UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE))
         broker = chance.choice(sorted(self.world.network.broker_of.values()))
@@ -74,7 +74,7 @@ class Administrator(Client):
                 return None
 
     async def _update(self, broker: int, before: Levels, name: str, level: int, kind: int) -> str:
-        """Ask, and see whether the answer is the one that was promised. Raises Lost."""
+        """Send UpdateFeatures, and check the response. Raises Lost."""
         update = FeatureUpdateKey(name, level, upgrade_type=kind)
         history = self.world.history
         asked = f"{name} from {before.finalized.get(name, 0)} to {level}, type {kind}"
@@ -82,15 +82,15 @@ class Administrator(Client):
         code, refused = first_error(answer), before.refuses(name, level, kind)
         after = await self._levels(broker)
         if after.supported != before.supported or self.world.history is not history:
-            return f"{asked}: {code.name}, and the cluster is another one"
+            return f"{asked}: {code.name}, but the cluster was reset or restored"
         if code not in RETRIABLE and (code is ErrorCode.INVALID_UPDATE_VERSION) is not refused:
-            self.history.violate(f"{self.name}: {asked}, was answered {code.name}")
+            self.history.violate(f"{self.name}: {asked}, got {code.name}")
         if code is ErrorCode.NONE and (found := after.finalized.get(name, 0)) != level:
-            self.history.violate(f"{self.name}: {asked}, was answered NONE, and broker {broker} has {found}")
+            self.history.violate(f"{self.name}: {asked}, got NONE, but broker {broker} has {found}")
         return f"{asked}: {code.name}"
 
     async def raise_all(self) -> None:
-        """Bring back all features, but for the one that may never be taken back."""
+        """Raise all features to their highest levels, except `metadata.version`, which could never be lowered again."""
         for _ in range(_TRIES):
             try:
                 broker = min(self.world.network.broker_of.values())
@@ -110,7 +110,7 @@ class Administrator(Client):
         self.history.violate(f"{self.name}: the features cannot be raised")
 
     async def _levels(self, broker: int) -> Levels:
-        """The features of a broker. Raises Lost."""
+        """Return the feature levels that a broker reports. Raises Lost."""
         request = ApiVersionsRequest("simulator", "1")
         answer: ApiVersionsResponse = await self.ask(broker, ApiKey.API_VERSIONS, 4, request)
         return Levels(

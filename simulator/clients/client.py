@@ -1,4 +1,4 @@
-"""What all simulated clients have in common: connections, metadata, coordinators, back-off."""
+"""Base of all simulated clients: connections, metadata, coordinators, back-off."""
 
 import asyncio
 import struct
@@ -47,19 +47,19 @@ FENCED_SINCE = {
     ApiKey.ADD_OFFSETS_TO_TXN: 2,
     ApiKey.END_TXN: 2,
 }
-"""The version from which on an API's clients know PRODUCER_FENCED (KIP-588)."""
+"""API -> first version whose clients know PRODUCER_FENCED (KIP-588)."""
 
 
 class Lost(Exception):
-    """A request without an answer: no connection, a connection that ended, or a timeout."""
+    """No response to a request: no connection, a connection that ended, or a timeout."""
 
 
 @dataclass
 class World:
-    """What the clients of a run share.
+    """State that the clients of a run share.
 
-    ``calm``: no fault is under way, so that nothing excuses a broker. ``over``: the last fault is over, though clients
-    may not have found their way back.
+    ``calm``: no fault is under way, so that nothing excuses a broker. ``over``: the last fault has ended, but clients
+    may not have recovered yet.
     ``brokers_ms`` is the time of the brokers, whose clock may jump. ``elapsed_ms`` is how long their timers have run,
     jumps of the clock included.
     """
@@ -72,17 +72,17 @@ class World:
     calm: bool = False
     late: dict[str, int] = field(default_factory=dict)
     features_change: bool = False
-    """Whether an administrator changes the levels of features."""
+    """Whether an administrator changes feature levels."""
     brokers_ms: Callable[[], int] = now_ms
     elapsed_ms: Callable[[], int] = now_ms
     raise_epoch: Callable[[str, int], bool] = lambda _name, _epoch: False
-    """Brings a transactional id near the end of its epochs, as years of transactions would; whether it did."""
+    """Raises a transactional id to one of its last epochs, as years of transactions would; returns whether it did."""
     quiet: Callable[[int, int], bool] = lambda _broker, _since_us: False
-    """Whether neither a broker nor the network was disturbed since a moment, in virtual microseconds."""
+    """Whether neither a broker nor the network was disturbed since a time in virtual microseconds."""
 
 
 class Wire:
-    """One connection with one request at a time."""
+    """One connection, with one request in flight at a time."""
 
     def __init__(self, link: Link, *, resets: bool) -> None:
         self._link, self._resets = link, resets
@@ -97,7 +97,7 @@ class Wire:
         return self._link.open
 
     async def call(self, key: ApiKey, version: int, client_id: str, request: Any, timeout_ms: int) -> Any:
-        """Send a request and wait for its answer. Raises Lost."""
+        """Send a request and wait for its response. Raises Lost."""
         self._count += 1
         loop = asyncio.get_running_loop()
         self._answer = answer = loop.create_future()
@@ -111,11 +111,11 @@ class Wire:
                 self.close()
         number, response = decode_response(key, version, frame)
         if number != self._count:
-            raise AssertionError(f"{key.title}: the answer to request {self._count} has the number {number}")
+            raise AssertionError(f"{key.title}: the response to request {self._count} has the correlation id {number}")
         return response
 
     def close(self) -> None:
-        """Hang up; where it resets, nothing of what was sent arrives any more."""
+        """Close the connection; if it resets, no request that was sent arrives any more."""
         if self._resets and self._link.open:
             self._link.break_()
         self._link.close()
@@ -140,7 +140,7 @@ class Wire:
 
 
 class Client:
-    """A client with its own connections, and what it believes of the cluster."""
+    """A client with its own connections and its own view of the cluster's metadata."""
 
     def __init__(self, world: World, name: str) -> None:
         self.world, self.name = world, name
@@ -148,11 +148,11 @@ class Client:
         self.chance = Random(f"{world.seed} {name}")  # noqa: S311 - replayed from the seed
         self.stopping = False
         self.resets = False
-        """Whether it resets a connection that it gives up, so that no request arrives after its next attempt."""
+        """Whether it resets a connection whose request it gives up, so that none arrives after the next attempt."""
         self.resetting: set[str] = set()
-        """Channels that it resets though it does not reset the others."""
+        """Channels that it resets even if ``resets`` is False."""
         self.unanswered: dict[str, int] = {}
-        """Channel -> when a request had no answer last. It may arrive late, begin another session, and end with it."""
+        """Channel -> time of the last request without a response. It may arrive late, and begin or end a session."""
         self._wires: dict[tuple[int, str], Wire] = {}
         self.known_topics: dict[UUID, str] = {}
         self._ports: dict[int, int] = {}
@@ -168,18 +168,18 @@ class Client:
 
     @property
     def record_ms(self) -> int:
-        """The time of a record that is sent now."""
+        """Timestamp of a record that is sent now."""
         return BEGIN_NS // 1_000_000 + self.now_us // 1000
 
     def note(self, what: str) -> None:
-        """A line of the story."""
+        """Add a line to the story."""
         self.world.network.trace.add(self.now_us, self.name, what)
 
     async def run(self) -> None:
-        """Work until it is to stop; a bare client does nothing."""
+        """Work until the client is stopped; this base does nothing."""
 
     async def pause(self, ms: int = BACKOFF_MS) -> None:
-        """Back off, or think."""
+        """Sleep between two attempts or operations."""
         await sleep_ms(ms + self.chance.randrange(ms + 1))
 
     def close(self) -> None:
@@ -201,7 +201,7 @@ class Client:
         timeout_ms: int = REQUEST_TIMEOUT_MS,
         channel: str = "",
     ) -> Any:
-        """One request to a broker, and its answer. Raises Lost."""
+        """Send a request to a broker; return the response. Raises Lost."""
         title = f"{key.title}{' ' if what else ''}{what}"
         calm = self.world.calm
         self.note(f"-> broker {broker}: {title}")
@@ -213,14 +213,16 @@ class Client:
             self.unanswered[channel] = self.now_us
             self.note(f"   broker {broker}: {title}: {error}")
             if calm and self.world.calm:
-                self.history.violate(f"{self.name}: {title} to broker {broker} has no answer in calm weather: {error}")
+                self.history.violate(
+                    f"{self.name}: {title} to broker {broker} has no response although no fault is under way: {error}"
+                )
             raise Lost(str(error)) from error
         code = first_error(answer)
         self.note(f"<- broker {broker}: {title}: {code.name}")
         if code is ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE.get(key, 0):
-            self.history.violate(f"{self.name}: {title}, version {version}, was answered PRODUCER_FENCED")
+            self.history.violate(f"{self.name}: {title}, version {version}, got PRODUCER_FENCED")
         if code is ErrorCode.UNKNOWN_SERVER_ERROR:
-            self.history.violate(f"{self.name}: {title} was answered UNKNOWN_SERVER_ERROR")
+            self.history.violate(f"{self.name}: {title} got UNKNOWN_SERVER_ERROR")
         return answer
 
     async def _wire(self, broker: int, channel: str) -> Wire:
@@ -233,7 +235,7 @@ class Client:
         return wire
 
     async def ask_any(self, key: ApiKey, version: int, request: Any, what: str = "") -> Any:
-        """An answer from any broker; tries until there is one."""
+        """Send a request to any broker; retry until there is a response, and return it."""
         brokers = sorted(self.world.network.broker_of.values())
         while True:
             try:
@@ -241,10 +243,10 @@ class Client:
             except Lost:
                 await self.pause()
 
-    # --- who does what -----------------------------------------------------------------------------------------------
+    # --- metadata and coordinators -----------------------------------------------------------------------------------
 
     async def leader(self, place: Place) -> int:
-        """The leader of a partition, as metadata has it; never of an older epoch than one seen before (KIP-320)."""
+        """Return the leader of a partition by metadata, never one of an older epoch than was seen before (KIP-320)."""
         while place not in self._leaders:
             names = [MetadataRequestTopic(place[0])]
             answer = await self.ask_any(ApiKey.METADATA, 12, MetadataRequest(names), place[0])
@@ -261,19 +263,19 @@ class Client:
         return self._leaders[place]
 
     def leader_epoch(self, place: Place) -> int:
-        """The epoch of that leader, -1 before metadata was read."""
+        """Return the leader's epoch, -1 before metadata was read."""
         return self._epochs.get(place, -1)
 
     def leader_read_us(self, place: Place) -> int:
-        """When metadata gave the leader: one that was elected later is not known to the client."""
+        """Return when metadata was read: the client does not know a leader that was elected later."""
         return self._read_us.get(place, 0)
 
     def forget_leader(self, place: Place) -> None:
-        """Look it up before the next request."""
+        """Forget the leader, so that metadata is read before the next request."""
         self._leaders.pop(place, None)
 
     async def topic_names(self, wanted: Sequence[str]) -> dict[UUID, str]:
-        """Topic ids and names, among them those of ``wanted``; ids stay what they are."""
+        """Return topic ids and names, including those of ``wanted``; a topic's id never changes."""
         for topic in wanted:
             if topic not in self.known_topics.values():
                 self.forget_leader((topic, 0))
@@ -290,7 +292,7 @@ class Client:
         return (wire := self._wires.get((broker, channel))) is not None and wire.open
 
     async def coordinator(self, kind: int, key: str) -> int:
-        """The coordinator of a group or a transactional id."""
+        """Return the coordinator of a group or a transactional id."""
         while (kind, key) not in self._coordinators:
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
             (found,) = (await self.ask_any(ApiKey.FIND_COORDINATOR, 4, request, key)).coordinators
@@ -314,9 +316,9 @@ class Client:
         retry: bool = True,
         lost: Callable[[], None] = lambda: None,
     ) -> Any:
-        """An answer of the coordinator without a retriable error; without ``retry``, Lost is raised instead.
+        """Return a response of the coordinator without a retriable error; without ``retry``, raise Lost instead.
 
-        ``lost`` is called for each attempt without an answer: it may still arrive, after the attempts behind it.
+        ``lost`` is called for each attempt without a response: the request may still arrive after later attempts.
         """
         while True:
             broker = await self.coordinator(kind, name)
@@ -340,7 +342,7 @@ _DEEPER = ("topic_results", "results_by_partition", "coordinators", "members", "
 
 
 def first_error(answer: Any) -> ErrorCode:
-    """The first error code of an answer, at any depth."""
+    """Return the first error code of a response, at any depth."""
     code: ErrorCode = getattr(answer, "error_code", ErrorCode.NONE)
     if code is ErrorCode.NONE:
         code = getattr(answer, "partition_error_code", ErrorCode.NONE)

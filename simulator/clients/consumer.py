@@ -1,4 +1,4 @@
-"""Consumers: readers of given partitions, and members of a group of the classic protocol (KIP-62, KIP-394)."""
+"""Consumers: readers of assigned partitions, and members of classic groups (KIP-62, KIP-394)."""
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -33,25 +33,25 @@ Found = list[tuple[int, bytes]]
 
 
 def subscription(topics: Sequence[str]) -> bytes:
-    """ConsumerProtocolSubscription v0."""
+    """Encode a ConsumerProtocolSubscription v0."""
     names = b"".join(struct.pack(">h", len(name)) + name.encode() for name in topics)
     return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
 
 
 class Fetcher:
-    """Reads partitions from positions on, committed records only."""
+    """Reads partitions from their positions on, committed records only."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self.positions: dict[Place, int] = {}
 
     async def fetch(self, place: Place) -> Found:
-        """The next committed records of a partition; nothing where there are none, or where it did not work."""
+        """Fetch the next committed records of a partition; empty if there are none, or the fetch failed."""
         client, position = self.client, self.positions[place]
         try:
             broker = await client.leader(place)
-            # With its epoch, as real consumers send it: a replica that no longer leads refuses it. Without one it would
-            # answer from its own log, which may have lost what the next leader still has.
+            # With the leader epoch, as real consumers send it: a replica that no longer leads rejects it. Otherwise it
+            # would return records of its own log, which may have lost some that the next leader still has.
             epoch = client.leader_epoch(place)
             asked = FetchTopic(place[0], [FetchPartition(place[1], position, 100_000, current_leader_epoch=epoch)])
             request = FetchRequest(-1, FETCH_WAIT_MS, 1, 1_000_000, 1, [asked], 0, -1)
@@ -78,9 +78,9 @@ class Fetcher:
         return records
 
     async def validate(self, place: Place) -> None:
-        """Ask the leader where its present epoch ends, as consumers do before they go on at a new leader (KIP-320).
+        """Ask the leader for the end of its current epoch, as consumers do before they fetch from a new one (KIP-320).
 
-        A position that is the log's end must be confirmed: otherwise the consumer takes records for truncated.
+        A position that is the log's end must be confirmed: otherwise the consumer assumes that records were truncated.
         """
         client, position = self.client, self.positions[place]
         broker, epoch = await client.leader(place), client.leader_epoch(place)
@@ -91,13 +91,13 @@ class Fetcher:
         ((found,),) = [each.partitions for each in answer.topics]
         if (found.error_code, found.leader_epoch, found.end_offset) != (ErrorCode.NONE, epoch, position):
             client.history.violate(
-                f"{place[0]}-{place[1]} is read to {position} in epoch {epoch}, and its leader answers "
+                f"{place[0]}-{place[1]} is read up to {position} in epoch {epoch}, but its leader returns "
                 f"{found.error_code.name}, {found.end_offset} in epoch {found.leader_epoch}"
             )
 
 
 def committed(data: bytes, position: int, aborted: list[tuple[int, int]]) -> tuple[Found, int]:
-    """The committed records of a Fetch answer from a position on, and the next position (KIP-98)."""
+    """Return the committed records of a Fetch response from a position on, and the next position (KIP-98)."""
     open_aborted: set[int] = set()
     records: Found = []
     at = 0
@@ -119,7 +119,7 @@ def committed(data: bytes, position: int, aborted: list[tuple[int, int]]) -> tup
 
 
 class Reader(Client):
-    """Reads all partitions of its topics from the beginning, outside of any group."""
+    """Reads all partitions of its topics from the beginning, without a group."""
 
     def __init__(self, *arguments: object, topics: Sequence[str]) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
@@ -127,7 +127,7 @@ class Reader(Client):
         self.fetcher.positions = {(topic, index): 0 for topic in topics for index in range(self.world.topics[topic])}
 
     async def run(self) -> None:
-        """Until it is to stop."""
+        """Read until the client is stopped."""
         while not self.stopping:
             for place in self.fetcher.positions:
                 if records := await self.fetcher.fetch(place):
@@ -137,7 +137,7 @@ class Reader(Client):
 
 
 class Member:
-    """A membership in a group of the classic protocol."""
+    """Membership in a classic group."""
 
     def __init__(self, client: Client, group: str, topics: Sequence[str]) -> None:
         self.client, self.group, self.topics = client, group, topics
@@ -148,7 +148,7 @@ class Member:
         self._heartbeat_at_us = 0
 
     async def keep(self) -> bool:
-        """Join where needed, send heartbeats where due; whether it is a member now."""
+        """Join if needed, send a heartbeat if due; return whether it is a member now."""
         if self.generation < 0:
             return await self._join()
         if self.client.now_us >= self._heartbeat_at_us:
@@ -159,7 +159,7 @@ class Member:
         return True
 
     def go_on(self, code: ErrorCode) -> bool:
-        """Whether the membership holds after this answer; if not, it joins again."""
+        """Handle a response's error; return whether the membership continues. If not, it joins again."""
         if code is ErrorCode.NONE:
             return True
         if code is ErrorCode.UNKNOWN_MEMBER_ID:
@@ -217,7 +217,7 @@ class Member:
         return await self.load_positions()
 
     def _shares(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
-        """Each partition to one member in turn."""
+        """Assign the partitions to the members in turn."""
         members = sorted(each.member_id for each in joined.members)
         subscribed = [read_subscription(bytes(each.metadata)) for each in joined.members]
         topics = sorted({name for each in subscribed if each is not None for name in each.topics})
@@ -231,7 +231,7 @@ class Member:
         return [SyncGroupRequestAssignment(member, write_assignment(share, 0)) for member, share in shares.items()]
 
     async def load_positions(self) -> bool:
-        """Go on from the committed offsets, from the beginning where there are none."""
+        """Start at the committed offsets, or at the beginning without them; return whether that succeeded."""
         history = self.client.history
         floor = history.floor(self.group)
         names = sorted({topic for topic, _ in self.assigned})
@@ -252,7 +252,7 @@ class Member:
         return True
 
     async def commit(self, offsets: Mapping[Place, int]) -> bool:
-        """Commit positions; whether it still is a member."""
+        """Commit positions; return whether it still is a member."""
         history = self.client.history
         names = sorted({topic for topic, _ in offsets})
         topics = [
@@ -279,14 +279,14 @@ class Member:
 
 
 class GroupConsumer(Client):
-    """A member that reads what it owns, and commits now and then."""
+    """A member that reads its partitions and commits from time to time."""
 
     def __init__(self, *arguments: object, group: str, topics: Sequence[str]) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
         self.member = Member(self, group, topics)
 
     async def run(self) -> None:
-        """Until it is to stop; then it leaves."""
+        """Consume until the client is stopped, then leave the group."""
         member = self.member
         while not self.stopping:
             if not await member.keep():

@@ -1,8 +1,8 @@
-"""Members of groups of the consumer protocol (KIP-848), as the protocol describes them.
+"""Members of consumer groups (KIP-848).
 
-A member's heartbeat carries its epoch; the answer has its next epoch and what it is to own. It gives up what it no
-longer is to own (after a commit) and confirms that in its next heartbeat; only then another member is given that.
-Fenced or unknown, it drops everything and joins again with epoch 0.
+A member's heartbeat carries its epoch; the response has its next epoch and its assignment. It commits and revokes the
+partitions that are no longer in the assignment, and confirms that in its next heartbeat; only then another member gets
+them. When it is fenced or unknown, it drops all partitions and joins again with epoch 0.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ STALE = frozenset({ErrorCode.STALE_MEMBER_EPOCH, *FENCED})
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member subscribes to: names, or a regular expression. ``topics`` are those that it comes to."""
+    """Subscription of a member: names, or a regular expression. ``topics`` are the topics that match it."""
 
     topics: Sequence[str]
     regex: str | None = None
@@ -36,14 +36,14 @@ class Subscription:
 
 
 class ConsumerMember(Client):
-    """A member that reads what it owns, and commits now and then. ``instance`` is its group.instance.id."""
+    """A member that reads its partitions and commits from time to time. ``instance`` is its group.instance.id."""
 
     def __init__(self, *arguments: Any, group: str, choices: Sequence[Subscription], instance: str | None) -> None:
         super().__init__(*arguments)
         self.group, self.instance = group, instance
         self._choices = choices
         self.subscription = self.chance.choice(choices)
-        self.resetting = {_CHANNEL}  # a heartbeat that arrives behind the next one would give up what it then has
+        self.resetting = {_CHANNEL}  # a late heartbeat would revoke partitions that it has by then
         self.epoch = 0
         self.owned: frozenset[Place] = frozenset()
         self._target: frozenset[Place] = frozenset()
@@ -58,7 +58,7 @@ class ConsumerMember(Client):
         return self.instance or self.name
 
     async def run(self) -> None:
-        """Until it is to stop; then it leaves: for good, or, with an instance id, sometimes to come back."""
+        """Consume until the client is stopped, then leave; a static member sometimes leaves only temporarily."""
         while not self.stopping:
             if not await self._keep():
                 await self.pause()
@@ -82,7 +82,7 @@ class ConsumerMember(Client):
     # --- membership --------------------------------------------------------------------------------------------------
 
     async def _keep(self) -> bool:
-        """Send a heartbeat where one is due, and do what it asks for; whether it is a member now."""
+        """Send a heartbeat if one is due, and apply the response; return whether it is a member now."""
         due = self.now_us >= self._heartbeat_at_us or self._reported != self._held()
         if not due:
             return True
@@ -103,7 +103,7 @@ class ConsumerMember(Client):
         if (target := await self._assigned(answer)) is not None:
             self._target = target
             owned = ", ".join(f"{topic}-{index}" for topic, index in sorted(self._target))
-            self.note(f"   is to have {owned or 'nothing'} in epoch {self.epoch} of {self.group}")
+            self.note(f"   is assigned {owned or 'nothing'} in epoch {self.epoch} of {self.group}")
         history.ownership.given(
             self.group, self._owner, self.name, self.epoch, self._target, self._timed_since(sent_ms),
             self.world.elapsed_ms(),
@@ -111,18 +111,18 @@ class ConsumerMember(Client):
         return await self._reconcile()
 
     def _not_answered(self, sent_ms: int) -> None:
-        """A heartbeat of that time has no answer: the next one reports everything, and is answered with everything."""
+        """Handle a heartbeat without a response: the next one is a full one, and gets a full response."""
 
     def _timed_since(self, sent_ms: int) -> int:
-        """Since when timeouts of the member may run whose heartbeat of that time is answered."""
+        """Return from when on the member's timeouts may run, for an answered heartbeat that was sent at ``sent_ms``."""
         return sent_ms
 
     def _held(self) -> frozenset[Place]:
-        """What it reports to have."""
+        """Return the partitions that heartbeats report."""
         return self.owned
 
     async def _assigned(self, answer: Any) -> frozenset[Place] | None:
-        """What an answer gives it; None where that stays as it is."""
+        """Return the assignment in a response; None if it is unchanged."""
         if answer.assignment is None:
             return None
         names = await self.topic_names(self.subscription.topics)
@@ -131,7 +131,7 @@ class ConsumerMember(Client):
         )
 
     async def _send_heartbeat(self) -> Any:
-        """A heartbeat, and its answer. Raises Lost."""
+        """Send a heartbeat; return the response. Raises Lost."""
         request = ConsumerGroupHeartbeatRequest(self.group, self.name, self.epoch, self.instance, topic_partitions=None)
         if self._reported is None or self.epoch == 0:
             wanted = self.subscription
@@ -148,26 +148,28 @@ class ConsumerMember(Client):
         await self._ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request, "leaves")
 
     def _by_id(self, places: Collection[Place]) -> list[TopicPartitions]:
-        """Places in the form of the protocol; the names of what it owns are known."""
+        """Return partitions by topic id, as requests have them; the ids of owned topics are known."""
         ids: dict[str, UUID] = {name: topic_id for topic_id, name in self.known_topics.items()}
         names = sorted({topic for topic, _ in places})
         return [TopicPartitions(ids[name], sorted(p for t, p in places if t == name)) for name in names]
 
     def _refused(self, code: ErrorCode) -> bool:
         if code is ErrorCode.UNRELEASED_INSTANCE_ID and self.epoch == 0:
-            return False  # another instance has that id, or had it until a moment ago
+            return False  # another instance has that id, or had it recently
         if code is ErrorCode.UNSUPPORTED_VERSION and self.world.features_change and not self.world.calm:
-            self._forget()  # the cluster has no such groups for a while
+            self._forget()  # the cluster temporarily does not support such groups
             return False
         if code is not ErrorCode.FENCED_INSTANCE_ID and code not in FENCED:
             self.history.violate(f"{self.name}: a heartbeat of {self.group} got {code.name}")
         elif code is not ErrorCode.UNKNOWN_MEMBER_ID and self.world.calm:
-            self.history.violate(f"{self.name}: a member of {self.group} got {code.name} in calm weather")
+            self.history.violate(
+                f"{self.name}: a member of {self.group} got {code.name} although no fault is under way"
+            )
         self._forget()
         return False
 
     def _forget(self) -> None:
-        """It is no member any more: it has nothing."""
+        """Drop the membership and all partitions."""
         self.history.ownership.ends(self.group, self._owner, self.name)
         self.epoch, self.owned, self._target = 0, frozenset(), frozenset()
         self._reported = None
@@ -205,7 +207,7 @@ class ConsumerMember(Client):
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     async def _load_positions(self, places: Sequence[Place]) -> bool:
-        """Go on from the committed offsets of these, from the beginning where there are none."""
+        """Start these at their committed offsets, or at the beginning; return whether that succeeded."""
         history, floor = self.history, self.history.floor(self.group)
         ids = {name: topic_id for topic_id, name in self.known_topics.items()}
         names = sorted({topic for topic, _ in places})
@@ -231,7 +233,7 @@ class ConsumerMember(Client):
         return True
 
     async def _commit(self, offsets: Mapping[Place, int]) -> None:
-        """Commit positions once; a failure is left to the next commit, of this member or another one."""
+        """Commit positions once; after a failure, the next commit of this or another member makes up for it."""
         history, offsets = self.history, dict(offsets)
         if not offsets:
             return
@@ -267,6 +269,8 @@ class ConsumerMember(Client):
         if code not in STALE and code not in RETRIABLE:
             self.history.violate(f"{self.name}: {what} of a member of {self.group} got {code.name}")
         if code is not ErrorCode.NONE and self.world.calm and code not in (*RETRIABLE, ErrorCode.UNKNOWN_MEMBER_ID):
-            self.history.violate(f"{self.name}: {what} of a member of {self.group} got {code.name} in calm weather")
+            self.history.violate(
+                f"{self.name}: {what} of a member of {self.group} got {code.name} although no fault is under way"
+            )
         if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND):
             self._forget()

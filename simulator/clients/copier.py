@@ -11,7 +11,7 @@ REJOIN = frozenset({"ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PRO
 
 
 class Copier(Client):
-    """Exactly once: each committed record of the source is in the target once, with its offset committed beside it."""
+    """Copies exactly once: each committed record of the source is in the target once, and its offset is committed."""
 
     def __init__(
         self, *arguments: object, group: str, source: str, target: str, transactional_id: str, newer: bool
@@ -23,7 +23,7 @@ class Copier(Client):
         self.resets = not newer
 
     async def run(self) -> None:
-        """Until it is to stop, or is fenced."""
+        """Copy until the client is stopped or fenced."""
         member = self._member
         try:
             await self._producer.initialize()
@@ -41,7 +41,7 @@ class Copier(Client):
         await member.leave()
 
     async def _copy(self, found: dict[Place, Found]) -> None:
-        """One transaction; where it is aborted, reading goes on from what is committed. Raises Refused."""
+        """Run one transaction; if it is aborted, read again from the committed offsets. Raises Refused."""
         member, producer, transaction = self._member, self._producer, self._producer.begin()
         offsets = {place: records[-1][0] + 1 for place, records in found.items()}
         by = Membership(member.group, member.generation, member.member_id)

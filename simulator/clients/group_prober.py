@@ -1,4 +1,4 @@
-"""A client that breaks rules of groups: late generations, strangers, members that do not join (KIP-62, KIP-848)."""
+"""A client that breaks rules of groups: old generations, non-members, members that do not rejoin (KIP-62, KIP-848)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ _OFFSETS = "__consumer_offsets"
 _MOST_JOINS = 20
 _SLACK_MS = 1_000
 _FORGOTTEN = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND)
-"""What a member hears that was silent for too long, as a client may be whose requests are lost."""
+"""Errors that a member gets after its session timeout, as a client may whose requests are lost."""
 
 
 class GroupProber(Prober):
-    """As the prober, with rules of groups. Each round has a group of its own."""
+    """Breaks rules of groups. Each round has its own group."""
 
     given_up_arrives = False
 
     def rules(self) -> Sequence[Rule]:
-        """Those of this client."""
+        """Rules that this client breaks."""
         return (
             self._old_generation,
             self._does_not_join,
@@ -56,7 +56,7 @@ class GroupProber(Prober):
         return first_error(answer)
 
     async def _joined(self, member: Member) -> bool:
-        """Join; false where that does not work."""
+        """Join; return whether that succeeded."""
         for _ in range(_MOST_JOINS):
             if await member.keep():
                 return True
@@ -66,12 +66,12 @@ class GroupProber(Prober):
     # --- groups of the classic protocol ------------------------------------------------------------------------------
 
     async def _old_generation(self, group: str) -> None:
-        """A member that commits, or sends a heartbeat, with the generation before the present one is refused."""
+        """Commit or send a heartbeat with the previous generation, which must be refused."""
         member = Member(self, group, [self._place[0]])
         if not await self._joined(member):
             return
         old, known_as = member.generation, member.member_id
-        member.generation = -1  # it joins once more, and the next generation begins
+        member.generation = -1  # it joins again, which begins the next generation
         if not await self._joined(member) or member.member_id != known_as or member.generation == old:
             return
         answers = [(await self._commit(group, old, known_as, f"generation {old}"), "OffsetCommit")]
@@ -85,7 +85,7 @@ class GroupProber(Prober):
         await member.leave()
 
     async def _does_not_join(self, group: str) -> None:
-        """A member that sends heartbeats and does not join again is none when the next generation begins (KIP-62)."""
+        """Send heartbeats without rejoining, which must end the membership when the next generation begins (KIP-62)."""
         idle = Member(self, group, [self._place[0]])
         if not await self._joined(idle):
             return
@@ -105,7 +105,7 @@ class GroupProber(Prober):
                 )
                 members = [each.member_id for each in found.groups[0].members]
                 if idle.member_id in members and second.member_id in members:
-                    self.history.violate(f"{group}: {idle.member_id} did not join, and is a member: {members}")
+                    self.history.violate(f"{group}: {idle.member_id} did not rejoin, but is a member: {members}")
         finally:
             joining.cancel()
             await asyncio.wait([joining])
@@ -113,7 +113,7 @@ class GroupProber(Prober):
 
     @staticmethod
     async def _join_within(member: Member) -> bool:
-        """Join, with the time that the group gives others for it."""
+        """Join; JoinGroup may wait for the other members until the rebalance timeout."""
         for _ in range(2):  # the first attempt gets a member id
             if await member.keep():
                 return True
@@ -132,7 +132,7 @@ class GroupProber(Prober):
         return await self.ask_coordinator(GROUP, group, key, 1, request, f"{group} epoch {epoch}", retry=False)
 
     async def _stranger_commits(self, group: str) -> None:
-        """Only members commit the offsets of a group of the consumer protocol (KIP-848)."""
+        """Commit offsets of a consumer group without being a member, which must be refused (KIP-848)."""
         answer = await self._heartbeat(group, 0)
         if answer.error_code is not ErrorCode.NONE:
             return
@@ -143,7 +143,7 @@ class GroupProber(Prober):
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     async def _fetched(self, group: str, *, wait: bool) -> tuple[ErrorCode, int]:
-        """The stable offset of the group; without ``wait``, or why there is none now."""
+        """Return the group's stable offset; without ``wait``, there may be an error instead."""
         name, index = self._place
         request = OffsetFetchRequest(
             groups=[OffsetFetchRequestGroup(group, [OffsetFetchRequestTopics(name, [index])])], require_stable=True
@@ -156,7 +156,7 @@ class GroupProber(Prober):
         return first_error(answer), found[0].committed_offset if found else -1
 
     async def _pending_offsets(self, group: str) -> None:
-        """While a transaction may still commit an offset, the one before it is not given out (KIP-447)."""
+        """Fetch an offset while a transaction may still commit the next one, which must be refused (KIP-447)."""
         producer = Producer(self, group, group, newer=self.chance.random() < 0.5)
         await producer.initialize()
         transaction, began_ms = producer.begin(), self.world.elapsed_ms()
@@ -164,7 +164,7 @@ class GroupProber(Prober):
         code, offset = await self._fetched(group, wait=False)
         in_time = self.world.elapsed_ms() - began_ms < TIMEOUT_MS - _SLACK_MS
         if in_time and code not in RETRIABLE:
-            self.history.violate(f"{group}: its offset was given as {offset} while a transaction was to commit 7")
+            self.history.violate(f"{group}: OffsetFetch returned {offset} while a transaction was to commit 7")
         commit = self.chance.random() < 0.5
         await producer.end(transaction, commit=commit)
         code, offset = await self._fetched(group, wait=True)
@@ -174,7 +174,7 @@ class GroupProber(Prober):
             )
 
     async def _in_sync(self) -> list[tuple[int, int, int]]:
-        """Leader epoch, replicas in sync and all replicas of the partitions of the coordinators' topic. Raises Lost."""
+        """Return leader epoch, ISR size and replica count of the partitions of `__consumer_offsets`. Raises Lost."""
         request = MetadataRequest([MetadataRequestTopic(_OFFSETS)])
         answer = await self.ask_any(ApiKey.METADATA, 12, request, _OFFSETS)
         return [
@@ -182,7 +182,7 @@ class GroupProber(Prober):
         ]
 
     async def _offsets_without_replicas(self, group: str) -> None:
-        """A coordinator whose log has too few replicas in sync refuses at once: its clients do not wait."""
+        """Commit while the coordinator's log has too few in-sync replicas, which must be refused without a wait."""
         broker = await self.coordinator(GROUP, group)
         before, began_us = await self._in_sync(), self.now_us
         if not before or any(in_sync >= 2 for _, in_sync, _ in before):
@@ -193,5 +193,5 @@ class GroupProber(Prober):
             await self.ask(broker, ApiKey.OFFSET_COMMIT, 9, request, what)
         except Lost as error:
             if "timed out" in str(error) and await self._in_sync() == before and self.world.quiet(broker, began_us):
-                self.history.violate(f"{self.name}: OffsetCommit of {what} has no answer")
+                self.history.violate(f"{self.name}: OffsetCommit of {what} has no response")
             raise

@@ -1,4 +1,4 @@
-"""A client that breaks rules on purpose, and knows what the protocol has a broker answer (KIP-98, KIP-360, KIP-890)."""
+"""A client that breaks rules on purpose, and checks the error that it gets (KIP-98, KIP-360, KIP-890)."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -22,19 +22,19 @@ from simulator.history import Place
 NEVER = b"never"
 """Records with this value must never be in a log."""
 EXPIRES_MS = 4_500
-"""Less than the shortest `transactional.id.expiration.ms` of the runs: after it, a transactional id may be unknown."""
+"""Less than the runs' shortest `transactional.id.expiration.ms`: after it, a transactional id may have expired."""
 
 Rule = Callable[[str], Coroutine[Any, Any, None]]
 
 PROBER = "prober"
-"""Its name, and the beginning of its transactional ids. No fault alters their epochs: it knows what they are."""
+"""Its name, and the prefix of its transactional ids. No fault raises their epochs, so that it knows them."""
 
 
 class Prober(Client):
-    """Each round breaks one rule, with a producer or a transactional id of its own."""
+    """Breaks one rule in each round, with its own producer or transactional id."""
 
     given_up_arrives = True
-    """Whether a request that it gives up may still arrive; else it resets the connection."""
+    """Whether a request that it gives up may still arrive; otherwise it resets the connection."""
 
     def __init__(self, *arguments: object, place: Place) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
@@ -42,7 +42,7 @@ class Prober(Client):
         self.resets = not self.given_up_arrives
 
     def rules(self) -> Sequence[Rule]:
-        """What it breaks; each gets the name of its round."""
+        """Return the rules that it breaks, each a function that gets the name of the round."""
         return (
             self._gap,
             self._old_epoch,
@@ -55,14 +55,14 @@ class Prober(Client):
         )
 
     async def run(self) -> None:
-        """Until it is to stop."""
+        """Break rules until the client is stopped."""
         number, rules = 0, self.rules()
         while not self.stopping:
             number += 1
             try:
                 await self.chance.choice(rules)(f"{self.name}-{number}")
             except (Lost, Refused) as error:
-                self.note(f"   leaves it: {error}")
+                self.note(f"   skips the round: {error}")
             self.history.progress[self.name] += 1
             await self.pause(700)
 
@@ -78,9 +78,9 @@ class Prober(Client):
         value: bytes = NEVER,
         place: Place | None = None,
     ) -> ErrorCode:
-        """One attempt with a record, which is not to be taken; the answer's code. Raises Lost.
+        """Try once to produce a record, which must be refused; return the response's code. Raises Lost.
 
-        Its time is the present one all the same: where it is taken, retention must leave it.
+        Its timestamp is the current time, so that retention does not delete it if it is wrongly accepted.
         """
         place = self._place if place is None else place
         batch = build_batch(
@@ -105,10 +105,10 @@ class Prober(Client):
     def _expect(self, code: ErrorCode, *expected: ErrorCode, what: str) -> None:
         if code not in expected and code not in RETRIABLE:
             wanted = " or ".join(each.name for each in expected)
-            self.history.violate(f"{self.name}: {what} was answered {code.name}, not {wanted}")
+            self.history.violate(f"{self.name}: {what} got {code.name}, not {wanted}")
 
     async def _idempotent(self, instance: str) -> Producer:
-        """A producer that has written two batches."""
+        """Return an idempotent producer that has written two batches."""
         producer = Producer(self, instance)
         await producer.initialize()
         await producer.send(self._place, 1)
@@ -121,7 +121,7 @@ class Prober(Client):
         self._expect(code, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, what="a batch after a gap")
 
     async def _old_epoch(self, name: str) -> None:
-        """An idempotent producer raises its epoch by itself (KIP-360); then the old one is fenced."""
+        """Produce with an old epoch after the idempotent producer has bumped it by itself (KIP-360)."""
         known = await self._idempotent(name)
         known.raise_epoch()
         await known.send(self._place, 1)
@@ -136,7 +136,7 @@ class Prober(Client):
     # --- transactions ------------------------------------------------------------------------------------------------
 
     def _may_have_expired(self, began_ms: int) -> bool:
-        """Whether a transactional id may be gone that was initialized after this time: clocks jump meanwhile."""
+        """Whether a transactional id that was initialized after this time may have expired: the clock may jump."""
         return self.world.elapsed_ms() - began_ms >= EXPIRES_MS
 
     async def _without_adding(self, name: str) -> None:
@@ -148,7 +148,7 @@ class Prober(Client):
             self._expect(code, ErrorCode.TRANSACTION_ABORTABLE, what="a batch outside of its transaction")
 
     async def _add(self, name: str, producer_id: int, epoch: int, partition: int = 0) -> ErrorCode:
-        """Add partition 0, and perhaps another one; the code of partition 0."""
+        """Add partition 0, and perhaps another one; return the code of partition 0."""
         places = [AddPartitionsToTxnTopic(self._place[0], [0, partition] if partition else [0])]
         request = AddPartitionsToTxnRequest(
             transactions=[AddPartitionsToTxnTransaction(name, producer_id, epoch, False, places)]
@@ -169,7 +169,7 @@ class Prober(Client):
         await producer.initialize()
         producer_id, fenced = producer.producer_id, producer.epoch
         await producer.initialize()
-        if producer.producer_id != producer_id:  # it took so long that the transactional id has expired
+        if producer.producer_id != producer_id:  # the transactional id has expired meanwhile
             return
         answers: list[tuple[ErrorCode, str]] = []
         for epoch in (fenced, producer.epoch + 3):
@@ -191,7 +191,7 @@ class Prober(Client):
         self._expect(code, ErrorCode.INVALID_PRODUCER_ID_MAPPING, what="AddPartitionsToTxn of another producer id")
 
     async def _unknown_partition(self, name: str) -> None:
-        """One partition that does not exist keeps the other from being added."""
+        """Add a partition that does not exist: then the other one must not be added either."""
         began_ms = self.world.elapsed_ms()
         producer = Producer(self, name, name, newer=False)
         await producer.initialize()
@@ -200,7 +200,7 @@ class Prober(Client):
             self._expect(code, ErrorCode.OPERATION_NOT_ATTEMPTED, what="AddPartitionsToTxn beside an unknown partition")
 
     async def _patterns(self, _name: str) -> None:
-        """A pattern is for whole transactional ids (KIP-1152)."""
+        """List transactions by a pattern, which must match whole transactional ids (KIP-1152)."""
         broker = self.chance.choice(sorted(self.world.network.broker_of.values()))
         request = ListTransactionsRequest(transactional_id_pattern="[a-z]x")
         answer = await self.ask(broker, ApiKey.LIST_TRANSACTIONS, 2, request, "[a-z]x")

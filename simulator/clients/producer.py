@@ -24,7 +24,7 @@ from simulator.clients.client import GROUP, RETRIABLE, TRANSACTION, Client, Lost
 from simulator.history import LAST_EPOCH, Place, Sent, Transaction
 
 TIMEOUT_MS = 10_000
-"""Of a transaction; short, so that those that are abandoned end within the run."""
+"""Transaction timeout; short, so that abandoned transactions end within the run."""
 _PRODUCE_WAIT_MS = 3_000
 
 
@@ -45,11 +45,11 @@ OLDER = {
     ApiKey.PRODUCE: 11,
 }
 NEWER = {**OLDER, ApiKey.TXN_OFFSET_COMMIT: 5, ApiKey.END_TXN: 5, ApiKey.PRODUCE: 12}
-"""API -> version: of clients that know no PRODUCER_FENCED, of those before KIP-890, of those since."""
+"""API -> version, of clients that do not know PRODUCER_FENCED, of those before KIP-890, and of those since."""
 
 
 class Refused(Exception):
-    """An error that no retry of the same request mends."""
+    """Error response that a retry of the same request would not change."""
 
     def __init__(self, code: ErrorCode) -> None:
         super().__init__(code.name)
@@ -58,7 +58,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Who commits offsets in a group, as TxnOffsetCommit names it."""
+    """Group member that commits offsets, with the fields of TxnOffsetCommit."""
 
     group: str
     generation: int
@@ -68,7 +68,7 @@ class Membership:
 class Producer:
     """A producer id, its epoch and its sequences. ``name`` is the transactional id; None: only idempotent.
 
-    ``newer`` follows transaction.version 2: partitions join by Produce itself, and EndTxn gives the next epoch.
+    ``newer`` follows transaction.version 2: Produce itself adds partitions, and EndTxn returns the next epoch.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class Producer:
         self._joined: set[Place] = set()
         self._count = 0
         self._transactions = 0
-        self._began_us = 0  # when the epoch that is used now was asked for
+        self._began_us = 0  # when the current epoch was requested
 
     # --- ids and epochs ----------------------------------------------------------------------------------------------
 
     async def initialize(self, *, come_back: bool = False) -> None:
-        """Get an id and epoch; with ``come_back``, the next epoch of those that it has (KIP-360). Raises Refused."""
+        """Get an id and epoch; with ``come_back``, bump the epoch that it has (KIP-360). Raises Refused."""
         client, began_us = self.client, self.client.now_us
         request = InitProducerIdRequest(self.name, TIMEOUT_MS if self.name else 2**31 - 1)
         if come_back:
@@ -113,7 +113,7 @@ class Producer:
         self.client.history.given(self.name or self.instance, self.instance, producer_id, epoch, began_us)
 
     def raise_epoch(self) -> None:
-        """The next epoch, as an idempotent producer takes it by itself."""
+        """Bump the epoch as an idempotent producer does by itself."""
         self._use(self.producer_id, self.epoch + 1, self.client.now_us)
 
     # --- records -----------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class Producer:
     async def send(
         self, place: Place, count: int, transaction: Transaction | None = None, values: Sequence[bytes] = ()
     ) -> None:
-        """One batch of so many records, tried until it is acknowledged. Raises Refused."""
+        """Send one batch of ``count`` records, and retry until it is acknowledged. Raises Refused."""
         history = self.client.history
         records = []
         for index in range(count):
@@ -146,7 +146,7 @@ class Producer:
     async def _deliver(
         self, place: Place, records: Sequence[Sent], sequence: int, transaction: Transaction | None
     ) -> int:
-        """The base offset; -1 where only the fact is known."""
+        """Send a batch until it is acknowledged; return the base offset, -1 if the response has none."""
         client = self.client
         batch = build_batch(
             [Record(index, client.record_ms, None, each.value, ()) for index, each in enumerate(records)],
@@ -202,7 +202,7 @@ class Producer:
         return made
 
     async def _ask(self, key: ApiKey, request: object, what: str = "") -> None:
-        """Ask the transaction coordinator. Raises Refused."""
+        """Send a request to the transaction coordinator. Raises Refused."""
         assert self.name is not None
         began_us = self.client.now_us
         answer = await self.client.ask_coordinator(TRANSACTION, self.name, key, self._versions[key], request, what)
@@ -252,7 +252,7 @@ class Producer:
         transaction.offsets.update(transaction.tried_offsets)
 
     async def end(self, transaction: Transaction, *, commit: bool) -> None:
-        """Commit or abort. Raises Refused; then the outcome is what is known of it."""
+        """Commit or abort. Raises Refused; the transaction's outcome is then as far as known."""
         client, name = self.client, self.name or ""
         request = EndTxnRequest(name, self.producer_id, self.epoch, commit)
         what = f"{'commit' if commit else 'abort'} of transaction {transaction.number}"
@@ -280,21 +280,21 @@ class Producer:
             client.history.note_committed(transaction.offsets)
         if self.newer:
             if (answer.producer_id, answer.producer_epoch) == (self.producer_id, self.epoch):
-                client.history.violate(f"{self.instance}: EndTxn gave no new epoch")
+                client.history.violate(f"{self.instance}: EndTxn returned no new epoch")
             self._use(answer.producer_id, answer.producer_epoch, began_us)
-            if self.epoch > LAST_EPOCH:  # with that one, no transaction can be committed
+            if self.epoch > LAST_EPOCH:  # with that epoch, no transaction can be committed
                 await self.initialize()
 
 
 class IdempotentClient(Client):
-    """Sends batches to all partitions in turn, each until it is acknowledged."""
+    """Sends batches to all partitions in turn, and retries each until it is acknowledged."""
 
     def __init__(self, *arguments: object, topics: Sequence[str]) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
         self._places = [(topic, index) for topic in topics for index in range(self.world.topics[topic])]
 
     async def run(self) -> None:
-        """Until it is to stop."""
+        """Send until the client is stopped."""
         producer = Producer(self, self.name)
         await producer.initialize()
         while not self.stopping:
@@ -308,7 +308,7 @@ class IdempotentClient(Client):
 
 
 class TransactionalClient(Client):
-    """Runs transactions one after another: some records each, committed or aborted."""
+    """Runs transactions one after another, of some records each, committed or aborted."""
 
     def __init__(
         self, *arguments: object, topics: Sequence[str], transactional_id: str, newer: bool, oldest: bool = False
@@ -319,7 +319,7 @@ class TransactionalClient(Client):
         self.resets = not newer  # before KIP-890, a request that arrives late may end another transaction
 
     async def run(self) -> None:
-        """Until it is to stop, or is fenced."""
+        """Run transactions until the client is stopped or fenced."""
         producer = self._producer
         try:
             await producer.initialize()
@@ -332,11 +332,11 @@ class TransactionalClient(Client):
             self.history.ended(self.name, transactional_id=producer.name or "", why=str(error), calm=self.world.calm)
 
     async def _transaction(self) -> bool:
-        """One transaction; false where the producer needs a new epoch. Raises Refused."""
+        """Run one transaction; return False if the producer needs a new epoch. Raises Refused."""
         producer, transaction = self._producer, self._producer.begin()
         try:
             if producer.newer and self.chance.random() < 0.1:
-                await producer.end(transaction, commit=False)  # of an empty one
+                await producer.end(transaction, commit=False)  # an empty transaction
                 return True
             for _ in range(self.chance.randrange(1, 4)):
                 await producer.send(self.chance.choice(self._places), self.chance.randrange(1, 4), transaction)

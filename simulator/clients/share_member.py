@@ -1,4 +1,4 @@
-"""Members of share groups (KIP-932): they accept, release, reject or renew what they get, or let its lock run out."""
+"""Members of share groups (KIP-932): they accept, release, reject or renew records, or let their locks expire."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ _FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID,
 
 
 class ShareMember(Client):
-    """A member; ``settings`` are those of its group, which it sets before it joins. ``greedy`` accepts everything."""
+    """A member; ``settings`` are its group's, which it sets before it joins. A ``greedy`` one accepts all records."""
 
     def __init__(
         self, *arguments: Any, group: str, topics: Sequence[str], settings: dict[str, str], greedy: bool = False
@@ -40,7 +40,7 @@ class ShareMember(Client):
         self._most = 50 if greedy else self.chance.choice((1, 3, 10))
 
     async def run(self) -> None:
-        """Until it is to stop; then it ends its sessions, and leaves."""
+        """Consume until the client is stopped, then close its sessions and leave."""
         await self.set_up()
         while not self.stopping:
             if not await self.keep():
@@ -52,7 +52,7 @@ class ShareMember(Client):
         await self.leave()
 
     async def set_up(self) -> None:
-        """Give the group its settings."""
+        """Set the group's settings."""
         configs = [AlterableConfig(name, _SET, value) for name, value in sorted(self.settings.items())]
         request = IncrementalAlterConfigsRequest([AlterConfigsResource(_GROUP_RESOURCE, self.group, configs)])
         while True:
@@ -68,7 +68,7 @@ class ShareMember(Client):
     # --- membership --------------------------------------------------------------------------------------------------
 
     async def keep(self) -> bool:
-        """Send a heartbeat where one is due; whether it is a member now."""
+        """Send a heartbeat if one is due; return whether it is a member now."""
         if self.now_us < self._heartbeat_at_us:
             return self.epoch > 0
         self._heartbeat_at_us = self.now_us + HEARTBEAT_US
@@ -103,7 +103,7 @@ class ShareMember(Client):
         return await self.ask_coordinator(GROUP, self.group, key, 1, request, what, channel=_CHANNEL, retry=False)
 
     async def leave(self) -> None:
-        """End all sessions, and leave the group."""
+        """Close all sessions, and leave the group."""
         for session in list(self.sessions.values()):
             await session.close(self._decide(session))
         if self.epoch > 0:
@@ -115,7 +115,7 @@ class ShareMember(Client):
     # --- records -----------------------------------------------------------------------------------------------------
 
     async def consume(self) -> None:
-        """One fetch from each leader, with acknowledgements, or after them."""
+        """Fetch once from each leader, with acknowledgements in the same request or in one before it."""
         wanted: dict[int, set[Place]] = {broker: set() for broker in self.sessions}
         for place in sorted(self.assigned):
             wanted.setdefault(await self.leader(place), set()).add(place)
@@ -144,7 +144,7 @@ class ShareMember(Client):
             self.forget_leader(place)
 
     def _decide(self, session: Session) -> Answers:
-        """What to answer for what is locked; nothing for some, whose lock runs out."""
+        """Choose acknowledgements for locked records; some get none, so that their locks expire."""
         answers: Answers = {}
         for place, locks in sorted(session.locks.items()):
             gaps = session.gaps.get(place, set())

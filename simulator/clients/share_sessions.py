@@ -1,4 +1,4 @@
-"""Share sessions: a member's fetches from one broker, what they lock, and what it answers for each record (KIP-932)."""
+"""Share sessions: a member's fetches from one broker, acquisition locks, and acknowledgements (KIP-932)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ FATES = {GAP: "gap", ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected"
 LOCK_MS = 5_000
 """The group's share.record.lock.duration.ms."""
 LATEST_US = 20_000_000
-"""After which a request that was given up has arrived, if it ever does."""
+"""Time after which a request that was given up has arrived, if it ever does."""
 _SESSION_LOST = frozenset(
     {ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOCH, ErrorCode.SHARE_SESSION_LIMIT_REACHED}
 )
@@ -34,14 +34,14 @@ _DISTURBED = frozenset(
         ErrorCode.UNKNOWN_TOPIC_ID,
     }
 )
-"""What an acknowledgement may get after a broker was harmed: locks are lost with its leader."""
+"""Errors that an acknowledgement may get after a fault of a broker: locks are lost with the leader."""
 Answers = dict[Place, dict[int, int]]
-"""Partition -> offset -> the type of acknowledgement."""
+"""Partition -> offset -> acknowledgement type."""
 
 
 @dataclass
 class Session:
-    """One session: its epoch, the partitions that the broker knows of it, and the locks that it holds."""
+    """One share session: its epoch, its partitions that the broker knows, and its acquisition locks."""
 
     client: Client
     group: str
@@ -54,15 +54,15 @@ class Session:
 
     @property
     def channel(self) -> str:
-        """The connection that the session lives and dies with."""
+        """The session's connection, with which it ends."""
         return f"share {self.group}"
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
     async def fetch(self, wanted: Collection[Place], answers: Answers, most: int, *, limited: bool) -> bool:
-        """Fetch from these partitions, with acknowledgements; whether the session goes on.
+        """Fetch from these partitions, with acknowledgements; return whether the session continues.
 
-        ``limited`` is the mode in which no more than ``most`` records are acquired (version 2).
+        ``limited``: acquire strictly no more than ``most`` records (version 2).
         """
         self._see_connection()
         client, first = self.client, self.epoch == 0
@@ -115,11 +115,11 @@ class Session:
                     self._settle(place, answers[place], ErrorCode(each.acknowledge_error_code))
                 self._take(place, each, asked_us, sent_ms + LOCK_MS)
         for place in answers.keys() - done:
-            client.history.violate(f"{client.name}: ShareFetch did not answer the acknowledgements of {place}")
+            client.history.violate(f"{client.name}: ShareFetch returned no result for the acknowledgements of {place}")
         return True
 
     async def acknowledge(self, answers: Answers) -> bool:
-        """Acknowledge without a fetch; whether the session goes on."""
+        """Acknowledge without a fetch; return whether the session continues."""
         self._see_connection()
         client = self.client
         answers = {place: own for place, own in answers.items() if own.keys() <= self.locks.get(place, {}).keys()}
@@ -141,15 +141,15 @@ class Session:
                 done.add(place)
                 self._settle(place, answers[place], each.error_code, sent_ms)
         for place in answers.keys() - done:
-            client.history.violate(f"{client.name}: ShareAcknowledge did not answer for {place}")
+            client.history.violate(f"{client.name}: ShareAcknowledge returned no result for {place}")
         return True
 
     async def close(self, answers: Answers) -> None:
-        """End the session with its last acknowledgements: what is still locked is released."""
+        """Close the session with its last acknowledgements, which releases the remaining locks."""
         self._see_connection()
         client = self.client
         answers = {place: own for place, own in answers.items() if own.keys() <= self.locks.get(place, {}).keys()}
-        for own in answers.values():  # nothing can be renewed beyond the end
+        for own in answers.values():  # a lock cannot be renewed beyond the session
             own.update({offset: RELEASE for offset, kind in own.items() if kind == RENEW})
         if self.epoch != 0:
             request = share_acknowledge.ShareAcknowledgeRequest(self.group, client.name, -1, self._topics(answers))
@@ -163,7 +163,7 @@ class Session:
         client.hang_up(self.broker, self.channel)
 
     async def _ask(self, key: ApiKey, request: Any, what: str, answers: Answers, fetched: Collection[Place]) -> Any:
-        """The answer; None where the session is lost, and then nothing is known of the acknowledgements."""
+        """Send a request; return the response, None if the session is lost: then the acknowledgements are in doubt."""
         client, deliveries = self.client, self.client.history.deliveries
         self._answer_for(answers)
         shown = "".join(f", {t}-{p}: {_shown(own)}" for (t, p), own in sorted(answers.items()))
@@ -174,7 +174,7 @@ class Session:
                 answer = await client.ask(self.broker, key, self.version, request, what, channel=self.channel)
         except Lost:
             pass
-        finally:  # also where the client is killed while it waits
+        finally:  # also if the client is killed while it waits
             if answer is None:
                 self._doubt(answers)
                 for place in fetched:
@@ -188,7 +188,9 @@ class Session:
             if code not in _SESSION_LOST and code not in RETRIABLE:
                 client.history.violate(f"{client.name}: {key.title} of {self.group} got {code.name}")
             elif calm:
-                client.history.violate(f"{client.name}: {key.title} of {self.group} got {code.name} in calm weather")
+                client.history.violate(
+                    f"{client.name}: {key.title} of {self.group} got {code.name} although no fault is under way"
+                )
         self._doubt(answers)
         for own in self.locks.values():
             for lock in own.values():
@@ -202,7 +204,7 @@ class Session:
             self.client.history.deliveries.doubt(self.group, place, own)
 
     def _answer_for(self, answers: Answers) -> None:
-        """From when it is sent, an acknowledgement may end a lock; a renewal does not."""
+        """Mark locks as acknowledged: from when it is sent, an acknowledgement, unless a renewal, may end the lock."""
         for place, own in answers.items():
             for offset, kind in own.items():
                 if kind != RENEW and offset in self.locks.get(place, {}):
@@ -211,7 +213,7 @@ class Session:
     # --- state -------------------------------------------------------------------------------------------------------
 
     def drop(self) -> None:
-        """The session is gone, and with it all locks, sooner or later."""
+        """Drop the session and all its locks, which the broker releases sooner or later."""
         self._release()
         self.epoch = 0
         self.known.clear()
@@ -227,12 +229,12 @@ class Session:
         return self.client.connected(self.broker, self.channel)
 
     def _certain(self) -> bool:
-        """Whether the session lives for sure: no request that was given up before may end it now."""
+        """Whether the session surely exists: no request that was given up before can end it any more."""
         lost_us = self.client.unanswered.get(self.channel)
         return self._alive() and (lost_us is None or self.client.now_us - lost_us > LATEST_US)
 
     def _see_connection(self) -> None:
-        """A session ends with its connection."""
+        """Drop the session if its connection has ended."""
         if self.epoch and not self._alive():
             self.drop()
 
@@ -254,7 +256,7 @@ class Session:
         ]
 
     def _take(self, place: Place, found: share_fetch.PartitionData, asked_us: int, until_ms: int) -> None:
-        """What a fetch acquired: records, and offsets without one (markers, what compaction or an abort left)."""
+        """Note the acquired offsets: records, and gaps (markers, compacted and aborted records)."""
         client, deliveries = self.client, self.client.history.deliveries
         code = found.error_code
         if code is not ErrorCode.NONE:
@@ -280,7 +282,7 @@ class Session:
                     gaps.add(offset)
 
     def _settle(self, place: Place, own: Mapping[int, int], code: ErrorCode, renewed_ms: int = 0) -> None:
-        """The answer to a partition's acknowledgements: all of them count, or none."""
+        """Note the result of a partition's acknowledgements: all of them count, or none."""
         client, deliveries = self.client, self.client.history.deliveries
         locks = self.locks.get(place, {})
         if code is ErrorCode.NONE:
@@ -304,7 +306,7 @@ class Session:
 
 
 def _batches(module: Any, answers: Answers, place: Place) -> list[Any]:
-    """Runs of offsets: with one type for all of a run, or, where types differ, one for each."""
+    """Build acknowledgement batches: runs of offsets with one type for all, or one type for each offset."""
     own = answers.get(place, {})
     made: list[Any] = []
     for offset in sorted(own):
@@ -320,7 +322,7 @@ def _batches(module: Any, answers: Answers, place: Place) -> list[Any]:
 
 
 def _values(data: bytes) -> list[tuple[int, bytes]]:
-    """Offsets and values of the records in whole batches."""
+    """Return offsets and values of the records in whole batches."""
     found: list[tuple[int, bytes]] = []
     at = 0
     while len(data) - at >= HEADER_BYTES:

@@ -1,8 +1,8 @@
-"""Members of groups of the streams protocol (KIP-1071): they own tasks, and their topology is the same.
+"""Members of streams groups (KIP-1071): they own tasks, and all have the same topology.
 
 Each subtopology has one source topic, so that an active task is one partition of it; the member that has the task
-reads that partition and commits its offsets. The first subtopology has a
-store, whose tasks may be kept as standby tasks too.
+reads that partition and commits its offsets. The first subtopology has a store, so that its tasks may also be standby
+tasks.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,11 +25,11 @@ STREAMS_GROUP = "streams"
 _STORE = f"{STREAMS_GROUP}-store-changelog"
 _STANDBY = "standby of "
 _NEVER = {0: "STALE_TOPOLOGY", 1: "MISSING_SOURCE_TOPICS", 2: "INCORRECTLY_PARTITIONED_TOPICS", 4: "SHUTDOWN"}
-"""What no member may hear: all have one topology, its sources are there, and none asks for an end."""
+"""Statuses that no member may get: all have one topology, its source topics exist, and none requests a shutdown."""
 
 
 class StreamsMember(ConsumerMember):
-    """A member whose subtopologies are those of ``sources``, one topic each. ``process`` is where it runs."""
+    """A member with one subtopology per topic in ``sources``. ``process`` is the id of its process."""
 
     def __init__(
         self, *arguments: Any, sources: Sequence[str], process: str, standbys: int, instance: str | None
@@ -41,22 +41,22 @@ class StreamsMember(ConsumerMember):
         self._topics = {own: topic for topic, own in self._ids.items()}
         self._standby: frozenset[Place] = frozenset()
         self._missed_ms: int | None = None
-        """When the heartbeat was sent whose answer was lost, perhaps with tasks."""
+        """When a heartbeat was sent whose response, perhaps with tasks, was lost."""
 
     async def _keep(self) -> bool:
-        """Join again where it may have missed tasks, once the faults are over."""
+        """Keep the membership; join again if a lost response may have had tasks, once the faults are over."""
         if self._missed_ms is not None and self.world.over and self.epoch > 0:
             self.note("   drops its tasks, and joins again")
             self._forget()
         return await super()._keep()
 
     def _not_answered(self, sent_ms: int) -> None:
-        """Kafka lists tasks when they change, and to members that join: what a lost answer listed is not repeated."""
+        """Remember when: Kafka lists tasks only when they change or a member joins, and a lost list is not repeated."""
         if self._missed_ms is None:
             self._missed_ms = sent_ms
 
     def _timed_since(self, sent_ms: int) -> int:
-        """A lost answer may have asked for tasks back, and the rebalance timeout runs since then."""
+        """Return the time of a lost response, which may have revoked tasks: then the rebalance timeout runs since."""
         return sent_ms if self._missed_ms is None else self._missed_ms
 
     def _held(self) -> frozenset[Place]:
@@ -112,12 +112,12 @@ class StreamsMember(ConsumerMember):
     async def _assigned(self, answer: StreamsGroupHeartbeatResponse) -> frozenset[Place] | None:
         for each in answer.status or ():
             if each.status_code in _NEVER:
-                self.history.violate(f"{self.name}: a member of {self.group} hears {_NEVER[each.status_code]}")
+                self.history.violate(f"{self.name}: a member of {self.group} got the status {_NEVER[each.status_code]}")
         lists = answer.active_tasks, answer.standby_tasks, answer.warmup_tasks
         if lists == (None, None, None):
             return None
         if None in lists:
-            self.history.violate(f"{self.name}: some lists of tasks are null, and some are not")
+            self.history.violate(f"{self.name}: some lists of tasks are null, others are not")
         self._missed_ms = None
         active, standby, warmup = (self._places(each) for each in lists)
         self._check(active, standby, warmup)
@@ -126,13 +126,15 @@ class StreamsMember(ConsumerMember):
         return frozenset(active)
 
     def _check(self, active: Sequence[Place], standby: Sequence[Place], warmup: Sequence[Place]) -> None:
-        """No task twice, none that there is not, and none kept that needs no store or no standby."""
+        """Check that no task is listed twice, all exist, and standby tasks have a store and are configured."""
         everything, counts = [*active, *standby, *warmup], self.world.topics
         if len({*everything}) < len(everything):
             self.history.violate(f"{self.name} has a task twice: {active}, {standby}, {warmup}")
         for topic, index in everything:
             if not 0 <= index < counts[topic]:
-                self.history.violate(f"{self.name} has the task {self._ids[topic]} {index}, which there is not")
+                self.history.violate(f"{self.name} has the task {self._ids[topic]} {index}, which does not exist")
         kept = [each for each in standby if each[0] == self._sources[0]]
         if warmup or len(kept) < len(standby) or (standby and not self._standbys):
-            self.history.violate(f"{self.name} keeps what no standby is configured for: {standby}, {warmup}")
+            self.history.violate(
+                f"{self.name} has standby or warm-up tasks that are not configured: {standby}, {warmup}"
+            )

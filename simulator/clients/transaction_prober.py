@@ -1,4 +1,4 @@
-"""A client that breaks rules of transactions, and repeats requests as if answers had been lost (KIP-360, KIP-890)."""
+"""A client that breaks rules of transactions, and repeats requests as if responses were lost (KIP-360, KIP-890)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,22 +22,22 @@ from simulator.loop import sleep_ms
 
 TRANSACTION_PROBER = f"{PROBER}-of-transactions"
 STRICT = "strict"
-"""A topic that needs all of its replicas in sync."""
+"""Topic whose min.insync.replicas is the number of its replicas."""
 _REFUSED = frozenset({ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
 _INIT, _END = ApiKey.INIT_PRODUCER_ID, ApiKey.END_TXN
 _NEAR_LAST = 32_765
 _TIMEOUT_MS, _SCAN_MS, _STEP_MS = 2_000, 2_000, 1_300
 _LATE_MS = _TIMEOUT_MS + _SCAN_MS + 800
-"""After which a transaction with that timeout must be aborted: its timeout, the interval of scans, and a margin."""
+"""Time after which a transaction must be aborted: its timeout, the coordinator's scan interval, and a margin."""
 
 
 class TransactionProber(Prober):
-    """As the prober, with other rules. It resets what it gives up: nothing of it arrives late."""
+    """Breaks rules of transactions. It resets a connection whose request it gives up, so that none arrives late."""
 
     given_up_arrives = False
 
     def rules(self) -> Sequence[Rule]:
-        """Those of this client."""
+        """Rules that this client breaks."""
         return (
             self._stranger,
             self._repeated_come_back,
@@ -56,7 +56,7 @@ class TransactionProber(Prober):
         return await self.ask_coordinator(TRANSACTION, name, _INIT, 4, request, what)
 
     async def _stranger(self, name: str) -> None:
-        """A producer that names another producer id than the transactional id has is fenced (KIP-360)."""
+        """Send InitProducerId with a foreign producer id, which must be fenced (KIP-360)."""
         producer, began_ms = Producer(self, name, name, newer=False), self.world.brokers_ms()
         await producer.initialize()
         answer = await self._initialize(name, producer.producer_id + 100_000, producer.epoch, "with a strange id")
@@ -64,9 +64,10 @@ class TransactionProber(Prober):
             self._expect(answer.error_code, ErrorCode.PRODUCER_FENCED, what="InitProducerId of a strange producer")
 
     async def _repeated_come_back(self, name: str) -> None:
-        """A producer that did not hear its next epoch asks again, and gets the same one (KIP-360).
+        """Repeat InitProducerId with the same epoch, which must get the same next epoch (KIP-360).
 
-        The epoch before it is not in the coordinator's records: a coordinator that has loaded them fences the producer.
+        The coordinator's records do not have the previous epoch: a coordinator that was loaded meanwhile fences the
+        producer.
         """
         producer, began_ms = Producer(self, name, name, newer=False), self.world.brokers_ms()
         await producer.initialize()
@@ -75,10 +76,10 @@ class TransactionProber(Prober):
         first, second = ((each.error_code, each.producer_id, each.producer_epoch) for each in answers)
         loaded = second[0] is ErrorCode.PRODUCER_FENCED and not self.history.deliveries.undisturbed(began_us)
         if self.world.brokers_ms() - began_ms < EXPIRES_MS and first != second and not loaded:
-            self.history.violate(f"{name}: InitProducerId was answered {first}, and repeated {second}")
+            self.history.violate(f"{name}: InitProducerId got {first}, and when repeated {second}")
 
     async def _ended_twice(self, name: str, producer: Producer) -> None:
-        """A transaction whose EndTxn is repeated: the answer is the same (KIP-890)."""
+        """Repeat EndTxn, which must get the same response (KIP-890)."""
         transaction, had = producer.begin(), (producer.producer_id, producer.epoch)
         await producer.send(self._place, 1, transaction)
         began_ms = self.world.brokers_ms()
@@ -89,7 +90,7 @@ class TransactionProber(Prober):
         again = answer.producer_id, answer.producer_epoch
         if self.world.brokers_ms() - began_ms < EXPIRES_MS and (answer.error_code, again) != (ErrorCode.NONE, now):
             self.history.violate(
-                f"{name}: EndTxn of {had} was answered {now}, and repeated {answer.error_code.name} {again}"
+                f"{name}: EndTxn of {had} got {now}, and when repeated {answer.error_code.name} {again}"
             )
 
     async def _repeated_end(self, name: str) -> None:
@@ -98,7 +99,7 @@ class TransactionProber(Prober):
         await self._ended_twice(name, producer)
 
     async def _last_epochs(self, name: str) -> None:
-        """At the end of the epochs a new producer id follows, whose epoch is 0, by InitProducerId or by EndTxn."""
+        """Use up the epochs: then InitProducerId or EndTxn must return a new producer id with epoch 0."""
         producer = Producer(self, name, name)
         await producer.initialize()
         if not self.world.raise_epoch(name, _NEAR_LAST):
@@ -109,7 +110,7 @@ class TransactionProber(Prober):
         await self._ended_twice(name, producer)
 
     async def _endless_work(self, name: str) -> None:
-        """A transaction that goes on and on is aborted all the same: its timeout counts from its beginning."""
+        """Continue a transaction after its timeout, which counts from its beginning: it must be aborted."""
         request = InitProducerIdRequest(name, _TIMEOUT_MS)
         given = await self.ask_coordinator(TRANSACTION, name, _INIT, 4, request, "with a short timeout")
         if given.error_code is not ErrorCode.NONE:
@@ -128,7 +129,9 @@ class TransactionProber(Prober):
             if number == 0:
                 began_us = self.now_us
             elif open_ms > _LATE_MS and self.history.deliveries.undisturbed(began_us):
-                self.history.violate(f"{name}: its transaction is open after {open_ms} ms, and may be {_TIMEOUT_MS}")
+                self.history.violate(
+                    f"{name}: its transaction is still open after {open_ms} ms; its timeout is {_TIMEOUT_MS} ms"
+                )
                 return
             await sleep_ms(_STEP_MS)
 
@@ -145,7 +148,7 @@ class TransactionProber(Prober):
     # --- markers -----------------------------------------------------------------------------------------------------
 
     async def _mark(self, producer_id: int, epoch: int, coordinator_epoch: int, version: int, what: str) -> ErrorCode:
-        """Write a marker as a coordinator does; the answer's code. Raises Lost."""
+        """Write a marker as a coordinator does; return the response's code. Raises Lost."""
         topic = WritableTxnMarkerTopic(self._place[0], [self._place[1]])
         marker = WritableTxnMarker(producer_id, epoch, False, [topic], coordinator_epoch, version)
         request = WriteTxnMarkersRequest([marker])
@@ -158,7 +161,7 @@ class TransactionProber(Prober):
         return code
 
     async def _older_coordinator(self, name: str) -> None:
-        """A coordinator that has been replaced writes no marker any more (KIP-98)."""
+        """Write a marker with an older coordinator epoch, which must be refused (KIP-98)."""
         producer = Producer(self, name)
         await producer.initialize()
         if await self._mark(producer.producer_id, producer.epoch, 1_000, 0, "of a coordinator") is ErrorCode.NONE:
@@ -166,7 +169,7 @@ class TransactionProber(Prober):
             self._expect(code, ErrorCode.TRANSACTION_COORDINATOR_FENCED, what="a marker of an older coordinator")
 
     async def _epoch_of_the_data(self, name: str) -> None:
-        """With transaction.version 2, the marker of an open transaction is one epoch ahead of its data (KIP-1228)."""
+        """Write a marker of transaction.version 2 with the data's epoch; it must be one epoch ahead (KIP-1228)."""
         producer = Producer(self, name, name)
         await producer.initialize()
         transaction = producer.begin()
@@ -178,7 +181,7 @@ class TransactionProber(Prober):
     # --- replicas ----------------------------------------------------------------------------------------------------
 
     async def _in_sync(self) -> tuple[int, int, int]:
-        """The leader epoch of the strict topic, its replicas in sync, and all of them. Raises Lost."""
+        """Return the strict topic's leader epoch, ISR size and replica count. Raises Lost."""
         request = MetadataRequest([MetadataRequestTopic(STRICT)])
         answer = await self.ask(await self.leader((STRICT, 0)), ApiKey.METADATA, 12, request, STRICT)
         (topic,) = answer.topics
@@ -188,7 +191,7 @@ class TransactionProber(Prober):
         return found.leader_epoch, len(found.isr_nodes), len(found.replica_nodes)
 
     async def _too_few_replicas(self, name: str) -> None:
-        """With acks=all, a batch for too few replicas in sync is refused, and is not written."""
+        """Produce with acks=all to too few in-sync replicas: the batch must be refused, and not be written."""
         place = STRICT, 0
         self.forget_leader(place)
         producer = Producer(self, name)
@@ -204,4 +207,4 @@ class TransactionProber(Prober):
         elif code is ErrorCode.NONE:
             sent.fate = "acked"
         if await self._in_sync() == before and code not in _REFUSED:
-            self.history.violate(f"{name}: a batch {what} was answered {code.name}")
+            self.history.violate(f"{name}: a batch {what} got {code.name}")

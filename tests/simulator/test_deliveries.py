@@ -32,7 +32,7 @@ def test_what_is_done_is_never_given_again(fate: str) -> None:
     world.deliveries.answered("g", PLACE, 0, fate)
     world.now_us += 1_000
     world.give("m2", 2)
-    assert world.broken == ([] if fate == "released" else [f"g: t-0 offset 0 is given to m2, and was {fate}"])
+    assert world.broken == ([] if fate == "released" else [f"g: t-0 offset 0 is delivered to m2, and was {fate}"])
 
 
 def test_a_lock_holds_until_its_end() -> None:
@@ -40,7 +40,7 @@ def test_a_lock_holds_until_its_end() -> None:
     world = World()
     lock = world.give("m1", 1)
     world.give("m2", 2)
-    assert world.broken == ["g: t-0 offset 0 is given to m2 while m1 has it locked"]
+    assert world.broken == ["g: t-0 offset 0 is delivered to m2 while m1 has it locked"]
     world = World()
     lock = world.give("m1", 1)
     lock.open = False
@@ -54,13 +54,13 @@ def test_delivery_counts_grow() -> None:
     world = World()
     world.give("m1", 1).open = False
     world.give("m2", 1).open = False
-    assert world.broken == ["g: t-0 offset 0 is given to m2 with delivery count 1, which was 1 before"]
+    assert world.broken == ["g: t-0 offset 0 is delivered to m2 with delivery count 1, which was 1 before"]
     world.broken.clear()
     world.deliveries.disturbed_us = lambda: world.now_us - SLACK_US // 2
     world.give("m3", 1).open = False
     assert world.broken == []
     world.give("m4", 5)
-    assert world.broken == ["g: t-0 offset 0 is given to m4 with delivery count 5, after 3 deliveries"]
+    assert world.broken == ["g: t-0 offset 0 is delivered to m4 with delivery count 5, after 3 deliveries"]
 
 
 def test_no_record_is_lost() -> None:
