@@ -10,12 +10,12 @@ from proxy.proxy import Proxy
 
 
 def serve(options: ProxyOptions) -> int:
-    """Run a proxy until it is asked to stop; the process's exit code, as :func:`broker.runner.run`."""
+    """Run a proxy until it is stopped; return the exit code, as :func:`broker.runner.run`."""
     return run("proxy", options, partial(Proxy, function_of=_function_of), _announcement)
 
 
 def _function_of(verb: str) -> Function | None:
-    from proxy.verbs import VERBS  # noqa: PLC0415 - at the first request to the control plane
+    from proxy.verbs import VERBS  # noqa: PLC0415 - imported for the first request to the control plane
 
     return VERBS.get(verb)
 

@@ -1,7 +1,8 @@
-"""Answers with brokers' addresses, with those of the proxy's listeners instead.
+"""Replace brokers' addresses in responses by those of the proxy's listeners.
 
-Metadata, FindCoordinator and DescribeCluster always have them; Produce, Fetch, ShareFetch and ShareAcknowledge have the
-new leader's beside an error (KIP-951). ApiVersions must not offer versions of these that cannot be read here.
+Metadata, FindCoordinator and DescribeCluster always have addresses; Produce, Fetch, ShareFetch and ShareAcknowledge
+have the new leader's with an error (KIP-951). ApiVersions must not offer versions of these APIs that the proxy cannot
+read.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ BROKERS, CONTROLLERS = 1, 2
 """Kinds of endpoints that DescribeCluster lists (KIP-919)."""
 
 Place = Callable[[int, int, str, int], Awaitable[tuple[str, int]]]
-"""Kind, id, host and port of a broker upstream -> host and port of the proxy's listener for it, made if need be."""
+"""Kind, id, host and port of an upstream broker -> host and port of its listener in the proxy, created if needed."""
 
 _HINTS_FROM: Mapping[int, int] = {
     ApiKey.PRODUCE: 10,
@@ -27,19 +28,19 @@ _HINTS_FROM: Mapping[int, int] = {
     ApiKey.SHARE_FETCH: 0,
     ApiKey.SHARE_ACKNOWLEDGE: 0,
 }
-"""API -> the first version whose answers may name the leader's endpoint (KIP-951)."""
+"""API -> the first version whose responses may contain the leader's endpoint (KIP-951)."""
 ADDRESSED = frozenset({ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER})
-"""The APIs whose answers always have addresses."""
+"""APIs whose responses always have addresses."""
 _READ = frozenset({*ADDRESSED, *_HINTS_FROM, ApiKey.API_VERSIONS})
 
 
 def has_addresses(key: int, version: int) -> bool:
-    """Whether answers have to be read before a client may have them."""
+    """Whether responses of this API and version may have addresses."""
     return key in ADDRESSED or key == ApiKey.API_VERSIONS or version >= _HINTS_FROM.get(key, 1 << 15)
 
 
 async def rewritten(response: Message, place: Place) -> Message:
-    """The response with the addresses of the proxy's listeners; the very same where it has none to change."""
+    """Return the response with the addresses of the proxy's listeners; the same object if nothing changes."""
     match response:
         case MetadataResponse():
             return response.changed(brokers=await _placed(response.brokers, place, id_field="node_id"))
@@ -47,7 +48,7 @@ async def rewritten(response: Message, place: Place) -> Message:
             brokers = await _placed(response.brokers, place, id_field="broker_id", kind=response.endpoint_type)
             return response.changed(brokers=brokers)
         case FindCoordinatorResponse():
-            if not response.coordinators:  # before v4 there is one
+            if not response.coordinators:  # before v4, a response has one coordinator
                 (changed,) = await _placed([response], place, id_field="node_id")
                 return cast("Message", changed)
             return response.changed(coordinators=await _placed(response.coordinators, place, id_field="node_id"))
@@ -71,7 +72,7 @@ async def _placed(items: Sequence[Any], place: Place, *, id_field: str, kind: in
 
 
 def _readable(response: ApiVersionsResponse) -> ApiVersionsResponse:
-    """Offer what addresses come in only up to the versions that can be read here; all else as the broker offers it."""
+    """Limit the offered versions of APIs with addresses to those that the proxy can read; keep all others."""
     offered, limited = [], False
     for each in response.api_keys:
         known = known_versions(each.api_key) if each.api_key in _READ else None

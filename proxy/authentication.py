@@ -1,7 +1,7 @@
-"""SASL towards the broker, where the proxy authenticates and not its clients: PLAIN and SCRAM (KIP-43, KIP-84).
+"""SASL authentication of the proxy itself to a broker: PLAIN and SCRAM (KIP-43, KIP-84).
 
-A session that the broker limits is renewed on the same connection (KIP-368), before the first request that comes late
-in its life: a broker refuses requests of an expired session, and lets an idle one be.
+A session with a limited lifetime is renewed on the same connection (KIP-368), before the first request late in its
+lifetime: a broker rejects requests of an expired session, but tolerates an idle one.
 """
 
 import asyncio
@@ -20,23 +20,23 @@ from proxy.link import Link
 
 CLIENT_ID = "understudy-proxy"
 PATIENCE_S = 30.0
-"""How long a broker may take: a client has gone by then, and its connection must not be left open for ever."""
+"""Timeout of the authentication: the client may be gone by then, and the connection must not stay open forever."""
 _VERSION = 1
-"""Of SaslHandshake and SaslAuthenticate: every broker since 2.2 has it."""
+"""Version of SaslHandshake and SaslAuthenticate, which every broker since 2.2 supports."""
 _RENEWED_AT = 0.85
-"""Part of a session's life; Java's clients take one from 0.85 to 0.95."""
+"""Fraction of a session's lifetime after which it is renewed; Java's clients choose one from 0.85 to 0.95."""
 
 
 async def authenticate(link: Link, security: Security) -> None:
     """Authenticate with the proxy's credentials, and note when the session has to be renewed.
 
     Raises:
-        Disconnect: it refuses them, or does not serve the mechanism.
+        Disconnect: the broker rejects them, or does not support the mechanism.
     """
     answer = await ask(link, ApiKey.SASL_HANDSHAKE, _VERSION, SaslHandshakeRequest(security.mechanism))
     if answer.error_code is not ErrorCode.NONE:
         offered = ", ".join(answer.mechanisms) or "none"
-        raise Disconnect(f"{link.broker} does not serve SASL {security.mechanism}, but {offered}")
+        raise Disconnect(f"{link.broker} does not support SASL {security.mechanism}, but {offered}")
     try:
         if security.mechanism == "PLAIN":
             done = await _token(link, f"\0{security.username}\0{security.password}".encode())
@@ -52,7 +52,7 @@ async def authenticate(link: Link, security: Security) -> None:
 
 
 async def in_time(authenticating: Awaitable[None], link: Link) -> None:
-    """Authenticate on a new connection, in a task of its own. Raises Disconnect: the broker does not answer."""
+    """Authenticate on a new connection, in its own task. Raises Disconnect: the broker does not respond in time."""
     try:
         async with asyncio.timeout(PATIENCE_S):
             await authenticating
@@ -62,7 +62,7 @@ async def in_time(authenticating: Awaitable[None], link: Link) -> None:
 
 
 def has_to_be_renewed(link: Link) -> bool:
-    """Whether the session on a connection is near its end, or past it."""
+    """Whether the session on a connection will expire soon, or has expired."""
     return link.renew_at_s is not None and _now_s() >= link.renew_at_s
 
 
@@ -74,18 +74,18 @@ async def _token(link: Link, token: bytes) -> Any:
     answer = await ask(link, ApiKey.SASL_AUTHENTICATE, _VERSION, SaslAuthenticateRequest(token))
     if answer.error_code is not ErrorCode.NONE:
         reason = answer.error_message or answer.error_code.name
-        raise Disconnect(f"{link.broker} refuses the credentials of --client-config: {reason}")
+        raise Disconnect(f"{link.broker} rejects the credentials of --client-config: {reason}")
     return answer
 
 
 async def ask(link: Link, key: ApiKey, version: int, request: Any) -> Any:
-    """A request of the proxy itself, and its response.
+    """Send a request of the proxy itself; return the response.
 
     Raises:
-        Disconnect: the connection is closed, or the answer cannot be read.
+        Disconnect: the connection is closed, or the response cannot be read.
     """
     raw = await link.ask(encode_request(key, version, 0, CLIENT_ID, request)[4:])
     try:
         return decode_response(key, version, raw)[1]
     except (IndexError, ValueError, struct.error) as error:
-        raise Disconnect(f"{link.broker}: the answer to {key.title} cannot be read: {error}") from error
+        raise Disconnect(f"{link.broker}: the response to {key.title} cannot be read: {error}") from error

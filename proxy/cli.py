@@ -1,4 +1,4 @@
-"""From parsed options to a running proxy: the last step of `understudy proxy`."""
+"""Run a proxy from command line options: the last step of `understudy proxy`."""
 
 import sys
 from collections.abc import Mapping, Sequence

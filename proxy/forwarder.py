@@ -1,8 +1,8 @@
-"""From a client's frame to the broker and back: what `broker.dispatcher` is to a broker of our own.
+"""Forward clients' requests to a broker and return its responses: the proxy's counterpart of `broker.dispatcher`.
 
-A frame passes as the bytes that it is. It is read only where something has to look into it: a fault that may meet its
-API, a view (journal, timelines), or an address in its answer. What cannot be read, such as an API or a version that
-is unknown here, passes all the same, unless it would lead clients past the proxy.
+A frame is forwarded unchanged, byte for byte. It is read only if something needs its contents: a fault for its API, a
+view (journal, timelines), or addresses in its response. Frames that cannot be read, such as those of an unknown API or
+version, are forwarded too, unless their responses would lead clients past the proxy.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ _NO_ACKS = 0
 
 
 class Passing(Exchange):
-    """A request that passes: ``raw`` is the broker's answer as bytes, ``answered`` the same as a message."""
+    """A forwarded request: ``raw`` is the broker's response as bytes, ``answered`` the same as a message."""
 
     header: RequestHeader | None = None
     link: Link
@@ -57,7 +57,7 @@ class Passing(Exchange):
 
 
 class Upstreams(Protocol):
-    """The proxy as its forwarders use it: :class:`proxy.proxy.Proxy`."""
+    """Interface of :class:`proxy.proxy.Proxy` for its forwarders."""
 
     clock: PushedClock
     chain: Chain
@@ -67,11 +67,11 @@ class Upstreams(Protocol):
         ...
 
     def learn(self, response: Any) -> None:
-        """Note what an answer reveals of the cluster."""
+        """Note brokers and topics in a response."""
         ...
 
     async def open_link(self, upstream: Upstream) -> Link:
-        """A connection to a broker. Raises Disconnect."""
+        """Connect to a broker. Raises Disconnect."""
         ...
 
     async def authenticate(self, link: Link) -> None:
@@ -79,29 +79,29 @@ class Upstreams(Protocol):
         ...
 
     async def place(self, kind: int, broker_id: int, host: str, port: int) -> tuple[str, int]:
-        """Where clients find a broker that is upstream at this address."""
+        """Return the proxy's address for the upstream broker at this address."""
         ...
 
 
 class Forwarder:
-    """Passes the frames that come in on the listener of one broker upstream."""
+    """Forwards the frames that arrive on one broker's listener to that broker."""
 
     def __init__(self, proxy: Upstreams, upstream: Upstream, tasks: TaskGroup) -> None:
         self._proxy, self._upstream, self._tasks = proxy, upstream, tasks
         self._links: dict[str, Link] = {}
         self._opening: dict[str, asyncio.Future[Link]] = {}
-        """The same, from the client's connect to its end: what a request that comes early waits for."""
+        """Upstream connections from the client's connect to its end; an early request waits for the connection."""
         self._served: set[str] = set()
-        """The connections with a request under way."""
+        """Ids of the client connections with a request in flight."""
         self._handlers: dict[int, AnyHandler] = {}
         self._serve_frame = proxy.chain.around_frames(self._serve)
 
     def answer(self, frame: bytearray, connection: Connection) -> Awaitable[Answer]:
-        """The parts of the answer; ``None`` where none is sent.
+        """Serve a frame; return the parts of the response, ``None`` if there is none.
 
         Raises:
-            Disconnect: the connection is to be closed; also where the broker closes its end.
-            NeverAnswer: a fault leaves the client without an answer.
+            Disconnect: the client's connection has to be closed, perhaps because the broker closed its own.
+            NeverAnswer: a fault leaves the client without a response.
         """
         link = self._links.get(connection.id)
         if link is not None and link.tokens:
@@ -114,7 +114,7 @@ class Forwarder:
     # --- connections -------------------------------------------------------------------------------------------------
 
     async def _to_its_end(self, served: Awaitable[Answer], connection: Connection) -> Answer:
-        """The answer; where the broker hangs up right behind it, it is the client's last, and not lost."""
+        """Await the response; if the broker closes the connection after it, it is still sent, as the last one."""
         self._served.add(connection.id)
         answer: Answer = None
         try:
@@ -148,7 +148,7 @@ class Forwarder:
             if connection.id not in self._opening:
                 return
             opening.set_exception(error)
-            opening.exception()  # perhaps no request asks for it
+            opening.exception()  # retrieved, since perhaps no request awaits it
             if connection.hang_up is not None and connection.id not in self._served:
                 peer = f"{connection.client_host}:{connection.client_port}"
                 self._upstream.server.refusals.log_refusal(peer, error.reason)
@@ -162,7 +162,7 @@ class Forwarder:
         link.closed_by_broker.add_done_callback(lambda _: self._lost(connection))
 
     async def _link(self, connection: Connection) -> Link:
-        """The connection to the broker that belongs to a client's."""
+        """Return the upstream connection of a client connection. Raises Disconnect."""
         link = self._links.get(connection.id)
         if link is None:
             opening = self._opening.get(connection.id)
@@ -176,13 +176,13 @@ class Forwarder:
         return link
 
     def _left(self, connection: Connection) -> None:
-        """The client is gone. What it sent before, acks=0 above all, still goes on."""
+        """Handle a client's disconnect. Its earlier requests, such as those with acks=0, are still forwarded."""
         waits = connection.id in self._served and connection.id not in self._links
         if not connection.unserved and not waits:
             self._end(connection)
 
     def _end(self, connection: Connection) -> None:
-        """The client is gone, and everything that it sent has been passed on."""
+        """Close the upstream connection of a client that is gone, after all its requests were forwarded."""
         opening = self._opening.pop(connection.id, None)
         if opening is not None and not opening.done():
             opening.set_exception(Disconnect("the client hung up"))
@@ -192,7 +192,7 @@ class Forwarder:
             link.close()
 
     def _lost(self, connection: Connection) -> None:
-        """The broker hangs up, and so does the proxy, behind the answer that is under way."""
+        """Close the client's connection after the broker closed its own, unless a response is in flight."""
         if connection.id not in self._served and connection.hang_up is not None and not connection.lost:
             connection.hang_up()
 
@@ -209,25 +209,25 @@ class Forwarder:
         if self._proxy.reads(header.api_key) or _has_records(passing):
             try:
                 passing.request = decode_request(passing.frame, header)
-            except BadFrame:  # the broker judges it
+            except BadFrame:  # the broker decides about it
                 return await self._pass(passing, header)
         if passing.request is not None and self._proxy.reads(header.api_key):
             return await self._handle(passing, header, passing.request)
         return await self._pass(passing, header)
 
     async def _pass_unknown(self, passing: Passing) -> Answer:
-        """Pass what is unknown here as the bytes that it is.
+        """Forward a request of an unknown API or version unchanged.
 
         Raises:
-            Disconnect: the answer would have brokers' own addresses in it, which lead clients past the proxy.
+            Disconnect: the response would contain the brokers' own addresses, which lead clients past the proxy.
         """
         if passing.header is not None and passing.header.api_key in ADDRESSED:
-            raise Disconnect("this version is unknown to the proxy, and its answer has addresses in it")
+            raise Disconnect("this version is unknown to the proxy, and its response has addresses in it")
         passing.parts = refusal_of(passing.frame)
         return passing.parts or _as_parts(passing, await passing.link.ask(passing.frame))
 
     async def _pass(self, passing: Passing, header: RequestHeader) -> Answer:
-        """Pass a request as the bytes that it is, and its answer with the proxy's addresses."""
+        """Forward a request unchanged, and return its response with the proxy's addresses."""
         if _wants_no_answer(passing, header):
             await passing.link.send(passing.frame)
             passing.outcome = "asked for no answer"
@@ -238,7 +238,7 @@ class Forwarder:
         return _as_parts(passing, await self._rewritten(header, answer))
 
     async def _handle(self, passing: Passing, header: RequestHeader, request: Message) -> Answer:
-        """Pass a request through views and faults."""
+        """Forward a request through views and faults."""
         key, version, number = header.api_key, header.api_version, header.correlation_id
         ctx = RequestContext(
             _BY_KEY[key],
@@ -254,7 +254,7 @@ class Forwarder:
         )
         response = await self._handler(key)(request, ctx)
         if response is None:
-            if passing.raw is not None:  # it cannot be read
+            if passing.raw is not None:  # the response cannot be read
                 return _as_parts(passing, passing.raw)
             passing.outcome = "asked for no answer"
             return None
@@ -265,13 +265,13 @@ class Forwarder:
         return parts if passing.byte_fault is None else passing.byte_fault.spoil(b"".join(parts))
 
     def _handler(self, key: int) -> AnyHandler:
-        """Views and faults around the way to the broker, of one API."""
+        """Return the handler of an API: views and faults around the forwarding."""
         if key not in self._handlers:
             self._handlers[key] = self._proxy.chain.around(replace(_BY_KEY[key], handle=self._forward))
         return self._handlers[key]
 
     async def _forward(self, request: Any, ctx: RequestContext) -> Message | None:
-        """The innermost handler: the broker's own response; ``None`` where there is none, or it cannot be read."""
+        """Innermost handler: return the broker's response; ``None`` if there is none, or it cannot be read."""
         passing = cast("Passing", ctx.notes)
         key, version = int(ctx.api.key), ctx.version
         frame: bytes | bytearray = passing.frame
@@ -292,7 +292,7 @@ class Forwarder:
         return passing.answered
 
     def _note(self, request: Any, passing: Passing) -> None:
-        """Note what a client reports of itself."""
+        """Note the properties of the client that its request contains, such as its software."""
         key = None if passing.header is None else passing.header.api_key
         if key == ApiKey.API_VERSIONS and request.client_software_name:
             connection = passing.connection
@@ -303,10 +303,10 @@ class Forwarder:
             passing.link.tokens = accepted
 
     async def _rewritten(self, header: RequestHeader, raw: bytearray) -> bytearray | bytes:
-        """An answer with the addresses of the proxy's listeners; one that cannot be read stays as it is.
+        """Return a response with the addresses of the proxy's listeners; an unreadable one is returned unchanged.
 
         Raises:
-            Disconnect: that one would have brokers' own addresses in it, which lead clients past the proxy.
+            Disconnect: an unreadable one would contain the brokers' addresses, which lead clients past the proxy.
         """
         key, version = header.api_key, header.api_version
         if not has_addresses(key, version):
@@ -315,7 +315,7 @@ class Forwarder:
             number, response = decode_response_as_sent(key, version, raw)
         except UNREADABLE as error:
             if key in ADDRESSED:
-                raise Disconnect(f"the broker's answer has addresses in it, and cannot be read: {error}") from error
+                raise Disconnect(f"the broker's response has addresses in it, and cannot be read: {error}") from error
             return raw
         self._proxy.learn(response)
         changed = await rewritten(response, self._proxy.place)
@@ -328,18 +328,18 @@ class Forwarder:
 
 
 async def _pass_token(frame: bytearray, link: Link) -> Answer:
-    """Pass a SASL token; nothing remembers it."""
+    """Forward a SASL token, which no view records."""
     raw = await link.ask(frame)
     return [len(raw).to_bytes(4, "big"), raw]
 
 
 def _has_records(passing: Passing) -> bool:
-    """Whether it is a large Produce request, of which the journal leaves the records out."""
+    """Whether this is a large Produce request, whose records the journal leaves out."""
     return passing.header is not None and passing.header.api_key == ApiKey.PRODUCE and len(passing.frame) > WHOLE_BYTES
 
 
 def _wants_no_answer(passing: Passing, header: RequestHeader) -> bool:
-    """Whether it is a Produce request with acks=0."""
+    """Whether this is a Produce request with acks=0."""
     if header.api_key != ApiKey.PRODUCE:
         return False
     request = passing.request
@@ -350,6 +350,6 @@ def _wants_no_answer(passing: Passing, header: RequestHeader) -> bool:
 
 
 def _as_parts(passing: Passing, raw: bytearray | bytes, response: Any = None) -> Parts:
-    """An answer as it goes out, and as the journal keeps it."""
+    """Split a response into the parts that are sent, and that the journal records."""
     passing.parts = journal_parts(passing.header, raw, response)
     return [len(raw).to_bytes(4, "big"), raw]

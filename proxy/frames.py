@@ -1,4 +1,4 @@
-"""What can be made of a frame by itself: is it known here, is it refused here, what does the journal keep of it."""
+"""Functions of a single frame: whether the proxy can read it, whether it rejects it, and its parts for the journal."""
 
 import struct
 from contextlib import suppress
@@ -23,14 +23,14 @@ from protocol.uvarint import uvarint
 from protocol.writers import Parts
 
 UNREADABLE = (BadFrame, IndexError, KeyError, ValueError, struct.error)
-"""What reading a message raises that does not follow the schema of its version."""
+"""Exceptions when a message is read that does not follow the schema of its version."""
 _KEYS = frozenset(int(api.key) for api in APIS)
 _START = struct.Struct(">hhi")
 _SMALL_BYTES = 256
 
 
 def is_known(header: RequestHeader) -> bool:
-    """Whether requests of this API and version, and their answers, can be read."""
+    """Whether the proxy can read requests and responses of this API and version."""
     low, high = known_versions(header.api_key) or (0, -1)
     return header.api_key in _KEYS and low <= header.api_version <= high
 
@@ -44,9 +44,9 @@ def is_request(frame: bytearray) -> bool:
 
 
 def refusal_of(frame: bytearray) -> Parts | None:
-    """The answer to ApiVersions above the highest version that is known: which one that is, in version 0 (KIP-511).
+    """Return the rejection of an ApiVersions request whose version is too high: the highest one, in v0 (KIP-511).
 
-    A broker of a later release would serve it, and offer versions of other APIs whose addresses cannot be read here.
+    A broker of a later release would serve it, and offer versions of other APIs whose addresses the proxy cannot read.
     ``None`` for all other requests.
     """
     if len(frame) < _START.size or api_key(frame) != ApiKey.API_VERSIONS:
@@ -63,7 +63,7 @@ def refusal_of(frame: bytearray) -> Parts | None:
 
 
 def journal_parts(header: RequestHeader | None, raw: bytearray | bytes, response: Any = None) -> Parts:
-    """An answer with its size. Of a large one the records are parts of their own, which the journal leaves out."""
+    """Return a response with its size. Records of a large one are separate parts, which the journal leaves out."""
     size = len(raw).to_bytes(4, "big")
     if len(raw) > WHOLE_BYTES and header is not None and header.api_key in WITH_RECORDS and is_known(header):
         key, version = header.api_key, header.api_version
@@ -74,7 +74,7 @@ def journal_parts(header: RequestHeader | None, raw: bytearray | bytes, response
 
 
 def _pieces(raw: bytearray | bytes, response: Any, *, flexible: bool) -> Parts:
-    """A fetch answer cut as our own is written: small parts, the size of a set of records alone, the records."""
+    """Cut a Fetch response as `broker` writes its own: small parts, the size of each set of records, the records."""
     found: Parts = []
     view, at = memoryview(raw), 0
     for topic in response.responses:
@@ -83,7 +83,7 @@ def _pieces(raw: bytearray | bytes, response: Any, *, flexible: bool) -> Parts:
             if not records:
                 continue
             size = len(records)
-            begin = raw.find(bytes(records[:64]), at)  # they are parts of the answer, in its order
+            begin = raw.find(bytes(records[:64]), at)  # the records are parts of the response, in its order
             prefix = len(uvarint(size + 1)) if flexible else 4
             found += [*_small(view[at : begin - prefix]), bytes(view[begin - prefix : begin])]
             found.append(view[begin : begin + size])

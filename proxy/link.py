@@ -1,4 +1,4 @@
-"""The upstream half of a client's connection: frames to a broker, and its answers, one at a time and in order."""
+"""The upstream half of a client's connection: requests to a broker and its responses, one at a time and in order."""
 
 import asyncio
 import ssl
@@ -9,7 +9,7 @@ from broker.network.closing import close_behind
 from protocol.connection import BadFrameSize, FrameReader
 
 _MOST_BYTES = 2**31 - 1
-"""The largest answer: a frame grows with the bytes that arrive, so an announced size takes no memory."""
+"""Largest response: a frame's buffer grows with the bytes that arrive, so an announced size takes no memory."""
 _CONNECT_PATIENCE_S = 10.0
 _JOIN_BELOW_BYTES = 16 * 1024
 
@@ -17,16 +17,16 @@ _JOIN_BELOW_BYTES = 16 * 1024
 class Link(asyncio.BufferedProtocol):
     """A connection to a broker, for one connection of a client.
 
-    ``broker`` names it for messages. ``lost`` is true once it is closed, by either side.
+    ``broker`` is the broker's address for messages. ``lost`` is true once the connection is closed, by either side.
     """
 
     def __init__(self, broker: str) -> None:
         self.broker = broker
         self.lost = False
         self.tokens = False
-        """Whether SASL tokens go over it as frames of their own: after SaslHandshake v0."""
+        """Whether SASL tokens are sent without request headers, after SaslHandshake v0."""
         self.renew_at_s: float | None = None
-        """The loop's time from which on the proxy's own authentication has to be renewed; ``None``: never."""
+        """The loop's time at which the proxy's own authentication has to be renewed; ``None``: never."""
         self.closed_by_broker = asyncio.get_running_loop().create_future()
         self._reader = FrameReader(_MOST_BYTES)
         self._transport: asyncio.Transport
@@ -48,7 +48,7 @@ class Link(asyncio.BufferedProtocol):
             await asyncio.wait_for(connecting, _CONNECT_PATIENCE_S)
         except TimeoutError:
             raise Disconnect(f"upstream broker {link.broker} does not answer") from None
-        except (OSError, ValueError, OverflowError) as error:  # TLS, a name that no host has, a port that there is not
+        except (OSError, ValueError, OverflowError) as error:  # TLS, an impossible host name or port
             raise Disconnect(f"upstream broker {link.broker} cannot be reached: {error}") from error
         return link
 
@@ -59,11 +59,11 @@ class Link(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """The buffer for the next bytes."""
+        """Return the buffer for the next bytes."""
         return self._reader.buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Give the answer that is complete to the request that waits; nothing else is expected."""
+        """Complete the pending request when its response is complete; nothing else is expected."""
         try:
             frames = self._reader.received(nbytes)
         except BadFrameSize:
@@ -76,21 +76,21 @@ class Link(asyncio.BufferedProtocol):
             self._answer.set_result(frame)
 
     def pause_writing(self) -> None:
-        """The broker does not read: no further request is sent until it does."""
+        """Stop sending requests: the broker does not read."""
         self._writable = asyncio.get_running_loop().create_future()
 
     def resume_writing(self) -> None:
-        """The broker reads again."""
+        """Send again: the broker reads."""
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
         self._writable = None
 
     def eof_received(self) -> bool:
-        """The broker sends no more: close."""
+        """Close the connection: the broker sends nothing more."""
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """The connection is gone: nothing that waits will come."""
+        """Fail the pending request: the connection is closed."""
         was_open, self.lost = not self.lost, True
         reason = "the upstream broker closed the connection" if was_open else "the client hung up"
         if self._answer is not None and not self._answer.done():
@@ -102,10 +102,10 @@ class Link(asyncio.BufferedProtocol):
     # --- the proxy's side --------------------------------------------------------------------------------------------
 
     async def ask(self, frame: bytes | bytearray) -> bytearray:
-        """Send a request and wait for its answer.
+        """Send a request and wait for its response.
 
         Raises:
-            Disconnect: the connection is closed before it comes.
+            Disconnect: the connection is closed before the response arrives.
         """
         self._answer = asyncio.get_running_loop().create_future()
         try:
@@ -116,7 +116,7 @@ class Link(asyncio.BufferedProtocol):
             self._answer = None
 
     async def send(self, frame: bytes | bytearray) -> None:
-        """Send a request that no answer follows. Raises Disconnect."""
+        """Send a request without a response. Raises Disconnect."""
         while self._writable is not None:
             await self._writable
         if self.lost:
@@ -128,6 +128,6 @@ class Link(asyncio.BufferedProtocol):
             self._transport.writelines((size, frame))
 
     def close(self) -> None:
-        """Close it; what is written already still goes out, as long as the broker reads on."""
+        """Close the connection; bytes that are written already are still sent while the broker reads."""
         self.lost = True
         close_behind(self._transport)

@@ -26,7 +26,7 @@ _PROTOCOLS = ("plaintext", "ssl")
 
 @dataclass(frozen=True, slots=True)
 class ProxyOptions:
-    """All of `understudy proxy`. ``listener`` is that of the first broker; the others' ports follow it."""
+    """Options of `understudy proxy`. ``listener`` is that of the first broker; the others have the next ports."""
 
     upstream: tuple[tuple[str, int], ...]
     security: Security = field(default_factory=Security)
@@ -42,27 +42,27 @@ class ProxyOptions:
     seed: int | None = None
     log_format: str = "console"
     log_level: str = "info"
-    data_dir: None = None  # a proxy remembers nothing
+    data_dir: None = None  # a proxy stores nothing
     notes: tuple[str, ...] = ()
 
     def option_of_port(self, port: int) -> str:
-        """The option that asked for this port, for the message that the port is taken."""
+        """Return the option that names this port, for the message that the port is in use."""
         return "--control-port" if port == self.control_port else "--port"
 
     def option_of_host(self, host: str) -> str:
-        """The option that asked for this address, for the message that it is not this machine's."""
+        """Return the option that names this address, for the message that the machine does not have it."""
         return "--host" if host == self.listener.host else "--control-host"
 
 
 def parse(given: Given) -> ProxyOptions:
-    """Parse the options; raises OptionError with the first thing that is wrong."""
+    """Parse the options. Raises OptionError for the first invalid one."""
     check_secrets(given.get("typed", ()))
     settings, _ = from_sets(given.get("set", ()), strict=True)
     protocol = one_of(last(given, "protocol") or "plaintext", "--protocol", _PROTOCOLS).upper()
     try:
         upstream = _addresses(given.get("upstream", ()))
         listener = _listener(given, protocol)
-        listener.of_broker(len(upstream) - 1)  # each address has a port of its own
+        listener.of_broker(len(upstream) - 1)  # each upstream address needs its own port
     except EndpointError as error:
         raise OptionError(str(error)) from error
     check_security((listener,), settings)

@@ -1,4 +1,4 @@
-"""The composition root of the proxy: brokers upstream, their listeners, journal, faults, views."""
+"""The composition root of the proxy: upstream brokers, their listeners, journal, faults, views."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,9 +40,9 @@ _ALWAYS_READ = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE})
 
 
 class Proxy:
-    """A cluster upstream, and a listener for each of its brokers that is known.
+    """An upstream cluster, and a listener for each of its known brokers.
 
-    ``function_of`` names what answers a verb here otherwise than for a cluster of our own; ``None``: nothing.
+    ``function_of`` returns the proxy's own function for a verb of the control plane; ``None``: the usual one serves it.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Proxy:
         self.chain = Chain(
             frames=(self.journal.record,), messages=(*self.views.outer, self.faults.meet, self.views.inner)
         )
-        """Every request passes these, outermost first, before it goes to its broker."""
+        """Middleware of every request, outermost first."""
         self.shares = file_limits.shares(2, on_disk=False, listeners=8)
         self._read = _ALWAYS_READ | self.views.keys
         self.image = KnownTopics()
@@ -70,31 +70,31 @@ class Proxy:
         self.cluster_id = ""
         self.controller_id = UNKNOWN_ID
         self.upstreams: list[Upstream] = []
-        """All of them, in the order in which they became known; those of ``--upstream`` first."""
+        """Known upstream brokers, in the order in which they became known; those of ``--upstream`` first."""
         self._by_id: dict[tuple[int, int], Upstream] = {}
         self._placing = asyncio.Lock()
         self._tls = options.security.context() if options.security.has_tls else None
 
-    # --- what the control plane sees (Watched) -----------------------------------------------------------------------
+    # --- for the control plane (Watched) -----------------------------------------------------------------------------
 
     @property
     def own(self) -> None:
-        """No cluster of its own."""
+        """None: a proxy has no cluster of its own."""
         return
 
     @property
     def transaction_timelines(self) -> TransactionTimelines:
-        """The events of transactional ids."""
+        """Timelines of transactional ids."""
         return self.views.transactions
 
     @property
     def group_timelines(self) -> GroupTimelines:
-        """The events of groups."""
+        """Timelines of groups."""
         return self.views.groups
 
     @property
     def producer_timelines(self) -> ProducerTimelines:
-        """The events of producers."""
+        """Timelines of producers."""
         return self.views.producers
 
     @property
@@ -104,21 +104,21 @@ class Proxy:
 
     @property
     def known_brokers(self) -> Sequence[int]:
-        """The ids of the brokers that are known."""
+        """Ids of the known brokers."""
         return sorted(broker_id for kind, broker_id in self._by_id if kind == BROKERS)
 
     @property
     def listener_names(self) -> Iterable[str]:
-        """The names of all listeners: there is one."""
+        """Names of all listeners: there is one."""
         return [self.options.listener.name]
 
     @property
     def topics_state(self) -> object:
-        """Another value whenever topics became known."""
+        """A value that changes whenever a topic becomes known."""
         return self.image.changes
 
     def topic_names(self) -> Iterable[tuple[UUID, str]]:
-        """Ids and names of all topics that are known."""
+        """Return ids and names of all known topics."""
         return ((each.id, each.name) for each in self.image.topics.values())
 
     # --- life --------------------------------------------------------------------------------------------------------
@@ -140,15 +140,15 @@ class Proxy:
 
     @property
     def bootstrap(self) -> list[tuple[str, int]]:
-        """Where clients find the listeners for the addresses of ``--upstream``."""
+        """Return the addresses of the listeners for ``--upstream``."""
         return [each.advertised for each in self.upstreams[: len(self.options.upstream)]]
 
     # --- brokers -----------------------------------------------------------------------------------------------------
 
     async def place(self, kind: int, broker_id: int, host: str, port: int) -> tuple[str, int]:
-        """Where clients find a broker that is upstream at this address; it gets a listener if it has none.
+        """Return the proxy's address for the upstream broker at this address, opening its listener if it has none.
 
-        Where no listener can be opened, the broker's own address: the client then goes past the proxy.
+        If no listener can be opened, return the broker's own address: the client then goes past the proxy.
         """
         async with self._placing:
             known = self._by_id.get((kind, broker_id))
@@ -158,7 +158,7 @@ class Proxy:
                     try:
                         known = await self._add(broker_id, host, port)
                     except PortTaken as error:
-                        _log.error("a broker gets no listener", broker=broker_id, reason=str(error))
+                        _log.error("no listener could be opened for a broker", broker=broker_id, reason=str(error))
                         return host, port
                 known.id = broker_id
                 self._by_id[kind, broker_id] = known
@@ -167,7 +167,7 @@ class Proxy:
             return known.advertised
 
     async def _unnamed(self, host: str, port: int) -> Upstream | None:
-        """The address of ``--upstream`` that this is, if its broker was not known so far."""
+        """Return the upstream of an ``--upstream`` address that is this one, if its broker id was not known yet."""
         for each in self.upstreams:
             if each.id == UNKNOWN_ID and await each.is_at(host, port):
                 return each
@@ -185,7 +185,7 @@ class Proxy:
         except (EndpointError, PortTaken) as error:
             if index < len(self.options.upstream):
                 raise
-            _log.warning("the next port cannot be had, so this broker gets a free one", reason=str(error))
+            _log.warning("the next port cannot be used, so this broker gets a free one", reason=str(error))
             endpoint = replace(first, port=0, advertised_port=None)
             bound = await server.listen(endpoint)
         upstream.server, upstream.bound = server, {endpoint.name: (endpoint, bound)}
@@ -198,29 +198,29 @@ class Proxy:
         return upstream
 
     async def open_link(self, upstream: Upstream) -> Link:
-        """A connection to a broker, authenticated where the proxy has credentials. Raises Disconnect."""
+        """Connect to a broker, and authenticate if the proxy has credentials. Raises Disconnect."""
         link = await Link.open(upstream.host, upstream.port, self._tls)
         if self.options.security.has_sasl:
             await in_time(self.authenticate(link), link)
         return link
 
     async def authenticate(self, link: Link) -> None:
-        """Authenticate with the proxy's credentials, at first or again. Raises Disconnect."""
+        """Authenticate with the proxy's credentials, for the first time or to renew a session. Raises Disconnect."""
         try:
             await authenticate(link, self.options.security)
         except Disconnect as error:
-            _log.error("the upstream broker refuses the proxy", reason=error.reason)
+            _log.error("the upstream broker rejects the proxy", reason=error.reason)
             link.close()
             raise
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
     def reads(self, key: int) -> bool:
-        """Whether requests of an API have to be read: something looks into them now."""
+        """Whether requests of an API have to be read for a fault or a view."""
         return key in self._read or any(fault.match.api in (None, key) for fault in self.faults.faults.values())
 
     def learn(self, response: Any) -> None:
-        """Note what an answer reveals of the cluster."""
+        """Note brokers and topics in a response."""
         if isinstance(response, MetadataResponse):
             if response.cluster_id:
                 self.cluster_id = response.cluster_id

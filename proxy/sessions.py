@@ -1,6 +1,6 @@
-"""Fetch sessions as they pass (KIP-227): which partitions an incremental fetch is about, for faults that name them.
+"""Fetch sessions in forwarded requests (KIP-227): the partitions of an incremental fetch, for faults that name them.
 
-Clients without sessions, such as librdkafka, cost a look at eight bytes; of the others each request is read, since a
+For clients without sessions, such as librdkafka, only eight bytes are read; for others each request is read, since a
 fault may be added in the middle of a session.
 """
 
@@ -21,23 +21,23 @@ _MOST_SESSIONS = 10_000
 
 @dataclass(slots=True)
 class Session:
-    """A session: its partitions, in the order in which the client named them."""
+    """A fetch session: its partitions, in the order in which the client added them."""
 
     interests: dict[Key, Interest] = field(default_factory=dict)
 
 
 class Sessions:
-    """The sessions of one broker's clients; the least recently used is forgotten where there are too many."""
+    """The fetch sessions of one broker; if there are too many, the least recently used one is dropped."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[int, Session] = OrderedDict()
 
     def get(self, session_id: int) -> Session | None:
-        """The session with this id."""
+        """Return the session with this id."""
         return self._known.get(session_id)
 
     def note(self, header: RequestHeader, frame: bytes | bytearray, answer: bytes | bytearray) -> None:
-        """Take over what a fetch adds to its session, and what it removes."""
+        """Apply the partitions that a fetch adds to its session and removes from it."""
         session_id, epoch = self._ids(header, frame)
         if epoch < 0:
             if epoch == -1 and session_id:
@@ -61,7 +61,7 @@ class Sessions:
 
     @staticmethod
     def _ids(header: RequestHeader, frame: bytes | bytearray) -> tuple[int, int]:
-        """Session id and epoch of a request; (0, -1): it has none."""
+        """Return session id and epoch of a request; (0, -1) if it has none."""
         if header.api_version < _FIRST_WITH_SESSIONS:
             return 0, -1
         at = header.body_at + (4 if header.api_version <= _LAST_WITH_REPLICA_ID else 0) + 13
@@ -72,7 +72,7 @@ class Sessions:
 
     @staticmethod
     def _answered(header: RequestHeader, answer: bytes | bytearray) -> int:
-        """The session id of an answer; 0 for none."""
+        """Return the session id of a response; 0 for none."""
         at = 4 + is_flexible(ApiKey.FETCH, header.api_version) + 6
         return int(_ID.unpack_from(answer, at)[0]) if at + _ID.size <= len(answer) else 0
 

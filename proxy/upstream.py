@@ -1,4 +1,4 @@
-"""One broker upstream: where it is, and the listener of the proxy for it."""
+"""One upstream broker: its address, and its listener in the proxy."""
 
 import asyncio
 import socket
@@ -14,12 +14,12 @@ from protocol.errors import ErrorCode, KafkaError
 from proxy.sessions import Sessions
 
 UNKNOWN_ID = -1
-"""The id of an address of ``--upstream`` until an answer shows which broker it is."""
+"""Broker id of an ``--upstream`` address until a response shows the real one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic that an answer named."""
+    """A topic that a response named."""
 
     name: str
     id: UUID
@@ -27,14 +27,14 @@ class Topic:
 
 @dataclass(slots=True)
 class KnownTopics:
-    """The topics that answers named, with their ids: enough to match faults and to show names."""
+    """Topics that responses named, with their ids: used to match faults and to show names."""
 
     topics: dict[str, Topic] = field(default_factory=dict)
     topics_by_id: dict[UUID, Topic] = field(default_factory=dict)
     changes: int = 0
 
     def learn(self, name: str | None, topic_id: UUID | None) -> Topic | None:
-        """Note a topic; ``None`` where it is known already. Of very many, the oldest are forgotten."""
+        """Note a topic; return ``None`` if it is known already. If there are too many, the oldest are dropped."""
         if not name or topic_id is None or not topic_id.int:
             return None
         known = self.topics.get(name)
@@ -50,7 +50,7 @@ class KnownTopics:
 
 
 async def _addresses_of(host: str, port: int) -> frozenset[str]:
-    """Raises OSError, also where no host can have that name, or there is no such port."""
+    """Resolve a host. Raises OSError, also for an impossible host name or port."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (ValueError, OverflowError) as error:
@@ -59,10 +59,10 @@ async def _addresses_of(host: str, port: int) -> frozenset[str]:
 
 
 class Upstream:
-    """A broker upstream, as far as faults and views have to know it (``broker.node.Node`` is one of our own)."""
+    """An upstream broker, with the attributes of ``broker.node.Node`` that faults and views use."""
 
     server: BrokerServer
-    """Its listener; set when the proxy makes one."""
+    """Its listener; set when the proxy opens one."""
 
     def __init__(self, broker_id: int, host: str, port: int) -> None:
         self.id, self.host, self.port = broker_id, host, port
@@ -72,11 +72,11 @@ class Upstream:
         self._resolved: frozenset[str] = frozenset()
 
     async def resolve(self) -> None:
-        """Look up its addresses, so that it is recognised under another name. Raises OSError."""
+        """Resolve its addresses, so that it is recognised by another host name. Raises OSError."""
         self._resolved = await _addresses_of(self.host, self.port)
 
     async def is_at(self, host: str, port: int) -> bool:
-        """Whether that is the same address, perhaps under another name."""
+        """Whether this is the same address, perhaps by another host name."""
         if port != self.port:
             return False
         if host == self.host:
@@ -92,13 +92,13 @@ class Upstream:
 
     @property
     def advertised(self) -> tuple[str, int]:
-        """Where clients find the proxy's listener."""
+        """Address of the proxy's listener for clients."""
         endpoint, port = next(iter(self.bound.values()))
         return endpoint.host_for_clients, endpoint.port_for_clients(port)
 
     @staticmethod
     def groups_for(group_id: str) -> None:
-        """No coordinator of a group is here.
+        """Refuse: the proxy has no group coordinator.
 
         Raises:
             KafkaError: NOT_COORDINATOR.

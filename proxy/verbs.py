@@ -1,4 +1,4 @@
-"""What a proxy answers to verbs about the cluster, transactions and groups: what has passed, and no more than that."""
+"""The proxy's verbs about the cluster, transactions and groups, which know only what was forwarded."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
@@ -28,7 +28,7 @@ def _proxy(asked: Asked) -> "Proxy":
 
 
 async def describe(asked: Asked) -> ClusterInfo:
-    """The brokers that are known, at the addresses that the proxy gives to clients."""
+    """Return the known brokers, with the addresses that the proxy gives to clients."""
     proxy = _proxy(asked)
     brokers = []
     for each in proxy.upstreams:
@@ -46,7 +46,7 @@ async def describe(asked: Asked) -> ClusterInfo:
 
 
 async def reset(asked: Asked, body: Reset) -> ResetDone:
-    """Faults, journal and timelines are gone; the cluster behind the proxy stays as it is."""
+    """Remove faults, journal and timelines; the upstream cluster stays as it is."""
     proxy = _proxy(asked)
     proxy.faults.clear(reset=True)
     proxy.journal.clear()
@@ -62,17 +62,17 @@ async def reset(asked: Asked, body: Reset) -> ResetDone:
 
 
 async def clock(asked: Asked) -> ClockState:
-    """The machine's time: a proxy has no other."""
+    """Return the machine's time: a proxy has no clock of its own."""
     return ClockState(_proxy(asked).clock.now_ms())
 
 
 async def versions(asked: Asked) -> Versions:  # noqa: ARG001
-    """Brokers upstream serve what they serve."""
+    """Return nothing: the upstream brokers determine the versions that they serve."""
     return {"as_version": "", "releases": [], "apis": {}}
 
 
 async def snapshots(asked: Asked) -> Snapshots:  # noqa: ARG001
-    """None: the state is that of the brokers upstream."""
+    """Return no snapshots: the state is that of the upstream brokers."""
     return {"snapshots": []}
 
 
@@ -80,12 +80,12 @@ async def snapshots(asked: Asked) -> Snapshots:  # noqa: ARG001
 
 
 async def transactions(asked: Asked) -> of_transactions.Transactions:
-    """The transactional ids that were used, by name."""
+    """Return the transactional ids that were used, by name."""
     return {"transactions": [_transaction(asked, name, detail=False) for name in sorted(_seen(asked))]}
 
 
 async def transaction(asked: Asked) -> of_transactions.Transaction:
-    """One transactional id, as its requests and answers left it."""
+    """Return the state of one transactional id, as concluded from its requests and responses."""
     name = asked.names["transactional_id"]
     if name not in _seen(asked):
         raise unused(asked, name)
@@ -119,12 +119,12 @@ def _transaction(asked: Asked, name: str, *, detail: bool) -> of_transactions.Tr
 
 
 async def groups(asked: Asked) -> of_groups.Groups:
-    """The groups whose members were seen, by name."""
+    """Return the groups of the members that were seen, by name."""
     return {"groups": [_group(asked, name) for name in sorted(_proxy(asked).views.seen_groups)]}
 
 
 async def group(asked: Asked) -> of_groups.Group:
-    """One group: its generation and its timeline."""
+    """Return the generation and the timeline of one group."""
     name = asked.names["group"]
     if name not in _proxy(asked).views.seen_groups:
         raise no_group(asked, name)
@@ -157,4 +157,4 @@ VERBS: Mapping[str, Function] = {
     "groups list": groups,
     "groups show": group,
 }
-"""Verb -> the function that answers it instead of the one for a cluster of our own."""
+"""Verb -> the proxy's function for it, in place of that for a cluster of Understudy's."""

@@ -1,8 +1,8 @@
-"""Timelines of transactional ids, producers and groups, of what passes: their coordinators run elsewhere.
+"""Timelines of transactional ids, producers and groups, concluded from forwarded requests and responses.
 
-Our own brokers report what a coordinator decided. A proxy sees the requests and the answers, and concludes: an EndTxn
-that was accepted has decided the commit, a JoinGroup with a higher generation ends a rebalance. What moves an id
-without passing here, such as a time-out at the coordinator, is not seen; an explanation then reports that.
+Understudy's own brokers report what a coordinator decided. A proxy concludes it: a successful EndTxn has decided the
+commit, a JoinGroup response with a higher generation ends a rebalance. It does not see changes without a request, such
+as a transaction timeout at the coordinator; an explanation then reports that.
 """
 
 from collections import OrderedDict
@@ -32,7 +32,7 @@ from storage.append_info import AppendInfo, Rule
 K = TypeVar("K")
 V = TypeVar("V")
 _ANSWERED = "the broker's answer"
-"""The source of what is concluded."""
+"""Source of the conclusions."""
 _INITIALISED = Reason("initialised", "transactions A.1", _ANSWERED)
 _BEGUN = Reason("begun", "transactions C.1.1 P14", _ANSWERED)
 _ADDED = Reason("partitions added", "transactions C.1.1 P14", _ANSWERED)
@@ -45,7 +45,7 @@ _REBALANCING = frozenset({State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE}
 
 
 def _put(known: "OrderedDict[K, V]", key: K, value: V) -> None:
-    """Remember a value; the least recently used goes where there are too many."""
+    """Store a value; if there are too many, drop the least recently used one."""
     known[key] = value
     known.move_to_end(key)
     if len(known) > LIMITS.ids:
@@ -53,7 +53,7 @@ def _put(known: "OrderedDict[K, V]", key: K, value: V) -> None:
 
 
 class Views:
-    """The timelines of a cluster upstream, and the state of each id as far as it passed."""
+    """Timelines of an upstream cluster, and the state of each id as concluded from forwarded requests."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -63,34 +63,34 @@ class Views:
             ProducerTimelines(clock),
         )
         self.seen_transactions: OrderedDict[str, tuple[TransactionRecord, int]] = OrderedDict()
-        """Transactional id -> its state, and the broker that answered."""
+        """Transactional id -> its state, and the broker that responded."""
         self.seen_groups: OrderedDict[str, tuple[str, int, int]] = OrderedDict()
-        """Group -> its state, its generation, and the broker that answered."""
+        """Group -> its state, its generation, and the broker that responded."""
         self._epochs: OrderedDict[tuple[int, str, int], int] = OrderedDict()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all timelines and states."""
         for each in (self.transactions, self.groups, self.producers, self.seen_transactions, self.seen_groups):
             each.clear()
         self._epochs.clear()
 
     @property
     def outer(self) -> tuple[Mapping[ApiKey, Middleware], ...]:
-        """The stages outside the faults: the answer that a client gets counts."""
+        """Middleware outside the faults, which sees the response that the client gets."""
         return self.transactions.middleware, self.groups.middleware, self.producers.middleware
 
     @property
     def inner(self) -> Mapping[ApiKey, Middleware]:
-        """The stage inside the faults: what the broker itself has answered."""
+        """Middleware inside the faults, which sees the broker's own response."""
         return dict.fromkeys(_NOTES, self.conclude)
 
     @property
     def keys(self) -> frozenset[ApiKey]:
-        """The APIs that have to be read."""
+        """APIs that have to be read."""
         return frozenset(key for stage in (*self.outer, self.inner) for key in stage)
 
     async def conclude(self, request: Any, ctx: RequestContext, handle: AnyHandler) -> Message | None:
-        """Middleware, innermost: what the answer means."""
+        """Innermost middleware: conclude changes of state from a response."""
         response = await handle(request, ctx)
         if response is not None:
             _NOTES[ctx.api.key](self, request, response, ctx)
@@ -109,7 +109,7 @@ class Views:
         return None if found is None else found[0]
 
     def note_init(self, request: Any, response: Any, ctx: RequestContext) -> None:
-        """A producer has its id and epoch."""
+        """Note a successful InitProducerId: the producer has an id and epoch."""
         if response.error_code is not ErrorCode.NONE or not request.transactional_id:
             return
         after = TransactionRecord(
@@ -126,7 +126,7 @@ class Views:
     def _open(
         self, ctx: RequestContext, name: str, producer: tuple[int, int], added: frozenset[tuple[str, int]]
     ) -> None:
-        """A transaction has partitions more, or begins with them."""
+        """Note that partitions were added to a transaction, or began one."""
         before, now_ms = self._record(name), self._clock.now_ms()
         ongoing = before is not None and before.state is TransactionState.ONGOING
         known = before.partitions or frozenset() if before is not None and ongoing else frozenset()
@@ -144,7 +144,7 @@ class Views:
         self._move(ctx, after, _ADDED if ongoing else _BEGUN)
 
     def note_add_partitions(self, request: Any, response: Any, ctx: RequestContext) -> None:
-        """Partitions are part of a transaction."""
+        """Note a successful AddPartitionsToTxn."""
         if next(errors(response), None) is not None:
             return
         for each in request.transactions:
@@ -152,13 +152,13 @@ class Views:
             self._open(ctx, each.transactional_id, (each.producer_id, each.producer_epoch), added)
 
     def note_offsets(self, request: Any, response: Any, ctx: RequestContext) -> None:
-        """Offsets of a group are part of a transaction."""
+        """Note a successful AddOffsetsToTxn or TxnOffsetCommit: a group's offsets are part of a transaction."""
         if next(errors(response), None) is None and request.transactional_id:
             producer = (request.producer_id, request.producer_epoch)
             self._open(ctx, request.transactional_id, producer, frozenset())
 
     def note_end(self, request: Any, response: Any, ctx: RequestContext) -> None:
-        """A transaction is decided; since KIP-890 the producer goes on with another epoch."""
+        """Note a successful EndTxn: the transaction is decided; since KIP-890 the producer gets a new epoch."""
         before = self._record(request.transactional_id)
         if response.error_code is not ErrorCode.NONE:
             return
@@ -180,7 +180,7 @@ class Views:
     # --- producers ---------------------------------------------------------------------------------------------------
 
     def note_produce(self, request: ProduceRequest, response: ProduceResponse, ctx: RequestContext) -> None:
-        """Batches were written or refused."""
+        """Note a Produce response: batches were written or rejected."""
         produced = list(self._produced(request, response, ctx))
         ctx.notes.produced = produced
         if not request.transactional_id:
@@ -234,7 +234,7 @@ class Views:
         self.groups.note_changes((StateChange(name, reason, before, after, known, epoch),))
 
     def note_join(self, request: Any, response: Any, ctx: RequestContext) -> None:
-        """Everybody has joined the next generation."""
+        """Note a JoinGroup response: all members have joined the next generation."""
         name, epoch = request.group_id, response.generation_id
         state, known, _ = self.seen_groups.get(name, ("", -1, -1))
         if response.error_code is not ErrorCode.NONE or epoch <= known:
@@ -244,20 +244,20 @@ class Views:
         self._change(name, ctx, ALL_JOINED, State.COMPLETING_REBALANCE, epoch)
 
     def note_sync(self, request: Any, response: Any, ctx: RequestContext) -> None:
-        """The members have their assignment."""
+        """Note a SyncGroup response: the members have their assignment."""
         state, known, _ = self.seen_groups.get(request.group_id, ("", -1, -1))
         if response.error_code is ErrorCode.NONE and state == State.COMPLETING_REBALANCE:
             self._change(request.group_id, ctx, ASSIGNED, State.STABLE, known)
 
     def note_member(self, request: Any, response: Any, ctx: RequestContext) -> None:
-        """A member hears that a rebalance has begun."""
+        """Note a response with REBALANCE_IN_PROGRESS: a rebalance has begun."""
         state, known, _ = self.seen_groups.get(request.group_id, ("", -1, -1))
         begun = next(errors(response), None) is ErrorCode.REBALANCE_IN_PROGRESS
         if begun and state not in _REBALANCING:
             self._change(request.group_id, ctx, REBALANCE_BEGUN, State.PREPARING_REBALANCE, known)
 
     def note_heartbeat(self, request: Any, response: Any, ctx: RequestContext) -> None:
-        """A member of a newer kind of group is at another epoch."""
+        """Note a heartbeat response with a new epoch, of a consumer, share or streams group."""
         _, known, _ = self.seen_groups.get(request.group_id, ("", -1, -1))
         if response.error_code is ErrorCode.NONE and response.member_epoch > known:
             self._change(request.group_id, ctx, _NEW_EPOCH, "", response.member_epoch)

@@ -86,7 +86,7 @@ def test_addresses_that_cannot_be_read_reach_no_client(
     since = proxy.log_position()
     with pytest.raises(Closed):
         proxy.wire().call(key, version, request_of)
-    reason = "the broker's answer has addresses in it, and cannot be read: 9999 is not a valid ErrorCode"
+    reason = "the broker's response has addresses in it, and cannot be read: 9999 is not a valid ErrorCode"
 
     def logged() -> list[Any]:
         return [each["api"] for each in proxy.log_lines(since) if each.get("reason") == reason]
