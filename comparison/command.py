@@ -1,4 +1,4 @@
-"""`understudy compare`: plays histories on a running Kafka and on ours, and reports the differences."""
+"""`understudy compare`: plays histories on a running Kafka and on an Understudy, and reports the differences."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeC
 
 BROKER = 4
 STATIC = 4
-"""Source of a config that is set in the broker's own file."""
+"""Config source of DescribeConfigs: the broker's properties file (STATIC_BROKER_CONFIG)."""
 MIRRORED = (
     "auto.create.topics.enable",
     "compression.type",
@@ -48,12 +48,12 @@ MIRRORED = (
     "transaction.state.log.num.partitions",
     "transaction.state.log.replication.factor",
 )
-"""Configs with effects that a client can see: ours is started with Kafka's values."""
+"""Broker configs with effects that a client can observe: the Understudy is started with Kafka's values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of the command line; None for files that are not written."""
+    """Command line options; None for files that are not written."""
 
     kafka: str
     understudy: str | None = None
@@ -71,7 +71,7 @@ class Unfit(Exception):
 def main(options: Options, start: Callable[[Mapping[str, str]], str]) -> int:
     """Compare and report; return 0: no unexplained difference, 1: differences, 2: the comparison failed.
 
-    ``start`` starts a cluster of ours with these settings and returns its address.
+    ``start`` starts an Understudy with these settings and returns its address.
     """
     targets = [Target(options.kafka)]
     try:
@@ -96,7 +96,7 @@ def main(options: Options, start: Callable[[Mapping[str, str]], str]) -> int:
 
 
 def write_files(report: Report, options: Options) -> None:
-    """Write what `--json` and `--junit` ask for. Raises OSError."""
+    """Write the files of `--json` and `--junit`. Raises OSError."""
     if options.json_file:
         Path(options.json_file).write_text(json.dumps(as_json(report), indent=1) + "\n", encoding="utf-8")
     if options.junit_file:
@@ -104,7 +104,7 @@ def write_files(report: Report, options: Options) -> None:
 
 
 def fit(kafka: Target) -> dict[str, str]:
-    """Return the configs that ours needs to behave like that Kafka. Raises Unfit."""
+    """Return the configs with which the Understudy behaves like that Kafka. Raises Unfit."""
     broker = only_broker(kafka)
     resource = DescribeConfigsResource(BROKER, str(broker), list(MIRRORED))
     (result,) = kafka.call(ApiKey.DESCRIBE_CONFIGS, 1, DescribeConfigsRequest([resource])).results
@@ -115,7 +115,7 @@ def only_broker(target: Target) -> int:
     """Return the id of a cluster's broker.
 
     Raises:
-        Unfit: it has several; a history talks to one, which must lead everything.
+        Unfit: it has several brokers; a history uses one, which must lead all partitions.
     """
     brokers = target.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).brokers
     if len(brokers) != 1:

@@ -26,14 +26,14 @@ class Connection:
         """Connect, and log in.
 
         Raises:
-            ConnectionError: no broker answers at the address.
-            Refused: the broker does not let the user in.
+            ConnectionError: no broker responds at the address.
+            Refused: the broker rejects the login.
         """
         host, _, port = address.rpartition(":")
         self._client_id = client_id
         try:
             self._socket = socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s)
-        except (OSError, ValueError) as error:  # the latter of a name that no host can have
+        except (OSError, ValueError) as error:  # ValueError: a name that no host can have
             reason = getattr(error, "strerror", None) or error
             raise ConnectionError(f"no broker answers at {address}: {reason}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -48,7 +48,7 @@ class Connection:
                 raise
 
     def send(self, key: ApiKey, version: int, request: Any, *, answered: bool = True) -> None:
-        """Send a request, whose response, if any, is read by :meth:`answer`. Raises Closed."""
+        """Send a request; :meth:`answer` reads its response, if it has one. Raises Closed."""
         self._count += 1
         if answered:
             self._pending.append((self._count, key, version))
@@ -70,7 +70,7 @@ class Connection:
         return response
 
     def peek(self, within_s: float) -> Any:
-        """The response that :meth:`answer` reads next; None if it does not come in time, or the peer closes."""
+        """Return the response that :meth:`answer` reads next; None if it is not there in time, or the peer closes."""
         if not self._read_ahead and self.has_answer(within_s):
             try:
                 self._read_ahead.append(self.answer())

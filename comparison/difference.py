@@ -19,7 +19,7 @@ class Difference:
 
     @property
     def field(self) -> str:
-        """The path without the numbers of its items: ``topics[].partitions[].error_code``."""
+        """The path without list indexes: ``topics[].partitions[].error_code``."""
         return _INDEX.sub("[]", self.path)
 
     def __str__(self) -> str:

@@ -18,7 +18,7 @@ READS_AGREE_WITHIN_S = 3.0
 
 @dataclass
 class Coverage:
-    """Counts responses: (API, version, error) -> how often. A response counts for each error code in it."""
+    """Number of responses by API, version and error. A response counts once for each error code in it."""
 
     seen: Counter[tuple[str, int, str]] = field(default_factory=Counter)
 
@@ -55,8 +55,8 @@ def _codes(value: Any) -> Iterator[str]:
 class Exchange:
     """Clusters that get the same requests, and the comparison of their responses.
 
-    `coverage`, and `answers` of the current history by step, are those of the first target. `met` counts the known
-    differences.
+    `coverage`, and the `answers` of the current history by step, are those of the first target. `met` counts how often
+    each known difference occurred.
     """
 
     def __init__(self, *targets: Target) -> None:
@@ -66,7 +66,7 @@ class Exchange:
         self.answers: dict[str, Any] = {}
 
     def compare(self, what: str, api: str, answers: Sequence[Any]) -> list[Difference]:
-        """Return the differences between the responses that no known difference explains."""
+        """Return those differences between the responses that are not known ones."""
         values = [
             comparable(target.names, api, plain(each)) for target, each in zip(self.targets, answers, strict=True)
         ]
@@ -82,11 +82,11 @@ class Exchange:
         return unexplained
 
     def pair_of(self, what: str, values: Sequence[Any]) -> tuple[Any, Any]:
-        """Return Kafka's response and ours."""
+        """Return Kafka's response and Understudy's."""
         raise NotImplementedError
 
     def agree(self, what: str, api: str, ask: Callable[[Target], Any]) -> list[Difference]:
-        """Repeat a read-only request until the responses agree or the time is up."""
+        """Repeat a read-only request until the responses agree or a timeout passes; return the last differences."""
         deadline = time.monotonic() + READS_AGREE_WITHIN_S
         while True:
             before = [copy.deepcopy(target.names.given) for target in self.targets]
@@ -99,7 +99,7 @@ class Exchange:
 
 
 class Pair(Exchange):
-    """A real Kafka and ours."""
+    """A real Kafka and an Understudy."""
 
     def __init__(self, kafka: Target, understudy: Target) -> None:
         super().__init__(kafka, understudy)
@@ -118,14 +118,14 @@ class Recording(Exchange):
 
 
 class Recorded(Exchange):
-    """Our cluster, compared with the recorded responses of a Kafka."""
+    """An Understudy, compared with the recorded responses of a Kafka."""
 
     def __init__(self, understudy: Target, answers: Mapping[str, Any]) -> None:
         super().__init__(understudy)
         self._recorded = answers
 
     def pair_of(self, what: str, values: Sequence[Any]) -> tuple[Any, Any]:
-        """Return the recorded response and ours."""
+        """Return the recorded response and Understudy's."""
         recorded = self._recorded.get(what, "(not recorded)")
         return recorded, as_recorded(recorded, values[0])
 

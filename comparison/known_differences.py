@@ -8,11 +8,11 @@ from comparison.difference import Difference
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Known difference: its place, both behaviours, the reason, and the first version of Understudy that has it."""
+    """Known difference: API and field, both behaviours, the reason, and the first version of Understudy that has it."""
 
     id: str
     api: str
-    field: str  # a pattern of fnmatch; `[` and `]` are written as they are
+    field: str  # a pattern of fnmatch, in which `[` and `]` are literal
     kafka: str
     understudy: str
     why: str

@@ -1,4 +1,4 @@
-"""Logs a connection in: SASL PLAIN with a password, SCRAM-SHA-256 with a password or a delegation token."""
+"""Authentication of a connection: SASL PLAIN with a password, SCRAM-SHA-256 with a password or a delegation token."""
 
 import hashlib
 import hmac
@@ -18,12 +18,12 @@ Call = Callable[[ApiKey, int, Any], Any]
 
 
 class Refused(Exception):
-    """The broker did not let the user in. The message is the error code, and the message of the broker."""
+    """Rejected login. The message is the error code, and the broker's own message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who logs in. ``by_token``: the user is a token's id, the password its HMAC in Base64 (KIP-48)."""
+    """Credentials. ``by_token``: the user is a token's id, the password its HMAC in Base64 (KIP-48)."""
 
     user: str
     password: str

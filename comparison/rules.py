@@ -1,7 +1,7 @@
-"""Rules for fields that differ between any two clusters: ids that each draws, addresses, and times.
+"""Rules for fields that differ between any two clusters: generated ids, addresses, and times.
 
 A rule is declared for a field name (or an API's field) and makes its value comparable. Fields without a rule are
-compared as they are: numbers, texts, order.
+compared unchanged: numbers, texts, order.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 NULL_IDS = {-1, "", "AAAAAAAAAAAAAAAAAAAAAA", None}
-"""Values that mean "none", which are compared as they are."""
+"""Values that mean "none", which are compared unchanged."""
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Names:
     given: dict[str, dict[Any, str]] = field(default_factory=dict)
 
     def name(self, kind: str, value: Any) -> Any:
-        """Return the name of an id, the next free one if it is new."""
+        """Return the name of an id; a new id gets the next free name."""
         if value in NULL_IDS:
             return value
         known = self.given.setdefault(kind, {})
@@ -54,14 +54,14 @@ class Names:
 
 PRODUCER_IN_TEXT = re.compile(r"((?:producerId|producer id|producer|Producer)[ =:]+(?:id )?)(\d+)\b")
 TOPIC_IN_TEXT = re.compile(r"(share group parameters has invalid partitionId - \S* )([\w-]{22})(?![\w-])")
-"""The id may be of a topic that no answer has named before."""
+"""A message with a topic id that perhaps no response has contained before."""
 TIME_IN_TEXT = re.compile(r"\b[12]\d{12}\b")
 LAST_MS = 4_000_000_000_000
-"""Times after the year 2096 are no sums with the clock's time, but overflow."""
+"""Times after the year 2096 were not computed from the clock, but are overflows."""
 CLIENT_SPAN_MS = 600_000
-"""Record timestamps of a history cover ten minutes, an hour before it began."""
+"""Span of a history's record timestamps: ten minutes, one hour before it began."""
 CLOCKS_MS = 30 * 86_400_000
-"""How far a time may be from the start: a clock of its own, plus or minus a setting. 0 is further away."""
+"""How far a broker's time may be from the history's start: its clock, plus or minus a setting. 0 is further away."""
 
 Rule = Callable[[Names, Any], Any]
 
@@ -79,20 +79,20 @@ def _of_its_own(_names: Names, value: Any) -> Any:
 
 
 def _from_now(_names: Names, value: Any) -> Any:
-    """Minutes from now, which both clusters' tokens have alike; the seconds between two requests do not count."""
+    """Express a time in minutes from now: equal for both clusters' tokens, though requests are seconds apart."""
     if not isinstance(value, int) or not 0 < value < LAST_MS:
         return value
     return f"in {(value - int(time.time() * 1000) + 30_000) // 60_000} min"
 
 
 def _later(names: Names, value: Any) -> Any:
-    """The end of a token, or the latest timestamp of a batch, which is not in the future."""
+    """Make the expiry of a token comparable, or a batch's latest timestamp, which is not in the future."""
     of_token = isinstance(value, int) and value > time.time() * 1000 + 60_000
     return _from_now(names, value) if of_token else names.moment(value)
 
 
 RULES: dict[str, Rule] = {
-    # Ids that a cluster draws or counts.
+    # Ids that a cluster generates or counts.
     "producer_id": _named("producer"),
     "previous_producer_id": _named("producer"),
     "next_producer_id": _named("producer"),
@@ -120,7 +120,7 @@ RULES: dict[str, Rule] = {
     "last_timestamp": _moment,
     "last_update_ms": _moment,
     "start_ms": _moment,
-    # Of delegation tokens: from now on, in minutes.
+    # Times of delegation tokens, in minutes from now.
     "issue_timestamp": _from_now,
     "issue_timestamp_ms": _from_now,
     "expiry_timestamp": _from_now,
@@ -162,7 +162,7 @@ UNORDERED: dict[tuple[str, str], tuple[str, ...]] = {
     ("AddPartitionsToTxn", "topic_results"): ("name",),
     ("AddPartitionsToTxn", "results_by_topic_v3_and_below"): ("name",),
     ("AddPartitionsToTxn", "results_by_partition"): ("partition_index",),
-    # Of maps and sets whose order is another one in each process: the hash of an enum's member is its address.
+    # From maps and sets whose order differs in each process: the hash of an enum constant is its address.
     ("DescribeAcls", "resources"): ("resource_type", "resource_name", "pattern_type"),
     ("DescribeAcls", "acls"): ("principal", "host", "operation", "permission_type"),
     ("DeleteAcls", "matching_acls"): (
@@ -175,7 +175,7 @@ UNORDERED: dict[tuple[str, str], tuple[str, ...]] = {
     ("ConsumerGroupDescribe", "members"): ("member_id",),
     ("ConsumerGroupDescribe", "subscribed_topic_names"): (),
     ("ConsumerGroupDescribe", "topic_partitions"): ("topic_name",),
-    # Of immutable maps, whose order differs in another process, and of maps that are read while they change.
+    # From immutable maps, whose order differs in each process, and from maps that are read while they change.
     ("StreamsGroupHeartbeat", "active_partitions"): ("topic", "partitions"),
     ("StreamsGroupHeartbeat", "standby_partitions"): ("topic", "partitions"),
     ("StreamsGroupDescribe", "groups"): ("group_id",),

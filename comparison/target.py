@@ -1,4 +1,4 @@
-"""A cluster that histories are played on: its connections, and its ids of topics, producers and members."""
+"""A cluster on which histories are played: its connections, and its ids of topics, producers and members."""
 
 from base64 import b64encode
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from protocol.apis import ApiKey
 from protocol.types import ZERO_UUID
 
 PROBE_TOPIC = "comparison-bell"
-"""Topic with a config that is changed: a broker that returns the new value has applied all earlier metadata."""
+"""Topic whose config is changed: a broker that returns the new value has applied all earlier metadata records."""
 UNKNOWN_PRODUCER_ID = 9_000_000_000
 """Id of a producer that was never initialised; no cluster allocates it."""
 UNKNOWN_MEMBER_ID = "nobody"  # as in recorded histories
@@ -54,7 +54,7 @@ class Member:
 
 @dataclass
 class Consumer:
-    """A member of a consumer group, which chose its id itself; ``assigned`` are partitions by topic id."""
+    """A member of a consumer group, which generates its own id; ``assigned`` are partitions by topic id."""
 
     epoch: int = 0
     assigned: dict[UUID, list[int]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Consumer:
 
 @dataclass
 class Sharer:
-    """A member of a share group: its epoch, that of its session's next request, the offsets that it holds.
+    """A member of a share group: its epoch, the epoch of its session's next request, the offsets that it has acquired.
 
     ``places`` are the partitions of its session.
     """
@@ -84,9 +84,9 @@ class Streamer:
 
 @dataclass
 class Instance:
-    """A client that reports metrics: its id, and the ids of its last subscription and of the one before.
+    """A client that pushes metrics: its id, and the ids of its last subscription and of the previous one.
 
-    Those of subscriptions are without the part that comes from the client's.
+    Subscription ids are without the part that is derived from the client's id.
     """
 
     id: UUID = ZERO_UUID
@@ -100,11 +100,11 @@ class Target:
 
     ``sessions`` are fetch sessions: id and the epoch of the next request. ``restart`` restarts a broker, clean or
     not, if it can be restarted. ``address`` is the first broker's, ``others`` are those of brokers 2 to N.
-    ``shared`` are the share partitions (group and place) that the leader has probably loaded. ``internal_topics`` are
-    those of the topologies of streams groups, by group, ``expected`` those that the coordinator is creating.
-    ``secured`` is the address of the listener for users who log in. ``tokens`` are delegation tokens: id and HMAC.
-    ``probe`` is a topic of its own, beside those of others who play on the same cluster at the same time. ``draws``
-    sets the id that the cluster draws next, while it is entered; None where that is left to chance.
+    ``shared`` are the share partitions (group and partition) that the leader has probably loaded. ``internal_topics``
+    are those of streams groups' topologies, by group, ``expected`` those that the coordinator is creating.
+    ``secured`` is the address of the SASL listener. ``tokens`` are delegation tokens: id and HMAC.
+    ``probe`` is the name of its own probe topic: others may play on the same cluster at the same time. ``draws`` is a
+    context that determines the id that the cluster generates next; None: ids are random.
     """
 
     address: str
@@ -149,7 +149,7 @@ class Target:
         return symbol[1:] if symbol.startswith("=") else self.names.prefix + symbol
 
     def connection(self, name: str) -> Connection:
-        """Return a connection, opened on first use; `0@2` goes to broker 2, :meth:`login_of` has those that log in."""
+        """Return a connection, opened on first use; `0@2` is to broker 2; :meth:`login_of` has those with a login."""
         if name not in self.connections:
             login = self.login_of(name)
             if login is None:
@@ -160,7 +160,7 @@ class Target:
         return self.connections[name]
 
     def login_of(self, name: str) -> Login | None:
-        """Who logs in on a connection: alice on `as:alice`, the token k0 on `token:k0:7`; others log in as no user."""
+        """Return a connection's credentials: alice's for `as:alice`, the token k0 for `token:k0:7`, else None."""
         kind, _, rest = name.partition(":")
         if kind == "as":
             user = rest.partition(":")[0]
@@ -175,7 +175,7 @@ class Target:
         return self.connection(f"aside@{broker}").call(key, version, request)
 
     def producer(self, symbol: str) -> Producer:
-        """Return a producer by its symbol; unknown to the cluster until a step has initialised it."""
+        """Return a producer by its symbol; it has no id until a step has initialised it."""
         return self.producers.get(symbol) or Producer()
 
     def member(self, symbol: str, group: str) -> Member:
