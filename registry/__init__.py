@@ -1,1 +1,1 @@
-"""A schema registry beside the brokers: the REST API of Confluent's, kept in the topic `_schemas` as theirs is."""
+"""A schema registry beside the brokers: Confluent's REST API, with its state in the topic `_schemas`, as in theirs."""

@@ -1,4 +1,4 @@
-"""The registry as an ASGI application: paths, content types, errors and faults; the answers are in `endpoints`."""
+"""The registry as an ASGI application: paths, content types, errors and faults; `endpoints` has the functions."""
 
 from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
@@ -27,12 +27,12 @@ CONTENT_TYPES = (
     "application/vnd.schemaregistry+json",
     "application/json",
 )
-"""What is answered, the preferred one first."""
+"""Content types of responses, the preferred one first."""
 _WITHIN_CONTEXT = "/contexts/{context}"
 
 
 def build_app(registry: Registry, faults: Faults) -> Starlette:
-    """The application. Each path is served within a context too: `/contexts/.team/subjects`."""
+    """Build the application. Each path is also served within a context: `/contexts/.team/subjects`."""
     routes = []
     for method, path, answer in ROUTES:
         endpoint = _endpoint(registry, faults, answer)
@@ -71,14 +71,14 @@ def _context(request: Request) -> str:
 
 
 def _check_origin(request: Request) -> None:
-    """A page of another site may not use its visitor's browser to write. Raises RegistryError 403."""
+    """Reject writes from pages of other sites in a visitor's browser. Raises RegistryError 403."""
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("//")[2] != request.headers.get("host", ""):
         raise RegistryError(403, f"a page of {origin} may not use this registry")
 
 
 def media_type(accept: str) -> str | None:
-    """The content type of the answer; None where the client accepts none of them."""
+    """Return the content type of the response; None if the client accepts none of them."""
     offered = [part.partition(";")[0].strip().lower() for part in accept.split(",") if part.strip()]
     if not offered or any(each in {"*/*", "application/*", "text/plain"} for each in offered):
         named = [each for each in CONTENT_TYPES if each in offered]
@@ -96,7 +96,7 @@ def _error(code: int, message: str, media: str, status: int | None = None) -> Re
 
 
 async def _no_route(request: Request, error: Exception) -> Response:
-    """No such path, or the wrong method."""
+    """Return the error for an unknown path or method."""
     assert isinstance(error, HTTPException)
     names = {404: "Not Found", 405: "Method Not Allowed"}
     text = f"HTTP {error.status_code} {names.get(error.status_code, error.detail)}"
@@ -104,6 +104,6 @@ async def _no_route(request: Request, error: Exception) -> Response:
 
 
 async def _failure(request: Request, error: Exception) -> Response:
-    """A mistake of ours: the log has the traceback, the client one sentence."""
+    """Return the response to an internal error: one sentence; the traceback is in the log."""
     _log.error("the schema registry failed", path=request.url.path, exc_info=error)
     return _error(50001, f"{type(error).__name__}; see the server's log", CONTENT_TYPES[0])

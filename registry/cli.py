@@ -1,4 +1,4 @@
-"""From parsed options to a running server with a registry, or with the schemas of files or another one."""
+"""Run a server with a registry, or with the schemas of files or of another registry, from command line options."""
 
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Compatibility levels: with which earlier versions a new one is compared, and in which direction."""
+"""Compatibility levels: the earlier versions with which a new one is compared, and the direction."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Older(NamedTuple):
-    """An earlier version; its schema is None where its type is another one."""
+    """An earlier version; its schema is None if it has another type."""
 
     version: int
     type: str
@@ -19,7 +19,7 @@ class Older(NamedTuple):
 
 
 def level_named(text: object) -> str:
-    """A level by its name, in either case of letters. Raises RegistryError 42203."""
+    """Return a level by its case-insensitive name. Raises RegistryError 42203."""
     if isinstance(text, str) and text.upper() in LEVELS:
         return text.upper()
     valid = "none, backward, forward, full, backward_transitive, forward_transitive, and full_transitive"
@@ -27,7 +27,7 @@ def level_named(text: object) -> str:
 
 
 def compared(level: str, older: Sequence[T]) -> Sequence[T]:
-    """The earlier versions that a level compares with, of all in ascending order."""
+    """Return those of the earlier versions, in ascending order, with which a level compares."""
     rule = LEVELS[level]
     if not (rule.reads_older or rule.is_read_by_older):
         return ()
@@ -35,7 +35,7 @@ def compared(level: str, older: Sequence[T]) -> Sequence[T]:
 
 
 def problems(level: str, type: str, new: ParsedSchema, older: Sequence[Older]) -> list[str]:
-    """Why a new schema breaks a level, the newest version first; empty where it does not."""
+    """List the incompatibilities of a new schema at a level, the newest version first; empty if there are none."""
     rule = LEVELS[level]
     for each in reversed(compared(level, older)):
         before = each.schema

@@ -1,8 +1,8 @@
-"""Decodes keys and values for the control plane: the console's messages, `records read --decode`.
+"""Decoding of keys and values for the control plane: the console's messages, `records read --decode`.
 
-Schemas come from the registry beside the brokers, from another one by its URL, or from files; data name theirs by an id
-in front of them or in a header (``pipeline.values.wire_format``). The libraries are those of exports, loaded with the
-first data that need them. A schema may have to be compiled and a registry may be slow, so the work is done in a thread.
+Schemas come from the registry beside the brokers, from another one by its URL, or from files; data have the id of their
+schema as a prefix or in a header (``pipeline.values.wire_format``). The libraries are those of exports, loaded on first
+use. A schema may have to be compiled and a registry may be slow, so the work is done in a thread.
 """
 
 from collections import OrderedDict
@@ -33,23 +33,23 @@ Files = Mapping[tuple[str, str | None], tuple[str, Schema]]
 
 
 class Found(NamedTuple):
-    """A schema, and the subjects with versions that have it."""
+    """A schema, and the subjects and versions that have it."""
 
     schema: Schema
     subjects: Sequence[tuple[str, int]]
 
 
 class Source(Protocol):
-    """Where schemas of ids are from."""
+    """Source of schemas by their ids."""
 
     url: str
 
     def seen(self, ids: Collection[int]) -> "Source":
-        """Itself as of now, with the schemas of these ids: what a thread may read."""
+        """Return a copy with the current schemas of these ids, which a thread may read."""
         ...
 
     def find(self, frame: Framed) -> Found | None:
-        """The schema that data name. In a thread. Raises RegistryError."""
+        """Return the schema of the data. Called in a thread. Raises RegistryError."""
         ...
 
 
@@ -60,9 +60,9 @@ class Beside:
         self.url, self._state, self._found = url, state, found or {}
 
     def seen(self, ids: Collection[int]) -> "Beside":
-        """With what is registered by now: the state itself changes in the brokers' loop."""
+        """Return a copy with the current schemas: the state itself changes in the brokers' loop."""
         state = self._state()
-        # Data name an id without its context: the default one comes first.
+        # Data have an id without a context: the default context comes first.
         contexts = [DEFAULT_CONTEXT, *sorted(state.contexts)]
         found: dict[int, Found | str] = {}
         for schema_id in ids:
@@ -73,7 +73,7 @@ class Beside:
         return Beside(self.url, self._state, found)
 
     def find(self, frame: Framed) -> Found | None:
-        """By its id: this registry gives no GUIDs. Raises RegistryError: what the schema refers to is gone."""
+        """Find a schema by its id: this registry has no GUIDs. Raises RegistryError: a referenced schema is gone."""
         found = None if frame.schema_id is None else self._found.get(frame.schema_id)
         if isinstance(found, str):
             raise RegistryError(found)
@@ -81,7 +81,7 @@ class Beside:
 
 
 def _found_of(version: Version, state: State, subjects: Sequence[tuple[str, int]]) -> Found | str:
-    """A schema with all that it refers to, each once and behind what it needs itself; or why that cannot be."""
+    """Return a schema with its references, each once and after its own references; or the reason why that fails."""
     own = version.schema
     try:
         needed = resolved(own, state, context_of(version.subject))
@@ -101,12 +101,12 @@ class Elsewhere:
         self._known: dict[tuple[int | None, str | None], Found] = {}
 
     def seen(self, ids: Collection[int]) -> "Elsewhere":
-        """Itself."""
+        """Return itself."""
         del ids
         return self
 
     def find(self, frame: Framed) -> Found | None:
-        """By id or GUID."""
+        """Find a schema by id or GUID."""
         key = (frame.schema_id, frame.guid)
         if key in self._known:
             return self._known[key]
@@ -120,14 +120,14 @@ class Elsewhere:
 
 
 class Decoding:
-    """Decodes data by the schemas of a registry, and where they name none by those of files."""
+    """Decodes data by the schemas of a registry; data without a schema id by those of files."""
 
     def __init__(self, source: Source | None, files: Files) -> None:
         self._source, self._files = source, files
         self._decoders: OrderedDict[tuple[str, bool], Decode | str] = OrderedDict()
 
     async def decode(self, rows: Sequence[Data]) -> list[Decoded | None]:
-        """What each was written with and decodes to."""
+        """Return the schema and the decoded value of each row."""
         frames = [_framed(row) for row in rows]
         ids = {frame.schema_id for frame in frames if frame is not None and frame.schema_id is not None}
         source = None if self._source is None else self._source.seen(ids)
@@ -137,7 +137,9 @@ class Decoding:
     def _decode(
         self, rows: Sequence[Data], frames: Sequence[Framed | None], source: Source | None
     ) -> list[Decoded | None]:
-        asked: dict[tuple[int | None, str | None], Found | str] = {}  # one that does not answer is asked once a page
+        asked: dict[
+            tuple[int | None, str | None], Found | str
+        ] = {}  # so that a registry that does not respond is asked once per page
         return [self._row(row, frame, source, asked) for row, frame in zip(rows, frames, strict=True)]
 
     def _row(
@@ -168,7 +170,7 @@ class Decoding:
         return behind if behind.problem is None else self._by(schema, row.data, Decoded(source=file), framed=False)
 
     def _by(self, schema: Schema, data: bytes, about: Decoded, *, framed: bool) -> Decoded:
-        """The data by a schema, or why not."""
+        """Decode data by a schema; return the value, or the reason why that fails."""
         about = _with(about, type=schema.kind)
         if len(data) > _MOST_BYTES:
             return _with(about, problem=f"it has {len(data)} bytes; up to {_MOST_BYTES} are decoded here")
@@ -192,12 +194,12 @@ class Decoding:
 
 
 def _framed(row: Data) -> Framed | None:
-    """Which schema data name."""
+    """Return the schema id or GUID of the data."""
     return framed(row.data, [{"key": key, "value": value} for key, value in row.headers], row.side)
 
 
 def _found(source: Source | None, frame: Framed) -> Found | str:
-    """The schema that data name, or why there is none."""
+    """Return the schema of the data, or the reason why there is none."""
     name = f"schema {frame.schema_id}" if frame.guid is None else f"schema {frame.guid}"
     if source is None:
         return f"it is written with {name} of a registry, and no registry is known; give --schema-registry-url URL"

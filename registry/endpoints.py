@@ -23,7 +23,7 @@ from registry.state import Version
 T = TypeVar("T")
 Answer = Callable[[Registry, Ask], Awaitable[Any]]
 ROUTES: list[tuple[str, str, Answer]] = []
-"""Method, path and function, in the order in which paths are tried."""
+"""Method, path and function, in the order in which paths are matched."""
 _CONFIG_FIELDS: dict[str, type] = {
     "compatibility": object, "alias": str, "compatibilityGroup": str, "compatibilityPolicy": str, "normalize": bool,
     "validateFields": bool, "validateRules": bool, "validateNames": bool, "defaultMetadata": dict,
@@ -32,14 +32,14 @@ _CONFIG_FIELDS: dict[str, type] = {
 
 
 class Raw:
-    """A text that is the answer as it is."""
+    """Text that is the response body, unchanged."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
 def serves(method: str, *paths: str) -> Callable[[Answer], Answer]:
-    """The function answers these paths."""
+    """Register a function for these paths."""
 
     def register(function: Answer) -> Answer:
         ROUTES.extend((method, path, function) for path in paths)
@@ -53,7 +53,7 @@ def serves(method: str, *paths: str) -> Callable[[Answer], Answer]:
 
 @serves("GET", "/subjects")
 async def subjects(registry: Registry, ask: Ask) -> list[str]:
-    """Names of subjects: those of all contexts, unless a context or a prefix is named."""
+    """List the subjects of all contexts, unless a context or a prefix is given."""
     prefix = _prefix(ask, ALL_CONTEXTS)
     found = []
     for name in sorted(registry.state.subjects):
@@ -66,7 +66,7 @@ async def subjects(registry: Registry, ask: Ask) -> list[str]:
 
 @serves("POST", "/subjects/{subject}")
 async def lookup(registry: Registry, ask: Ask) -> Json:
-    """The version under which the subject has the schema of the body, else that of its name in another context."""
+    """Return the subject's version with the schema of the body, else that of the same name in another context."""
     subject, deleted = ask.subject(), ask.flag("deleted")
     schema, _, _ = schema_of(await ask.body())
     for place in registry.state.places(subject):
@@ -78,13 +78,13 @@ async def lookup(registry: Registry, ask: Ask) -> Json:
 
 @serves("DELETE", "/subjects/{subject}")
 async def delete_subject(registry: Registry, ask: Ask) -> list[int]:
-    """Delete a subject; the versions."""
+    """Delete a subject; return its versions."""
     return await registry.delete_subject(ask.subject(), permanent=ask.flag("permanent"))
 
 
 @serves("GET", "/subjects/{subject}/versions")
 async def versions(registry: Registry, ask: Ask) -> list[int]:
-    """Numbers of versions."""
+    """List the version numbers of a subject."""
     subject, only = ask.subject(), ask.flag("deletedOnly")
     found = registry.state.versions(subject, deleted=only or ask.flag("deleted"))
     if not found:
@@ -94,7 +94,7 @@ async def versions(registry: Registry, ask: Ask) -> list[int]:
 
 @serves("POST", "/subjects/{subject}/versions")
 async def register(registry: Registry, ask: Ask) -> Json:
-    """Register a schema; its id."""
+    """Register a schema; return its id."""
     subject = ask.subject()
     schema, schema_id, version = schema_of(await ask.body())
     made = await registry.register(
@@ -105,33 +105,33 @@ async def register(registry: Registry, ask: Ask) -> Json:
 
 @serves("GET", "/subjects/{subject}/versions/{version}")
 async def version(registry: Registry, ask: Ask) -> Json:
-    """A version of a subject."""
+    """Return a version of a subject."""
     return await _document(registry, _version(registry, ask, deleted=ask.flag("deleted")), ask)
 
 
 @serves("GET", "/subjects/{subject}/versions/{version}/schema")
 async def version_text(registry: Registry, ask: Ask) -> Raw:
-    """The text of a version."""
+    """Return the schema text of a version."""
     found = _version(registry, ask, deleted=ask.flag("deleted"))
     return Raw(await registry.text(found, ask.text("format")))
 
 
 @serves("GET", "/subjects/{subject}/versions/{version}/referencedby")
 async def referenced_by(registry: Registry, ask: Ask) -> list[int]:
-    """Ids of the schemas that refer to a version."""
+    """List the ids of the schemas that refer to a version."""
     found = _version(registry, ask, deleted=True)
     return sorted({each.id for each in registry.state.referring(found.subject, found.version)})
 
 
 @serves("DELETE", "/subjects/{subject}/versions/{version}")
 async def delete_version(registry: Registry, ask: Ask) -> int:
-    """Delete a version; its number."""
+    """Delete a version; return its number."""
     return await registry.delete_version(ask.subject(), ask.version(), permanent=ask.flag("permanent"))
 
 
 @serves("GET", "/subjects/{subject}/metadata")
 async def newest_with_metadata(registry: Registry, ask: Ask) -> Json:
-    """The newest version whose metadata has all the pairs of the query."""
+    """Return the newest version whose metadata has all key-value pairs of the query."""
     subject, query = ask.subject(), ask.request.query_params
     wanted = dict(zip(query.getlist("key"), query.getlist("value"), strict=False))
     found = registry.state.versions(subject, deleted=ask.flag("deleted"))
@@ -148,7 +148,7 @@ async def newest_with_metadata(registry: Registry, ask: Ask) -> Json:
 
 @serves("GET", "/schemas")
 async def schemas(registry: Registry, ask: Ask) -> list[Json]:
-    """Versions of the default context, unless a context or a prefix is named."""
+    """List the versions of the default context, unless a context or a prefix is given."""
     prefix, state = _prefix(ask, ""), registry.state
     names = [name for name in sorted(state.subjects) if _within(name, prefix)]
     found = [state.versions(name, deleted=ask.flag("deleted")) for name in names]
@@ -158,14 +158,14 @@ async def schemas(registry: Registry, ask: Ask) -> list[Json]:
 
 @serves("GET", "/schemas/types")
 async def types(registry: Registry, ask: Ask) -> list[str]:
-    """The formats."""
+    """List the schema types."""
     del registry, ask
     return list(TYPES)
 
 
 @serves("GET", "/schemas/ids/{id}")
 async def by_id(registry: Registry, ask: Ask) -> Json:
-    """The schema with an id."""
+    """Return the schema with an id."""
     found = _by_id(registry, ask)[0]
     answer = {**found.schema.fields(), "schema": await registry.text(found, ask.text("format"))}
     if ask.flag("fetchMaxId"):
@@ -175,20 +175,20 @@ async def by_id(registry: Registry, ask: Ask) -> Json:
 
 @serves("GET", "/schemas/ids/{id}/schema")
 async def text_by_id(registry: Registry, ask: Ask) -> Raw:
-    """The text of the schema with an id."""
+    """Return the text of the schema with an id."""
     return Raw(await registry.text(_by_id(registry, ask)[0], ask.text("format")))
 
 
 @serves("GET", "/schemas/ids/{id}/subjects")
 async def subjects_by_id(registry: Registry, ask: Ask) -> list[str]:
-    """The subjects that have the schema with an id."""
+    """List the subjects that have the schema with an id."""
     found = [each for each in _by_id(registry, ask) if ask.flag("deleted") or not each.deleted]
     return list(dict.fromkeys(each.subject for each in found))
 
 
 @serves("GET", "/schemas/ids/{id}/versions")
 async def versions_by_id(registry: Registry, ask: Ask) -> list[Json]:
-    """The versions that have the schema with an id."""
+    """List the versions that have the schema with an id."""
     found = [each for each in _by_id(registry, ask) if ask.flag("deleted") or not each.deleted]
     return [{"subject": each.subject, "version": each.version} for each in found]
 
@@ -198,7 +198,7 @@ async def versions_by_id(registry: Registry, ask: Ask) -> list[Json]:
 
 @serves("POST", "/compatibility/subjects/{subject}/versions/{version}", "/compatibility/subjects/{subject}/versions")
 async def compatibility(registry: Registry, ask: Ask) -> Json:
-    """Whether the schema of the body may follow a version, or all that the level names."""
+    """Check whether the schema of the body is compatible with a version, or with those that the level determines."""
     subject = ask.subject()
     number = ask.version() if "version" in ask.request.path_params else None
     schema, _, _ = schema_of(await ask.body())
@@ -216,7 +216,7 @@ async def compatibility(registry: Registry, ask: Ask) -> Json:
 
 @serves("GET", "/config/{subject}", "/config")
 async def config(registry: Registry, ask: Ask) -> Json:
-    """Settings of a subject, or of all."""
+    """Return the settings of a subject, or the global ones."""
     subject = _subject_or_all(ask)
     found = registry.config(subject, scope=ask.flag("defaultToGlobal"))
     if found is None:
@@ -226,7 +226,7 @@ async def config(registry: Registry, ask: Ask) -> Json:
 
 @serves("PUT", "/config/{subject}", "/config")
 async def set_config(registry: Registry, ask: Ask) -> Json:
-    """Change settings of a subject, or of all."""
+    """Change settings of a subject, or global ones."""
     body = await ask.body()
     for name, value in body.items():
         if name not in _CONFIG_FIELDS:
@@ -239,13 +239,13 @@ async def set_config(registry: Registry, ask: Ask) -> Json:
 
 @serves("DELETE", "/config/{subject}", "/config")
 async def delete_config(registry: Registry, ask: Ask) -> Json:
-    """Delete settings of a subject, or of all."""
+    """Delete the settings of a subject, or the global ones."""
     return await registry.delete_config(_subject_or_all(ask))
 
 
 @serves("GET", "/mode/{subject}", "/mode")
 async def mode(registry: Registry, ask: Ask) -> Json:
-    """Mode of a subject, or of all."""
+    """Return the mode of a subject, or the global one."""
     subject = _subject_or_all(ask)
     found = registry.mode(subject, scope=ask.flag("defaultToGlobal"))
     if found is None:
@@ -255,14 +255,14 @@ async def mode(registry: Registry, ask: Ask) -> Json:
 
 @serves("PUT", "/mode/{subject}", "/mode")
 async def set_mode(registry: Registry, ask: Ask) -> Json:
-    """Change the mode of a subject, or of all."""
+    """Change the mode of a subject, or the global one."""
     body = await ask.body()
     return {"mode": await registry.set_mode(_subject_or_all(ask), body.get("mode"), force=ask.flag("force"))}
 
 
 @serves("DELETE", "/mode/{subject}", "/mode")
 async def delete_mode(registry: Registry, ask: Ask) -> Json:
-    """Delete the mode of a subject, or of all."""
+    """Delete the mode of a subject, or the global one."""
     return {"mode": await registry.delete_mode(_subject_or_all(ask))}
 
 
@@ -271,20 +271,20 @@ async def delete_mode(registry: Registry, ask: Ask) -> Json:
 
 @serves("GET", "/contexts")
 async def contexts(registry: Registry, ask: Ask) -> list[str]:
-    """Names of contexts."""
+    """List the contexts."""
     return _page([DEFAULT_CONTEXT, *sorted(registry.state.contexts)], ask)
 
 
 @serves("GET", "/")
 async def root(registry: Registry, ask: Ask) -> Json:
-    """Alive."""
+    """Return an empty object: the registry is alive."""
     del registry, ask
     return {}
 
 
 @serves("GET", "/v1/metadata/id")
 async def server_id(registry: Registry, ask: Ask) -> Json:
-    """The ids of cluster and registry."""
+    """Return the ids of cluster and registry."""
     del ask
     clusters = {"kafka-cluster": registry.cluster_id, "schema-registry-cluster": "schema-registry"}
     return {"id": "", "scope": {"path": [], "clusters": clusters}}
@@ -292,16 +292,16 @@ async def server_id(registry: Registry, ask: Ask) -> Json:
 
 @serves("GET", "/v1/metadata/version")
 async def server_version(registry: Registry, ask: Ask) -> Json:
-    """The release of Confluent's registry whose answers these are."""
+    """Return the release of Confluent's registry that is emulated."""
     del registry, ask
     return {"version": "7.9.0", "commitId": "understudy"}
 
 
-# --- parts of answers ------------------------------------------------------------------------------------------------
+# --- parts of requests and responses ---------------------------------------------------------------------------------
 
 
 def _subject_or_all(ask: Ask) -> str | None:
-    """The subject in the path; without one, all of the context that the path begins with."""
+    """Return the subject in the path; without one the prefix of the path's context, None for the default context."""
     if "subject" in ask.request.path_params:
         return ask.subject()
     return prefix_of(ask.context) or None
@@ -312,7 +312,7 @@ def _version(registry: Registry, ask: Ask, *, deleted: bool) -> Version:
 
 
 def _by_id(registry: Registry, ask: Ask) -> list[Version]:
-    """The versions with the id in the path, those of the subject of the query first. Raises RegistryError 40403."""
+    """Return the versions with the id in the path, those of the query's subject first. Raises RegistryError 40403."""
     schema_id, state = ask.schema_id(), registry.state
     subject = full_name(ask.text("subject"), ask.context)
     for place in state.places(subject) if unqualified(subject) else ():
@@ -332,14 +332,14 @@ async def _document(registry: Registry, found: Version, ask: Ask) -> Json:
 
 
 def _prefix(ask: Ask, default: str) -> str:
-    """What the subjects that are listed begin with."""
+    """Return the prefix of the subjects to list."""
     if ask.context != DEFAULT_CONTEXT:
         return qualified(ask.text("subjectPrefix"), ask.context)
     return normal(ask.text("subjectPrefix", default))
 
 
 def _within(subject: str, prefix: str) -> bool:
-    """Whether a subject begins with a prefix, in the default context unless it names one; `:*:` is any context."""
+    """Whether a subject has a prefix, in the default context unless the prefix names one; `:*:` is any context."""
     if prefix.startswith(ALL_CONTEXTS):
         rest = prefix.removeprefix(ALL_CONTEXTS)
         return subject.startswith(rest) or subject.removeprefix(prefix_of(context_of(subject))).startswith(rest)
@@ -348,6 +348,6 @@ def _within(subject: str, prefix: str) -> bool:
 
 
 def _page(found: Sequence[T], ask: Ask) -> list[T]:
-    """The part of a list that `offset` and `limit` ask for; a limit of zero or less is none."""
+    """Return the part of a list that `offset` and `limit` select; a limit of zero or less means no limit."""
     offset, limit = max(ask.number("offset", 0), 0), ask.number("limit", -1)
     return list(found[offset:] if limit <= 0 else found[offset : offset + limit])

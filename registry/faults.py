@@ -1,4 +1,4 @@
-"""Faults of the registry: requests that are answered with an error, or later than they came, on purpose."""
+"""Injected faults of the registry: error responses and delays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ from registry.errors import RegistryError
 
 @dataclass(slots=True)
 class Fault:
-    """Which requests it meets, how often, and what becomes of them."""
+    """A fault: the requests that it affects, how many of them, and its effect."""
 
     id: str
     path: str = ""
-    """What the path begins with; empty: any."""
+    """Prefix of the path; empty: any."""
     method: str | None = None
     status: int | None = None
     """An HTTP status or an error code of the registry, such as 500 or 50002; None: the request is served."""
@@ -23,11 +23,11 @@ class Fault:
     delay_ms: int = 0
     skip: int = 0
     times: int = 1
-    """How many requests at most; 0: all."""
+    """Most requests that it affects; 0: all."""
     hits: int = field(default=0)
 
     def matches(self, method: str, path: str) -> bool:
-        """Whether a request is meant, and the fault is not used up."""
+        """Whether the fault applies to a request, and is not used up."""
         meant = self.method in {None, method} and path.startswith(self.path)
         return meant and (not self.times or self.hits < self.times)
 
@@ -46,18 +46,18 @@ class Faults:
         return made
 
     def clear(self) -> int:
-        """Remove all; how many there were."""
+        """Remove all faults; return how many there were."""
         removed = len(self.all)
         self.all.clear()
         return removed
 
     def on_reset(self, keep: frozenset[str]) -> None:
-        """A reset of the cluster removes them, unless it keeps faults."""
+        """Remove all faults after a reset of the cluster, unless it keeps them."""
         if "faults" not in keep:
             self.clear()
 
     async def meet(self, method: str, path: str) -> None:
-        """Delay or refuse a request, if a fault means it. Raises RegistryError."""
+        """Delay or refuse a request if a fault applies to it. Raises RegistryError."""
         for fault in list(self.all.values()):
             if not fault.matches(method, path):
                 continue

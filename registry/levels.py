@@ -1,4 +1,4 @@
-"""The compatibility levels that there are, and what each asks of a new version."""
+"""The compatibility levels, and their requirements for a new version."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,14 @@ DEFAULT = "BACKWARD"
 
 
 class Level(NamedTuple):
-    """What a level asks of a new version."""
+    """Requirements of a level for a new version."""
 
     reads_older: bool
-    """The new schema reads what the older one wrote."""
+    """The new schema can read data written with the older one."""
     is_read_by_older: bool
-    """The older schema reads what the new one writes."""
+    """The older schema can read data written with the new one."""
     transitive: bool
-    """All older versions count, not the newest only."""
+    """All older versions are compared, not only the newest."""
 
 
 LEVELS = {

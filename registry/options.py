@@ -1,4 +1,4 @@
-"""The options of a server with a registry: those of the brokers, and where the registry listens."""
+"""Options of a server with a registry: those of the brokers, and the registry's address."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,19 +11,19 @@ from broker.options import OptionError, ServeOptions, TopicOption
 
 OPTION = "--schema-registry"
 TOPIC = "_schemas"
-"""Where the registry keeps everything; the default of Confluent's `kafkastore.topic`."""
+"""Topic with the registry's state; the default of Confluent's `kafkastore.topic`."""
 _LIBRARIES = ("avro", "grpc_tools", "jsonschema")
 
 
 class At(NamedTuple):
-    """Where the registry listens; port 0 is a free one."""
+    """Address on which the registry listens; port 0 means a free one."""
 
     host: str
     port: int
 
 
 class Options(NamedTuple):
-    """Where the registry listens, if there is to be one, and the schemas that decode messages."""
+    """Address of the registry, if there is one, and the schemas with which messages are decoded."""
 
     at: At | None
     url: str | None
@@ -32,10 +32,10 @@ class Options(NamedTuple):
 
 
 def parse(given: Mapping[str, Sequence[str]]) -> tuple[ServeOptions, Options]:
-    """The options of the brokers, with the topic `_schemas` if there is a registry, and its own.
+    """Parse the options of the brokers, with the topic `_schemas` if there is a registry, and those of the registry.
 
     Raises:
-        OptionError: an option is wrong, or a library is not installed; one sentence.
+        OptionError: an option is invalid, or a library is not installed; the message is one sentence.
     """
     options = of_brokers.parse(given)
     files = tuple((side, text) for side in ("key", "value") for text in given.get(f"{side}-schema", ()))
@@ -58,7 +58,7 @@ def parse(given: Mapping[str, Sequence[str]]) -> tuple[ServeOptions, Options]:
 
 
 def with_topic(options: ServeOptions) -> ServeOptions:
-    """The topic is there from the start and after each reset, one partition and compacted, as Confluent's makes it."""
+    """Add the topic, which then exists after start and resets: one compacted partition, as Confluent's creates it."""
     if any(topic.name == TOPIC for topic in options.topics) or options.read_only:
         return options
     topic = TopicOption(TOPIC, 1, {"cleanup.policy": "compact"})

@@ -1,4 +1,4 @@
-"""Schemas as their formats read them: references looked up, results kept, long work in a thread."""
+"""Parsing of schemas: resolves references, caches results, does long work in a thread."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _NEWEST = -1
 
 
 class Reader:
-    """Reads schemas, and keeps what it has read: the same text and references are the same schema."""
+    """Parses schemas, and caches them by text and references."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[object, ...], ParsedSchema] = OrderedDict()
@@ -26,7 +26,7 @@ class Reader:
     async def read(
         self, schema: Schema, state: State, context: str, *, normalize: bool, is_new: bool = False
     ) -> ParsedSchema:
-        """Read a schema within a context; what is new has to keep more rules. Raises RegistryError 42201."""
+        """Parse a schema within a context; for a new one more rules apply. Raises RegistryError 42201."""
         try:
             references = resolved(schema, state, context)
             key = (schema.type, schema.text, tuple(references), normalize, is_new and schema.type == AVRO)
@@ -44,7 +44,7 @@ class Reader:
 
     @staticmethod
     async def compare(schema: Schema, work: Callable[[], T]) -> T:
-        """Compare a schema, in a thread where it is a long one. Raises RegistryError 42201 if that fails."""
+        """Compare a schema, in a thread if it is long. Raises RegistryError 42201 if that fails."""
         try:
             return await in_thread(schema.text, work)
         except (InvalidSchema, RecursionError) as error:
@@ -52,7 +52,7 @@ class Reader:
 
 
 def pinned(schema: Schema, state: State, context: str) -> Schema:
-    """A schema whose references to the newest version have its number, as Confluent's registry keeps them."""
+    """Replace `latest` in a schema's references by the version's number, as Confluent's registry stores it."""
     return replace(schema, references=tuple(_pinned(each, state, context) for each in schema.references))
 
 
@@ -62,10 +62,10 @@ def _pinned(reference: Reference, state: State, context: str) -> Reference:
 
 
 def resolved(schema: Schema, state: State, context: str) -> list[Resolved]:
-    """The schemas that one refers to, directly or not, each behind those that it needs itself.
+    """Return the schemas to which one refers, directly or indirectly, each after its own references.
 
     Raises:
-        InvalidSchema: a reference names a version that is not there, or there are too many of them.
+        InvalidSchema: a referenced version does not exist, or there are too many references.
     """
     found: dict[str, Resolved] = {}
     entered: set[str] = set()

@@ -1,7 +1,7 @@
-"""What the registry decides: registrations, lookups, deletions, settings and modes, in the order of Confluent's checks.
+"""Operations of the registry: registrations, lookups, deletions, settings and modes, with Confluent's order of checks.
 
-A decision reads the state, and its records are appended without another request in between (`_writing`). Nothing is
-remembered here: the state is the replay of the topic.
+An operation reads the state and appends its records without another write in between (`_writing`). It stores nothing
+else: the state is the replay of the topic.
 """
 
 from collections.abc import Mapping
@@ -49,13 +49,13 @@ class Registry:
 
     @property
     def state(self) -> State:
-        """Everything that the registry knows, as of now."""
+        """Current state of the registry."""
         return self._store.state()
 
-    # --- settings in force -------------------------------------------------------------------------------------------
+    # --- effective settings ------------------------------------------------------------------------------------------
 
     def config(self, subject: str | None, *, scope: bool) -> Json | None:
-        """The settings of a subject; within ``scope`` else those of its context, or the default."""
+        """Return the settings of a subject; with ``scope``, if it has none, those of its context or the default."""
         configs = self.state.configs
         if not scope:
             return configs.get(subject) or ({"compatibilityLevel": DEFAULT} if subject is None else None)
@@ -65,7 +65,7 @@ class Registry:
         return found
 
     def mode(self, subject: str | None, *, scope: bool) -> str | None:
-        """The mode of a subject; READONLY_OVERRIDE for all subjects wins over theirs."""
+        """Return the mode of a subject; a global READONLY_OVERRIDE takes precedence."""
         modes = self.state.modes
         if modes.get(None) == READONLY_OVERRIDE:
             return READONLY_OVERRIDE
@@ -85,18 +85,18 @@ class Registry:
     async def register(
         self, subject: str, schema: Schema, *, schema_id: int | None, version: int | None, normalize: bool
     ) -> int:
-        """Register a schema under a subject; its id. One that the subject has already keeps what it has, in any mode.
+        """Register a schema under a subject; return its id. If the subject has the schema, this works in any mode.
 
         Raises:
-            RegistryError: 42205 by the mode, 42201 for a schema that cannot be read, 409 for one that is incompatible,
-                50001 and 50002 where it cannot be written.
+            RegistryError: 42205 because of the mode, 42201 for an invalid schema, 409 for an incompatible one, 50001
+                and 50002 if it cannot be written.
         """
         if schema.text.strip():
             known = await self.lookup(subject, schema, normalize=normalize, deleted=False) if version is None else None
             if known is not None and schema_id in {None, known.id}:
                 return known.id
             self._check_registration(subject, schema_id)
-            # What is read is kept, so a long schema keeps no other writer waiting.
+            # Parsed before the lock is taken, and cached, so that a long schema does not block other writers.
             await self._read(subject, schema, normalize=normalize, is_new=schema_id is None)
         async with self._writing:
             return await self._register(subject, schema, schema_id, version, normalize=normalize)
@@ -137,7 +137,7 @@ class Registry:
     async def _read(
         self, subject: str, schema: Schema, *, normalize: bool, is_new: bool = False
     ) -> tuple[Schema, ParsedSchema]:
-        """A schema as the subject would keep it, and as its format reads it. Raises RegistryError 42201."""
+        """Return a schema as it would be stored under the subject, and parsed. Raises RegistryError 42201."""
         context = context_of(subject)
         schema = pinned(schema, self.state, context)
         normalize = normalize or bool((self.config(subject, scope=True) or {}).get("normalize"))
@@ -145,7 +145,7 @@ class Registry:
         return replace(schema, text=parsed.text), parsed
 
     async def _problems(self, subject: str, schema: Schema, parsed: ParsedSchema, live: list[Version]) -> list[str]:
-        """Why a schema breaks the subject's level, compared with these versions."""
+        """List the incompatibilities of a schema with these versions at the subject's level."""
         settings = self.config(subject, scope=True) or {}
         level, group = str(settings["compatibilityLevel"]), settings.get("compatibilityGroup")
         if isinstance(group, str):
@@ -159,7 +159,7 @@ class Registry:
         return await self._reader.compare(schema, lambda: problems(level, schema.type, parsed, older))
 
     async def _write(self, subject: str, schema: Schema, schema_id: int | None, version: int | None) -> int:
-        """Give a schema its version and, unless it has one, an id."""
+        """Write a schema with its version and, unless it has one, a new id; return the id."""
         state, context = self.state, context_of(subject)
         every = state.versions(subject, deleted=True)
         following = max((each.version for each in every), default=0) + 1
@@ -182,7 +182,7 @@ class Registry:
         return schema_id
 
     async def lookup(self, subject: str, schema: Schema, *, normalize: bool, deleted: bool) -> Version | None:
-        """The version under which a subject has this schema, or None. Raises RegistryError 42201."""
+        """Return the subject's version with this schema, or None. Raises RegistryError 42201."""
         schema, parsed = await self._read(subject, schema, normalize=normalize)
         found = self.state.versions(subject, deleted=deleted)
         same = [each for each in found if each.schema.identity == schema.identity]
@@ -192,7 +192,7 @@ class Registry:
         return same[-1] if same else await self._inlined(schema, parsed, found)
 
     async def _inlined(self, schema: Schema, parsed: ParsedSchema, versions: list[Version]) -> Version | None:
-        """The newest version that is a schema without references once those that it refers to are in their places."""
+        """Return the newest version that equals a schema without references once its own references are inlined."""
         for each in () if schema.references or schema.type != "AVRO" else reversed(versions):
             other = each.schema
             alike = (other.type, other.metadata, other.rule_set) == (schema.type, schema.metadata, schema.rule_set)
@@ -203,7 +203,7 @@ class Registry:
         return None
 
     def version(self, subject: str, number: int, *, deleted: bool = False) -> Version:
-        """A version of a subject, else of that name in another context; LATEST is the newest that is not deleted.
+        """Return a version of a subject, else of that name in another context; LATEST: the newest that is not deleted.
 
         Raises:
             RegistryError: 40401 or 40402.
@@ -218,10 +218,12 @@ class Registry:
     async def compatible(
         self, subject: str, schema: Schema, number: int | None, *, normalize: bool
     ) -> tuple[bool, list[str]]:
-        """Whether a schema may follow a version (None: all that the level names), and why not.
+        """Check whether a schema is compatible with a version; return the result and the incompatibilities.
+
+        ``number`` None: with the versions that the level determines.
 
         Raises:
-            RegistryError: 40402 for a version that is not there, 42201 for a schema that cannot be read.
+            RegistryError: 40402 for a version that does not exist, 42201 for an invalid schema.
         """
         live = self.state.versions(subject)
         if number == LATEST:
@@ -237,7 +239,7 @@ class Registry:
         return not found, found
 
     async def text(self, found: Version, format: str) -> str:
-        """The text of a version in a format of the query parameter `format`."""
+        """Return the text of a version, in a format given by the query parameter `format`."""
         if not format:
             return found.schema.text
         parsed = await self._reader.read(found.schema, self.state, context_of(found.subject), normalize=False)
@@ -246,7 +248,7 @@ class Registry:
     # --- deletions ---------------------------------------------------------------------------------------------------
 
     async def delete_subject(self, subject: str, *, permanent: bool) -> list[int]:
-        """Delete a subject, softly first, then permanently; the versions. Raises RegistryError."""
+        """Delete a subject, first softly, then permanently; return its versions. Raises RegistryError."""
         async with self._writing:
             state = self.state
             every, live = state.versions(subject, deleted=True), state.versions(subject)
@@ -270,7 +272,7 @@ class Registry:
             return [each.version for each in doomed]
 
     async def delete_version(self, subject: str, number: int, *, permanent: bool) -> int:
-        """Delete a version, softly first, then permanently; its number. Raises RegistryError."""
+        """Delete a version, first softly, then permanently; return its number. Raises RegistryError."""
         async with self._writing:
             state = self.state
             every, live = state.versions(subject, deleted=True), state.versions(subject)
@@ -294,7 +296,7 @@ class Registry:
             return each.version
 
     def _settings_of(self, subject: str) -> records.Rows:
-        """Tombstones of a subject's mode and settings, which go with its last version."""
+        """Return tombstones for a subject's mode and settings, which are deleted with its last version."""
         state = self.state
         rows: records.Rows = [(records.mode_key(subject), None)] if subject in state.modes else []
         return [*rows, *([(records.config_key(subject), None)] if subject in state.configs else [])]
@@ -302,7 +304,7 @@ class Registry:
     # --- settings and modes ------------------------------------------------------------------------------------------
 
     async def set_config(self, subject: str | None, changes: Mapping[str, Any]) -> None:
-        """Change settings of a subject, or of all; others stay. Raises RegistryError 42203 or 42205."""
+        """Change some settings of a subject, or global ones. Raises RegistryError 42203 or 42205."""
         async with self._writing:
             self._check_writable(subject)
             content = dict(self.state.configs.get(subject, {}))
@@ -315,7 +317,7 @@ class Registry:
             await self._store.append([(records.config_key(subject), records.value_of({**about, **content}))])
 
     async def delete_config(self, subject: str | None) -> Json:
-        """Delete the settings of a subject, or of all; what they were. Raises RegistryError 40401 or 42205."""
+        """Delete the settings of a subject, or global ones; return them. Raises RegistryError 40401 or 42205."""
         async with self._writing:
             old = self.config(subject, scope=False)
             if old is None:
@@ -325,7 +327,7 @@ class Registry:
             return old
 
     async def set_mode(self, subject: str | None, mode: object, *, force: bool) -> str:
-        """Change the mode of a subject, or of all. Raises RegistryError 42204, 42205 or 42206."""
+        """Change the mode of a subject, or the global one. Raises RegistryError 42204, 42205 or 42206."""
         if not isinstance(mode, str) or mode.upper() not in MODES:
             raise RegistryError(42204, f"Invalid mode. Valid values are {', '.join(MODES)}")
         async with self._writing:
@@ -339,7 +341,7 @@ class Registry:
             return mode
 
     def _emptied(self, subject: str | None) -> records.Rows:
-        """Tombstones of what was deleted softly, since an import begins with nothing. Raises RegistryError."""
+        """Return tombstones of soft-deleted versions, since an import begins without any. Raises RegistryError."""
         state = self.state
         every = [each for each in state.all_versions() if matches(subject, each.subject)]
         if not all(each.deleted for each in every):
@@ -351,7 +353,7 @@ class Registry:
         return _tombstones(every)
 
     async def delete_mode(self, subject: str | None) -> str:
-        """Delete the mode of a subject; what it was. Raises RegistryError 40401."""
+        """Delete the mode of a subject; return the old one. Raises RegistryError 40401."""
         async with self._writing:
             old = self.mode(subject, scope=False)
             if old is None:
@@ -365,14 +367,14 @@ def _tombstones(versions: list[Version]) -> records.Rows:
 
 
 def _inheriting(schema: Schema, newest: Schema) -> Schema:
-    """A schema with the metadata and rules of the newest version, unless it has its own."""
+    """Return a schema with the metadata and rules of the newest version, unless it has its own."""
     return replace(schema, metadata=schema.metadata or newest.metadata, rule_set=schema.rule_set or newest.rule_set)
 
 
 def _scopes(subject: str | None) -> list[str | None]:
-    """Where settings in force come from, the weakest first: of the context, of the subject.
+    """List the scopes of effective settings, the weakest first: the context, then the subject.
 
-    Settings without a subject are those of the default context, and of no other.
+    Settings without a subject belong to the default context only.
     """
     context = context_of(subject)
     whole = None if context == DEFAULT_CONTEXT else prefix_of(context)

@@ -1,4 +1,4 @@
-"""A request to the registry, read as Confluent's reads it: names from the path, switches from the query, the body."""
+"""A request to the registry, parsed as Confluent's does: names in the path, flags in the query, the body."""
 
 import json
 from typing import Any
@@ -14,41 +14,41 @@ from registry.state import AVRO, Schema, references_of
 
 MOST_BYTES = 8 * 1024 * 1024
 _MOST_CHARACTERS = 1_000_000
-"""Of a schema: what a request to a broker may have by default."""
+"""Most characters of a schema: the default size limit of a request to a broker."""
 _MOST_NUMBER = 2**31 - 1
 _MOST_DIGITS = 10
 GLOBAL = "__GLOBAL"
 EMPTY = "__EMPTY"
-"""How the subject without a name is written in a path (Confluent's `QualifiedSubject`)."""
+"""Path segment for the subject with an empty name (Confluent's `QualifiedSubject`)."""
 
 
 class Ask:
-    """The parts of a request. `context` is that of a path that begins with `/contexts/NAME`."""
+    """Parts of a request. `context` is NAME if the path begins with `/contexts/NAME`."""
 
     def __init__(self, request: Request, context: str = DEFAULT_CONTEXT) -> None:
         self.request, self.context = request, context
 
     def name(self, part: str) -> str:
-        """A name in the path."""
+        """Return a name in the path."""
         return unquote(self.request.path_params[part])
 
     def subject(self) -> str:
-        """The subject in the path, with its context. Raises RegistryError 42208."""
+        """Return the subject in the path, with its context. Raises RegistryError 42208."""
         name = self.name("subject")
         if any(ord(each) < 32 for each in name) or name == GLOBAL:
             raise RegistryError(42208, f"The specified subject '{name}' is not a valid.")
         return normal(qualified("" if name == EMPTY else name, self.context))
 
     def flag(self, name: str) -> bool:
-        """A switch in the query; as in Java, anything but true is false."""
+        """Return a flag in the query; as in Java, anything but true is false."""
         return self.request.query_params.get(name, "").lower() == "true"
 
     def text(self, name: str, default: str = "") -> str:
-        """A text in the query."""
+        """Return a text in the query."""
         return self.request.query_params.get(name, default)
 
     def number(self, name: str, default: int) -> int:
-        """A number in the query. Raises RegistryError 404, as Confluent's does of a parameter that is none."""
+        """Return a number in the query. Raises RegistryError 404 if it is not a number, as Confluent's does."""
         text = self.request.query_params.get(name)
         if text is None:
             return default
@@ -58,14 +58,14 @@ class Ask:
         return -found if text.startswith("-") else found
 
     def schema_id(self) -> int:
-        """The id in the path. Raises RegistryError 404 for what is none."""
+        """Return the id in the path. Raises RegistryError 404 if it is not a number."""
         found = _number(self.name("id"))
         if found is None:
             raise RegistryError(404, "HTTP 404 Not Found")
         return found
 
     def version(self) -> int:
-        """The version in the path; LATEST for `latest` and -1. Raises RegistryError 42202."""
+        """Return the version in the path; LATEST for `latest` and -1. Raises RegistryError 42202."""
         text = self.name("version")
         if text.lower() == "latest" or text == "-1":
             return LATEST
@@ -75,7 +75,7 @@ class Ask:
         return found
 
     async def body(self) -> Json:
-        """The JSON object of the body. Raises RegistryError 400, 413 or 422."""
+        """Return the JSON object of the body. Raises RegistryError 400, 413 or 422."""
         raw = bytearray()
         async for piece in self.request.stream():
             raw += piece
@@ -91,7 +91,7 @@ class Ask:
 
 
 def _number(text: str) -> int | None:
-    """A number of an int32, or None."""
+    """Parse an int32; return None if the text is not one."""
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
         return None
     number = int(text)
@@ -103,10 +103,10 @@ _SCHEMA_FIELDS = {"version", "id", "schemaType", "references", "metadata", "rule
 
 
 def schema_of(body: Json) -> tuple[Schema, int | None, int | None]:
-    """The schema of a body, with its id and version where it names some.
+    """Return the schema of a body, with its id and version if there are any.
 
     Raises:
-        RegistryError: 422 for fields that are unknown or of a wrong type, 42201 for a wrong reference.
+        RegistryError: 422 for fields that are unknown or of a wrong type, 42201 for an invalid reference.
     """
     for name in body.keys() - _SCHEMA_FIELDS:
         raise RegistryError(422, f"Unrecognized field: {name}")
@@ -127,7 +127,7 @@ def schema_of(body: Json) -> tuple[Schema, int | None, int | None]:
 
 
 def object_of(body: Json, name: str) -> Json | None:
-    """An object in a body; None where it is empty or not there. Raises RegistryError 400."""
+    """Return an object in a body; None if it is empty or missing. Raises RegistryError 400."""
     found = body.get(name)
     if found is not None and not isinstance(found, dict):
         raise RegistryError(400, f"Unable to process JSON: {name} must be an object")
@@ -135,7 +135,7 @@ def object_of(body: Json, name: str) -> Json | None:
 
 
 def metadata_of(body: Json, name: str) -> Json | None:
-    """Metadata in a body; properties are texts, as Jackson makes of numbers and truth values. Raises RegistryError."""
+    """Return metadata in a body; numbers and booleans become texts, as by Jackson. Raises RegistryError."""
     found = object_of(body, name)
     properties = None if found is None else object_of(found, "properties")
     if found is None or properties is None:
@@ -153,7 +153,7 @@ def _text(name: str, value: Any) -> str | None:
 
 
 def _positive(body: Json, name: str) -> int | None:
-    """A number that counts if it is above zero, as -1 and 0 are Confluent's for none."""
+    """Return a number in a body if it is above zero: for Confluent, -1 and 0 mean none."""
     found = body.get(name)
     if found is not None and (not isinstance(found, int) or isinstance(found, bool) or found > _MOST_NUMBER):
         raise RegistryError(400, f"Unable to process JSON: {name} must be an int32")

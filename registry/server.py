@@ -1,4 +1,4 @@
-"""Opens the registry beside a cluster: its listener, its HTTP application, its verbs; and what decodes messages."""
+"""A cluster with a registry: its listener, its HTTP application, its verbs; and the decoding of messages."""
 
 import errno
 import socket
@@ -29,7 +29,7 @@ _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - an address for
 
 
 def serve(options: ServeOptions, own: Options) -> int:
-    """Run brokers and registry until the process is asked to stop; its exit code, as :func:`broker.runner.run`."""
+    """Run brokers and registry until the process is stopped; return the exit code, as :func:`broker.runner.run`."""
 
     def build(options: ServeOptions, clock: PushedClock, tasks: TaskGroup) -> ClusterWithSchemas:
         return ClusterWithSchemas(options, clock, tasks, own)
@@ -38,7 +38,7 @@ def serve(options: ServeOptions, own: Options) -> int:
 
 
 class ClusterWithSchemas(Cluster):
-    """A cluster with a registry beside its brokers, or with schemas of other places that decode messages."""
+    """A cluster with a registry beside its brokers, or with schemas from elsewhere to decode messages."""
 
     def __init__(self, options: ServeOptions, clock: PushedClock, tasks: TaskGroup, own: Options) -> None:
         super().__init__(options, clock, tasks)
@@ -48,7 +48,7 @@ class ClusterWithSchemas(Cluster):
         """Read the schemas of files, start the brokers, then the registry.
 
         Raises:
-            CannotStart: the registry's port is in use; a file or a URL cannot be used. Else as `Cluster.start`.
+            CannotStart: the registry's port is in use; a file or a URL cannot be used. Others as in `Cluster.start`.
         """
         try:
             files = {place: (name, schema) for name, place, schema in map(_read, self._own.files)}
@@ -62,7 +62,7 @@ class ClusterWithSchemas(Cluster):
         self.beside.decode = Decoding(source, files).decode
 
     def _listen(self, at: At) -> str:
-        """Open the registry; its URL."""
+        """Open the registry's listener; return its URL."""
         try:
             listener = listen(at.host, at.port)
         except PortTaken as error:
@@ -82,7 +82,7 @@ class ClusterWithSchemas(Cluster):
 
 
 def _read(given: tuple[str, str]) -> tuple[str, tuple[str, str | None], Schema]:
-    """The name of a file, its side and topic, and its schema, which is compiled. Raises SchemaError."""
+    """Return a file's name, side and topic, and compiled schema. Raises SchemaError."""
     side, text = given
     place, schema = read_file(text, side)
     decoder(schema, framed=False)
@@ -90,7 +90,7 @@ def _read(given: tuple[str, str]) -> tuple[str, tuple[str, str | None], Schema]:
 
 
 def _sentence(error: PortTaken) -> str:
-    """The problem and its remedy, in one sentence."""
+    """Return the problem and its remedy, in one sentence."""
     if error.errno in (errno.EADDRNOTAVAIL, None) or isinstance(error.__cause__, socket.gaierror):
         return f"{error.host} is not an address of this machine; {OPTION} needs one that is, or 0.0.0.0 for all"
     return f"port {error.port} of {OPTION} is taken; choose another one, or 0 for a free one"

@@ -1,4 +1,4 @@
-"""What the registry knows, and nothing else: the replay of the records of `_schemas`, from any prefix of them."""
+"""State of the registry: the replay of the records of `_schemas`, or of any prefix of them."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,20 +15,20 @@ _LEVEL = "compatibilityLevel"
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A schema that another one uses: by which name, and which version of which subject it is."""
+    """Reference to another schema: its name in the referring schema, its subject and version."""
 
     name: str
     subject: str
     version: int
 
     def document(self) -> Json:
-        """As JSON."""
+        """Return the reference as JSON."""
         return {"name": self.name, "subject": self.subject, "version": self.version}
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A schema without a place: its type, its text, and what belongs to both."""
+    """A schema without subject, version and id: its type, text, references, metadata and rules."""
 
     type: str
     text: str
@@ -38,18 +38,18 @@ class Schema:
 
     @property
     def identity(self) -> str:
-        """Equal for schemas that share an id."""
+        """Text that is equal for schemas that share an id."""
         parts = [self.type, self.text, [each.document() for each in self.references], self.metadata, self.rule_set]
         return json.dumps(parts, sort_keys=True)
 
     @property
     def properties(self) -> Json:
-        """The properties of its metadata."""
+        """Properties of its metadata."""
         found = (self.metadata or {}).get("properties")
         return found if isinstance(found, dict) else {}
 
     def fields(self) -> Json:
-        """As in answers and records, without what is empty; Avro is the type that is not named."""
+        """Return the fields of responses and records, without empty ones; the type Avro is omitted."""
         found: Json = {} if self.type == AVRO else {"schemaType": self.type}
         if self.references:
             found["references"] = [each.document() for each in self.references]
@@ -71,11 +71,11 @@ class Version:
     deleted: bool = False
 
     def document(self) -> Json:
-        """As in answers."""
+        """Return the version as JSON for responses."""
         return {"subject": self.subject, "version": self.version, "id": self.id, **self.schema.fields()}
 
     def value(self) -> Json:
-        """As in its record."""
+        """Return the value of its record."""
         return {**self.document(), "deleted": self.deleted}
 
 
@@ -88,35 +88,35 @@ class State:
     modes: dict[str | None, str] = field(default_factory=dict)
     contexts: set[str] = field(default_factory=set)
     newest_ids: dict[str, int] = field(default_factory=dict)
-    """Context -> the highest id that any schema of it had: ids are not given twice."""
+    """Context -> the highest id that any of its schemas has had: ids are not assigned twice."""
     _ids: dict[tuple[str, int], dict[tuple[str, int], None]] = field(default_factory=dict)
     _identities: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)
-    """Context and identity of a schema -> its ids, the oldest first, with how many versions have them."""
+    """Context and identity of a schema -> its ids, the oldest first, and the number of versions with each."""
 
-    # --- questions ---------------------------------------------------------------------------------------------------
+    # --- lookups -----------------------------------------------------------------------------------------------------
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[Version]:
-        """The versions of a subject in order; with ``deleted`` also those that were deleted softly."""
+        """Return the versions of a subject in order; with ``deleted``, including soft-deleted ones."""
         found = self.subjects.get(subject, {})
         return [found[number] for number in sorted(found) if deleted or not found[number].deleted]
 
     def places(self, subject: str) -> list[str]:
-        """Where a subject is looked for: under its name; one without a context then in all the others too."""
+        """List the names under which a subject is looked up: its own; without a context, then those in all contexts."""
         if context_of(subject) != DEFAULT_CONTEXT:
             return [subject]
         return [subject, *(f"{prefix_of(each)}{subject}" for each in sorted(self.contexts))]
 
     def by_id(self, context: str, schema_id: int) -> list[Version]:
-        """The versions that have an id, deleted ones too, the oldest first."""
+        """Return the versions with an id, including deleted ones, the oldest first."""
         places = self._ids.get((context, schema_id), {})
         return [self.subjects[subject][version] for subject, version in places]
 
     def id_of(self, context: str, schema: Schema) -> int | None:
-        """The id of a schema that some subject of the context has or had."""
+        """Return the id of a schema that a subject of the context has or had."""
         return next(iter(self._identities.get((context, schema.identity), ())), None)
 
     def referring(self, subject: str, version: int) -> list[Version]:
-        """The versions that refer to this one and are not deleted."""
+        """Return the versions that refer to this one and are not deleted."""
         return [
             each
             for each in self.all_versions()
@@ -128,7 +128,7 @@ class State:
         ]
 
     def referenced(self) -> set[tuple[str, int]]:
-        """Subject and version of all that a version which is not deleted refers to."""
+        """Return subject and version of all references of versions that are not deleted."""
         return {
             (full_name(one.subject, context_of(each.subject)), one.version)
             for each in self.all_versions()
@@ -137,14 +137,14 @@ class State:
         }
 
     def all_versions(self) -> Iterator[Version]:
-        """All versions, by subject and number."""
+        """Yield all versions, by subject and number."""
         for subject in sorted(self.subjects):
             yield from self.versions(subject, deleted=True)
 
     # --- replay ------------------------------------------------------------------------------------------------------
 
     def replay(self, key: bytes | None, value: bytes | None) -> bool:
-        """Apply one record; false for one that this registry cannot read, which changes nothing."""
+        """Apply one record; return False for one that this registry cannot read, which changes nothing."""
         name, content = parsed(key), parsed(value)
         if name is None or (value is not None and content is None):
             return False
@@ -198,7 +198,7 @@ class State:
         return True
 
     def _forget(self, subject: str, number: int) -> None:
-        """Take a version out of the indexes."""
+        """Remove a version from the indexes."""
         versions = self.subjects.get(subject, {})
         old = versions.pop(number, None)
         if old is None:
@@ -218,7 +218,7 @@ class State:
             del self._identities[context, old.schema.identity]
 
     def _subject(self, kind: str, subject: str, content: Json | None) -> bool:
-        """Delete a subject: softly, up to a version; or clear what was deleted so."""
+        """Apply DELETE_SUBJECT, a soft deletion up to a version, or CLEAR_SUBJECT: remove soft-deleted versions."""
         if content is None:
             return True
         if kind == "CLEAR_SUBJECT":
@@ -236,7 +236,7 @@ class State:
 
 
 def version_of(subject: str, number: int, content: Mapping[str, Any]) -> Version | None:
-    """A version as its record has it; None where fields are missing."""
+    """Parse a version from its record; None if fields are missing."""
     schema_id, text, kind = content.get("id"), content.get("schema"), content.get("schemaType") or AVRO
     references = references_of(content.get("references") or ())
     if not isinstance(schema_id, int) or not isinstance(text, str) or not isinstance(kind, str) or references is None:
@@ -249,7 +249,7 @@ def version_of(subject: str, number: int, content: Mapping[str, Any]) -> Version
 
 
 def references_of(rows: Iterable[Any]) -> tuple[Reference, ...] | None:
-    """References as JSON has them; None where one is wrong."""
+    """Parse references from JSON; None if one is invalid."""
     found = []
     for row in rows:
         names = row if isinstance(row, dict) else {}

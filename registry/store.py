@@ -1,8 +1,8 @@
-"""The topic `_schemas`: its records are replayed into a `State`, what is decided is appended to it.
+"""The topic `_schemas`: its records are replayed into a `State`, new records are appended to it.
 
-The state is nothing but the replay of the log, so a reset, a snapshot that comes back, a restart on a data directory
-and another registry that writes to the topic are all the same: records to read. It is brought up to date at each
-request, which costs nothing where the log's end has not moved.
+The state is nothing but the replay of the log, so a reset, a restored snapshot, a restart on a data directory and
+another registry that writes to the topic are all the same: records to read. It is updated at each request, which costs
+nothing if the log's end has not moved.
 """
 
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
 
 TIMEOUT_MS = 500
-"""How long a write waits for the in-sync replicas: the default of Confluent's `kafkastore.timeout.ms`."""
+"""Time that a write waits for the in-sync replicas: the default of Confluent's `kafkastore.timeout.ms`."""
 _log = structlog.get_logger(__name__)
 
 
@@ -39,7 +39,7 @@ class Store:
         self._position = 0
 
     def state(self) -> State:
-        """The state as of the high watermark. Without a leader: as it was last seen."""
+        """Return the state up to the high watermark; without a leader, the last known state."""
         partition = self._partition
         if partition is None:
             self._state, self._log, self._position = State(), None, 0
@@ -72,8 +72,8 @@ class Store:
         """Append records in one batch, and wait until the in-sync replicas have them.
 
         Raises:
-            RegistryError: 42205 where the data directory is only read; 50001 where the topic cannot be written; 50002
-                where the replicas take longer than half a second of the cluster's clock.
+            RegistryError: 42205 if the data directory is read-only; 50001 if the topic cannot be written; 50002 if the
+                replicas take longer than half a second of the cluster's clock.
         """
         cluster, now_ms = self._cluster, self._cluster.clock.now_ms()
         if cluster.options.read_only:
@@ -94,7 +94,7 @@ class Store:
         return self._cluster.partitions.get((TOPIC, 0))
 
     async def _create(self) -> ReplicatedPartition:
-        """The topic was deleted. Raises KafkaError where the controller refuses it."""
+        """Create the topic again after it was deleted. Raises KafkaError if the controller refuses."""
         wanted = metadata_topics.NewTopic(TOPIC, 1, configs={"cleanup.policy": "compact"})
         created: list[metadata_topics.CreatedTopic] = await self._cluster.metadata.ask(
             lambda machine, _now_ms, to: machine.create_topics([wanted], to)
@@ -104,7 +104,7 @@ class Store:
         return self._cluster.partitions[TOPIC, 0]
 
     async def _settled(self, partition: ReplicatedPartition, offset: int) -> None:
-        """Wait until the high watermark is above an offset. Raises RegistryError 50002 when time is up."""
+        """Wait until the high watermark is above an offset. Raises RegistryError 50002 after the timeout."""
         clock, waiter = self._cluster.clock, Waiter()
         deadline_ms = clock.now_ms() + TIMEOUT_MS
         partition.watch(waiter.wake)
@@ -121,7 +121,7 @@ class Store:
 
 
 def framed(rows: Rows, now_ms: int) -> bytearray:
-    """A batch of these records."""
+    """Build a batch of these records."""
     data = bytearray()
     for place, (key, value) in enumerate(rows):
         write_record(data, Record(place, now_ms, key, value), 0, now_ms)

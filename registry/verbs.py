@@ -14,7 +14,7 @@ from understudy.control_api.verb import Removed
 
 
 def verbs_of(url: str, state: Callable[[], State], faults: Faults) -> Mapping[str, Function]:
-    """Verb -> its function."""
+    """Return verb -> function."""
 
     async def show(asked: Asked) -> RegistryInfo:  # noqa: ARG001
         live = [each for each in state().all_versions() if not each.deleted]
