@@ -34,7 +34,7 @@ PATIENCE_MS = 15_000
 
 
 def _learn(target: Target, symbol: str, answer: Any) -> None:
-    """Remember a topic's id from CreateTopics or Metadata."""
+    """Store a topic's id from a CreateTopics or Metadata response."""
     for topic in answer.topics:
         if topic.name == target.called(symbol) and topic.topic_id not in (None, ZERO_UUID):
             target.topics[symbol] = topic.topic_id

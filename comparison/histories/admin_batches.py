@@ -1,4 +1,4 @@
-"""Steps of an administrator with several entries in one request: doubled ones, and ones that exclude each other."""
+"""Steps of an administrator with several entries in one request, including duplicates and conflicting entries."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -35,7 +35,7 @@ from protocol.messages.incremental_alter_configs import IncrementalAlterConfigsR
 from protocol.types import ZERO_UUID
 
 TOPICS_BY_ID = 6
-"""Version of DeleteTopics (KIP-516)."""
+"""First version of DeleteTopics with topic ids (KIP-516)."""
 
 
 def _learn(target: Target, symbols: Sequence[str], answer: Any) -> None:

@@ -1,7 +1,7 @@
-"""Steps of what clients ask beside their data: versions, telemetry, resources with settings, lists of transactions.
+"""Steps of clients apart from data: versions, telemetry, resources with configs, lists of transactions.
 
 A client instance is a symbol: the ids of ``a`` and ``b`` are the history's own, ``zero`` and ``one`` are the two
-reserved ids, and others have the id that the broker drew for them, or none yet.
+reserved ids, and others have the id that the broker has generated for them, or none yet.
 """
 
 import time
@@ -34,11 +34,11 @@ from protocol.types import ZERO_UUID, uuid_text
 RESERVED = {"zero": ZERO_UUID, "one": UUID(int=1)}
 OWN = ("a", "b")
 LATER_S = 0.12
-"""A little more than the shortest interval of a subscription."""
+"""A little more than the shortest push interval of a subscription."""
 MOST_BYTES = 1_048_576
 NOT_COMPRESSED = ("empty", "garbage")
 OTLP = b"\x0a\x10\x12\x0e\x12\x0c\x0a\x01m\x1a\x01d*\x04\x0a\x02\x08\x01"
-"""A message of OTLP: a resource's metric."""
+"""An OTLP message with one metric of a resource."""
 FIRST_NAMED_TARGET, FIRST_WITH_PATTERN = 5, 2
 ANOTHER_CLUSTER = "another"
 
@@ -53,7 +53,7 @@ def _id_of(target: Target, symbol: str) -> UUID:
 
 
 def ask_versions(target: Target, step: Step) -> StepRequest:
-    """ApiVersions; `cluster` is own or another, with a node, or null. The features' epoch is an offset of the log."""
+    """ApiVersions; `cluster` is own or another, with a node, or null. The features' epoch, an offset, is left out."""
     named = step.get("cluster")
     cluster = target.call(ApiKey.DESCRIBE_CLUSTER, 0, DescribeClusterRequest()).cluster_id if named == "own" else named
     request = ApiVersionsRequest(step.get("name", ""), step.get("version", ""))
@@ -83,14 +83,14 @@ def ask_subscription(target: Target, step: Step) -> StepRequest:
         if not answer.error_code:
             known = target.instances.setdefault(symbol, Instance())
             known.id, known.stale = answer.client_instance_id, known.subscription
-            known.subscription = answer.subscription_id  # as the view has it
+            known.subscription = answer.subscription_id  # as reduced by `view`
 
     request = GetTelemetrySubscriptionsRequest(_id_of(target, symbol))
     return StepRequest(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, request, step["c"], after, view=_without_instance)
 
 
 def _without_instance(answer: Any) -> Any:
-    """The id of a subscription without the part that comes from the instance's, which may be drawn."""
+    """Remove from a subscription's id the part that is derived from the instance's id, which may be random."""
     if answer.error_code:
         return answer
     return answer.changed(subscription_id=_signed(answer.subscription_id ^ uuid_hash(answer.client_instance_id)))
@@ -114,7 +114,7 @@ def push(target: Target, step: Step) -> StepRequest:
 
 
 def _metrics(body: str, compression: int) -> bytes:
-    """A body, compressed with the request's codec, if there is such a one; `garbage` never is, and two are spoiled."""
+    """Build a body, compressed with the request's codec if it exists; `garbage` is not, and two bodies are invalid."""
     plain = {"empty": b"", "garbage": b"\xff" * 20, "most": bytes(MOST_BYTES), "large": bytes(MOST_BYTES + 1)}
     text = plain.get(body, OTLP)
     if body in NOT_COMPRESSED or compression not in tuple(Codec):
@@ -128,16 +128,16 @@ def _wait(step: Step) -> None:
         time.sleep(LATER_S)
 
 
-# --- resources with settings -----------------------------------------------------------------------------------------
+# --- resources with configs ------------------------------------------------------------------------------------------
 
 
 def _text(target: Target, value: str | None) -> str | None:
-    """The value of a setting; `{a}` is the id of the instance ``a``."""
+    """Return the value of a config; `{a}` is the id of the instance ``a``."""
     return value and value.replace("{a}", uuid_text(_id_of(target, "a")))
 
 
 def subscribe(target: Target, step: Step) -> StepRequest:
-    """IncrementalAlterConfigs of a resource of any kind; each change is [name, operation, value]."""
+    """IncrementalAlterConfigs of a resource of any type; each change is [name, operation, value]."""
     changes = [Alteration(name, operation, _text(target, value)) for name, operation, value in step["changes"]]
     resource = Altered(step["kind"], target.called(step["name"]), changes)
     request = IncrementalAlterConfigsRequest([resource], step.get("validate", False))
@@ -145,7 +145,7 @@ def subscribe(target: Target, step: Step) -> StepRequest:
 
 
 def replace_subscription(target: Target, step: Step) -> StepRequest:
-    """AlterConfigs of a resource of any kind: settings that are not named are removed."""
+    """AlterConfigs of a resource of any type: configs that are not named are removed."""
     configs = [AlterableConfig(name, _text(target, value)) for name, value in step["configs"].items()]
     resource = AlterConfigsResource(step["kind"], target.called(step["name"]), configs)
     request = AlterConfigsRequest([resource], step.get("validate", False))
@@ -153,14 +153,14 @@ def replace_subscription(target: Target, step: Step) -> StepRequest:
 
 
 def describe_subscription(target: Target, step: Step) -> StepRequest:
-    """DescribeConfigs of a resource of any kind."""
+    """DescribeConfigs of a resource of any type."""
     resource = DescribeConfigsResource(step["kind"], target.called(step["name"]), step.get("keys"))
     request = DescribeConfigsRequest([resource], step.get("synonyms", False))
     return StepRequest(ApiKey.DESCRIBE_CONFIGS, step["v"], request, step["c"], reads=True)
 
 
 def list_resources(target: Target, step: Step) -> StepRequest:
-    """ListConfigResources of any kinds, reduced to brokers and this history's own."""
+    """ListConfigResources of any types, reduced to brokers and this history's resources."""
     request = ListConfigResourcesRequest(step["kinds"])
     view = partial(own_resources, target)
     return StepRequest(ApiKey.LIST_CONFIG_RESOURCES, step["v"], request, step["c"], reads=True, view=view)
@@ -197,7 +197,7 @@ STEPS: dict[str, Builder] = {
 
 
 def clean_up(target: Target, steps: Sequence[Step]) -> None:
-    """Remove the settings that the steps may have left: subscriptions are of all clients of a cluster."""
+    """Remove the configs that the steps may have left: subscriptions apply to all clients of a cluster."""
     resources = {(step["kind"], step["name"]) for step in steps if step["do"] in {"subscribe", "replace_subscription"}}
     for kind, name in sorted(resources):
         gone = AlterConfigsRequest([AlterConfigsResource(kind, target.called(name), [])])

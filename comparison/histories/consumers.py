@@ -15,7 +15,7 @@ REBALANCE_MS = 120_000
 
 
 def _owned(target: Target, consumer: Consumer, owned: str | None) -> Sequence[TopicPartitions] | None:
-    """What the member claims to own: its last assignment, nothing, more than that, or null."""
+    """Return the partitions that the member reports: its last assignment, none, too many, or null."""
     if owned is None:
         return None
     parts = {topic: list(each) for topic, each in consumer.assigned.items()} if owned != "none" else {}
@@ -27,7 +27,7 @@ def _owned(target: Target, consumer: Consumer, owned: str | None) -> Sequence[To
 
 
 def beat(target: Target, step: Step) -> StepRequest:
-    """ConsumerGroupHeartbeat: `epoch` is a number, or "own", the last one that the member was given."""
+    """ConsumerGroupHeartbeat: `epoch` is a number, or "own", the last one that the member got."""
     consumer = target.consumers.setdefault(step["member"], Consumer())
     epoch = consumer.epoch if step["epoch"] == "own" else step["epoch"]
     topics, regex = step.get("topics"), step.get("regex")
@@ -58,7 +58,7 @@ def beat(target: Target, step: Step) -> StepRequest:
 
 
 def describe(target: Target, step: Step) -> StepRequest:
-    """ConsumerGroupDescribe of groups, which may be named twice."""
+    """ConsumerGroupDescribe of groups, perhaps with duplicates."""
     request = ConsumerGroupDescribeRequest([target.called(group) for group in step["groups"]])
     return StepRequest(ApiKey.CONSUMER_GROUP_DESCRIBE, step["v"], request, step["c"], reads=True)
 

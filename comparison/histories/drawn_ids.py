@@ -1,7 +1,7 @@
-"""Ids that both clusters draw alike, where the id that the first one drew can be found out.
+"""Random ids of the first cluster, which the others then generate too, if the id can be found out.
 
-Assignors go through members and topics in the order of hash tables, so that which member gets which partition depends
-on ids that the broker draws: those of topics, and those of members of the classic protocol.
+Assignors iterate over members and topics in the order of hash tables, so that an assignment depends on ids that the
+broker generates: those of topics, and those of members of the classic protocol.
 """
 
 from base64 import urlsafe_b64decode
@@ -17,13 +17,13 @@ from protocol.messages.describe_groups import DescribeGroupsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 PARKED_AFTER_S = 0.3
-"""A JoinGroup that is not answered by then waits for other members."""
+"""A JoinGroup without a response by then waits for other members."""
 PATIENCE_S = 5.0
 _BASE64_DIGITS, _DIGITS = 22, 36
 
 
 def drawn_alike(targets: Sequence[Target], requests: Sequence[StepRequest]) -> bool:
-    """Send requests for which an id is drawn, to the first cluster first; whether that was done."""
+    """Send requests for which the broker generates an id, to the first cluster first; return False for others."""
     first, request = targets[0], requests[0]
     if len(targets) == 1 or any(target.draws is None for target in targets[1:]) or not _draws(request):
         return False
@@ -69,7 +69,7 @@ def _member_id(target: Target, request: StepRequest) -> UUID | None:
 
 
 def _random_part(member_id: str) -> UUID | None:
-    """Of a member id: ``client-uuid`` in a classic group, a uuid in base64 in a consumer group."""
+    """Return the random part of a member id: ``client-uuid`` in a classic group, base64 in a consumer group."""
     try:
         if len(member_id) > _DIGITS and member_id[-_DIGITS - 1] == "-":
             return UUID(member_id[-_DIGITS:])

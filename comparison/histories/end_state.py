@@ -72,7 +72,7 @@ def _producers(target: Target, topic: str, partition: int) -> Any:
 
 
 def coordinators_log(target: Target, since: Ends, topic: str, partition: int) -> list[dict[str, Any]]:
-    """Return the records written since the history began, only of its own groups and ids."""
+    """Return the records written since the history began, reduced to its own groups and ids."""
     answer = _fetched(target, topic, partition, since[target.address, topic, partition])
     data = answer.records
     joined = bytes(data) if isinstance(data, bytes | bytearray | memoryview) else b"".join(map(bytes, data or ()))
@@ -89,7 +89,7 @@ def _of_history(target: Target, record: dict[str, Any]) -> bool:
 
 
 def _without_versions(record: dict[str, Any]) -> dict[str, Any]:
-    """Leave out where the metadata log was when a regular expression was resolved."""
+    """Remove the metadata offset at which a regular expression was resolved."""
     if (
         isinstance(record.get("is"), dict)
         and record["is"].get("kind") == "REGULAR_EXPRESSION"
@@ -129,7 +129,7 @@ def compare(exchange: Exchange, since: Ends) -> list[Difference]:
 
 
 def states_of_shares(target: Target) -> dict[str, Any]:
-    """Return what the share coordinator has of each group, in all partitions of the history's topics."""
+    """Return the share coordinator's state of each group, in all partitions of the history's topics."""
     return answers_of_shares(target, state_requests(target))
 
 
@@ -146,7 +146,7 @@ def state_requests(target: Target) -> dict[str, ReadShareGroupStateRequest]:
 
 
 def answers_of_shares(target: Target, requests: Mapping[str, ReadShareGroupStateRequest]) -> dict[str, Any]:
-    """Return the answers to such requests."""
+    """Return the responses to such requests."""
     return {group: target.call(ApiKey.READ_SHARE_GROUP_STATE, 0, each) for group, each in requests.items()}
 
 

@@ -1,7 +1,7 @@
-"""Steps that give each field of any request a value of its own, however little the values fit together.
+"""Steps that set each field of any request independently, even if the values do not fit together.
 
-A body is JSON: field names with values. A text that begins with `@` is a symbol, which each cluster replaces by what it
-has for it: `@topic:t0`, `@id:t0`, `@group:g0`, `@txn:x0`, `@producer:p0`, `@epoch:p0`, `@member:m0`, `@records:2`.
+A body is JSON: field names with values. A text that begins with `@` is a symbol, which is replaced by each cluster's
+value: `@topic:t0`, `@id:t0`, `@group:g0`, `@txn:x0`, `@producer:p0`, `@epoch:p0`, `@member:m0`, `@records:2`.
 """
 
 import typing
@@ -41,11 +41,11 @@ SETTLES: Mapping[ApiKey, Settle] = {
 }
 _TYPES: dict[type[Message], dict[str, Any]] = {}
 ABOUT = ("group_id", "transactional_id")
-"""Fields that name what has to settle after the response."""
+"""Fields with the group or transactional id that has to settle after the response."""
 
 
 def field_types(kind: type[Message]) -> dict[str, Any]:
-    """The types of a message class's fields."""
+    """Return the types of a message class's fields."""
     if kind not in _TYPES:
         hints = typing.get_type_hints(kind)
         _TYPES[kind] = {name: hints[name] for name in kind.__slots__}
@@ -53,13 +53,13 @@ def field_types(kind: type[Message]) -> dict[str, Any]:
 
 
 def parts_of(hint: Any) -> tuple[Any, bool, bool]:
-    """Type of a value, whether there is an array of it, and whether it may be null."""
+    """Return the type of a value, whether the field is an array of it, and whether it is nullable."""
     nullable = False
     if isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union:
         options = typing.get_args(hint)
         nullable = NoneType in options
         left = [each for each in options if each is not NoneType]
-        hint = left[0] if len(left) == 1 else bytes  # several kinds of buffers
+        hint = left[0] if len(left) == 1 else bytes  # several types of buffers
     if typing.get_origin(hint) is Sequence:
         return typing.get_args(hint)[0], True, nullable
     return hint, False, nullable
@@ -102,7 +102,7 @@ _SYMBOLS: Mapping[str, Callable[[Target, str], Any]] = {
 
 
 def fields(target: Target, step: Step) -> StepRequest:
-    """A request of any API with the fields of the step's body."""
+    """Build a request of any API with the fields of the step's body."""
     key, body = ApiKey[step["api"]], step["body"]
     request = message(message_class(key, "Request"), body, target)
     symbol = next((str(body[name]) for name in ABOUT if body.get(name)), "")

@@ -1,6 +1,6 @@
 """Random histories: mostly requests of well-behaved clients, sometimes invalid ones. A seed reproduces its history.
 
-The draws follow a rough idea of existing resources, so that most requests succeed; no response is judged by it.
+They follow a rough model of existing resources, so that most requests succeed; no response is judged by the model.
 """
 
 from collections.abc import Callable
@@ -186,14 +186,14 @@ class ShareEndGenerator(ShareGenerator):
 
 
 class ShareAclGenerator(ShareGenerator):
-    """Generates histories of share groups whose members and administrators need rights."""
+    """Generates histories of share groups whose members and administrators need ACLs."""
 
     def __init__(self, versions: Versions, seed: object) -> None:
         super().__init__(versions, seed)
         self._draws[self._allow_shares] = 8
 
     def history(self, length: int, *, restarts: int = 0) -> list[Step]:
-        """Generate the next history: some rights after the topic, then steps by users who may have them."""
+        """Generate the next history: some ACLs after the topic, then steps by users who may have them."""
         first, *drawn = super().history(length - 4, restarts=restarts)
         rights = [self._allow_shares(ALLOW) for _ in range(4)]
         return [first, *rights, *(self._by_someone(dict(step)) for step in drawn)]
@@ -240,11 +240,11 @@ HIGHEST = (
     *(("transaction.version", 2), ("group.version", 1), ("share.version", 1), ("share.version", 2)),
     ("streams.version", 1),
 )
-"""Levels in 4.3 and 4.4."""
+"""Highest feature levels in 4.3 and 4.4."""
 
 
 class _Security(Security):
-    """Generates histories of one kind: drawn steps, then those that read everything."""
+    """Generates histories of one kind: random steps, then steps that read everything."""
 
     draws: ClassVar[dict[str, int]]
     last: ClassVar[dict[str, Any]]
@@ -287,7 +287,7 @@ class FeatureGenerator(_Security):
     last: ClassVar = {"do": "features", "v": 3, "c": "0"}
 
     def history(self, length: int, *, restarts: int = 0) -> list[Step]:
-        """As high as they go first: levels outlive a history."""
+        """Generate the next history, which first raises all levels to the highest: levels outlive a history."""
         raised = [{"do": "update_features", "v": 1, "c": "0", "updates": [[*each, False, 1]]} for each in HIGHEST]
         return [*raised, *super().history(length, restarts=restarts)]
 
@@ -352,7 +352,7 @@ class UncommonGenerator(Administration, Uncommon):
 
 
 class FieldGenerator(Fields, Generator):
-    """Generates histories whose requests have any value in any field, between those of clients."""
+    """Generates histories of requests with any value in any field, among those of well-behaved clients."""
 
     def __init__(self, versions: Versions, seed: object) -> None:
         super().__init__(versions, seed)
@@ -387,4 +387,4 @@ KINDS: dict[
     "fields": FieldGenerator,
     "clients": Clients,
 }
-"""What a history is about -> what generates it."""
+"""Kind of history -> its generator."""

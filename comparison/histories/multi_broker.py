@@ -53,7 +53,7 @@ def _spread(step: dict[str, Any], chance: random.Random, brokers: int, counts: d
     elif do == "metadata":
         step.pop("auto", None)
     elif do == "fetch_session":
-        step["b"] = 1 + int(step["session"][1:]) % brokers  # a session belongs to one broker
+        step["b"] = 1 + int(step["session"][1:]) % brokers  # a fetch session belongs to one broker
     elif do == "reassign":
         step["replicas"] = chance.choice((_replicas(chance, brokers), _replicas(chance, brokers), [9], None))
     elif do == "restart":
@@ -82,7 +82,7 @@ def _assign(step: dict[str, Any], chance: random.Random, brokers: int, counts: d
 
 
 def _placed(entry: Any, chance: random.Random, brokers: int, counts: dict[str, int]) -> Any:
-    """Assign the replicas of an entry that leaves them to the cluster, unless its numbers are refused."""
+    """Assign replicas to an entry without an assignment, unless its numbers are invalid."""
     if isinstance(entry, list):  # of CreatePartitions: name, count, replicas
         name, count, assign = entry
         missing = max(count - counts.get(name, 1), 1)
@@ -97,7 +97,7 @@ def _placed(entry: Any, chance: random.Random, brokers: int, counts: dict[str, i
 
 
 def broker_of(target: Target, step: Step) -> int:
-    """Return the broker that a step goes to."""
+    """Return the broker to which a step is sent."""
     if "b" in step:
         return int(step["b"])
     do = step["do"]

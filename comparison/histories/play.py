@@ -72,7 +72,7 @@ CLOSED, SILENT = "(connection closed)", "(no answer)"
 LOST = (CLOSED, SILENT)
 HOUR_MS = 3_600_000
 WAITING = {ApiKey.JOIN_GROUP: "PreparingRebalance", ApiKey.SYNC_GROUP: "CompletingRebalance"}
-"""State in which a group delays the response to that request."""
+"""Request -> state of the group in which its response is delayed."""
 
 
 @dataclass
@@ -165,12 +165,12 @@ class Player:
         return differences or self._settled(number, first)
 
     def _created(self, number: int) -> bool:
-        """Whether a CreateTopics of one topic did not find it there already, with what may be in its log."""
+        """Whether a CreateTopics of one topic has created it: an existing one may have records."""
         answer = self.exchange.answers[str(number)]
         return isinstance(answer, dict) and answer["topics"][0]["error_code"] == ErrorCode.NONE.name
 
     def _send(self, requests: Sequence[StepRequest]) -> None:
-        """Send the requests; the answer of a cluster that does not let the user in is that it does not."""
+        """Send the requests; if a cluster rejects the login, that is its response."""
         for target, each in zip(self.exchange.targets, requests, strict=True):
             with contextlib.suppress(Refused, Closed):
                 target.connection(each.connection).send(each.key, each.version, each.request, answered=each.answered)
@@ -254,7 +254,7 @@ class Player:
             if len(set(states)) == 1 and all(state == states[0] for state in waiting):
                 if not waiting or settled:
                     return []
-                settled = True  # check once more: a rebalance that waits for no member ends in a moment
+                settled = True  # check again: a rebalance that waits for no member ends soon
                 deadline.check()
                 continue
             settled = False
@@ -275,7 +275,7 @@ class Player:
 
 
 def _at_rest(target: Target, settle: Settle) -> None:
-    """Wait for work of the brokers that goes on after the response."""
+    """Wait for work of the brokers that continues after the response."""
     if settle is Settle.STREAMS:
         wait_internal_topics(target)
     if settle is Settle.METADATA:
@@ -301,7 +301,7 @@ def _answer(target: Target, request: StepRequest, *, send: bool = False) -> obje
             answer = request.view(answer)
     except Closed:
         target.connections.pop(request.connection).close()
-        target.shared.clear()  # a group whose last share session ends with it is not loaded any more
+        target.shared.clear()  # a share group is unloaded when its last session ends
         return CLOSED
     except TimeoutError:
         target.connections.pop(request.connection).close()

@@ -55,7 +55,7 @@ class Deadline:
         self._what, self._at, self._turns = what, at, 0
 
     def check(self, seen: object = "") -> None:
-        """Sleep a moment. Raises Restless, with the last observation, when the time is up."""
+        """Sleep briefly. Raises Restless, with the last observation, after the deadline."""
         if time.monotonic() > self._at:
             raise Restless(f"{self._what} {seen}".strip())
         self._turns += 1
@@ -65,7 +65,7 @@ class Deadline:
 def wait_metadata(target: Target, kind: int = TOPIC, name: str | None = None, setting: str = "retention.ms") -> None:
     """Wait until the brokers have applied all metadata changes made before this call.
 
-    Two rounds: the first value may arrive together with the change that is waited for, the second comes after it.
+    Two rounds: the first value may be applied together with the awaited change, the second one is applied after it.
     """
     name = target.probe if name is None else name
     for _ in range(2):
@@ -83,7 +83,7 @@ def wait_metadata(target: Target, kind: int = TOPIC, name: str | None = None, se
 
 
 def wait_reassigned(target: Target) -> None:
-    """Wait until no partition is being reassigned: until then Kafka's old leader keeps serving."""
+    """Wait until no partition is being reassigned: until then Kafka's old leader continues to serve."""
     deadline = deadline_for("partitions have moved")
     request = ListPartitionReassignmentsRequest(topics=None)
     while target.call(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, request).topics:
@@ -129,7 +129,7 @@ def transactions_ended(targets: Sequence[Target], name: str) -> list[Difference]
 
 
 def _passing_state(target: Target, name: str) -> str:
-    """Return the state that a coordinator leaves by itself, or an empty string."""
+    """Return the state if the coordinator will leave it by itself, else an empty string."""
     request = DescribeTransactionsRequest([target.called(name)])
     broker = coordinator(target, target.called(name), 1)
     (state,) = target.call(ApiKey.DESCRIBE_TRANSACTIONS, 0, request, broker).transaction_states
@@ -140,9 +140,9 @@ def _passing_state(target: Target, name: str) -> str:
 
 
 def wait_alike(targets: Sequence[Target], group: str) -> None:
-    """Wait until consumer groups look alike: what a regular expression matches is found after the response.
+    """Wait until a consumer group's descriptions are equal: regular expressions are resolved after the response.
 
-    The time may run out: what differs for good shows in the next responses.
+    After the timeout it returns: a permanent difference shows in the next responses.
     """
     until = time.monotonic() + ALIKE_WITHIN_S
     while len({_group_as_described(target, group) for target in targets}) > 1 and time.monotonic() < until:
@@ -150,9 +150,9 @@ def wait_alike(targets: Sequence[Target], group: str) -> None:
 
 
 def wait_internal_topics(target: Target) -> None:
-    """Wait until there are the internal topics that a streams group's coordinator creates after its response.
+    """Wait until the internal topics exist that a streams group's coordinator creates after its response.
 
-    The time may run out: one that cannot be created is missing for good.
+    After the timeout it returns: a topic that cannot be created never exists.
     """
     if not target.expected:
         return
@@ -220,7 +220,7 @@ def wait_restarted(target: Target) -> None:
 
 def _answers_without_loading(target: Target, name: str, deadline: Deadline) -> None:
     waiting = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    for each in (name, None):  # a new producer id comes from a block that the broker may be waiting for
+    for each in (name, None):  # None: a new producer id is from a block that the broker may still have to get
         init = InitProducerIdRequest(each, 60_000)
         while target.call(ApiKey.INIT_PRODUCER_ID, 4, init, coordinator(target, name, 1)).error_code in waiting:
             deadline.check()

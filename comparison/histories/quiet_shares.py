@@ -1,7 +1,7 @@
-"""Waiting until share groups are at rest: state that is being initialized or deleted, and records that are released.
+"""Waiting until share groups are idle: no state is being initialized or deleted, and all records are released.
 
-Kafka answers a heartbeat before it has initialized the state of the share partitions, and closes a session before it
-has written what its member had; both are over within milliseconds.
+Kafka responds to a heartbeat before it has initialized the state of the share partitions, and closes a session before
+it has released the member's records; both take only milliseconds.
 """
 
 import time
@@ -22,17 +22,17 @@ from protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 ALIKE_WITHIN_S, DEAD_WITHIN_S = 0.6, 6.0
-"""Records of a dead-letter queue, which has to be created, take longer."""
+"""Timeouts in seconds; a dead-letter queue, whose topic has to be created, takes longer."""
 ARCHIVING = 3
 WARM_GROUPS = 6
-"""Enough to reach every partition of the share coordinator."""
+"""Number of groups that is enough to reach every partition of the share coordinator's topic."""
 STATE_PARTITIONS = "STATE_PARTITIONS"
 
 
 def wait_shares(targets: Sequence[Target], since: Ends, group: str) -> None:
-    """Wait until a group looks alike on all clusters, with no state on its way.
+    """Wait until a group's state is equal on all clusters, and not changing.
 
-    The time may run out: what differs for good shows in the next responses.
+    After the timeout it returns: a permanent difference shows in the next responses.
     """
     until = time.monotonic() + ALIKE_WITHIN_S
     until_dead = time.monotonic() + DEAD_WITHIN_S
@@ -67,7 +67,7 @@ def _view(target: Target, read: Mapping[str, ReadShareGroupStateRequest], since:
 
 
 def _moving(target: Target, since: Ends, name: str) -> bool:
-    """Whether the group's last record about its state names a topic that is being initialised or deleted."""
+    """Whether by the group's last state record a topic is being initialized or deleted."""
     last: dict[str, Any] | None = None
     own = [partition for address, topic, partition in since if topic == OFFSETS and address == target.address]
     for partition in own:
@@ -80,7 +80,7 @@ def _moving(target: Target, since: Ends, name: str) -> bool:
 
 
 def warm_shares(target: Target) -> None:
-    """Wait until the share coordinator is there: Kafka creates its topic when the first share group needs it."""
+    """Wait until the share coordinator is available: Kafka creates its topic for the first share group."""
     deadline = deadline_for("the share coordinator loads")
     topics = target.call(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(target.probe)], False)).topics
     topic_id = topics[0].topic_id

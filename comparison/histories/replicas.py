@@ -1,4 +1,4 @@
-"""Waiting for replication: Kafka's replicas fetch records, ours have them at once with the append."""
+"""Waiting for replication: Kafka's replicas fetch records, Understudy's have them as soon as they are appended."""
 
 from typing import Any
 

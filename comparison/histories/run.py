@@ -1,4 +1,4 @@
-"""Runs many histories: one with a difference is played again, and shrunk if the difference shows again."""
+"""Runs many histories: one with a difference is played again, and shrunk if the difference occurs again."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ MOST_PLAYS = 150
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """History with a difference that shows every time, or only once if ``steady`` is false."""
+    """History with a difference that occurs every time, or only once if ``steady`` is false."""
 
     seed: object
     steps: Sequence[Step]
@@ -47,7 +47,7 @@ class Report:
 
     @property
     def steady(self) -> list[Found]:
-        """Histories whose difference shows every time."""
+        """Histories whose difference occurs every time."""
         return [found for found in self.found if found.steady]
 
     def lines(self) -> list[str]:
@@ -66,7 +66,7 @@ def line(step: Step) -> str:
 
 
 def load_history(file: Path) -> dict[str, Any]:
-    """Load a history from its file: `why`, `steps`, the responses of `kafka`, and of which `release` if only of one."""
+    """Load a history's file: `why`, `steps`, the responses of `kafka`, and the `release` if only one has them."""
     history: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return history
 
@@ -74,7 +74,7 @@ def load_history(file: Path) -> dict[str, Any]:
 def save(file: Path, why: str, steps: Sequence[Step], answers: Mapping[str, Any], release: str | None = None) -> None:
     """Save a history and Kafka's responses, with one line per step and per response.
 
-    ``release`` of Kafka is named where others respond otherwise.
+    ``release`` is Kafka's, if other releases respond differently.
     """
     of_release = "" if release is None else f' "release": "{release}",\n'
     lines = [

@@ -1,4 +1,4 @@
-"""Steps about what is not a topic's or a group's: SCRAM users, client quotas, ACLs, finalized features."""
+"""Steps of an administrator of a cluster: SCRAM users, client quotas, ACLs, finalized features."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -23,7 +23,7 @@ from protocol.messages.describe_user_scram_credentials import DescribeUserScramC
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 ANY = 1
-"""Resource types, pattern types, operations and permissions of a filter for all of them."""
+"""ANY: the resource type, pattern type, operation and permission of a filter for all of them."""
 PATIENCE_MS = 15_000
 
 
@@ -54,7 +54,7 @@ def alter_users(target: Target, step: Step) -> StepRequest:
 
 
 def describe_users(target: Target, step: Step) -> StepRequest:
-    """DescribeUserScramCredentials of some users, or of all; these sorted, if the step has `sorted`."""
+    """DescribeUserScramCredentials of some users, or of all; the response is sorted if the step has `sorted`."""
     users = None if step.get("users") is None else [UserName(target.called(name)) for name in step["users"]]
     request = DescribeUserScramCredentialsRequest(users)
     view = _sorted_users if step.get("sorted") else None

@@ -1,6 +1,6 @@
-"""Ends of what share groups have: connections that close, members that fall silent, and a coordinator that loads again.
+"""Ends of share sessions and members: closed connections, members without heartbeats, a coordinator that loads again.
 
-None of them has a response that a history could wait for, so each is followed by a wait until it is seen.
+None of these events has a response for which a history could wait, so each is followed by a wait for its effect.
 """
 
 import time
@@ -22,15 +22,15 @@ from protocol.messages.share_acknowledge import ShareAcknowledgeRequest
 
 UNSET = 1
 SILENCE = {"share.session.timeout.ms": "1000", "share.heartbeat.interval.ms": "500"}
-"""The shortest that a cluster of this kind allows."""
+"""The shortest timeouts that the clusters allow."""
 SILENT_S = 1.5
 STABLE_S, WITHIN_S = 0.1, 3.0
 NO_EPOCH = 2**31 - 2
-"""Of no session of a history: a request with it is refused, and changes nothing."""
+"""Epoch that no session of a history has: a request with it is refused, and changes nothing."""
 
 
 def member_ends(target: Target, step: Step) -> StepRequest:
-    """A heartbeat after which the member is silent for longer than its session's time."""
+    """ShareGroupHeartbeat after which the member sends none for longer than its session timeout."""
     _set_silence(target, step["group"], on=True)
     request = beat(target, step)
     heard = request.after
@@ -53,11 +53,11 @@ def _set_silence(target: Target, group: str, *, on: bool) -> None:
 
 
 def disconnect(targets: Sequence[Target], since: Ends, connection: str) -> None:
-    """Close a connection on all clusters, and wait until they agree which share sessions are left."""
+    """Close a connection on all clusters, and wait until they have the same share sessions."""
     for target in targets:
         if connection in target.connections:
             target.connections.pop(connection).close()
-        target.shared.clear()  # a group without a session is not loaded any more
+        target.shared.clear()  # a group without a session is unloaded
     until, alike_since, before = time.monotonic() + WITHIN_S, time.monotonic(), ""
     while time.monotonic() < min(until, alike_since + STABLE_S):
         seen = [_sessions(target) for target in targets]
@@ -69,7 +69,7 @@ def disconnect(targets: Sequence[Target], since: Ends, connection: str) -> None:
 
 
 def _sessions(target: Target) -> str:
-    """What a request of an impossible epoch is answered: that there is no session, or that the epoch is wrong."""
+    """Return the error of a request with an impossible epoch: no such session, or an invalid epoch."""
     codes = {}
     for group, member in sorted(target.sharers):
         request = ShareAcknowledgeRequest(target.called(group), member, NO_EPOCH, [], False)
@@ -78,7 +78,7 @@ def _sessions(target: Target) -> str:
 
 
 def restarted(target: Target) -> None:
-    """Wait until the share coordinator of a cluster that was restarted has loaded."""
+    """Wait until the share coordinator of a restarted cluster has loaded."""
     target.shared.clear()
     warm_shares(target)
 

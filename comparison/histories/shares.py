@@ -48,7 +48,7 @@ def _sharer(target: Target, step: Step) -> Sharer:
 
 
 def beat(target: Target, step: Step) -> StepRequest:
-    """ShareGroupHeartbeat: `epoch` is a number, or "own", the last one that the member was given."""
+    """ShareGroupHeartbeat: `epoch` is a number, or "own", the last one that the member got."""
     sharer = _sharer(target, step)
     epoch = sharer.epoch if step["epoch"] == "own" else step["epoch"]
     topics = step.get("topics")
@@ -70,7 +70,7 @@ def beat(target: Target, step: Step) -> StepRequest:
 
 
 def describe(target: Target, step: Step) -> StepRequest:
-    """ShareGroupDescribe of groups, which may be named twice."""
+    """ShareGroupDescribe of groups, perhaps with duplicates."""
     groups = [target.called(group) if group else "" for group in step["groups"]]
     request = ShareGroupDescribeRequest(groups, step.get("operations", False))
     return StepRequest(ApiKey.SHARE_GROUP_DESCRIBE, step["v"], request, step["c"], reads=True)
@@ -80,7 +80,7 @@ def describe(target: Target, step: Step) -> StepRequest:
 
 
 def _runs(offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """First and last of neighbouring offsets."""
+    """Yield the first and last offset of each run of consecutive offsets."""
     first = last = offsets[0]
     for offset in offsets[1:]:
         if offset != last + 1:
@@ -91,7 +91,7 @@ def _runs(offsets: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _batches(sharer: Sharer, place: Place, part: Any, types: Sequence[int]) -> list[tuple[int, int, list[int]]]:
-    """The acknowledgements of a partition: of what the member holds there, or of the offsets that are named."""
+    """Build the acknowledgements of a partition: of the member's acquired offsets, or of the given ones."""
     if isinstance(part, list):
         return [(part[0], part[1], list(types))]
     held = sorted(sharer.held.get(place, ()))
@@ -118,7 +118,7 @@ def _acks(target: Target, sharer: Sharer, step: Step) -> Acks:
 
 
 def _forget_acknowledged(sharer: Sharer, acks: Acks, errors: dict[Place, Any]) -> None:
-    """What was acknowledged, or cannot be any more, is not held any more."""
+    """Remove offsets from the acquired ones that were acknowledged, or cannot be any more."""
     for place, batches in acks.items():
         if place not in errors:
             continue
@@ -148,15 +148,14 @@ def _session_is(sharer: Sharer, sent: int, code: ErrorCode) -> None:
 
 
 def _fetched(target: Target, sharer: Sharer, step: Step) -> tuple[int, Acks, list[Place]]:
-    """The session's epoch, the acknowledgements and the partitions of a fetch.
+    """Return the session's epoch, the acknowledgements and the partitions of a fetch.
 
-    A partition that the leader has not loaded is fetched alone, in a new session: of several, chance decides which one
-    is loaded first.
+    A partition that the leader has not loaded is fetched alone, in a new session: several are loaded in random order.
     """
     places = list(dict.fromkeys((target.topic_id(topic), partition) for topic, partition in step["topics"]))
     of_session = [] if step["epoch"] == 0 else list(sharer.places)
     is_first = _next_epoch(sharer, step) == 0
-    acknowledged = step.get("acks", ()) if is_first else ()  # a first fetch reads those as well
+    acknowledged = step.get("acks", ()) if is_first else ()  # a session's first fetch reads those partitions as well
     named = (*places, *of_session, *((target.topic_id(topic), partition) for topic, partition, *_ in acknowledged))
     unloaded = [place for place in named if (step["group"], place) not in target.shared]
     if unloaded and _reads(step):
@@ -169,7 +168,7 @@ def _reads(step: Step) -> bool:
 
 
 def fetch(target: Target, step: Step) -> StepRequest:
-    """ShareFetch; with `locks_end` its locks are of the shortest time, and have ended before the next step."""
+    """ShareFetch; with `locks_end` its locks have the shortest duration, and expire before the next step."""
     sharer = _sharer(target, step)
     epoch, acks, places = _fetched(target, sharer, step)
     partitions: dict[Any, list[share_fetch.FetchPartition]] = {}
@@ -218,7 +217,7 @@ def fetch(target: Target, step: Step) -> StepRequest:
 
 
 def _places_are(target: Target, sharer: Sharer, step: Step, epoch: int, places: Sequence[Place]) -> None:
-    """Note the partitions of a session; of a refused request, as well, which may have changed them."""
+    """Note the partitions of a session, even for a refused request, which may have changed them."""
     if epoch == 0:
         sharer.places.clear()
     if epoch >= 0:
@@ -283,7 +282,7 @@ def _set_config(target: Target, group: str, name: str, value: str | None) -> Non
 
 
 def group_config(target: Target, step: Step) -> StepRequest:
-    """IncrementalAlterConfigs of a group's setting; `value` null removes it, `queue` is the symbol of a topic."""
+    """IncrementalAlterConfigs of a group config; `value` null removes it, `queue` is the symbol of a topic."""
     value = target.called(step["queue"]) if "queue" in step else step["value"]
     request = _configs(target, step["group"], step["name"], value)
     return StepRequest(ApiKey.INCREMENTAL_ALTER_CONFIGS, step["v"], request, step["c"], settle=Settle.METADATA)

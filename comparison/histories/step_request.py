@@ -9,7 +9,7 @@ from comparison.target import Target
 from protocol.apis import ApiKey
 
 Step = Mapping[str, Any]
-"""Step in its saved form: ``{"do": "produce", "topic": "t0", ...}``; symbols replace ids that a cluster draws."""
+"""Step in its saved form: ``{"do": "produce", "topic": "t0", ...}``; symbols replace ids that a cluster generates."""
 
 
 class Settle(Enum):

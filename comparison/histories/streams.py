@@ -39,7 +39,7 @@ def _streamer(target: Target, step: Step) -> Streamer:
 
 
 def _topology(target: Target, given: Mapping[str, Any] | None) -> Topology | None:
-    """A topology in its saved form: sources, sinks, repartition topics, changelogs and co-partition groups by id."""
+    """Build a topology from its saved form: sources, sinks, repartition topics, changelogs, copartition groups."""
     if given is None:
         return None
     return Topology(
@@ -67,7 +67,7 @@ def _infos(target: Target, topics: Sequence[Sequence[Any]]) -> list[TopicInfo]:
 
 
 def _pairs(values: Mapping[str, str] | Sequence[Sequence[str]] | None) -> list[KeyValue] | None:
-    """Keys with values, or pairs where a key comes twice."""
+    """Build key-value fields from a mapping, or from pairs, which may have duplicate keys."""
     pairs = values.items() if isinstance(values, Mapping) else values
     return None if pairs is None else [KeyValue(*each) for each in pairs]
 
@@ -77,7 +77,7 @@ def _offsets(given: Sequence[Sequence[Any]] | None) -> list[TaskOffset] | None:
 
 
 def _owned(streamer: Streamer, owned: Any) -> list[list[TaskIds] | None]:
-    """The task lists of a heartbeat: of the last assignment all or fewer, of others those that are named by role."""
+    """Return the task lists of a heartbeat: all or a part of the last assignment, or the given tasks by role."""
     if owned is None:
         return [None, None, None]
     if isinstance(owned, Mapping):
@@ -92,7 +92,7 @@ def _owned(streamer: Streamer, owned: Any) -> list[list[TaskIds] | None]:
 
 
 def beat(target: Target, step: Step) -> StepRequest:
-    """StreamsGroupHeartbeat: `epoch` is a number, or "own", the last one that the member was given."""
+    """StreamsGroupHeartbeat: `epoch` is a number, or "own", the last one that the member got."""
     streamer = _streamer(target, step)
     epoch = streamer.epoch if step["epoch"] == "own" else step["epoch"]
     topology = _topology(target, step.get("topology"))
@@ -147,7 +147,7 @@ def _internal_topics(topology: Topology | None) -> set[str]:
 
 
 def describe(target: Target, step: Step) -> StepRequest:
-    """StreamsGroupDescribe of groups, which may be named twice."""
+    """StreamsGroupDescribe of groups, perhaps with duplicates."""
     groups = [target.called(group) if group else "" for group in step["groups"]]
     request = StreamsGroupDescribeRequest(groups, step.get("operations", False), step.get("description", False))
     return StepRequest(ApiKey.STREAMS_GROUP_DESCRIBE, step["v"], request, step["c"], reads=True)

@@ -1,6 +1,6 @@
-"""Steps about delegation tokens (KIP-48, for others KIP-373), on connections of users who have logged in.
+"""Steps about delegation tokens (KIP-48, for other users KIP-373), on connections with a login.
 
-A connection ``as:alice`` is alice's, with her password; ``token:k0:7`` logs in by the token k0, and is used once.
+A connection ``as:alice`` logs in as alice with her password; ``token:k0:7`` with the token k0, and is used once.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from protocol.messages.expire_delegation_token import ExpireDelegationTokenReque
 from protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 
 USERS = ("admin", "alice", "bob", "carol", "dave")
-"""Who can log in; the password is the name with `-secret`. The clusters' settings have them."""
+"""Users in the clusters' settings; the password is the name with `-secret`."""
 AT_ONCE_MS = -1
 
 
@@ -51,7 +51,7 @@ def expire_token(target: Target, step: Step) -> StepRequest:
 
 
 def describe_tokens(target: Target, step: Step) -> StepRequest:
-    """DescribeDelegationToken of `owners`, [type, name] each, or of all; those of this history."""
+    """DescribeDelegationToken of `owners`, [type, name] each, or of all, reduced to this history's tokens."""
     owners = None if step["owners"] is None else [DescribeDelegationTokenOwner(*each) for each in step["owners"]]
 
     def view(answer: Any) -> Any:
@@ -71,7 +71,7 @@ STEPS: dict[str, Builder] = {
 
 
 def clean_up(target: Target, steps: Iterable[Step]) -> None:
-    """Remove the tokens that the steps may have left, each by its owner."""
+    """Remove the tokens that the steps may have left, each as its owner."""
     if not any(step["do"] == "create_token" for step in steps):
         return
     for user in USERS:

@@ -1,7 +1,7 @@
-"""Topics whose ids are hashed alike on all clusters.
+"""Topics whose ids have the same hash order on all clusters.
 
-Each cluster draws the ids of its topics, and Kafka's assignor of share groups goes through partitions in the order of
-hash tables: with two members, which of them gets which partition depends on the id.
+Each cluster generates the ids of its topics, and Kafka's assignor of share groups iterates over partitions in the order
+of hash tables: with two members, the assignment depends on the id.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from protocol.types import uuid_text
 CAPACITIES = (4, 8, 16)
 TRIES = 3000
 NEWEST = 7
-"""Version of CreateTopics that answers with the id."""
+"""Version of CreateTopics whose response has the id."""
 _MASK = 0xFFFFFFFF
 
 
 def hash_order(topic_id: UUID, partitions: int) -> list[list[int]]:
-    """The orders in which hash tables of several capacities have a topic's partitions, or one more."""
+    """Return the orders of a topic's partitions, also with one more, in hash tables of several capacities."""
     hash_of = partial(_hash_of_partition, topic_id)
     return [
         table_order(list(range(count)), hash_of, capacity)
@@ -40,10 +40,10 @@ def _hash_of_partition(topic_id: UUID, partition: int) -> int:
 
 
 def hash_alike(targets: Sequence[Target], requests: Sequence[StepRequest]) -> None:
-    """Create a topic again, on all clusters but the first, until its id is hashed as the first cluster's.
+    """Recreate a topic on all clusters but the first until its id has the hash order of the first cluster's.
 
-    The requests are the CreateTopics of each cluster, which have succeeded. The time may run out: what two members are
-    assigned may differ then.
+    The requests are the CreateTopics of each cluster, which have succeeded. After the timeout it returns: then the
+    assignments of two members may differ.
     """
     topic = requests[0].request.topics[0]
     name, partitions = topic.name, max(topic.num_partitions, 1)
@@ -71,7 +71,7 @@ def _id(target: Target, name: str) -> UUID | None:
 
 
 def _rename(target: Target, before: UUID, after: UUID) -> None:
-    """The second id takes the first one's place among what the history knows."""
+    """Replace the first id by the second one in the history's state."""
     for symbol, topic_id in target.topics.items():
         if topic_id == before:
             target.topics[symbol] = after

@@ -23,7 +23,7 @@ from protocol.messages.txn_offset_commit import (
 from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 
 MOST_TIMEOUT_MS = 900_000
-"""Long enough that no transaction times out while histories are played."""
+"""Transaction timeout that is long enough while histories are played."""
 FIRST_BATCHED_ADD = 4
 FIRST_LISTED_BY_PATTERN = 2
 FIRST_WITH_EPOCH_BACK = 5

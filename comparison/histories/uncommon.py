@@ -71,7 +71,7 @@ _OF_STATE: Mapping[str, Callable[[str, UUID, Place], tuple[ApiKey, Any]]] = {
 
 
 def share_state(target: Target, step: Step) -> StepRequest:
-    """A request for the state of one share partition: `what` is initialize, write, read, summarize or delete."""
+    """Build a request for one share partition's state: `what` is initialize, write, read, summarize or delete."""
     group = target.called(step["group"]) if step["group"] else ""
     key, request = _OF_STATE[step["what"]](group, target.topic_id(step["topic"]), step)
     return StepRequest(key, step["v"], request, step["c"])
@@ -108,7 +108,7 @@ def move_log_dirs(target: Target, step: Step) -> StepRequest:
 
 
 def topology(_target: Target, step: Step) -> StepRequest:
-    """UnregisterBroker, UnregisterController, AddRaftVoter and RemoveRaftVoter of a node that is not there."""
+    """UnregisterBroker, UnregisterController, AddRaftVoter and RemoveRaftVoter of a node that does not exist."""
     node, cluster_id = step["node"], step.get("cluster_id")
     requests: Mapping[str, tuple[ApiKey, Any]] = {
         "broker": (ApiKey.UNREGISTER_BROKER, UnregisterBrokerRequest(node)),
@@ -129,13 +129,13 @@ def _of_any_cluster(answer: Any) -> Any:
 
 
 def handshake(_target: Target, step: Step) -> StepRequest:
-    """SaslHandshake on a listener without logins."""
+    """SaslHandshake on a listener without SASL."""
     request = SaslHandshakeRequest(step["mechanism"])
     return StepRequest(ApiKey.SASL_HANDSHAKE, step["v"], request, step["c"])
 
 
 def authenticate(_target: Target, step: Step) -> StepRequest:
-    """SaslAuthenticate on a listener without logins."""
+    """SaslAuthenticate on a listener without SASL."""
     request = SaslAuthenticateRequest(step["text"].encode())
     return StepRequest(ApiKey.SASL_AUTHENTICATE, step["v"], request, step["c"])
 

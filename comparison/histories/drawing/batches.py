@@ -1,4 +1,4 @@
-"""Random requests of an administrator that have several entries, with boundary, doubled and hostile ones."""
+"""Random requests of an administrator that have several entries, with boundary values, duplicates and hostile ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -107,7 +107,7 @@ class Batches(Pieces):
             key, value = self._key(kind)
             return [kind, name, [[key, None if self._rarely(12) else value]]]
 
-        # Kafka fails while it counts the errors of a resource that is named twice, and never answers.
+        # Kafka fails while it counts the errors of a duplicate resource, and never responds.
         resources = list({(kind, name): [kind, name, configs] for kind, name, configs in self._some(entry)}.values())
         fields = {"resources": resources, "validate": self._rarely(6) or None}
         return self._step("replace_resources", ApiKey.ALTER_CONFIGS, **fields)

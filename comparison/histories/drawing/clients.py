@@ -1,4 +1,4 @@
-"""Random requests of clients beside their data: versions, telemetry, resources with settings, lists of transactions."""
+"""Random requests of clients apart from data: versions, telemetry, resources with configs, lists of transactions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from comparison.histories.step_request import Step
 from protocol.apis import ApiKey
 
 UNLISTED = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: (0, 0), ApiKey.PUSH_TELEMETRY: (0, 0)}
-"""Served without being listed by a broker that has no plugin for metrics."""
+"""APIs that a broker without a metrics plugin serves, but does not list."""
 INSTANCES = ("a", "a", "a", "b", "n0", "n0", "n1")
 METRICS, GROUP = 16, 32
 NAMES = ("s0", "s0", "s1", "s2")
@@ -70,7 +70,7 @@ FIRST_WITH_DURATION, FIRST_WITH_PATTERN = 1, 2
 
 
 class Clients(Administration, Transactions):
-    """Generates histories of requests beside the data."""
+    """Generates histories of such requests."""
 
     def __init__(self, versions: Versions, seed: object) -> None:
         super().__init__({**versions, **UNLISTED}, seed)
@@ -117,7 +117,7 @@ class Clients(Administration, Transactions):
         return step
 
     def _later(self) -> dict[str, Any]:
-        """Whether the shortest interval is waited for: always once a subscription has it."""
+        """Draw whether to wait for the shortest push interval: always once a subscription has it."""
         return {"later": True} if self._short else {}
 
     def _ask_subscription(self) -> dict[str, Any]:

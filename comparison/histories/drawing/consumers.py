@@ -14,7 +14,7 @@ OWNED = (None, None, "all", "all", "none", "more")
 
 
 class Consumers(Pieces):
-    """Draws heartbeats, descriptions, and what classic members ask of the same group."""
+    """Draws heartbeats, descriptions, and requests of classic members of the same group."""
 
     def _group(self) -> str:
         return OTHER if self._rarely(12) else GROUP
@@ -23,7 +23,7 @@ class Consumers(Pieces):
         return self._chance.choice(CONSUMERS)
 
     def _subscription(self) -> dict[str, Any]:
-        """Topics, a regular expression, both or neither."""
+        """Draw topics, a regular expression, both or neither."""
         fields: dict[str, Any] = {}
         if not self._rarely(6):
             fields["topics"] = sorted({self._chance.choice(TOPICS[:2]) for _ in range(self._chance.choice((1, 1, 2)))})

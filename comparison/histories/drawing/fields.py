@@ -1,4 +1,4 @@
-"""Random requests of any API, field by field: each value is one that its name suggests, or one that it does not."""
+"""Random requests of any API, field by field: a value fits the field's name, or does not."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ PLAYED: Sequence[ApiKey] = (
     ApiKey.DELETE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, ApiKey.ALTER_REPLICA_LOG_DIRS,
     ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN,
 )  # fmt: skip
-"""Not: those that wait for other members, answer for the whole cluster, or change what every history has."""
+"""Excluded: requests that wait for other members, concern the whole cluster, or change all histories' resources."""
 
 TOPIC_LIKE = (*(f"@topic:{each}" for each in TOPICS), "@topic:t0", "@topic:t0", "@topic:t9")
 GROUP_LIKE = (*(f"@group:{each}" for each in GROUPS), "@group:c0", "@group:h0", "@group:u9")
@@ -78,15 +78,15 @@ OTHERS = (0, 1, -1, 2)
 UUIDS = (*(f"@id:{each}" for each in TOPICS), "@id:t0", "AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAATQ")
 NAMED_TOPICS = frozenset({"CreatableTopic", "DeleteTopicState", "MetadataRequestTopic", "CreatePartitionsTopic"})
 NEVER_NULL = frozenset({"records", "topics", "topic_partitions", "cursor", "transactional_id_pattern"})
-"""Where null means everything that the cluster has, of this history and of others; null records Kafka never answers."""
+"""Fields in which null means everything in the cluster, not just this history's; to null records Kafka is silent."""
 BATCHED: Mapping[ApiKey, tuple[str, int]] = {
     ApiKey.ADD_PARTITIONS_TO_TXN: ("transactions", 4),
     ApiKey.OFFSET_FETCH: ("groups", 8),
 }
 IN_A_MAPS_ORDER = frozenset({"configs", "configuration_keys"})
-"""Of several wrong settings Kafka reports one, in the order of a hash map."""
+"""Fields with configs: of several invalid ones Kafka reports one, in the order of a hash map."""
 NEVER_DOUBLED = frozenset({"resources"})
-"""Kafka does not answer an AlterConfigs that names nothing but one resource twice."""
+"""Kafka does not respond to an AlterConfigs that only has one resource twice."""
 NEVER_EMPTY = frozenset({"topics", "transactions"})
 
 
@@ -136,9 +136,9 @@ class Fields(Pieces):
         if one is str:
             return self._text(kind, name, key)
         if key is ApiKey.ALTER_CONFIGS and name == "resource_type":
-            return self._chance.choice((2, 32, 16))  # where all resources are refused, Kafka does not answer
+            return self._chance.choice((2, 32, 16))  # Kafka does not respond if all resources are refused
         if key is ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS:
-            return self._chance.choice((0, 0, -1))  # of others the state is asked for again and again, for seconds
+            return self._chance.choice((0, 0, -1))  # for other values, Kafka requests the state repeatedly, for seconds
         return self._number(name)
 
     def _bytes(self, name: str) -> Any:

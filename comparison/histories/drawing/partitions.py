@@ -37,7 +37,7 @@ class Partitions(Pieces):
             acks = self._chance.choice((0, 1, 2))
         fields |= {"transactional": transactional or None, "acks": acks}
         step = self._step("produce", ApiKey.PRODUCE, **self._place(), **fields)
-        if step.get("codec") == 4:  # zstd needs Produce 7 (KIP-110); below is an error worth a try
+        if step.get("codec") == 4:  # zstd needs Produce v7 (KIP-110); lower versions test the error
             step["v"] = max(step["v"], 3 if self._rarely(5) else 7)
         return step
 

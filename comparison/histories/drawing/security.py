@@ -10,7 +10,7 @@ ENTITIES = ("user", "client-id", "ip")
 RATES = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
 OF_ADDRESSES = ("connection_creation_rate",)
 HARMLESS = (1e9, 123456789.0, 5e8)
-"""Rates of defaults, which are ours too: nothing may be throttled."""
+"""Rates of default quotas, which apply to this client too: nothing may be throttled."""
 ADDRESSES = ("=10.0.0.1", "=10.0.0.2", "=::1", "=2001:db8::1", "=0:0:0:0:0:0:0:2")
 ODD_ENTITIES: tuple[list[list[str | None]], ...] = (
     [],
@@ -24,7 +24,7 @@ FILTER_ANY, MATCH, LITERAL, PREFIXED = 1, 2, 3, 4
 
 
 class Security(Pieces):
-    """Draws steps of an administrator of users and limits."""
+    """Draws steps of an administrator of users, quotas, ACLs and features."""
 
     def _user(self) -> str:
         return self._chance.choice(USERS[:4] if not self._rarely(4) else USERS)
@@ -37,7 +37,7 @@ class Security(Pieces):
     def _alter_users(self) -> dict[str, Any]:
         deleted = self._chance.choice((0, 0, 1, 1, 2))
         upserted = self._chance.choice((0, 1, 1, 2, 3))
-        # Not both of one mechanism: Kafka's brokers may not list a user who comes when the mechanism's last one goes.
+        # Not both of one mechanism: brokers may not list a user who is added when the mechanism's last one is removed.
         of_deleted = self._chance.choice((1, 2))
         return self._step(
             "alter_users",
@@ -57,7 +57,7 @@ class Security(Pieces):
         count = self._chance.choice((1, 1, 2, 3, 5))
         users = None if self._rarely(3) else [self._user() for _ in range(0 if self._rarely(8) else count)]
         step = self._step("describe_users", ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS)
-        # Kafka walks two maps by the address of an enum's member: of users in one bucket either may come first.
+        # Kafka iterates over two maps by the address of an enum constant: users in one bucket are in any order.
         return step | {"users": users} | ({} if users else {"sorted": True})
 
     # --- client quotas -----------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class Security(Pieces):
     # --- ACLs --------------------------------------------------------------------------------------------------------
 
     def _acl(self, *, wanted: bool = False) -> list[Any]:
-        """An ACL, or a filter, in which anything may be any."""
+        """Draw an ACL, or a filter, in which each part may be ANY."""
         kind = self._chance.choice((2, 2, 3, 4, 5, 6, 7))
         name = "=kafka-cluster" if kind == 4 and not self._rarely(6) else self._user()
         pattern = PREFIXED if self._rarely(4) else LITERAL

@@ -53,7 +53,7 @@ class Shares(Pieces):
 
     def _share_joins(self) -> dict[str, Any]:
         topics = [self._chance.choice(TOPICS[:2])]
-        if self._rarely(6):  # how partitions of several topics are dealt out depends on the topics' ids
+        if self._rarely(6):  # the assignment of several topics' partitions depends on the topics' ids
             topics = list(TOPICS[:2])
         if self._rarely(15):
             topics = self._chance.choice(([], ["t9"], ["t0", "t0"]))
@@ -84,7 +84,7 @@ class Shares(Pieces):
         return [[each["topic"], each["partition"]] for each in places]
 
     def _acks(self, version: int) -> tuple[list[list[Any]], bool]:
-        """Acknowledgements, ``[topic, partition, part, types]``, and whether locks are renewed among them."""
+        """Draw acknowledgements, ``[topic, partition, part, types]``, and whether some renew locks."""
         acks: list[list[Any]] = []
         renews = False
         for topic, partition in self._share_places():
@@ -100,7 +100,7 @@ class Shares(Pieces):
         return acks, renews != self._rarely(12)
 
     def _session(self) -> dict[str, Any]:
-        """The session's epoch: mostly the next one."""
+        """Draw the session's epoch: mostly the next one."""
         if self._rarely(10):
             return {"epoch": self._chance.choice((0, 0, -1, -1, 5, INT_MAX, -2))}
         return {"epoch": "own", "epoch_shift": self._chance.choice((-1, 1)) if self._rarely(20) else None}
@@ -128,7 +128,7 @@ class Shares(Pieces):
         return step
 
     def _locks_end(self) -> dict[str, Any]:
-        """A fetch of records whose locks end before the next step."""
+        """Draw a fetch of records whose locks expire before the next step."""
         step = self._step(
             "share_fetch", ApiKey.SHARE_FETCH, **self._sharer(), epoch="own", topics=self._share_places(2)
         )
@@ -147,7 +147,7 @@ class Shares(Pieces):
 
     def _share_offsets(self) -> dict[str, Any]:
         places = None if self._rarely(2) else self._share_places(3)
-        if places is not None:  # of others Kafka asks its share coordinator for 15 s
+        if places is not None:  # for others, Kafka retries at its share coordinator for 15 s
             places = [each for each in places if each[1] < self._known.topics.get(each[0], 1)]
         return self._step(
             "share_offsets", ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, group=self._share_group(), places=places
@@ -168,7 +168,7 @@ class Shares(Pieces):
         return self._step("delete_share_group", ApiKey.DELETE_GROUPS, group=self._share_group())
 
     def _other_kind(self) -> dict[str, Any]:
-        """What members of groups of another kind ask of the share group, or of the name of one."""
+        """Draw a request of another group type's member for the share group, or for a group of that name."""
         group = self._share_group() if not self._rarely(4) else "h8"
         if self._rarely(2):
             fields = {"group": group, "member": "C0", "epoch": self._chance.choice((0, "own", -1)), "topics": ["t0"]}
@@ -178,7 +178,7 @@ class Shares(Pieces):
     # --- ends --------------------------------------------------------------------------------------------------------
 
     def _queue_named(self, queue: str | None = None) -> dict[str, Any]:
-        """A dead-letter queue of the group: mostly one that may be there."""
+        """Draw a dead-letter queue of the group: mostly one that may exist."""
         name, value = "errors.deadletterqueue.topic.name", queue or self._chance.choice(QUEUES)
         if queue is None and self._rarely(3):
             name, value = "errors.deadletterqueue.copy.record.enable", self._chance.choice(("=true", "=true", "=false"))
@@ -197,7 +197,7 @@ class Shares(Pieces):
         return self._step("delete_topic", ApiKey.DELETE_TOPICS, topic=QUEUE)
 
     def _share_reject(self) -> dict[str, Any]:
-        """A member rejects what it holds, some of it or all."""
+        """Draw a rejection of some or all of a member's acquired records."""
         step = self._step("share_ack", ApiKey.SHARE_ACKNOWLEDGE, **self._sharer(), epoch="own")
         part, types = self._chance.choice((("all", [REJECT]), ("first", [REJECT]), ("each", [REJECT, ACCEPT, RELEASE])))
         return {**step, "acks": [[topic, partition, part, types] for topic, partition in self._share_places()]}
@@ -208,10 +208,10 @@ class Shares(Pieces):
     def _member_ends(self) -> dict[str, Any]:
         return {**self._share_beat(epoch="own"), "do": "share_member_ends"}
 
-    # --- rights ------------------------------------------------------------------------------------------------------
+    # --- ACLs --------------------------------------------------------------------------------------------------------
 
     def _allow_shares(self, permission: int | None = None) -> dict[str, Any]:
-        """An ACL on the group or on a topic."""
+        """Draw an ACL on the group or on a topic."""
         on_group = self._rarely(2)
         name = self._share_group() if on_group else self._chance.choice(TOPICS)
         kind, pattern = (GROUP_RESOURCE, LITERAL) if on_group else (TOPIC_RESOURCE, LITERAL)
@@ -223,7 +223,7 @@ class Shares(Pieces):
         return {**self._step("create_acls", ApiKey.CREATE_ACLS, acls=[acl]), "c": "0"}
 
     def _by_someone(self, step: dict[str, Any]) -> dict[str, Any]:
-        """Mostly by a user who needs rights, else by one who may do everything."""
+        """Let a step be sent mostly by a user who needs ACLs, else by one who may do everything."""
         of_shares = "share" in step["do"] or step["do"] in ("group_config", "list_groups")
         if not of_shares or step.get("locks_end") or self._rarely(3):
             return step

@@ -10,7 +10,7 @@ from protocol.apis import ApiKey
 GROUP, OTHER = "s0", "s1"
 MEMBERS = ("T0", "T1", "T2", "T3")
 FURTHER_MEMBERS = tuple(f"T{n}" for n in range(4, 14))
-"""Of a crowd: enough to make Kafka's hash tables grow."""
+"""Members of a large group: enough to make Kafka's hash tables grow."""
 PROCESSES = ("p0", "p1", "p2")
 INSTANCES = ("iA", "iB")
 INT_MAX = 2**31 - 1
@@ -63,7 +63,7 @@ class Streams(Pieces):
         return step
 
     def _of_the_instance(self) -> dict[str, Any]:
-        """What a member reports of its process: mostly when it joins."""
+        """Draw what a member reports of its process, mostly when it joins."""
         fields: dict[str, Any] = {}
         if self._rarely(4):
             fields["endpoint"] = self._chance.choice(ENDPOINTS)
@@ -143,7 +143,7 @@ class Streams(Pieces):
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     def _own_epoch(self) -> dict[str, Any]:
-        """The epoch of an offset request: mostly the member's."""
+        """Draw the epoch of an offset request: mostly the member's."""
         if self._rarely(10):
             return {"epoch": self._chance.choice((-1, 0, INT_MAX))}
         return {"epoch": "own", "epoch_shift": self._chance.choice((-1, -1, -2, 1)) if self._rarely(3) else None}
@@ -178,13 +178,13 @@ class Streams(Pieces):
         return self._step("delete_group", ApiKey.DELETE_GROUPS, group=self._streams_group())
 
     def _streams_group_described(self) -> dict[str, Any]:
-        """As if it were of another kind."""
+        """Describe the group as one of another type."""
         if self._rarely(2):
             return self._step("describe_consumer_group", ApiKey.CONSUMER_GROUP_DESCRIBE, groups=[GROUP, OTHER])
         return self._step("describe_group", ApiKey.DESCRIBE_GROUPS, group=self._streams_group())
 
     def _other_kind(self) -> dict[str, Any]:
-        """A heartbeat of a member of another kind, or what a classic one asks."""
+        """Draw a heartbeat of another group type's member, or a request of a classic member."""
         group = self._streams_group()
         if self._rarely(2):
             fields = {"group": group, "member": "C0", "epoch": self._chance.choice((0, "own", -1)), "topics": ["t0"]}
@@ -192,7 +192,7 @@ class Streams(Pieces):
         return self._step("heartbeat", ApiKey.HEARTBEAT, group=group, member=self._chance.choice(("m0", "m1")))
 
     def _streams_topic(self) -> dict[str, Any]:
-        """A topic of the group, also an internal one, is deleted."""
+        """Delete a topic of the group, perhaps an internal one."""
         topic = self._chance.choice((*TOPICS[:2], "r0", "c0", "c1"))
         self._known.topics.pop(topic, None)
         return self._step("delete_topic", ApiKey.DELETE_TOPICS, topic=topic)

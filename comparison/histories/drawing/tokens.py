@@ -1,4 +1,4 @@
-"""Random steps about delegation tokens, by users who may and users who may not, with hostile values among them."""
+"""Random steps about delegation tokens, by users with and without permission, with hostile values among them."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from protocol.apis import ApiKey
 
 TOKENS = ("k0", "k1", "k2")
 WHO = ("alice", "alice", "bob", "carol", "admin")
-"""Admin is a super user; dave can log in, and only others make tokens for him."""
+"""Users of the steps. Admin is a super user; dave can log in, but only others create tokens for him."""
 MINUTE_MS = 60_000
 LIFETIMES_MS = (-1, -1, 0, -7, 5 * MINUTE_MS, 1440 * MINUTE_MS, 90 * 1440 * MINUTE_MS, 2**63 - 1, -(2**63))
 PERIODS_MS = (-1, 0, -7, 10 * MINUTE_MS, 600 * MINUTE_MS, 30 * 1440 * MINUTE_MS, 2**63 - 1, -(2**63))
@@ -16,10 +16,10 @@ USER_RESOURCE, TOKEN_RESOURCE, CREATE_TOKENS, DESCRIBE_TOKENS, DESCRIBE, ALLOW, 
 
 
 class Tokens(Security):
-    """Draws steps of users who have tokens made."""
+    """Draws steps of users who create and use tokens."""
 
     def _who(self, *, by_token: int = 12) -> str:
-        """A connection: a user's, one that a token opened, or one without a login."""
+        """Draw a connection: of a user, with a token, or without a login."""
         if self._rarely(by_token):
             return f"token:{self._chance.choice(TOKENS)}:{self._chance.randrange(1_000_000)}"
         return "0" if self._rarely(20) else f"as:{self._chance.choice(WHO)}"
@@ -62,7 +62,7 @@ class Tokens(Security):
         return self._by(self._who(by_token=5), step) | {"owners": owners}
 
     def _allow_tokens(self) -> dict[str, Any]:
-        """ACLs on tokens and on users (KIP-373)."""
+        """Draw ACLs on tokens and on users (KIP-373)."""
         principal = f"User:{self._chance.choice(('alice', 'bob', 'carol'))}"
         permission = DENY if self._rarely(5) else ALLOW
         if self._rarely(3):

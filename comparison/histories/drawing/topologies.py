@@ -1,4 +1,4 @@
-"""Topologies of streams groups, in the form that steps have: sound ones, and ones that a coordinator refuses."""
+"""Topologies of streams groups, in the form of steps: valid ones, and ones that a coordinator refuses."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ COMPACTED = {"cleanup.policy": "compact"}
 
 
 def _stored(*names: str, partitions: int = 0) -> list[list[Any]]:
-    """Changelogs."""
+    """Return changelog topics in the form of steps."""
     return [[name, partitions, 0, COMPACTED] for name in names]
 
 
