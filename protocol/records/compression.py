@@ -216,7 +216,7 @@ def _decompress_into(
 
 
 class StreamCompressor:
-    """Compresses piece by piece, as `compress` does at once."""
+    """Compresses piece by piece, with the same result as `compress`."""
 
     def __init__(self, codec: int, level: int | None = None) -> None:
         if level is None:

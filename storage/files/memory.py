@@ -1,7 +1,7 @@
 """A directory tree in memory: the default storage of the logs, which can also fail on purpose.
 
 Written bytes survive the end of a process; bytes that were not synced do not survive a power cut. `crash` simulates
-the latter: it returns the tree as a disk would have it after a restart. Names are durable at once.
+the latter: it returns the tree as a disk would have it after a restart. Names are durable immediately.
 """
 
 import errno
@@ -145,7 +145,7 @@ class MemoryFiles:
         return path in self._directories
 
     def sync_directory(self, path: str) -> None:
-        """Do nothing: names are durable at once."""
+        """Do nothing: names are durable immediately."""
 
     def lock(self) -> None:
         """Do nothing: no other process can see this tree."""
@@ -196,7 +196,7 @@ class MemoryFiles:
 
         Args:
             keep_unsynced: called for each file with its number of unsynced bytes; returns how many of the first ones
-                reached the disk all the same (so a batch may be torn).
+                reached the disk anyway (so a batch may be torn).
         """
         return self._twin(synced_only=True, keep_unsynced=keep_unsynced)
 

@@ -165,7 +165,8 @@ def _rebuild_in_steps(
 def _check_rebuilt(size: int, target: int, config: LogConfig) -> None:
     if BATCH_HEADER_SIZE + size > config.max_message_bytes:
         raise RecordsRejectedError(
-            ErrorCode.MESSAGE_TOO_LARGE, f"more than {config.max_message_bytes} bytes as {Codec(target).name}"
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"the batch has more than {config.max_message_bytes} bytes as {Codec(target).name}",
         )
 
 

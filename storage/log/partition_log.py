@@ -1,4 +1,4 @@
-"""The log of one partition: its parts, and the operations that change several of them at once.
+"""The log of one partition: its parts, and the operations that change several of them.
 
 `bounds` are the offsets that bound it, `segments` hold its batches, `reader` reads them, `producer_log` has the state
 of its producers, `epochs` the leader epochs, `flusher` makes it durable. The owner of the partition decides when the

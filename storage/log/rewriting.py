@@ -58,14 +58,22 @@ def check_rewritable(batch: RecordBatch, walked: Walked, target: int) -> None:
     """Reject batches on which Kafka's rewriting fails with UNKNOWN_SERVER_ERROR (core D.2.4)."""
     source = batch.attributes & CODEC_MASK
     if source and target == source and not walked.is_sequential:
-        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "offset deltas in a compressed batch: not 0, 1, 2")
+        raise RecordsRejectedError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, "offset deltas of a compressed batch are not 0, 1, 2, ..."
+        )
     if target != source and _min_timestamp_ms(batch, walked) < NO_TIMESTAMP:
         # MemoryRecordsBuilder accepts no negative timestamps; a batch that is not rebuilt may have them.
-        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a negative timestamp")
+        raise RecordsRejectedError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, "a batch with a negative timestamp cannot be rebuilt"
+        )
     if target != source and batch.producer_id != NO_PRODUCER_ID and batch.producer_epoch == NO_PRODUCER_EPOCH:
-        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a producer without an epoch")  # likewise
+        raise RecordsRejectedError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, "a batch with a producer id but no epoch cannot be rebuilt"
+        )  # likewise
     if target != source and batch.producer_id == NO_PRODUCER_ID and batch.is_transactional:
-        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, "a transaction without a producer")
+        raise RecordsRejectedError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, "a transactional batch without a producer id cannot be rebuilt"
+        )
 
 
 def _min_timestamp_ms(batch: RecordBatch, walked: Walked) -> int:

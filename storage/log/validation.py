@@ -102,7 +102,7 @@ def check_partition_records(records: Buffer, *, zstd_allowed: bool = True) -> Re
             return batch
     size = _next_batch_size(records, 0)
     if size == 0:
-        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "there is no whole batch")
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "the records have no complete batch")
     batch = RecordBatch(_padded(records))
     if batch.magic != MAGIC_V2:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, f"the batch has magic {batch.magic}")
@@ -111,9 +111,9 @@ def check_partition_records(records: Buffer, *, zstd_allowed: bool = True) -> Re
             raise RequestRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR)
         raise RecordsRejectedError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7")
     if size < len(records) and _next_batch_size(records, size):
-        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "there is a second batch")
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "the records have a second batch")
     if size < BATCH_HEADER_SIZE:
-        raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {size} bytes")
+        raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, f"a batch of {size} bytes is shorter than a header")
     return batch
 
 
@@ -214,7 +214,9 @@ def _stamped(batch: RecordBatch, latest_ms: int, config: LogConfig) -> RecordBat
     if memoryview(batch.buffer).readonly:
         batch = RecordBatch(bytearray(batch.view))
     if batch.size > config.segment_size:  # core D.2 V15
-        raise RecordsRejectedError(ErrorCode.RECORD_LIST_TOO_LARGE, f"{batch.size} bytes for one segment")
+        raise RecordsRejectedError(
+            ErrorCode.RECORD_LIST_TOO_LARGE, f"the batch has {batch.size} bytes, more than one segment may have"
+        )
     batch.set_max_timestamp(latest_ms, log_append_time=config.log_append_time)
     return batch
 
@@ -241,7 +243,9 @@ def _checked(
             is_sequential=walked.is_sequential,
         )
         if batch.size > config.max_message_bytes:  # core D.2 V14
-            raise RecordsRejectedError(ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes as {Codec(target).name}")
+            raise RecordsRejectedError(
+                ErrorCode.MESSAGE_TOO_LARGE, f"the batch has {batch.size} bytes as {Codec(target).name}"
+            )
     return batch, walked
 
 
@@ -272,33 +276,35 @@ def _check_header(batch: RecordBatch, config: LogConfig, origin: AppendOrigin) -
     """Check the header: offset, size, counts, control bit, sequence (core D.2 V1 to V9)."""
     is_client = origin is AppendOrigin.CLIENT
     if is_client and batch.base_offset != 0:
-        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, f"base offset {batch.base_offset}")
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, f"the base offset is {batch.base_offset}, not 0")
     if batch.size > config.max_message_bytes:
         raise RecordsRejectedError(
-            ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes, max.message.bytes is {config.max_message_bytes}"
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"the batch has {batch.size} bytes, max.message.bytes is {config.max_message_bytes}",
         )
     if not batch.crc_ok():  # core D.2 V3
         raise _damaged()
     codec = batch.attributes & CODEC_MASK
     if codec > Codec.ZSTD:
-        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, f"compression code {codec}")
+        raise RecordsRejectedError(ErrorCode.UNKNOWN_SERVER_ERROR, f"undefined compression code {codec}")
     if not is_client:
         return
     count = batch.record_count
     if batch.last_offset_delta < 0 or count <= 0 or batch.last_offset_delta + 1 != count:
         raise RecordsRejectedError(
-            ErrorCode.INVALID_RECORD, f"{count} records with a last offset delta of {batch.last_offset_delta}"
+            ErrorCode.INVALID_RECORD,
+            f"the batch has {count} records, but the last offset delta {batch.last_offset_delta}",
         )
     if batch.attributes & CONTROL_BIT:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD, "a client sent a control batch")
     if batch.producer_id >= 0 and batch.base_sequence < 0:
         raise RecordsRejectedError(
-            ErrorCode.INVALID_RECORD, f"sequence {batch.base_sequence} of an idempotent producer"
+            ErrorCode.INVALID_RECORD, f"an idempotent producer sent sequence {batch.base_sequence}"
         )
 
 
 def _damaged() -> RecordsRejectedError:
-    return RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, "the checksum does not match, or bytes are missing")
+    return RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, "the batch's checksum does not match, or bytes are missing")
 
 
 _scratch = bytearray()

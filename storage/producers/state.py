@@ -256,16 +256,18 @@ class ProducerStates:
         if verification is not None:
             begins = verification.supports_epoch_bump and self.rules.begins_at_zero
             if begins and sequence != 0 and not (entry and entry.batches):
-                raise _out_of_order(batch, "a transaction begins with 0", row.S5)
+                raise _out_of_order(batch, "a transaction begins with sequence 0", row.S5)
             if sequence > verification.lowest_sequence:
-                raise _out_of_order(batch, f"{verification.lowest_sequence} was seen and is missing", row.S6)
+                raise _out_of_order(
+                    batch, f"sequence {verification.lowest_sequence} came before and is missing", row.S6
+                )
         if entry is None or entry.producer_epoch == NO_PRODUCER_EPOCH:
             if self.rules.unknown is not None and sequence != 0:
                 raise _refusal(self.rules.unknown, batch, "the producer is unknown here", row.UNKNOWN_BEFORE_360)
             return row.S9
         if batch.producer_epoch != entry.producer_epoch:
             if sequence != 0:
-                raise _out_of_order(batch, "a new epoch begins with 0", row.S7)
+                raise _out_of_order(batch, "a new epoch begins with sequence 0", row.S7)
             return row.S7
         last = entry.last_sequence
         if sequence != last + 1 and not (sequence == 0 and last == _MAX_SEQUENCE):
