@@ -1,4 +1,4 @@
-"""The formats of schemas: what can be read, how it is stored, and which changes break readers."""
+"""The formats of schemas: parsing, the stored text, and compatibility checks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -10,48 +10,48 @@ import anyio.to_thread
 from registry.errors import InvalidSchema
 
 TYPES = ("JSON", "PROTOBUF", "AVRO")
-"""In the order of Confluent's `/schemas/types`."""
+"""Schema types in the order of Confluent's `/schemas/types`."""
 
 
 class Resolved(NamedTuple):
-    """A schema that another one refers to, under the name that it is referred to by."""
+    """Referenced schema, with its name in the reference."""
 
     name: str
     text: str
 
 
 class ParsedSchema(ABC):
-    """A schema that was read."""
+    """A parsed schema."""
 
     text: str
-    """As it is stored and answered."""
+    """The text that is stored and returned."""
 
     @abstractmethod
     def incompatibilities(self, earlier: "ParsedSchema") -> list[str]:
-        """Why this schema cannot read all that an earlier one of the same format has written; empty: it can."""
+        """List the reasons why this schema cannot read data of an earlier one of the same format; empty if it can."""
 
     def same_as(self, other: "ParsedSchema") -> bool:
-        """Whether both are the same schema with all that they refer to in place: no, but for Avro."""
+        """Whether both are the same schema once their references are inlined; always False, except for Avro."""
         del other
         return False
 
     def formatted(self, name: str) -> str:
-        """The text in a format of the query parameter `format`; names that mean nothing here change nothing."""
+        """Return the text in a format given by the query parameter `format`; unknown names change nothing."""
         del name
         return self.text
 
 
 T = TypeVar("T")
 _LONG = 20_000
-"""Characters from which on work on a schema is left to a thread, so that the brokers go on."""
+"""Length in characters from which on a schema is processed in a thread, so that it does not block the brokers."""
 _MODULES = {"AVRO": "avro_format", "JSON": "json_format", "PROTOBUF": "protobuf_format"}
 
 
 async def parse(type: str, text: str, references: Sequence[Resolved], *, normalize: bool, is_new: bool) -> ParsedSchema:
-    """Read a schema, whose references each come behind those that they use themselves; a new one more strictly.
+    """Parse a schema, a new one more strictly. Each of its references comes after its own references.
 
     Raises:
-        InvalidSchema: the type is unknown, or its format does not allow the text.
+        InvalidSchema: the type is unknown, or the text is invalid in its format.
     """
     if type not in _MODULES:
         raise InvalidSchema(f"Invalid schema type {type}")
@@ -68,5 +68,5 @@ async def parse(type: str, text: str, references: Sequence[Resolved], *, normali
 
 
 async def in_thread(text: str, work: Callable[[], T]) -> T:
-    """Do work on a schema's text, in a thread where it is a long one."""
+    """Run work on a schema's text, in a thread if the text is long."""
     return await anyio.to_thread.run_sync(work) if len(text) > _LONG else work()

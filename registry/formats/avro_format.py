@@ -1,7 +1,7 @@
-"""Avro, read and compared by Apache's own library for Python (`avro`), whose rules are those of Java's.
+"""Avro, parsed and compared by Apache's own Python library (`avro`), which has the rules of Java's.
 
-Stored is the text that Java's `Schema.toString` would write: attributes in a fixed order, no blanks, types by their
-name where they come again. So two texts of one schema share an id, as in Confluent's registry.
+The stored text is that of Java's `Schema.toString`: attributes in a fixed order, no spaces, repeated types by their
+name. So two texts of one schema share an id, as in Confluent's registry.
 """
 
 import json
@@ -22,17 +22,17 @@ from registry.formats.avro_rules import NAMED, RECORDS, check, for_library, full
 from registry.records import compact_json
 
 _ORDER = ("type", "name", "namespace", "doc", "fields", "symbols", "size", "items", "values", "default", "order")
-"""Attributes come in Java's order, then the others as they were written, then the aliases; of a field, these before."""
+"""Java's order of attributes. Others follow as written, then aliases; in a field, the aliases precede the others."""
 
 
 class Avro(ParsedSchema):
-    """A schema with the types that it refers to."""
+    """An Avro schema with the types of its references."""
 
     def __init__(self, schema: AvroSchema, text: str) -> None:
         self.schema, self.text = schema, text
 
     def incompatibilities(self, earlier: ParsedSchema) -> list[str]:
-        """As Java's `SchemaCompatibility`: reading with this one what the earlier one wrote."""
+        """Check, like Java's `SchemaCompatibility`, whether this schema reads data written with the earlier one."""
         assert isinstance(earlier, Avro)
         checker = ReaderWriterCompatibilityChecker()  # type: ignore[no-untyped-call]  # its constructor has no types
         try:
@@ -47,12 +47,12 @@ class Avro(ParsedSchema):
         return [f"{{errorType:'{kinds}', description:'{what}', additionalInfo:'at {where}'}}"]
 
     def same_as(self, other: ParsedSchema) -> bool:
-        """Whether both are the same with all types in place; as in Java, without texts for readers and aliases."""
+        """Whether both are equal with all types inlined; as in Java, `doc` and aliases are ignored."""
         return isinstance(other, Avro) and _bare(self.schema.to_json()) == _bare(other.schema.to_json())
 
 
 def parse(text: str, references: Sequence[Resolved], *, normalize: bool, is_new: bool) -> Avro:
-    """Read a schema whose references define types; of a new one, defaults have to fit. Raises InvalidSchema."""
+    """Parse a schema whose references define types; in a new one, defaults must be valid. Raises InvalidSchema."""
     names, writer = Names(validate_names=False), Writer(normalize=normalize)
     for each in references:
         _made(_document(each.text), names)
@@ -69,7 +69,7 @@ def _document(text: str) -> Any:
         stripped = text.strip()
         if stripped in PRIMITIVE_TYPES:  # Java's parser takes a name without quotes
             return stripped
-        raise InvalidSchema(f"it is no JSON: {error}") from error
+        raise InvalidSchema(f"it is not JSON: {error}") from error
 
 
 def _made(document: Any, names: Names) -> AvroSchema:
@@ -82,7 +82,7 @@ def _made(document: Any, names: Names) -> AvroSchema:
 
 
 def _bare(document: Any) -> Any:
-    """A document of the library without `doc` and aliases."""
+    """Return a document of the library without `doc` and aliases."""
     if isinstance(document, list):
         return [_bare(each) for each in document]
     if not isinstance(document, dict):
@@ -93,19 +93,19 @@ def _bare(document: Any) -> Any:
 
 
 class Writer:
-    """Writes documents of Avro as Java would; it has to be given valid ones."""
+    """Writes valid Avro documents as Java does."""
 
     def __init__(self, *, normalize: bool) -> None:
         self._normalize = normalize
 
     def written(self, document: Any, space: str) -> Any:
-        """A schema within a namespace."""
+        """Return the document of a schema within a namespace."""
         if isinstance(document, list):
             return [self.written(each, space) for each in document]
         if isinstance(document, str):
             return document if document in PRIMITIVE_TYPES else self._short(full_name(document, space), space)
         kind = document["type"]
-        if not isinstance(kind, str):  # {"type": {...}}: the braces mean nothing
+        if not isinstance(kind, str):  # {"type": {...}}: the outer braces have no meaning
             return self.written(kind, space)
         if kind in NAMED:
             return self._named(document, kind, space)
@@ -131,12 +131,12 @@ class Writer:
         return self._ordered(made)
 
     def _short(self, full: str, space: str) -> str:
-        """A type by its name: without its namespace where that is the one around it."""
+        """Return the name of a type, without its namespace if that is the enclosing one."""
         own, _, simple = full.rpartition(".")
         return simple if own == space else full
 
     def _ordered(self, document: dict[str, Any], *, field: bool = False) -> dict[str, Any]:
-        """Attributes in Java's order; of a field `name` comes first, and the order ascending is not written."""
+        """Sort attributes in Java's order; in a field, `name` comes first, and the order ascending is omitted."""
         order = ("name", "type", "doc", "default", "order", "aliases") if field else _ORDER
         others = [name for name in document if name not in {*order, "aliases"}]
         names = [*order, *(sorted(others) if self._normalize else others), *(() if field else ("aliases",))]

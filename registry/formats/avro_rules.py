@@ -1,6 +1,6 @@
-"""What Java's library for Avro does and Python's does not: names and defaults are checked, an error is a record.
+"""Rules of Java's Avro library that Python's does not have: checks of names and defaults; an error is a record.
 
-The aliases of a type are in its namespace, unless they name one: Python's library expects that of the document.
+The aliases of a type are in its namespace, unless they have one: Python's library expects that in the document.
 """
 
 import json
@@ -26,12 +26,12 @@ _INTS, _LONGS = range(-(2**31), 2**31), range(-(2**63), 2**63)
 
 
 def full_name(name: str, space: str) -> str:
-    """The name of a type with its namespace, where it is used within one."""
+    """Return the full name of a type that is used within a namespace."""
     return name if "." in name or not space else f"{space}.{name}"
 
 
 def space_of(document: dict[str, Any], space: str) -> str:
-    """The namespace of a named type that is defined within one."""
+    """Return the namespace of a named type that is defined within another one."""
     name, own = document.get("name"), document.get("namespace", space)
     if isinstance(name, str) and "." in name:
         return name.rpartition(".")[0]
@@ -39,7 +39,7 @@ def space_of(document: dict[str, Any], space: str) -> str:
 
 
 def for_library(document: Any, space: str) -> Any:
-    """A document as Python's library has to be given it. What is wrong in it stays so: the library refuses it."""
+    """Convert a document for Python's library. Errors in it stay, so that the library rejects it."""
     if isinstance(document, list):
         return [for_library(each, space) for each in document]
     kind = document.get("type") if isinstance(document, dict) else None
@@ -67,7 +67,7 @@ def check(schema: AvroSchema, *, defaults: bool) -> None:
     """Check the names of a schema, and with ``defaults`` whether the default values of its fields fit.
 
     Raises:
-        InvalidSchema: as Java's library refuses it.
+        InvalidSchema: Java's library would reject it.
     """
     waiting, entered, values = [schema], {id(schema)}, _Defaults()
     while waiting:
@@ -84,7 +84,7 @@ def check(schema: AvroSchema, *, defaults: bool) -> None:
 
 
 def _inner(schema: AvroSchema) -> list[AvroSchema]:
-    """The schemas that one is made of. Raises InvalidSchema for a type that the library has and Java has not."""
+    """Return the inner schemas of a schema. Raises InvalidSchema for a type that Java's library does not have."""
     if isinstance(schema, ErrorUnionSchema):
         raise InvalidSchema('"error_union" is no type of a schema')
     if isinstance(schema, RecordSchema):
@@ -97,7 +97,7 @@ def _inner(schema: AvroSchema) -> list[AvroSchema]:
 
 
 def _check_names(schema: AvroSchema) -> None:
-    """Names of a type, of its fields and of its symbols. Raises InvalidSchema."""
+    """Check the names of a type, its fields and its symbols. Raises InvalidSchema."""
     if isinstance(schema, NamedSchema):
         _check_name(schema.name)
         for alias in _aliases(schema):
@@ -112,7 +112,7 @@ def _check_names(schema: AvroSchema) -> None:
 
 
 def _check_name(name: str) -> None:
-    """A name without a namespace. Raises InvalidSchema."""
+    """Check a name without a namespace. Raises InvalidSchema."""
     if not name:
         raise InvalidSchema("Empty name")
     if not (name[0].isalpha() or name[0] == "_"):
@@ -122,7 +122,7 @@ def _check_name(name: str) -> None:
 
 
 def _aliases(here: NamedSchema | Field) -> list[str]:
-    """Raises InvalidSchema for what is no list of names."""
+    """Return the aliases. Raises InvalidSchema if they are not a list of names."""
     found = here.props.get("aliases", [])
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise InvalidSchema(f"aliases of {here.name} are no list of names")
@@ -130,13 +130,13 @@ def _aliases(here: NamedSchema | Field) -> list[str]:
 
 
 class _Defaults:
-    """Default values against their types, each pair once: branches that share what they lead to are many."""
+    """Checks default values against their types, each pair once: many branches may share their inner types."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], bool] = {}
 
     def fits_field(self, field: Field) -> bool:
-        """Whether the default of a field is one of its type; of a union, of its first branch. Texts may be numbers."""
+        """Whether a field's default has its type, for a union that of the first branch. Texts may be numbers."""
         kind, value = field.type, field.default
         if kind.type in {"float", "double"} and isinstance(value, str):
             return _is_number(value)
@@ -157,7 +157,7 @@ class _Defaults:
         return self._known[pair]
 
     def _has(self, value: dict[str, Any], field: Field) -> bool:
-        """Whether the default of a record has a field, of a union in any branch, or the field a default of its own."""
+        """Whether a record's default has a field's value, for a union in any branch, or the field its own default."""
         if field.name not in value:
             return bool(field.has_default)
         branches = field.type.schemas if isinstance(field.type, UnionSchema) else [field.type]
@@ -165,7 +165,7 @@ class _Defaults:
 
 
 def _is_simple(kind: str, value: Any) -> bool:
-    """Whether a value is one of a type that contains no others."""
+    """Whether a value has a type without inner types."""
     if kind in {"string", "bytes", "enum", "fixed"}:
         return isinstance(value, str)
     if kind in {"boolean", "null"}:

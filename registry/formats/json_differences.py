@@ -1,7 +1,7 @@
-"""Which changes of a JSON Schema refuse documents that the schema before it allowed.
+"""Incompatible changes of a JSON Schema: those with which it rejects documents that the earlier schema allowed.
 
-The rules and the names of changes are those of Confluent's `json-schema-provider`, where a new property is no harm in a
-closed object and breaks readers of an open one, since the open one allowed anything under that name.
+The rules and the names of changes are those of Confluent's `json-schema-provider`. A new property is compatible in a
+closed object, and incompatible in an open one, which allowed anything under that name.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,48 +22,48 @@ _IMPLIED = {
     "string": {"minLength", "maxLength", "pattern"},
     "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
 }  # fmt: skip
-"""What a schema without a type is about, by its keywords."""
+"""Keywords -> type of a schema that has them, but no `type`."""
 _MOST_REFERENCES = 100
 _MOST_PAIRS = 20_000
-"""Comparisons of two schemas; schemas that share many parts by reference would take for ever."""
+"""Most comparisons of two schemas; schemas that share many parts by reference would take forever."""
 
 
 class Difference(NamedTuple):
-    """A change that breaks readers, and where it is."""
+    """An incompatible change, and its path."""
 
     kind: str
     path: str
 
     @property
     def text(self) -> str:
-        """One sentence."""
+        """The change in one sentence."""
         return f"{self.kind.replace('_', ' ').lower()} at {self.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A schema, and by which names its references are found."""
+    """A schema, and the resolver of its references."""
 
     schema: Any
     resolver: Any
 
     def inside(self, schema: Any) -> "Located":
-        """A part of it."""
+        """Return a part of the schema."""
         return Located(schema, self.resolver)
 
     def target(self) -> "Located":
-        """What it refers to, or itself. Raises InvalidSchema for a reference that leads nowhere or in a circle."""
+        """Resolve its reference, if it is one. Raises InvalidSchema for an unresolvable or circular reference."""
         here = self
         for _ in range(_MOST_REFERENCES):
             if not isinstance(here.schema, dict) or not isinstance(here.schema.get("$ref"), str):
                 return here
             try:
                 found = here.resolver.lookup(here.schema["$ref"])
-            # A pointer into a list or a number that is none of its indexes; what is no URI.
+            # A pointer into a number, or to an index that a list does not have; an invalid URI.
             except (Unresolvable, ValueError, TypeError) as error:
                 raise InvalidSchema(f"unresolvable reference {here.schema['$ref']}") from error
             here = Located(found.contents, found.resolver)
-        raise InvalidSchema("its references lead in a circle")
+        raise InvalidSchema("its references are circular")
 
     def check_references(self) -> None:
         """Resolve the references of this document. Raises InvalidSchema."""
@@ -79,7 +79,7 @@ class Located:
 
 
 class Node(NamedTuple):
-    """One meaning of a schema: its kind, its keywords, and the schemas that it is combined of."""
+    """Normalized schema: its kind, its keywords, and the schemas that it combines."""
 
     kind: str
     keywords: Mapping[str, Any]
@@ -87,7 +87,7 @@ class Node(NamedTuple):
 
 
 def node_of(located: Located) -> Node:
-    """A schema as one kind: a type, `enum`, `not`, a combination, `empty` (allows all) or `false` (allows nothing)."""
+    """Normalize a schema: a type, `enum`, `not`, a combination, `empty` (allows all) or `false` (allows nothing)."""
     schema = located.schema
     if not isinstance(schema, dict):
         return Node("empty" if schema is not False else "false", {})
@@ -108,7 +108,7 @@ def node_of(located: Located) -> Node:
 
 
 def _meanings(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A schema taken apart: what concerns its types, its values, and each combination."""
+    """Split a schema into its parts: for its types, for its values, and each combination."""
     rest = {name: value for name, value in schema.items() if name not in {*_COMBINED, "not", "enum", "const", "type"}}
     types = schema.get("type")
     if isinstance(types, str):
@@ -125,27 +125,27 @@ def _meanings(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 class Comparison:
-    """One comparison of two schemas; pairs that are compared already count as compatible, as recursion does."""
+    """One comparison of two schemas; pairs that were compared already count as compatible, which ends recursion."""
 
     def __init__(self) -> None:
         self._entered: set[tuple[int, int]] = set()
         self._kept: list[object] = []
         self._pairs = 0
         self._trail: list[tuple[int, int]] = []
-        """What was entered, in order: what was tried in vain is left again."""
+        """Pairs that were entered, in order; those of a failed attempt are removed again."""
 
     def breaks(self, original: Located, update: Located, path: str) -> list[Difference]:
-        """What breaks readers between an earlier schema and a later one."""
+        """List the incompatible changes from an earlier schema to a later one."""
         original, update = original.target(), update.target()
         self._pairs += 1
         if self._pairs > _MOST_PAIRS:
-            raise InvalidSchema("it is combined of too many schemas to be compared")
+            raise InvalidSchema("it combines too many schemas to be compared")
         pair = id(original.schema), id(update.schema)
         if pair in self._entered:
             return []
         self._entered.add(pair)
         self._trail.append(pair)
-        self._kept += (original.schema, update.schema)  # their identities are not given to others meanwhile
+        self._kept += (original.schema, update.schema)  # kept, so that no other object gets their identities meanwhile
         before, after = node_of(original), node_of(update)
         if before.kind == "false" or after.kind == "empty":
             return []
@@ -159,7 +159,7 @@ class Comparison:
         return self._same_kind(original, before, update, after, path)
 
     def _aside(self, original: Located, update: Located, path: str) -> list[Difference]:
-        """Compare without leaving a trace, as one of several possibilities."""
+        """Compare as one of several alternatives, whose pairs do not count as compared if it fails."""
         before = len(self._trail)
         found = self.breaks(original, update, path)
         if found:
@@ -225,7 +225,7 @@ class Comparison:
         yield from self._additional(original, before, update, after, f"{path}/additionalProperties")
 
     def _removed(self, old: Located, name: str, update: Located, path: str) -> list[Difference]:
-        """A property is gone: its values fall under what the later schema allows under any other name."""
+        """Check a removed property: its values must be allowed by the later schema's rules for other names."""
         if is_open(update.schema):
             return []
         covered = covering(update.schema, name)
@@ -237,7 +237,7 @@ class Comparison:
         )
 
     def _added(self, original: Located, name: str, new: Located, path: str) -> list[Difference]:
-        """A property is new: the earlier schema may have allowed other values under its name."""
+        """Check an added property: the earlier schema may have allowed other values under its name."""
         if is_open(original.schema):
             harmless = node_of(new.target()).kind == "empty"
             return [] if harmless else [Difference("PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL", path)]
@@ -250,7 +250,7 @@ class Comparison:
     def _dependencies(
         self, original: Located, before: Node, update: Located, after: Node, path: str
     ) -> Iterator[Difference]:
-        """What a document with a property needs as well: other properties, or to fit a schema (drafts 4 to 7)."""
+        """Check dependencies of a property: other required properties, or a schema (drafts 4 to 7)."""
         old, new = (each.keywords.get("dependencies") or {} for each in (before, after))
         for name, now in new.items():
             was, here = old.get(name), f"{path}/{name}"
@@ -290,7 +290,7 @@ class Comparison:
 
 
 def differences(original: Located, update: Located) -> list[Difference]:
-    """The changes from an earlier schema to a later one that break readers."""
+    """List the incompatible changes from an earlier schema to a later one."""
     return Comparison().breaks(original, update, "#")
 
 
@@ -308,7 +308,7 @@ _NAMES = {"maxLength": "MAX_LENGTH", "minLength": "MIN_LENGTH", "exclusiveMaximu
 def limits(
     before: Mapping[str, Any], after: Mapping[str, Any], path: str, table: Sequence[tuple[str, int]]
 ) -> list[Difference]:
-    """Limits that are new or narrower. Direction 1: larger is wider, -1: smaller is, 2: a divisor is, 0: none is."""
+    """List new or narrower limits. By direction, wider is 1: a larger value, -1: a smaller, 2: a divisor, 0: none."""
     found = []
     for name, direction in table:
         old, new, text = before.get(name), after.get(name), _NAMES.get(name, name.upper())
@@ -333,7 +333,7 @@ def is_open(keywords: Mapping[str, Any]) -> bool:
 
 
 def covering(keywords: Mapping[str, Any], name: str) -> Any:
-    """The schema of a property that is not listed; None where there is none."""
+    """Return the schema for a property that is not listed; None if there is none."""
     for pattern, schema in (keywords.get("patternProperties") or {}).items():
         try:
             if re2.search(pattern, name):
@@ -345,7 +345,7 @@ def covering(keywords: Mapping[str, Any], name: str) -> Any:
 
 
 def _items(keywords: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
-    """The schemas of the first items, and that of the others."""
+    """Return the schemas of the first items, and the schema of the others."""
     items = keywords.get("items", True)
     if isinstance(items, list):
         return items, keywords.get("additionalItems", True)
@@ -361,7 +361,7 @@ def _enums(before: Mapping[str, Any], after: Mapping[str, Any], path: str) -> li
 
 
 def _required(keywords: Mapping[str, Any]) -> frozenset[str]:
-    """The names of properties that are required; in draft 3 it is a mark of the property itself."""
+    """Return the names of required properties; in draft 3 the property itself has the keyword."""
     found = keywords.get("required")
     return frozenset(each for each in found if isinstance(each, str)) if isinstance(found, list) else frozenset()
 
@@ -371,7 +371,7 @@ def _has_default(schema: Any) -> bool:
 
 
 def _matched(fits: Sequence[Sequence[int]]) -> int:
-    """How many can be paired, each with a partner of its own (augmenting paths)."""
+    """Return the size of a maximum matching (augmenting paths)."""
     partner: dict[int, int] = {}
 
     def placed(one: int, tried: set[int]) -> bool:

@@ -1,6 +1,6 @@
-"""JSON Schema: checked by `jsonschema` against the draft that it names, else draft 7; compared by `json_differences`.
+"""JSON Schema: checked by `jsonschema` against its draft, by default draft 7; compared by `json_differences`.
 
-Stored is the JSON without blanks, its names in the order in which they were sent; normalised, in alphabetical order.
+The stored text is the JSON without spaces, with names in the order in which they were sent, or sorted if normalised.
 """
 
 import json
@@ -22,7 +22,7 @@ from registry.formats.json_values import unique_items
 from registry.records import compact_json
 
 _BASE = "urn:understudy:schema"
-"""The name by which a schema without an id of its own is found."""
+"""URI of a schema without an id of its own."""
 _DRAFTS = (
     validators.Draft3Validator,
     validators.Draft4Validator,
@@ -32,12 +32,12 @@ _DRAFTS = (
     validators.Draft202012Validator,
 )
 _FORMATS = FormatChecker(formats=())
-"""What is asked of texts in a schema: of patterns alone, and little of them."""
+"""Format checks of texts in a schema: only `regex` is checked, and not strictly."""
 _BROKEN = (
     "missing )", "unbalanced parenthesis", "unterminated character set", "min repeat greater than max repeat",
     "bad escape (end of pattern)",
 )  # fmt: skip
-"""How Python's complaint begins about a pattern that Java does not take either; most others are Java's own."""
+"""Beginnings of Python's messages for patterns that Java rejects, too; most others are valid in Java."""
 
 for _draft in _DRAFTS:
     _draft.VALIDATORS["uniqueItems"] = unique_items
@@ -45,15 +45,15 @@ for _draft in _DRAFTS:
 
 @_FORMATS.checks("regex")
 def is_pattern(text: object) -> bool:
-    """Whether a pattern may be one of Java, with which Confluent's registry reads it."""
+    """Whether a pattern may be valid in Java, as which Confluent's registry compiles it."""
     if not isinstance(text, str):
         return True
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python will read some of Java's sets in another way one day
+            warnings.simplefilter("ignore")  # a later Python may interpret some of Java's sets differently
             re.compile(text)
     except re.error as error:
-        # Java lets an anchor be repeated, and a group or the beginning not.
+        # Java allows repetition of an anchor, but not after the beginning of a group or pattern.
         dangling = error.msg == "nothing to repeat" and (not error.pos or text[error.pos - 1] in "(|")
         return not dangling and not error.msg.startswith(_BROKEN)
     except OverflowError:  # a repetition beyond 32 bits
@@ -62,25 +62,25 @@ def is_pattern(text: object) -> bool:
 
 
 class Json(ParsedSchema):
-    """A schema, and what its references lead to."""
+    """A JSON Schema with its resolved references."""
 
     def __init__(self, text: str, root: Located) -> None:
         self.text, self.root = text, root
 
     def incompatibilities(self, earlier: ParsedSchema) -> list[str]:
-        """The changes that refuse documents which the earlier schema allows."""
+        """List the changes with which documents are rejected that the earlier schema allows."""
         assert isinstance(earlier, Json)
         found = differences(earlier.root, self.root)
         return [f"{{errorType:'{each.kind}', description:'{each.text}', additionalInfo:''}}" for each in found]
 
 
 def parse(text: str, references: Sequence[Resolved], *, normalize: bool) -> Json:
-    """Read a schema whose references are found by their names as URIs. Raises InvalidSchema."""
+    """Parse a schema; the names of its references are URIs. Raises InvalidSchema."""
     document = _document(text)
     try:
         validator: Any = validators.validator_for(document, default=validators.Draft7Validator)
     except ValueError as error:
-        raise InvalidSchema(f"$schema is no URI: {error}") from error
+        raise InvalidSchema(f"$schema is not a URI: {error}") from error
     try:
         validator.check_schema(document, _FORMATS)
     except SchemaError as error:
@@ -102,7 +102,7 @@ def _document(text: str) -> Any:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise InvalidSchema(f"it is no JSON: {error}") from error
+        raise InvalidSchema(f"it is not JSON: {error}") from error
     if not isinstance(found, dict | bool):
         raise InvalidSchema("a schema is an object, true or false")
     if isinstance(found, dict) and not isinstance(found.get("$schema", ""), str):

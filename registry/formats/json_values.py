@@ -1,7 +1,7 @@
-"""Values of JSON compared as JSON has them, by their texts: 1 is 1.0, and true is not 1, as it is in Python.
+"""Equality of JSON values, compared by text: 1 equals 1.0, but true does not equal 1, unlike in Python.
 
-jsonschema compares each element of a list with each other one where Python cannot sort them: a schema of a megabyte
-would keep a core busy for hours.
+jsonschema compares all pairs of elements of a list that Python cannot sort: for a schema of a megabyte that would take
+hours.
 """
 
 import json
@@ -12,7 +12,7 @@ from jsonschema.exceptions import ValidationError
 
 
 def text_of(value: Any) -> str:
-    """A text that equal values have in common, and no others."""
+    """Return a text that is the same for equal values, and only for these."""
     return json.dumps(_plain(value), sort_keys=True)
 
 
@@ -25,7 +25,7 @@ def _plain(value: Any) -> Any:
 
 
 def unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    """The keyword `uniqueItems`, as a function for the validators of jsonschema."""
+    """Check the keyword `uniqueItems`, as a function of jsonschema's validators."""
     del validator, schema
     if wanted and isinstance(instance, list) and len({text_of(each) for each in instance}) < len(instance):
         yield ValidationError("its elements are not unique")

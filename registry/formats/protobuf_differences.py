@@ -1,7 +1,7 @@
-"""Which changes of a file of Protobuf break readers of its messages.
+"""Incompatible changes of a Protobuf file: those that break readers of its messages.
 
-The rules and the names of changes are those of Confluent's `protobuf-provider`: messages and oneofs may come,
-fields may come and go unless they are required, names of fields may change; numbers keep their kind of encoding.
+The rules and the names of changes are those of Confluent's `protobuf-provider`: messages and oneofs may be added,
+fields may be added and removed unless they are required, and be renamed; a number keeps its kind of encoding.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
 _F = FieldDescriptorProto
 Difference = tuple[str, str]
-"""The name of a change, and where it is."""
+"""The name of a change, and its path."""
 _VARINT, _ZIGZAG, _LENGTH, _FIXED32, _FIXED64 = "varint", "zigzag", "bytes", "fixed32", "fixed64"
 _KINDS: Mapping[int, str] = {
     _F.TYPE_INT32: _VARINT,
@@ -28,12 +28,12 @@ _KINDS: Mapping[int, str] = {
     _F.TYPE_FIXED64: _FIXED64,
     _F.TYPE_SFIXED64: _FIXED64,
 }
-"""Types whose values are read as those of each other, enums as numbers; float and double are alone."""
+"""Groups of compatible types, with enums among the numbers; float and double are compatible with no other."""
 _MESSAGES = {_F.TYPE_MESSAGE, _F.TYPE_GROUP}
 
 
 def differences(original: FileDescriptorProto, update: FileDescriptorProto) -> list[Difference]:
-    """The changes from an earlier file to a later one that break readers."""
+    """List the incompatible changes from an earlier file to a later one."""
     found = [] if original.package == update.package else [("PACKAGE_CHANGED", "#/")]
     return [*found, *_messages(original.message_type, update.message_type, "#/")]
 
@@ -92,7 +92,7 @@ def _type(old: FieldDescriptorProto, new: FieldDescriptorProto, path: str) -> It
 
 
 def _map_of(field: FieldDescriptorProto, message: DescriptorProto) -> DescriptorProto | None:
-    """The entry type of a map's field; None for any other field."""
+    """Return the entry type of a map field; None for any other field."""
     name = field.type_name.rpartition(".")[2]
     return next((each for each in message.nested_type if each.name == name and each.options.map_entry), None)
 
@@ -113,7 +113,7 @@ def _oneofs(old: DescriptorProto, new: DescriptorProto, path: str) -> Iterator[D
 
 
 def _members(message: DescriptorProto) -> dict[str, list[int]]:
-    """The fields of each oneof; those of an optional field of proto3 are left out."""
+    """Return the fields of each oneof, except the synthetic oneofs of proto3's optional fields."""
     found: dict[str, list[int]] = {}
     for field in message.field:
         if field.HasField("oneof_index") and not field.proto3_optional:

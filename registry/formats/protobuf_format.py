@@ -1,7 +1,7 @@
-"""Protobuf: read by protoc (of `grpcio-tools`), in a process of its own; stored as `protobuf_text` writes it.
+"""Protobuf: compiled by protoc (of `grpcio-tools`) in its own process; stored as written by `protobuf_text`.
 
 A schema is sent as the text of a file, or as a serialized FileDescriptorProto in base64, as Python's serializer does.
-The files that it imports are its references, by their names; google/protobuf/*.proto come with protoc.
+Its references are the imported files, by their names; google/protobuf/*.proto come with protoc.
 """
 
 import base64
@@ -28,37 +28,37 @@ _limiter: list[anyio.CapacityLimiter] = []
 
 
 class Protobuf(ParsedSchema):
-    """A file."""
+    """A Protobuf file."""
 
     def __init__(self, file: FileDescriptorProto, text: str) -> None:
         self.file, self.text = file, text
 
     def incompatibilities(self, earlier: ParsedSchema) -> list[str]:
-        """The changes that break readers of the earlier file's messages."""
+        """List the changes that break readers of the earlier file's messages."""
         assert isinstance(earlier, Protobuf)
         found = differences(earlier.file, self.file)
         return [f"{{errorType:'{kind}', description:'at {path}', additionalInfo:''}}" for kind, path in found]
 
     def formatted(self, name: str) -> str:
-        """`serialized`: the FileDescriptorProto in base64. Anything else: the text."""
+        """Return the FileDescriptorProto in base64 for `serialized`, else the text."""
         return base64.b64encode(self.file.SerializeToString()).decode() if name == "serialized" else self.text
 
 
 async def parse(text: str, references: Sequence[Resolved], *, normalize: bool) -> Protobuf:
-    """Read a file. Raises InvalidSchema."""
+    """Parse a file. Raises InvalidSchema."""
     sent = decoded(text)
     try:
         source = text if sent is None else written(sent, normalize=normalize)
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise InvalidSchema(f"its descriptor is incomplete: {error!r}") from error
     file = await compiled(source, references)
-    if has_custom_options(file):  # written without them it would not be what was sent
+    if has_custom_options(file):  # written without them, it would differ from the file that was sent
         return Protobuf(file, source)
     return Protobuf(file, written(file, normalize=normalize))
 
 
 def decoded(text: str) -> FileDescriptorProto | None:
-    """A file that was sent as base64; None where it is a text."""
+    """Decode a file that was sent as base64; None if it was sent as text."""
     try:
         data = base64.b64decode(text.strip(), validate=True)
         return FileDescriptorProto.FromString(data)
@@ -67,7 +67,7 @@ def decoded(text: str) -> FileDescriptorProto | None:
 
 
 async def compiled(source: str, references: Sequence[Resolved]) -> FileDescriptorProto:
-    """What protoc makes of a file. Raises InvalidSchema."""
+    """Compile a file with protoc. Raises InvalidSchema."""
     if not _limiter:
         _limiter.append(anyio.CapacityLimiter(_AT_ONCE))
     async with _limiter[0]:
@@ -99,7 +99,7 @@ async def compiled(source: str, references: Sequence[Resolved]) -> FileDescripto
 
 
 def _place(reference: Resolved, path: Path) -> None:
-    """Write a file that is imported. Raises InvalidSchema where no file can have its name, beside the others."""
+    """Write an imported file. Raises InvalidSchema if its name is not possible beside the others."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(reference.text, encoding="utf-8", errors="replace")
@@ -108,7 +108,7 @@ def _place(reference: Resolved, path: Path) -> None:
 
 
 def safe(name: str) -> PurePosixPath:
-    """The path of a reference within a folder. Raises InvalidSchema for one that leads out of it."""
+    """Return the path of a reference within a folder. Raises InvalidSchema for a path outside of it."""
     path = PurePosixPath(name)
     if (
         not path.parts
@@ -117,11 +117,11 @@ def safe(name: str) -> PurePosixPath:
         or "\0" in name
         or name in {_FILE, "understudy_result"}
     ):
-        raise InvalidSchema(f"{name!r} is no name of a file that can be imported")
+        raise InvalidSchema(f"{name!r} is not the name of a file that can be imported")
     return path
 
 
 def _complaint(output: str, folder: str) -> str:
-    """The first lines of what protoc printed, without our own names."""
+    """Return the first lines of protoc's output, without names of temporary files."""
     lines = [line for line in output.replace(f"{folder}/", "").splitlines() if ".proto:" in line]
-    return "; ".join(lines[:_MOST_LINES]).replace(_FILE, "line") or "protoc refuses it"
+    return "; ".join(lines[:_MOST_LINES]).replace(_FILE, "line") or "protoc rejects it"

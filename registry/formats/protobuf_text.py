@@ -1,6 +1,6 @@
-"""A file of Protobuf written as text, from its descriptor: one text for all spellings of the same file.
+"""Protobuf files written as text from their descriptors: one text for all spellings of the same file.
 
-Types are named in full (`.shop.Order`). Comments are not kept.
+Type names are fully qualified (`.shop.Order`). Comments are dropped.
 """
 
 import json
@@ -26,7 +26,7 @@ _STEP = "  "
 
 
 def written(file: FileDescriptorProto, *, normalize: bool) -> str:
-    """The text of a file; normalised, imports and options are in alphabetical order."""
+    """Return the text of a file; normalised, imports and options are in alphabetical order."""
     lines = [f'syntax = "{file.syntax or "proto2"}";']
     if file.syntax == "editions":
         lines = [f'edition = "{Edition.Name(file.edition).removeprefix("EDITION_").lower()}";']
@@ -68,7 +68,7 @@ def _import(file: FileDescriptorProto, at: int, name: str) -> str:
 
 
 def _options(options: Any) -> Iterator[str]:
-    """`name = value` of each option that is set."""
+    """Yield `name = value` of each option that is set."""
     for field, value in options.ListFields():
         if field.name == "map_entry":
             continue
@@ -115,12 +115,12 @@ def _message(
 
 
 def _groups(fields: Sequence[FieldDescriptorProto]) -> set[str]:
-    """Names of the messages that are written with the fields that have them."""
+    """Return the names of the messages that are written with their fields, as groups."""
     return {each.type_name.rpartition(".")[2] for each in fields if each.type == _Field.TYPE_GROUP}
 
 
 def _union_of(field: FieldDescriptorProto) -> int | None:
-    """The number of the oneof that a field is written in; an optional field of proto3 has one that is not written."""
+    """Return the index of a field's oneof; None for proto3's optional fields, whose synthetic oneof is not written."""
     return field.oneof_index if field.HasField("oneof_index") and not field.proto3_optional else None
 
 
@@ -168,7 +168,7 @@ def _tail(field: FieldDescriptorProto, options: Sequence[str]) -> str:
 
 
 def _label(field: FieldDescriptorProto, file: FileDescriptorProto) -> str:
-    """`repeated `, `optional `, `required ` or nothing, as the syntax of the file has it."""
+    """Return `repeated `, `optional `, `required ` or nothing, by the syntax of the file."""
     if field.label == _Field.LABEL_REPEATED:
         return "repeated "
     if file.syntax == "proto3":
@@ -191,7 +191,7 @@ def _default(field: FieldDescriptorProto) -> str:
 def _extensions(
     fields: Sequence[FieldDescriptorProto], indent: str, within: DescriptorProto, file: FileDescriptorProto
 ) -> Iterator[str]:
-    """Fields of other messages; the messages of groups among them are those of ``within``."""
+    """Write extensions of other messages; messages of groups among them are those of ``within``."""
     for target in dict.fromkeys(each.extendee for each in fields):
         yield f"{indent}extend {target} {{"
         for field in fields:
@@ -231,21 +231,21 @@ def _reserved(ranges: Any, indent: str, most: int, *, inclusive: bool) -> Iterat
 
 
 def _reserved_names(names: Sequence[str], indent: str, file: FileDescriptorProto) -> Iterator[str]:
-    """Names that no field may have: texts, and in editions identifiers."""
+    """Write reserved names: texts, and in editions identifiers."""
     if names:
         shown = names if file.syntax == "editions" else map(_quoted, names)
         yield f"{indent}reserved {', '.join(shown)};"
 
 
 def _range(start: int, end: int, most: int, *, inclusive: bool) -> str:
-    """Numbers from the first to the last; of messages, descriptors have the one behind the last."""
+    """Format a range of numbers; for messages, descriptors have an exclusive end."""
     last = end if inclusive else end - 1
     shown = "max" if end >= most else str(last)
     return str(start) if last == start else f"{start} to {shown}"
 
 
 def _json_name(name: str) -> str:
-    """The name that a field has in JSON unless it has one of its own."""
+    """Return the default JSON name of a field."""
     head, *rest = name.split("_")
     return head + "".join(each[:1].upper() + each[1:] for each in rest)
 
