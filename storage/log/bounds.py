@@ -43,11 +43,11 @@ class LogBounds:
 
     @staticmethod
     def end_behind(batch: RecordBatch) -> int:
-        """The log's end once a stamped batch is appended.
+        """Return the log's end after the append of a stamped batch.
 
         Raises:
             RecordsRejectedError: UNKNOWN_SERVER_ERROR: no offsets are left for it (Kafka: LogSegment.append, whose
-                LogSegmentOffsetOverflowException is no error of the protocol).
+                LogSegmentOffsetOverflowException has no error code).
         """
         end_offset = batch.base_offset + batch.last_offset_delta + 1
         if end_offset > MAX_LONG:
