@@ -31,7 +31,7 @@ class GroupProber(Prober):
     given_up_arrives = False
 
     def rules(self) -> Sequence[Rule]:
-        """Rules that this client breaks."""
+        """Return the rules that this client breaks."""
         return (
             self._old_generation,
             self._does_not_join,

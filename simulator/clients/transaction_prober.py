@@ -37,7 +37,7 @@ class TransactionProber(Prober):
     given_up_arrives = False
 
     def rules(self) -> Sequence[Rule]:
-        """Rules that this client breaks."""
+        """Return the rules that this client breaks."""
         return (
             self._stranger,
             self._repeated_come_back,
