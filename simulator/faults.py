@@ -98,6 +98,7 @@ class Nemesis:
             self.note(f"broker {broker}, which could not complete a transaction, stops and starts")
             self._servers.stop(broker)
             await self._servers.start_one(broker)
+            self._last_us = self._network.now_us
 
     async def _happen(self, fault: Fault) -> None:
         if self._restarting:

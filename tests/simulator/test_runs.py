@@ -59,6 +59,7 @@ REGRESSIONS_OF_STATES = [
     (152854582, (CONSUMER, LAG, RELEASE, WORLD)),
     (955461214, (CONSUMER, HOLD, LAG, RELEASE, RULES)),
     (794686989, (HOLD, LAG, RELEASE, SHARE, STREAMS, WORLD)),
+    (171103526, (RELEASE, RULES, SHARE, WORLD)),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
