@@ -56,7 +56,8 @@ def translate(sql: str) -> str:
         import sqlglot  # noqa: PLC0415 - an extra
         from sqlglot import exp  # noqa: PLC0415 - as above
     except ModuleNotFoundError:
-        raise NoTranslationError("sqlglot is not installed, which translates queries: use --spark-above 0") from None
+        remedy = "run pip install sqlglot, or use --spark-above 0"
+        raise NoTranslationError(f"sqlglot is not installed, which translates queries: {remedy}") from None
     try:
         (tree,) = sqlglot.parse(sql, read="spark")
     except sqlglot.ParseError as error:

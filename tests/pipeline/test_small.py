@@ -181,6 +181,13 @@ def test_a_query_of_a_user_is_translated_or_refused() -> None:
         translate("SELECT FROM WHERE (")
 
 
+def test_without_the_translator_its_name_is_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark, the other remedy, is far larger."""
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(NoTranslationError, match="pip install sqlglot"):
+        translate("SELECT 1 AS one")
+
+
 def test_the_size_decides(tmp_path: Path) -> None:
     """Of logs and journals, by one figure; a cluster is always Spark's."""
     (tmp_path / "data").mkdir()
