@@ -1,4 +1,4 @@
-# Everything a developer types. Each target sets up what it needs, once.
+# All commands for development. Each target sets up what it needs, once.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -10,10 +10,10 @@ CONTROL_PORT ?= 9099
 # Whole folders of tests that start Spark, a server or another client.
 SLOW := tests/pipeline tests/clients tests/differential tests/swap tests/chaos examples
 
-# A native client that never returns cannot be interrupted by the time limit of its test: say where it waits, and end.
+# The time limit of a test cannot interrupt a native client that never returns: print where it waits, and exit.
 STUCK := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 
-# Where the environment forbids bytecode, every start would compile the rooms anew: half of the time to the first answer.
+# Without bytecode, each start would compile all modules again: half of the time to the first response.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -39,14 +39,14 @@ $(DEV): pyproject.toml constraints.txt | $(BIN)/python
 serve: $(SERVER) ## a broker on 127.0.0.1:9092, its control plane on 9099
 	exec $(BIN)/understudy serve --port $(PORT) --control-port $(CONTROL_PORT)
 
-oracle: $(DEV) ## a real Apache Kafka 4.3.1 on 127.0.0.1:9094, to be asked by hand
+oracle: $(DEV) ## a real Apache Kafka 4.3.1 on 127.0.0.1:9094, for manual comparison
 	$(BIN)/python -m tests.differential.oracle --port 9094
 
-environment: $(DEV) ## what all of the following need, set up once
+environment: $(DEV) ## the environment of all following targets, set up once
 
-# Much of the time is waiting, for clients that try again and processes that start: one worker more than there are cores.
+# Tests often wait, for retries of clients and for processes that start: one worker more than there are cores.
 WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
-test: $(DEV) ## everything that Python alone can prove
+test: $(DEV) ## all tests that need only Python
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not interop and not nightly" $(PYTEST)
 
 quick: $(DEV) ## the fast tests without Spark and without processes, before each commit
@@ -61,10 +61,10 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 	$(BIN)/python tools/generate_codecs.py --check
 	$(BIN)/python -m pytest -q tests/test_house.py
 
-# Half of the time is waiting, so there are more processes than cores; a file stays in one of them, with what it starts.
+# Half of the time is waiting, so there are more processes than cores; a test file and its servers stay in one process.
 REAL_CLIENTS = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "interop and not nightly" $(STUCK) --durations=40 tests/clients
 
-interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools and brokers on our files
+interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kafka's own tools; Kafka brokers on our files
 	$(REAL_CLIENTS) tests $(PYTEST)
 
 through-proxy: $(DEV) ## the same clients with `understudy proxy` between; TARGET=proxy-kafka: with a real Kafka behind it
@@ -73,7 +73,7 @@ through-proxy: $(DEV) ## the same clients with `understudy proxy` between; TARGE
 packages: $(SERVER) ## the archives of the packages for Node, Go and Java, into dist/packages
 	$(BIN)/python tools/build_packages.py $(PACKAGES)
 
-# In an environment of its own: what is installed beside the server would go into the binary.
+# In a separate environment: all installed packages would go into the binary.
 binary: ## a server in a folder that needs no Python, and its archive, into dist/binary
 	$(PYTHON) -m venv build/binary
 	build/binary/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[security]' pyinstaller
@@ -87,16 +87,16 @@ site: $(VENV)/.docs ## the documentation as a site, into build/site; every link 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo build/site/index.html
 
-compiled: $(DEV) ## the wheel with its hot modules compiled, in an environment of its own, and the quick tests on it
+compiled: $(DEV) ## the wheel with compiled hot modules, in a separate environment, and the quick tests on it
 	$(BIN)/python -m tools.compiled $(PYTEST)
 
-compiled-interop: ## after `make compiled`: what `make interop` does, on the compiled server
+compiled-interop: ## after `make compiled`: `make interop` on the compiled server
 	cd build/compiled/tree && PYTHONPATH=$$PWD INTEROP_CACHE=$(or $(INTEROP_CACHE),$(CURDIR)/.cache/interop) \
 		$(subst $(BIN),$(abspath $(BIN)),$(REAL_CLIENTS)) tests $(addprefix --ignore=,$(REPLACING)) $(PYTEST)
 # They replace methods, which compiled classes do not allow.
 REPLACING := tests/differential/test_rows.py tests/mutants tests/simulator/test_planted.py
 
-nightly: $(DEV) ## what takes longer than a developer waits; installs what the machine lacks
+nightly: $(DEV) ## long tests; installs what is missing on the machine
 	tests/clients/setup.sh toolchains
 	rm -rf $(EXAMS) && mkdir -p $(EXAMS)
 	EXAM_RUNS=$(EXAMS) $(BIN)/python -m pytest -m nightly --durations=40 $(PYTEST); status=$$?; \
@@ -107,5 +107,5 @@ EXAMS := .cache/exam
 bench: $(DEV) ## the benchmarks, side by side with the peers
 	$(BIN)/python -m benchmarks $(BENCH)
 
-clean: ## forget the environment and all caches
+clean: ## remove the environment and all caches
 	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist build

@@ -1,7 +1,7 @@
 """Hatchling's build hook: puts the server's packages into the wheel, below the one name that it installs.
 
-With `UNDERSTUDY_COMPILE=1` in the environment, mypyc compiles the modules that a request passes (the list `compiled` in
-`pyproject.toml`). Their sources stay in the wheel beside them; a Python of another version, or one without the compiled
+With `UNDERSTUDY_COMPILE=1` in the environment, mypyc compiles the modules on the path of a request (the list `compiled`
+in `pyproject.toml`). Their sources are in the wheel too; a Python of another version, or one without the compiled
 files, runs those. Without the variable nothing is compiled and no compiler is needed.
 """
 
@@ -36,7 +36,7 @@ class ServerPackages(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """What the build environment needs to compile: mypy, and what the sources import, for its types."""
+        """Return what the build environment needs to compile: mypy, and the imports of the sources, for their types."""
         return ["mypy[mypyc]>=2.4", "setuptools>=75", *self.metadata.core.dependencies] if _compiles() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
@@ -58,7 +58,7 @@ class ServerPackages(BuildHookInterface[Any]):
             build_data["infer_tag"] = True
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
-        """Remove what the compiler made."""
+        """Remove the compiler's output."""
         if hasattr(self, "_build"):
             self._build.cleanup()
 
@@ -68,7 +68,7 @@ def _compiles() -> bool:
 
 
 def _compile(root: Path, build: Path, group: str, patterns: list[str]) -> list[Path]:
-    """Compile modules, and return the extension modules in the folder `lib`; the checkout is not touched."""
+    """Compile modules, and return the extension modules in the folder `lib`; the checkout is not modified."""
     sources = [str(path.relative_to(root)) for pattern in patterns for path in sorted(root.glob(pattern))]
     command = [sys.executable, "-c", _MYPYC, group, str(build), *sources]
     subprocess.run(command, cwd=root, check=True)  # noqa: S603 - our own sources

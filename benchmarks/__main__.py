@@ -2,9 +2,9 @@
 
     python -m benchmarks [--quick] [--rows produce_1k,first_join] [--targets understudy,kafka] [--json FILE] [--write]
 
-A full run takes about 35 minutes, a quick one 5: where the time is short, rows have fewer rounds, and one at least.
-Kafka's jars are those of KAFKA_LIBS, else fetched; kfake is built by Go. A full run writes its tables and plots into
-docs; other runs only print them, unless --write is given.
+A full run takes about 35 minutes, a quick one 5: if time is short, rows have fewer rounds, but at least one. Kafka's
+jars come from KAFKA_LIBS, or are fetched; kfake is built by Go. A full run writes its tables and plots into docs; other
+runs only print them, unless --write is given.
 """
 
 import argparse
@@ -45,20 +45,18 @@ def parser() -> argparse.ArgumentParser:
         "--quick", action="store_true", help="two rounds, an eighth of the records: at most 5 minutes"
     )
     command_line.add_argument(
-        "--full", action="store_true", help="all there is, at most 35 minutes; as without --quick"
+        "--full", action="store_true", help="all rounds and records, at most 35 minutes; the default"
     )
-    command_line.add_argument("--minutes", type=float, help="begin no further round when so many are over")
+    command_line.add_argument("--minutes", type=float, help="start no further round after this many minutes")
     command_line.add_argument("--rows", default="", help="only these, by name, with commas between")
     command_line.add_argument("--targets", default=",".join(ALL), help="only these: %(default)s")
-    command_line.add_argument("--rounds", type=int, help="how often each target has its turn")
-    command_line.add_argument("--part", type=float, help="how much of each row's records, 0.01 to 1")
+    command_line.add_argument("--rounds", type=int, help="rounds of each target")
+    command_line.add_argument("--part", type=float, help="share of each row's records, 0.01 to 1")
     command_line.add_argument(
         "--largest", type=int, default=10_000_000, help="records in the largest log of the slopes"
     )
-    command_line.add_argument("--json", type=Path, default=CACHE / "latest.json", help="write the figures there")
-    command_line.add_argument(
-        "--write", action="store_true", help="write the tables into docs/benchmarks.md in any case"
-    )
+    command_line.add_argument("--json", type=Path, default=CACHE / "latest.json", help="write the figures to this file")
+    command_line.add_argument("--write", action="store_true", help="always write the tables into docs/benchmarks.md")
     command_line.add_argument("--list", action="store_true", help="name the rows")
     return command_line
 
@@ -68,7 +66,7 @@ def chosen(rows: tuple[Row, ...], names: str) -> tuple[Row, ...]:
     wanted = [name for name in names.split(",") if name]
     known = {row.name for row in rows}
     if unknown := [name for name in wanted if name not in known]:
-        sys.exit(f"no row is called {unknown[0]}; there are {', '.join(sorted(known))}")
+        sys.exit(f"no such row: {unknown[0]}; there are {', '.join(sorted(known))}")
     return tuple(row for row in rows if not wanted or row.name in wanted)
 
 
@@ -103,7 +101,10 @@ def main() -> None:
     scale = Scale(2, 0.125) if options.quick else Scale()
     scale = Scale(options.rounds or scale.rounds, options.part or scale.part)
     if os.getloadavg()[0] > _QUIET_LOAD:
-        print(f"the load average is {os.getloadavg()[0]:.1f}: others are at work, the figures will be poor", flush=True)
+        print(
+            f"the load average is {os.getloadavg()[0]:.1f}: other processes are active, the figures will be inaccurate",
+            flush=True,
+        )
     if not all(isinstance(row, StorageRow | ScaleRow) for row in rows):
         for name in targets:
             KINDS[name].prepare()

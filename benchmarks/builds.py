@@ -3,9 +3,9 @@
     python -m benchmarks.builds .venv/bin/understudy build/compiled/environment/bin/understudy
 
 Each argument is the `understudy` command of one build. One server of each runs; in each round every operation is sent
-to one after the other, in turning order, one request in flight. The figures are the server's processor time for one
+to one after the other, in rotating order, one request in flight. The figures are the server's processor time for one
 operation (user and system, from `/proc/PID/task/*/schedstat`) and the client's own view of one round trip: medians of
-the rounds, with the smallest and the largest. Start and memory are of further servers.
+the rounds, with the smallest and the largest. Start and memory are measured on further servers.
 """
 
 import argparse
@@ -54,12 +54,12 @@ class Build:
         self.wire = Wire(f"127.0.0.1:{port}")
 
     def cpu_us(self) -> float:
-        """Processor time of all threads so far."""
+        """Return the processor time of all threads so far."""
         tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1000
 
     def rss_mb(self) -> float:
-        """Resident memory now."""
+        """Return the current resident memory."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
 
@@ -129,7 +129,7 @@ class Build:
 
 
 def _bare() -> dict[str, str]:
-    """The environment without PYTHONPATH, which could put a checkout before what is installed."""
+    """Return the environment without PYTHONPATH, which could put a checkout before the installed package."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 

@@ -99,7 +99,7 @@ def _consuming(title: str, goal: float, *, name: str, size: int, count: int) -> 
         functools.partial(_consume, name=name, count=count),
         prepare=functools.partial(_fill, size=size, count=count),
         kept=True,
-        targets=WITHOUT_MOCK,  # which only keeps the last megabytes
+        targets=WITHOUT_MOCK,  # it only keeps the last megabytes
     )
 
 

@@ -1,11 +1,11 @@
-"""Measures how long a client waits beside each verb of the control plane at its largest.
+"""Measures how long a client waits while the largest operations of the control plane run.
 
     python -m benchmarks.bystander [--only write,restore,list,create,delete] [--json FILE]
 
-A bystander in a process of its own asks for the API versions every three milliseconds. Each figure is the 99th
-percentile of its waiting times while one verb runs. Requests that could not be sent, because an earlier one was not
-answered, count as well: as if each had been sent when it was due, by another client. The goal is 20 ms; a missed goal
-is reported, and the exit code is 1. Needs an idle machine, or its priority (Linux, as root):
+A bystander in its own process sends ApiVersions every three milliseconds. Each figure is the 99th percentile of its
+waiting times while one verb runs. Requests that could not be sent, because an earlier one was not answered, count as
+well: as if another client had sent each when it was due. The goal is 20 ms; a missed goal is reported, and the exit
+code is 1. Needs an idle machine, or its priority (Linux, as root):
 
     setsid -w sh -c 'echo -20 > /proc/self/autogroup; exec nice -n -20 python -m benchmarks.bystander'
 """
@@ -40,7 +40,7 @@ _VERSIONS = struct.pack(">ihhih4s", 14, 18, 0, 1, 4, b"side")
 
 
 def ask(address: str) -> None:
-    """Ask in intervals until standard input ends, then print when each request was due and how long it waited (s)."""
+    """Send requests at intervals until standard input ends, then print when each was due and how long it waited (s)."""
     host, _, port = address.rpartition(":")
     samples: list[tuple[float, float]] = []
     with socket.create_connection((host, int(port))) as peer:
@@ -61,7 +61,7 @@ def ask(address: str) -> None:
 
 
 def _call(address: str, frame: bytes) -> None:
-    """Send one request on a connection of its own, and drop the response."""
+    """Send one request on its own connection, and discard the response."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port))) as peer:
         peer.sendall(frame)
@@ -90,7 +90,7 @@ def _read(peer: socket.socket, size: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """How long the bystander waited beside one verb, in ms."""
+    """How long the bystander waited during one verb, in ms."""
 
     verb: str
     took_ms: float
@@ -99,7 +99,7 @@ class Wait:
 
     @property
     def missed(self) -> bool:
-        """Whether the figure is above its goal."""
+        """Return whether the figure is above its goal."""
         return self.p99_ms > MOST_MS
 
     def line(self) -> str:
@@ -110,7 +110,7 @@ class Wait:
 
 @contextmanager
 def bystander(address: str) -> Iterator[list[tuple[float, float]]]:
-    """A bystander while the block runs; its samples are in the list afterwards."""
+    """Run a bystander during the block; its samples are in the list afterwards."""
     samples: list[tuple[float, float]] = []
     command = [sys.executable, "-m", "benchmarks.bystander", "--ask", address]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True) as process:
@@ -125,7 +125,7 @@ def bystander(address: str) -> Iterator[list[tuple[float, float]]]:
 
 
 def measure(kafka: understudy.Cluster, verb: str, do: Callable[[], object]) -> Wait:
-    """Run a verb beside a bystander."""
+    """Run a verb while a bystander measures."""
     with bystander(kafka.bootstrap_servers.split(",")[0]) as samples:
         time.sleep(0.1)
         begun = time.time()
@@ -192,7 +192,7 @@ def main() -> int:
     """Measure, print a table, return 1 if a goal was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default=",".join(PARTS), help="parts to measure")
-    parser.add_argument("--json", type=Path, help="where the figures go, too")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--ask", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.ask:

@@ -2,10 +2,10 @@
 
     python -m benchmarks.capacity [--targets understudy,kafka] [--only groups,...] [--scale 1.0] [--grow]
 
-For each case a client makes so many connections, partitions, transactional ids, groups, members or sessions, in one
-broker that does nothing else. The bystander (`benchmarks.bystander`) asks for the API versions meanwhile. Needs an idle
-machine, and about 20,000 file descriptors. `--scale 0.1` makes a tenth of everything; `--grow` goes on with twice as
-many in a new broker, until one is of no use: a request fails, the bystander's 99th percentile is above a second, it
+For each case a client creates a number of connections, partitions, transactional ids, groups, members or sessions in
+one broker that does nothing else. The bystander (`benchmarks.bystander`) sends ApiVersions meanwhile. Needs an idle
+machine, and about 20,000 file descriptors. `--scale 0.1` creates a tenth of everything; `--grow` continues with twice
+as many in a new broker, until it is unusable: a request fails, the bystander's 99th percentile is above a second, it
 takes more than two minutes, or more than 6 GB.
 """
 
@@ -25,7 +25,7 @@ _MOST_P99_MS, _MOST_S, _MOST_MB = 1000.0, 120.0, 6000.0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one case took."""
+    """The cost of one case."""
 
     case: str
     target: str
@@ -44,7 +44,7 @@ class Row:
 
     @property
     def usable(self) -> bool:
-        """Whether a user would still call it a broker."""
+        """Return whether a user would still consider the broker usable."""
         return self.p99_ms <= _MOST_P99_MS and self.took_s <= _MOST_S and self.rss_mb <= _MOST_MB
 
 
@@ -60,11 +60,12 @@ CASES: dict[str, tuple[Callable[[Server, ExitStack, int], None], int]] = {
     "share sessions": (cases.share_sessions, 1_000),
     "fetch sessions": (cases.fetch_sessions, 2_000),
 }
-"""Case -> what makes it, and how many. A share group has 1,000 members at most (`group.share.max.size`)."""
+"""Case -> the function that creates it, and how many. A share group has at most 1,000 members (`group.share.max.size`).
+"""
 
 
 def measure(target: str, case: str, count: int) -> Row:
-    """Run one case against a target of its own."""
+    """Run one case on a new server of the target."""
     make, _ = CASES[case]
     with running(KINDS[target]) as server, ExitStack() as stack:
         before_s = server.cpu_s()
@@ -78,7 +79,7 @@ def measure(target: str, case: str, count: int) -> Row:
 
 
 def grow(target: str, case: str, count: int) -> None:
-    """Print rows of twice as many each, until one is of no use."""
+    """Print rows, each of twice as many, until one is unusable."""
     while True:
         try:
             row = measure(target, case, count)

@@ -1,4 +1,4 @@
-"""What `benchmarks.capacity` makes in a broker: connections, partitions, ids, groups, members, sessions."""
+"""The cases of `benchmarks.capacity`: connections, partitions, ids, groups, members, sessions."""
 
 import socket
 import struct
@@ -34,7 +34,7 @@ Request = tuple[ApiKey, int, object]
 
 
 class Client:
-    """One connection, several requests in flight."""
+    """One connection with several requests in flight."""
 
     def __init__(self, server: Server) -> None:
         self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=_PATIENCE_S)
@@ -53,11 +53,11 @@ class Client:
             yield self.answer(key, version)
 
     def send(self, key: ApiKey, version: int, request: object) -> None:
-        """Send a request, and leave its answer."""
+        """Send a request without reading its response."""
         self._socket.sendall(encode_request(key, version, 1, "capacity", request))
 
     def answer(self, key: ApiKey, version: int) -> Any:
-        """The answer to the oldest request that has none yet."""
+        """Return the response to the oldest unanswered request."""
         (size,) = struct.unpack(">i", self._file.read(4))
         return decode_response(key, version, self._file.read(size))[1]
 
@@ -68,7 +68,7 @@ class Client:
 
 
 def _until_coordinator(client: Client, kind: int) -> None:
-    """Wait until the coordinators' topic is there."""
+    """Wait until the coordinators' topic exists."""
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"])
@@ -88,7 +88,7 @@ def _topic(client: Client, name: str, partitions: int) -> UUID:
 
 
 def _repeat(client: Client, request: Callable[[int], Request], count: int) -> None:
-    """Ask once for each number; what is refused as not ready yet is asked again."""
+    """Send one request per number; retry those that are refused as not ready yet."""
     left = list(range(count))
     while left:
         answers = client.ask([request(number) for number in left])
@@ -107,7 +107,7 @@ def _code(answer: Any) -> ErrorCode:
 
 
 def connections(server: Server, stack: ExitStack, count: int) -> None:
-    """Open connections, each of which asks one question and stays."""
+    """Open connections, each of which sends one request and stays open."""
     for _ in range(count):
         client = Client(server)
         stack.callback(client.close)
@@ -142,7 +142,7 @@ def groups(server: Server, stack: ExitStack, count: int) -> None:
 
 
 def classic_members(server: Server, stack: ExitStack, count: int) -> None:
-    """Join one group of the classic protocol, each on a connection of its own, and give each an assignment."""
+    """Join one group of the classic protocol, each member on its own connection, and assign something to each."""
     admin = Client(server)
     stack.callback(admin.close)
     _until_coordinator(admin, 0)
@@ -162,7 +162,7 @@ def classic_members(server: Server, stack: ExitStack, count: int) -> None:
         client.send(*join(""))
     while len(_described(admin).members) < count:
         time.sleep(0.1)
-    first.send(*join(joined.member_id))  # the last one that the others wait for
+    first.send(*join(joined.member_id))  # the last member, for which the others wait
     joined = first.answer(ApiKey.JOIN_GROUP, 3)
     members = [joined, *(client.answer(ApiKey.JOIN_GROUP, 3) for client in others)]
     assert all(each.error_code is ErrorCode.NONE for each in members), members
@@ -225,7 +225,7 @@ def _join_by_heartbeat(server: Server, stack: ExitStack, count: int, join: Calla
 
 
 def share_sessions(server: Server, stack: ExitStack, count: int) -> None:
-    """Begin share sessions; a broker does not ask whether their members have joined the group."""
+    """Open share sessions; a broker does not check whether their members have joined the group."""
     client = Client(server)
     stack.callback(client.close)
     topic_id = _topic(client, "t", 1)
@@ -241,7 +241,7 @@ def share_sessions(server: Server, stack: ExitStack, count: int) -> None:
 
 
 def fetch_sessions(server: Server, stack: ExitStack, count: int) -> None:
-    """Begin fetch sessions of 100 partitions; those beyond the cache's 1,000 slots are served without a session."""
+    """Open fetch sessions of 100 partitions; those beyond the cache's 1,000 slots are served without a session."""
     client = Client(server)
     stack.callback(client.close)
     _topic(client, "t", _GROUP_PARTITIONS)
@@ -252,5 +252,5 @@ def fetch_sessions(server: Server, stack: ExitStack, count: int) -> None:
 
 
 def uuid_of(number: int) -> UUID:
-    """An id for the member of that number."""
+    """Return a UUID for the member with that number."""
     return UUID(int=1 << 96 | number)

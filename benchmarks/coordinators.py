@@ -119,7 +119,7 @@ def _member(server: Server, group: str, **settings: object) -> Consumer:
 
 
 def _commit(server: Server, topic: str, group: str) -> None:
-    """Commit offset 0, so that a member need not look up where to begin."""
+    """Commit offset 0, so that a member need not look up its start offset."""
     consumer = _member(server, group)
     try:
         consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)

@@ -43,7 +43,7 @@ class Wire(asyncio.Transport):
         return False
 
     def get_write_buffer_size(self) -> int:
-        """Return 0: a response is taken at once."""
+        """Return 0: a response is consumed immediately."""
         return 0
 
     def pause_reading(self) -> None:
@@ -64,14 +64,14 @@ class Wire(asyncio.Transport):
             self.heard.set_result(None)
 
     def abort(self) -> None:
-        """Do nothing, as `close`."""
+        """Do nothing, like `close`."""
 
     def close(self) -> None:
         """Do nothing: there is no socket."""
 
 
 class Peer:
-    """Client that sends frames to a connection of the broker."""
+    """A client that sends frames to a connection of the broker."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.wire = Wire()
@@ -138,7 +138,7 @@ async def broker(*topics: str, brokers: int = 1, settings: dict[str, str] | None
 
 
 def run(body: Callable[[], Any]) -> Any:
-    """Run a coroutine function on the loop that the server has."""
+    """Run a coroutine function on the event loop that the server uses."""
     import uvloop  # noqa: PLC0415 - not on every platform
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -146,7 +146,7 @@ def run(body: Callable[[], Any]) -> Any:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let other tasks run until a condition holds."""
+    """Let other tasks run until a condition is true."""
     async with asyncio.timeout(20):
         while not condition():
             await turns(1)

@@ -1,4 +1,4 @@
-"""Three brokers of Kafka on 127.0.0.1, the first of them the controller too, until the process gets SIGTERM.
+"""Runs three Kafka brokers on 127.0.0.1, the first of them also the controller, until the process gets SIGTERM.
 
 python -m benchmarks.kafka_cluster --port PORT --folder FOLDER
 """
@@ -24,7 +24,7 @@ _REPLICATED = {
 
 
 def commands(port: int, folder: Path) -> list[list[str]]:
-    """Format the folders, and return the commands of the brokers; the first one listens at `port`."""
+    """Format the folders, and return the commands of the brokers; the first one listens on `port`."""
     controller = free_port()
     made = []
     for node in range(1, _BROKERS + 1):
@@ -45,7 +45,7 @@ def commands(port: int, folder: Path) -> list[list[str]]:
 
 
 def main() -> None:
-    """Start the brokers, and end them with this process: what they keep is thrown away."""
+    """Start the brokers, and end them with this process; their data is discarded."""
     asked = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     asked.add_argument("--port", type=int, required=True)
     asked.add_argument("--folder", type=Path, required=True)

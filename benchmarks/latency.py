@@ -74,6 +74,6 @@ ROWS = (
         ),
         _produce_to_consume,
         kept=True,
-        targets=WITHOUT_MOCK,  # which delays each fetch until its time is up
+        targets=WITHOUT_MOCK,  # it delays each fetch until its time is up
     ),
 )

@@ -15,7 +15,7 @@ from typing import Any, Self
 from confluent_kafka import cimpl
 
 _PRODUCER, _CONSUMER = 0, 1
-_DELIVERY_REPORT, _ERROR = 0x1, 0x8  # the events of rdkafka.h that a producer asks for
+_DELIVERY_REPORT, _ERROR = 0x1, 0x8  # the events of rdkafka.h that a producer enables
 _CHUNK = 10_000  # records passed at once
 _TEXT = 512
 
@@ -150,7 +150,7 @@ class Producer(_Handle):
         super().__init__(_PRODUCER, own, events=_DELIVERY_REPORT | _ERROR)
         self._queue = _p(_LIB.rd_kafka_queue_get_main(self._rk))
         self._topic = _p(_LIB.rd_kafka_topic_new(self._rk, topic.encode(), None))
-        # The payloads must stay in place, because librdkafka does not copy them.
+        # The payloads must not move, because librdkafka does not copy them.
         self._buffers = [ctypes.create_string_buffer(payload, len(payload)) for payload in payloads]
         self._messages = (_Message * _CHUNK)()
         for index in range(_CHUNK):
@@ -272,7 +272,7 @@ class Consumer(_Handle):
         return expected
 
     def position(self) -> int:
-        """The offset after the last record read, negative before the first."""
+        """Return the offset after the last record read, negative before the first."""
         if code := _LIB.rd_kafka_position(self._rk, self._partitions):
             raise ClientError(f"position: {_error(code)}")
         return int(self._entry.contents.offset)

@@ -1,4 +1,4 @@
-"""Rows of many: connections that each send a record at a time, and a topic of a thousand partitions."""
+"""Rows with many: connections that each send one record at a time, and a topic of a thousand partitions."""
 
 import selectors
 import socket
@@ -19,7 +19,7 @@ _ANY_PARTITION = -1
 
 
 def _turns(server: Server, frame: bytes, count: int) -> Iterator[float]:
-    """Send so many requests, each connection the next one when it has its answer; yield the seconds of each."""
+    """Send requests, each connection the next one when it has its response; yield the seconds of each."""
     with ExitStack() as stack, selectors.DefaultSelector() as selector:
         begun: dict[int, float] = {}
         left = count
@@ -50,7 +50,7 @@ def _turns(server: Server, frame: bytes, count: int) -> Iterator[float]:
 
 
 def _many_clients(server: Server, topic: str, scale: Scale, _first: bool) -> Values:
-    """Produce with 200 connections, each with one record in flight."""
+    """Produce on 200 connections, each with one record in flight."""
     count = scale.of(20_000, 1000)
     server.create_topic(topic)
     frame = frames.produce(topic, records=1, size=100)

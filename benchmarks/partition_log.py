@@ -25,13 +25,13 @@ from storage.log_dir import LogDir
 
 NOW_MS = 1_700_000_000_000
 CONFIG = LogConfig(max_message_bytes=1 << 30)
-_FIRST_SIZE = 100  # of the smallest log that slopes begin with, in records
+_FIRST_SIZE = 100  # records of the smallest log in the slopes
 _CHUNK, _CHUNKS = 50, 21  # calls timed together for a slope, and how often
 _SLOPE_CONFIG = replace(CONFIG, segment_bytes=16 << 20)  # so that the largest log has many segments
 
 
 def open_dir(files: Files) -> LogDir:
-    """A data directory with all its logs."""
+    """Yield a data directory with all its logs."""
     opened = LogDir.open(LogContext(files), node_id=1, now_ms=NOW_MS)
     opened.load_all(lambda _: CONFIG, now_ms=NOW_MS)
     return opened

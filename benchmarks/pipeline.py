@@ -31,7 +31,7 @@ from understudy.java import find_java
 PAGE = ROOT / "docs" / "pipeline-benchmarks.md"
 BATCHES_LISTED, BATCHES_AUDITED = 100_000, 1_000_000
 Taken = Mapping[str, Mapping[int, list[tuple[float, float]]]]
-"""Row -> size -> (seconds by the clock, seconds of processor time) of each round."""
+"""Row -> size -> (wall-clock seconds, seconds of processor time) of each round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--large", type=int, default=10_000_000, help="records of the large directory")
-    parser.add_argument("--quick", action="store_true", help="a fifth of everything: whether it runs, not how fast")
+    parser.add_argument("--quick", action="store_true", help="a fifth of everything: checks that it runs, not how fast")
     parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE.name}")
     options = parser.parse_args()
     part = 5 if options.quick else 1

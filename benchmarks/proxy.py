@@ -1,7 +1,8 @@
-"""Overhead of `understudy proxy` per request, beside the direct way and beside toxiproxy: python -m benchmarks.proxy.
+"""Measures the overhead of `understudy proxy` per request, against a direct connection and toxiproxy.
 
-TOXIPROXY names toxiproxy's server, if there is one; it passes bytes and reads nothing. The rounds of all ways take
-turns, so a machine that does other things is as slow for each of them. Medians of all rounds, and ratios.
+Run it by `python -m benchmarks.proxy`. TOXIPROXY names toxiproxy's server, if there is one; it forwards bytes and
+decodes nothing. The rounds of all routes alternate, so other activity on the machine slows each of them alike. Prints
+medians of all rounds, and ratios.
 """
 
 import json
@@ -29,7 +30,7 @@ Call = Callable[[Wire], Any]
 
 
 def produce(wire: Wire, value: bytes) -> Any:
-    """One batch of one record."""
+    """Produce one batch of one record."""
     data = PartitionProduceData(0, build_batch([Record(0, 1, b"k", value)]))
     return wire.call(
         ApiKey.PRODUCE, 9, ProduceRequest(acks=1, timeout_ms=1000, topic_data=[TopicProduceData("t", [data])])
@@ -37,7 +38,7 @@ def produce(wire: Wire, value: bytes) -> Any:
 
 
 def fetch(wire: Wire) -> Any:
-    """Up to 100 kB from the beginning of the log."""
+    """Fetch up to 100 kB from the start of the log."""
     wanted = FetchPartition(0, partition_max_bytes=100_000)
     return wire.call(ApiKey.FETCH, 11, FetchRequest(max_bytes=100_000, topics=[FetchTopic("t", [wanted])]))
 
@@ -53,7 +54,7 @@ CASES: dict[str, Call] = {
 
 @contextmanager
 def toxiproxy(binary: str, upstream: str) -> Iterator[str]:
-    """The address of a toxiproxy without toxics."""
+    """Yield the address of a toxiproxy without toxics."""
     control, port = free_ports(2)
     process = subprocess.Popen([binary, "-port", str(control)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"127.0.0.1:{port}"
@@ -72,7 +73,7 @@ def toxiproxy(binary: str, upstream: str) -> Iterator[str]:
 
 
 def measure(wire: Wire, call: Call) -> float:
-    """Microseconds of one call, of a round."""
+    """Return the microseconds of one call in a round."""
     begin = time.perf_counter()
     for _ in range(CALLS):
         call(wire)

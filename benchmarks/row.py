@@ -8,7 +8,7 @@ from benchmarks.targets import Kind, Server
 
 PEERS = ("kafka", "kfake")
 BUILDS = ("understudy", "understudy-compiled")
-"""The same sources, interpreted and compiled: goals are those of both."""
+"""The same sources, interpreted and compiled: goals apply to both."""
 STORING = (*BUILDS, "understudy-disk", "kafka", "kfake")
 ALL = (*STORING, "mock", "limit")
 WITHOUT_MOCK = tuple(name for name in ALL if name != "mock")
@@ -16,7 +16,7 @@ WITHOUT_MOCK = tuple(name for name in ALL if name != "mock")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Goal of Understudy: factors of other figures, or numbers; all of them have to be met."""
+    """Goal of Understudy: factors of other figures, or numbers; all of them must be met."""
 
     of_better: float | None = None
     of_kafka: float | None = None
@@ -69,9 +69,9 @@ Values = Mapping[str, float]  # figure -> value
 class ServerRow:
     """Row measured on servers that run during the whole benchmark.
 
-    No round but the first begins after `budget_s`; `least_s` is kept for the row, while earlier ones are measured.
-    `prepare`, if there is one, runs once per server and fills the topic for `measure`.
-    `measure(server, topic, scale, first)` returns the figures of one round; it raises if a count is wrong.
+    Only the first round may begin after `budget_s`; `least_s` is reserved for the row while earlier ones are measured.
+    `prepare`, if there is one, runs once per server and fills the topic for `measure`. `measure(server, topic, scale,
+    first)` returns the figures of one round; it raises if a count is wrong.
     """
 
     name: str
@@ -99,7 +99,7 @@ class FreshRow:
 
 @dataclass(frozen=True, slots=True)
 class StorageRow:
-    """Row of the package `storage` alone, without sockets; it runs once for each kind of files."""
+    """Row of the package `storage` alone, without sockets; it runs once per file system."""
 
     name: str
     figures: tuple[Figure, ...]

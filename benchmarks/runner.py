@@ -71,11 +71,11 @@ class Run:
 
     @property
     def _end(self) -> float:
-        """When a row has to leave the rest of the time to those after it."""
+        """Return when a row must end, to leave time for those after it."""
         return self._deadline - self._reserved_s
 
     def rows(self, rows: Sequence[Row]) -> None:
-        """Measure all rows; of each, one round at least."""
+        """Measure all rows, at least one round of each."""
         for number, row in enumerate(rows, start=1):
             self._reserved_s = sum(later.least_s for later in rows[number:])
             self.row(row)
@@ -140,7 +140,7 @@ class Run:
     def _warm(self, row: ServerRow, name: str) -> bool:
         server, topic, scale = self._server(name), _topic(row), Scale(1, self.scale.part / 4)
         if row.prepare is not None:
-            scale = self.scale  # what was prepared is all there
+            scale = self.scale  # everything that was prepared exists
             if self._attempt(row.name, name, row.prepare, server, topic, scale) is _FAILED:
                 return False
         return self._attempt(row.name, name, row.measure, server, topic, scale, False) is not _FAILED
@@ -154,7 +154,7 @@ class Run:
             if number > 1 and time.monotonic() > deadline:
                 self._fail(row, "", f"{number - 1} rounds of {rounds}: the time was used up")
                 return
-            turn = number % max(len(names), 1)  # another begins each time
+            turn = number % max(len(names), 1)  # another target first each time
             for name in (*names[turn:], *names[:turn]):
                 self._turn(row, name, number, measure, deadline)
 

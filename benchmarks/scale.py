@@ -227,7 +227,7 @@ async def begin(peer: Peer, name: str) -> tuple[int, int]:
 async def add(peer: Peer, name: str, producer: tuple[int, int]) -> None:
     """Add a partition to the producer's transaction, once the previous one is complete.
 
-    Its markers take some turns of the loop, for which a client on a socket is too slow; this one has to let them pass.
+    The markers take some turns of the event loop, which a client on a socket never notices; this one has to wait.
     """
     await turns(_TURNS_OF_MARKERS)
     topics = [AddPartitionsToTxnTopic("t", [0])]

@@ -1,4 +1,4 @@
-"""Rows of a secured listener: TLS with SASL/PLAIN, as clusters in companies have it."""
+"""Rows of a secured listener: TLS with SASL/PLAIN, as clusters in companies use it."""
 
 import dataclasses
 import functools
@@ -22,7 +22,7 @@ _TIMEOUT_S = 60.0
 
 @functools.cache
 def _certificates() -> tuple[Path, Path]:
-    """Return the authority's certificate, and the server's with its key; they last as long as this process."""
+    """Return the CA certificate, and the server's with its key; they are valid as long as this process lives."""
     folder = Path(tempfile.mkdtemp(prefix="bench-tls-"))
     authority, own = folder / "authority.pem", folder / "own.pem"
     ca = trustme.CA()
@@ -37,7 +37,7 @@ def _certificates() -> tuple[Path, Path]:
 
 
 def _settings() -> dict[str, str]:
-    """Return what a broker needs, by Kafka's names."""
+    """Return the broker's settings, by Kafka's names."""
     login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
     users = f'username="{_NAME}" password="{_NAME}" user_{_NAME}="{_NAME}"'
     return {
@@ -53,7 +53,7 @@ def _settings() -> dict[str, str]:
 
 
 def _understudy(plain: Kind, port: int, folder: Path) -> list[str]:
-    """Its own command, with one more listener at the port."""
+    """Return Understudy's command, with an additional listener at the port."""
     file = folder / "server.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in _settings().items()))
     command = plain.command(0, folder)
@@ -69,7 +69,7 @@ def _kfake(port: int, _folder: Path) -> list[str]:
 
 
 def secured(plain: Kind) -> Kind:
-    """Return the kind with a secured listener only, and what clients need."""
+    """Return the kind with only a secured listener, and the clients' settings."""
     commands = {"kafka": _kafka, "kfake": _kfake}
     command = commands.get(plain.name, functools.partial(_understudy, plain))
     client = {
@@ -83,7 +83,7 @@ def secured(plain: Kind) -> Kind:
 
 
 def _until_served(bootstrap: str, client: dict[str, str]) -> float:
-    """Return the milliseconds that a new client takes until it has the metadata: connection, handshake, login."""
+    """Return the milliseconds until a new client has the metadata: connection, handshake, login."""
     deadline = time.perf_counter() + _TIMEOUT_S
     while True:
         begun = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Rows of share groups (KIP-932) through librdkafka's share consumer, as confluent-kafka has it.
+"""Rows of share groups (KIP-932) through the share consumer of librdkafka and confluent-kafka.
 
 Each record becomes a Python object in the client, unlike in the other rows: the client's part of a rate is larger.
 Every row checks that each offset was delivered exactly once, and in the first round that nothing is left afterwards.
@@ -33,7 +33,7 @@ _groups = numbers()
 
 @contextmanager
 def _group(server: Server) -> Iterator[str]:
-    """A new group that begins at the start of its topics."""
+    """Return a new group that starts at the beginning of its topics."""
     name = f"bench-share-{next(_groups)}"
     admin = AdminClient({"bootstrap.servers": server.bootstrap, **QUIET})
     earliest = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
@@ -50,7 +50,7 @@ def _member(server: Server, group: str, topic: str, mode: str = "implicit") -> A
 
 
 class _Reading:
-    """What the members of a group have read together: offset -> how often."""
+    """What the members of a group have read together: offset -> number of deliveries."""
 
     def __init__(self, wanted: int) -> None:
         self.seen = bytearray(wanted)
@@ -62,7 +62,7 @@ class _Reading:
 
     @property
     def over(self) -> bool:
-        """Whether all records were read, or the time is up."""
+        """Return whether all records were read, or the time is up."""
         return self._left <= 0 or time.perf_counter() > self.deadline
 
     def read(self, member: Any, explicit: bool = False) -> None:
@@ -90,7 +90,7 @@ class _Reading:
             self._left -= len(offsets)
 
     def rate(self) -> float:
-        """Records per second after the first poll that had some. Raises AssertionError if a count is wrong."""
+        """Return records per second after the first poll with records. Raises AssertionError if a count is wrong."""
         wrong = len(self.seen) - self.seen.count(1)
         if wrong:
             raise AssertionError(f"{wrong} of {len(self.seen)} records were not delivered exactly once")
@@ -100,7 +100,7 @@ class _Reading:
 
 
 def _nothing_left(server: Server, group: str, topic: str) -> None:
-    """A new member gets nothing: all records are accepted."""
+    """Check that a new member gets nothing: all records are accepted."""
     with closing(_member(server, group, topic)) as member:
         until = time.perf_counter() + 2
         while time.perf_counter() < until:
@@ -109,7 +109,7 @@ def _nothing_left(server: Server, group: str, topic: str) -> None:
 
 
 def _fill(server: Server, topic: str, count: int) -> None:
-    """Produce in batches of as many records as a fetch asks for: whole batches are acquired (KIP-1206)."""
+    """Produce in batches of the size of a fetch's record limit: whole batches are acquired (KIP-1206)."""
     with Producer(server.bootstrap, topic, _LINES, linger_ms=5, batch_num_messages=_BATCH) as producer:
         producer.send(count, 60)
 
@@ -163,7 +163,7 @@ def _produce_to_acquire(server: Server, topic: str, scale: Scale, _first: bool) 
 
 
 def _one(member: Any, offset: int) -> None:
-    """Poll until there is a record, which has to be this one."""
+    """Poll until there is a record, which must be this one."""
     until = time.perf_counter() + 30
     while time.perf_counter() < until:
         try:

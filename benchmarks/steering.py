@@ -45,7 +45,7 @@ class Figure:
 
     @property
     def missed(self) -> bool:
-        """Whether the figure is above its goal."""
+        """Return whether the figure is above its goal."""
         return self.most is not None and self.value > self.most
 
     def line(self) -> str:

@@ -115,9 +115,9 @@ def _mock(_port: int, folder: Path) -> list[str]:
 def kafka(
     port: int, folder: Path, *, create_topics: bool = False, protocol: str = "PLAINTEXT", more: Mapping[str, str] = {}
 ) -> list[str]:
-    """Format a folder, and return the command of a broker; `create_topics`: those that clients ask for.
+    """Format a folder, and return the command of a broker; `create_topics`: automatic topic creation.
 
-    `protocol` is that of its listener, `more` what it needs in addition.
+    `protocol` is that of its listener, `more` are additional settings.
     """
     controller = free_port()
     properties = {
@@ -169,7 +169,7 @@ def free_port() -> int:
 
 
 def answers(port: int) -> bool:
-    """Whether a server on that port responds to ApiVersions."""
+    """Return whether a server on that port responds to ApiVersions."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as asking:
         asking.sendall(_ASK_VERSIONS)
         return len(asking.recv(8)) == 8
@@ -177,7 +177,7 @@ def answers(port: int) -> bool:
 
 
 def accepts(port: int) -> bool:
-    """Whether a server listens on that port."""
+    """Return whether a server listens on that port."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
         return True
     return False
@@ -205,12 +205,12 @@ class Server:
 
     @property
     def name(self) -> str:
-        """Name of the kind."""
+        """Return the name of the kind."""
         return self.kind.name
 
     @property
     def stores(self) -> bool:
-        """Whether topics are created, and produced records can be read back from all of them.
+        """Return whether topics are created, and produced records can be read back from all of them.
 
         The limit keeps a few topics, librdkafka's mock the last megabytes; all topics exist there.
         """
@@ -221,7 +221,7 @@ class Server:
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
-        raise RuntimeError(f"{self.name} has no memory any more")
+        raise RuntimeError(f"{self.name} has ended")
 
     def cpu_s(self) -> float:
         """Return the processor time of the process so far, in user and system mode."""
@@ -238,7 +238,7 @@ class Server:
     def records(self, topic: str, partitions: int = 1) -> int:
         """Return how many records a topic has, by the ends of its partitions."""
         asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}  # type: ignore[no-untyped-call]
-        admin = self._admin()  # its requests end with it
+        admin = self._admin()  # kept alive: its requests end with it
         return sum(each.result(20).offset for each in admin.list_offsets(asked).values())
 
     def _admin(self) -> AdminClient:

@@ -1,7 +1,7 @@
-"""Rows of servers that are set up otherwise: on disk, with a journal in files, with three brokers.
+"""Rows of servers with another setup: on disk, with a journal in files, with three brokers.
 
-A variant changes the command of both builds of Understudy and of the peers alike, where they have the same thing. A
-journal is Understudy's alone: there the peers run as always.
+A variant changes the command of both builds of Understudy and of the peers alike, if they support it. Only Understudy
+has a journal: for that row the peers run as always.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ Variant = Callable[[Kind], Kind]
 
 
 def on_disk(plain: Kind) -> Kind:
-    """Keep everything in the folder; Kafka always does."""
+    """Keep everything in the folder, as Kafka always does."""
 
     def command(port: int, folder: Path) -> list[str]:
         return [*plain.command(port, folder), *([] if plain.name == "kafka" else ["--data-dir", str(folder / "data")])]
@@ -47,7 +47,7 @@ def journaled(plain: Kind) -> Kind:
 
 
 def three_brokers(plain: Kind) -> Kind:
-    """Serve with three brokers: those of Kafka are processes of their own, the others' are in one."""
+    """Serve with three brokers: Kafka's are separate processes, the others' are in one."""
 
     def command(port: int, folder: Path) -> list[str]:
         if plain.name == "kafka":
@@ -63,7 +63,7 @@ def three_brokers(plain: Kind) -> Kind:
 
 
 def measure_server(server: Server, scale: Scale, *, replicas: int = 1) -> tuple[float, float, float]:
-    """Return p50 of one record in flight in us, then records of 100 B produced and consumed a second, as checked."""
+    """Return p50 of one record in flight in us, then records of 100 B produced and consumed per second, as checked."""
     count, one_by_one = scale.of(300_000, 10_000), scale.of(2000, 200)
     own: dict[str, Any] = {name.replace(".", "_"): value for name, value in server.kind.client.items()}
     server.create_topic("t", replicas=replicas)
@@ -87,7 +87,7 @@ def measure_server(server: Server, scale: Scale, *, replicas: int = 1) -> tuple[
 
 
 def _until_registered(server: Server) -> None:
-    """Return when all brokers are in the cluster: a topic needs them for its replicas."""
+    """Return once all brokers are in the cluster: a topic needs them for its replicas."""
     admin = AdminClient({"bootstrap.servers": server.bootstrap, **QUIET})
     deadline = time.monotonic() + _TIMEOUT_S
     while len(admin.list_topics(timeout=10).brokers) < _BROKERS:

@@ -23,7 +23,7 @@ from tools.fill_directory import Filling, fill
 
 _GB = 1_000_000_000
 BOUNDS: Mapping[str, float] = {"driver": 1.0, "java": 3.2, "worker": 1.0}
-"""Gigabytes. Java has a heap of 2 GiB; a worker holds a few pieces of 16 MB, and what Arrow makes of them."""
+"""Gigabytes. Java has a heap of 2 GiB; a worker holds a few pieces of 16 MB and the Arrow data made from them."""
 _RECORD_BYTES = 205
 
 

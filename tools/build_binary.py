@@ -1,9 +1,9 @@
 """Builds the self-contained server: a folder with `understudy serve`, `ctl` and `completion` that needs no Python.
 
 Usage: PYTHON tools/build_binary.py [FOLDER], with the Python of an environment that has the wheel and PyInstaller
-(`make binary` makes one). Writes FOLDER/understudy/, by default dist/binary, and beside it an archive
-understudy-VERSION-SYSTEM-MACHINE.tar.gz of it. It runs on systems like the one that it was built on: on Linux, with the
-same C library or a newer one.
+(`make binary` makes one). Writes FOLDER/understudy/, by default dist/binary, and next to it the archive
+understudy-VERSION-SYSTEM-MACHINE.tar.gz. It runs on systems like the one that it was built on: on Linux, with the same
+C library or a newer one.
 """
 
 import importlib.util
@@ -21,9 +21,9 @@ FOLDER = "understudy"
 """The folder that is built, and the program in it."""
 ENTRY = "import sys\nfrom understudy.cli import main\nsys.exit(main())\n"
 WHOLE = ("broker", "storage", "protocol", "understudy.control_api", "uvicorn", "rich._unicode_data")
-"""Packages of which modules are imported by name at run time."""
+"""Packages whose modules are imported by name at run time."""
 OPTIONAL = ("cryptography", "jwt")
-"""Imported late, and part of the whole `serve`: stores of Java, signed tokens."""
+"""Imported late by parts of `serve`: Java keystores, signed tokens."""
 COMMANDS = (
     "understudy.serve",
     "understudy.ctl",
@@ -61,19 +61,19 @@ def build(target: Path) -> Path:
         options += [f"--exclude-module={name}" for name in UNWANTED]
         places = [f"--distpath={target}", f"--workpath={folder}/work", f"--specpath={folder}", f"--paths={server}"]
         command = [sys.executable, "-m", "PyInstaller", "--name=understudy", "--onedir", "--noconfirm", "--strip"]
-        # Its own search for the packages runs in processes of its own.
+        # PyInstaller itself searches for the packages in separate processes.
         environment = os.environ | {"PYTHONPATH": str(server)}
         subprocess.run(
             [*command, "--log-level=WARN", *places, *options, str(entry)], cwd=folder, env=environment, check=True
         )
-    # What the server's packages ship beside modules is under their own names already.
+    # Data files of the server's packages are already collected under their own names.
     shutil.rmtree(target / FOLDER / "_internal" / "understudy" / "_server", ignore_errors=True)
     shutil.copy(ROOT / "LICENSE", target / FOLDER)
     return packed(target)
 
 
 def packed(target: Path) -> Path:
-    """The archive of the folder."""
+    """Return the archive of the folder."""
     printed = subprocess.run([target / FOLDER / FOLDER, "--version"], capture_output=True, text=True, check=True).stdout
     version = printed.split()[1]
     system = f"{platform.system().lower()}-{platform.machine().lower()}"
@@ -84,7 +84,7 @@ def packed(target: Path) -> Path:
 
 
 def main(argv: list[str]) -> int:
-    """Build, and print where the archive is and how large folder and archive are."""
+    """Build, and print the location of the archive and the sizes of folder and archive."""
     target = (Path(argv[0]) if argv else ROOT / "dist" / "binary").resolve()
     archive = build(target)
     files = [path for path in (target / FOLDER).rglob("*") if path.is_file() and not path.is_symlink()]

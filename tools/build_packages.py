@@ -1,8 +1,8 @@
-"""Builds the archives of packages/ for other languages, as their registries take them.
+"""Builds the archives of packages/ for other languages, in the formats of their registries.
 
 Usage: python tools/build_packages.py [FOLDER] [go|java|node ...]. By default all of them, into dist/packages:
-understudy-kafka-VERSION.tgz for npm, a folder of the Go module proxy's form (`go/`), and a Maven repository (`maven/`).
-Nothing is published.
+understudy-kafka-VERSION.tgz for npm, a folder in the Go module proxy's format (`go/`), and a Maven repository
+(`maven/`). Nothing is published.
 """
 
 import json
@@ -22,11 +22,11 @@ from understudy.version import __version__
 PACKAGES = ROOT / "packages"
 GO_MODULE = "understudy.example/go"
 _FIRST_TIME = (1980, 1, 1, 0, 0, 0)
-"""Of the files in a zip, so that the same sources make the same archive."""
+"""Time of the files in a zip, so that the same sources make the same archive."""
 
 
 def node(target: Path) -> Path:
-    """The archive that `npm install FILE` takes."""
+    """Build the archive for `npm install FILE`."""
     with tempfile.TemporaryDirectory() as folder:
         stage = Path(folder) / "node"
         shutil.copytree(PACKAGES / "node", stage, ignore=shutil.ignore_patterns("node_modules"))
@@ -37,7 +37,7 @@ def node(target: Path) -> Path:
 
 
 def go(target: Path) -> Path:
-    """A folder for GOPROXY=file://..., with the module's zip, its go.mod and its version."""
+    """Build a folder for GOPROXY=file://..., with the module's zip, its go.mod and its version."""
     version = f"v{__version__}"
     folder = target / "go" / GO_MODULE / "@v"
     folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def go(target: Path) -> Path:
 
 
 def java(target: Path) -> Path:
-    """A Maven repository with the jar and its pom."""
+    """Build a Maven repository with the jar and its pom."""
     with tempfile.TemporaryDirectory() as folder:
         stage = Path(folder) / "java"
         shutil.copytree(PACKAGES / "java", stage, ignore=shutil.ignore_patterns("target"))
@@ -71,7 +71,7 @@ BUILDERS: Mapping[str, Callable[[Path], Path]] = {"go": go, "java": java, "node"
 
 
 def main(argv: list[str]) -> int:
-    """Build the archives, and print where they are."""
+    """Build the archives, and print their locations."""
     names = [name for name in argv if name in BUILDERS]
     folders = [name for name in argv if name not in BUILDERS]
     target = (Path(folders[0]) if folders else ROOT / "dist" / "packages").resolve()

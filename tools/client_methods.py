@@ -1,4 +1,4 @@
-"""The source of understudy/aio/verbs.py: one class for each part of a cluster, one method for each verb of its own."""
+"""Generates the source of understudy/aio/verbs.py: a class per part of a cluster, a method per verb."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from understudy.from_json import build
 
 
 def module(by_hand: Mapping[str, set[str]]) -> str:
-    """The module. `by_hand`: class -> methods that are left out."""
+    """Return the module's source. `by_hand`: class -> methods that are left out."""
     classes: dict[str, list[Verb]] = {}
     for verb in VERBS:
         classes.setdefault(class_of(verb), []).append(verb)
@@ -37,24 +37,24 @@ def module(by_hand: Mapping[str, set[str]]) -> str:
 
 
 def way(verb: Verb) -> list[str]:
-    """The attributes that lead to a verb's method, and the method: topics, partitions[partition], move_leader."""
+    """Return the attributes that lead to a verb's method, and the method: topics, partitions[partition], show."""
     return verb.python.partition("(")[0].split(".")
 
 
 def method_name(verb: Verb) -> str:
-    """The last of them."""
+    """Return the last of them."""
     return way(verb)[-1]
 
 
 def class_of(verb: Verb) -> str:
-    """TopicsVerbs for topics.list(), TopicVerbs for topics[topic].show(), ClusterVerbs for health()."""
+    """Return TopicsVerbs for topics.list(), TopicVerbs for topics[topic].show(), ClusterVerbs for health()."""
     *_, last = ["cluster", *way(verb)[:-1]]
     name, subscript, _ = last.partition("[")
     return f"{(name.removesuffix('s') if subscript else name).capitalize()}Verbs"
 
 
 def method(verb: Verb) -> str:
-    """The source of a verb's method."""
+    """Return the source of a verb's method."""
     positional = [
         name.strip()
         for name in re.findall(r"\((.*)\)", verb.python)[0].split(",")
@@ -87,14 +87,14 @@ def method(verb: Verb) -> str:
 
 
 def argument(name: str, known: Mapping[str, Parameter]) -> str:
-    """A positional argument: a field of the body, or a name in the path."""
+    """Return a positional argument: a field of the body, or a name in the path."""
     if name in known:
         return f"{name}: {annotation(known[name].field.kind)}"
     return f"{name}: {PLACES.get(name, str).__name__}"
 
 
 def keyword(parameter: Parameter) -> str:
-    """A keyword argument."""
+    """Return a keyword argument."""
     kind = parameter.field.kind
     if parameter.required:
         return f"{parameter.name}: {annotation(kind)}"
@@ -102,12 +102,12 @@ def keyword(parameter: Parameter) -> str:
 
 
 def sent(parameter: Parameter) -> str:
-    """How a required argument is passed on."""
+    """Return the expression that passes on a required argument."""
     return f"list({parameter.name})" if parameter.field.kind.is_list else parameter.name
 
 
 def annotation(kind: Kind) -> str:
-    """A type as it is written."""
+    """Return a type annotation."""
     if kind.choices:
         found = f"Literal[{', '.join(map(quoted, kind.choices))}]"
     elif kind.is_list:
@@ -120,12 +120,12 @@ def annotation(kind: Kind) -> str:
 
 
 def quoted(value: object) -> str:
-    """A value of a Literal."""
+    """Return a value of a Literal."""
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 def body(verb: Verb, asked: str) -> tuple[str, list[str]]:
-    """What a method returns, and its lines: an answer, a list of answers, the bytes of a file, or nothing."""
+    """Return the type and the statements of a method's result: an object, a list, a file's bytes, or nothing."""
     if verb.is_file:
         return "bytes", [f"content: bytes = {asked}", "return content"]
     answer = kind_of(verb.answer_type)
@@ -136,6 +136,6 @@ def body(verb: Verb, asked: str) -> tuple[str, list[str]]:
     if items is None:
         return "None", [asked]
     name = f"results.{items.kind.inner[0].type.__name__}"
-    collection = "Sequence" if method_name(verb) == "list" else "list"  # within the class, list is the method
+    collection = "Sequence" if method_name(verb) == "list" else "list"  # within the class, `list` is the method
     made = f'[build({name}, each) for each in found["{verb.items}"]]'
     return f"{collection}[{name}]", [f"found = {asked}", f"return {made}"]

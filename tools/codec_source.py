@@ -1,4 +1,4 @@
-"""The source of a module with readers or writers: one function for each layout of a struct."""
+"""Generates the source of a module of readers or writers: one function for each layout of a struct."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping
 from tools.schema_fields import Field, Layout, snake_case
 
 NUMBERS = {"int8": "b", "int16": "h", "int32": "i", "int64": "q"}
-"""Kinds whose arrays are read and written by one call of :mod:`struct`."""
+"""Types whose arrays are read and written by one call of :mod:`struct`."""
 
 
 class CodecSource(ABC):
-    """The functions of one module, each after those that it calls, and what they import."""
+    """The functions of one module, each after those that it calls, and their imports."""
 
     verb: str
     function_type: str
-    """Name of the functions' type, in the module that has what they are made of."""
+    """Name of the functions' type, in the module of their building blocks."""
     parts: str
     """Name of that module."""
     method: str
@@ -32,7 +32,7 @@ class CodecSource(ABC):
         self._version = 0
 
     def module(self, head: str, layouts: Mapping[int, Layout]) -> str:
-        """The module's source, for the layouts of a message's versions."""
+        """Return the module's source, for the layouts of a message's versions."""
         by_function: dict[str, list[int]] = defaultdict(list)
         for self._version, layout in layouts.items():
             by_function[self.function(layout)].append(self._version)
@@ -51,7 +51,7 @@ class CodecSource(ABC):
         return "\n".join([head, "", *self._import_lines(), *constants, *self._lines, *ending])
 
     def function(self, layout: Layout) -> str:
-        """The name of a layout's function, after the first version that has it; it is written when first asked for."""
+        """Return the name of a layout's function, after the first version that has it; generate it on first use."""
         if layout not in self._names:
             name = f"{self.verb}_{snake_case(layout.cls)}_{self._version}"
             if name in self._names.values():
@@ -62,16 +62,16 @@ class CodecSource(ABC):
         return self._names[layout]
 
     def use(self, module: str, name: str) -> str:
-        """A name that the module imports."""
+        """Import a name in the module, and return it."""
         self._imports[module].add(name)
         return name
 
     def message(self, layout: Layout) -> str:
-        """The class of a layout's messages."""
+        """Return the class of a layout's messages."""
         return self.use(f"protocol.messages.{self._messages}", layout.cls)
 
     def struct_call(self, codes: str) -> str:
-        """The name of the constant that packs or unpacks these codes of :mod:`struct`."""
+        """Return the name of the constant that packs or unpacks these :mod:`struct` codes."""
         self._formats.add(codes)
         return format_name(codes)
 
@@ -84,20 +84,20 @@ class CodecSource(ABC):
 
     @abstractmethod
     def signature(self, name: str, message: str) -> str:
-        """The first line of a function."""
+        """Return the first line of a function."""
 
     @abstractmethod
     def body(self, layout: Layout) -> list[str]:
-        """The statements of a function."""
+        """Return the statements of a function."""
 
 
 def format_name(codes: str) -> str:
-    """The name of the constant for codes of :mod:`struct`; the code of a boolean is no letter."""
+    """Return the name of the constant for these codes; the code of a boolean is not a letter."""
     return f"_{codes.replace('?', 't')}"
 
 
 def runs(fields: tuple[Field, ...]) -> Iterator[list[Field]]:
-    """Return the fields in order: neighbours of a fixed size together, any other alone."""
+    """Return the fields in order: consecutive fields of a fixed size together, any other alone."""
     run: list[Field] = []
     for field in fields:
         if field.is_fixed:

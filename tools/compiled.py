@@ -1,11 +1,11 @@
-"""Builds the compiled wheel, installs it into an environment of its own, and runs tests on what it compiled.
+"""Builds the compiled wheel, installs it into its own environment, and tests the compiled modules.
 
     python -m tools.compiled [--build FOLDER] [--no-tests] [pytest arguments]
     python -m tools.compiled --check WHEEL...
 
 FOLDER (build/compiled) gets `dist`, the wheel; `environment`, where it is installed as a user installs it; and `tree`,
 a copy of the checkout with the compiled modules beside their sources, in which the tests run. Without arguments for
-pytest these are the quick tests. `--check` builds nothing: it fails if a wheel is without one of the modules that
+pytest these are the quick tests. `--check` builds nothing: it fails if a wheel is missing a module that
 `pyproject.toml` lists as compiled.
 """
 
@@ -24,13 +24,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 _QUICK = ["-n", "auto", "-m", "not interop and not nightly and not processes"]
 _FOLDERS = ("protocol", "storage", "broker", "coordination", "handlers", "share", "releases")
-"""Folders of tests that run the server's own code in the process of the tests."""
+"""Folders of tests that run the server's own code in the test process."""
 _ONLY_UNCOMPILED = (
     "tests/storage/test_cost.py::test_a_read_looks_at_one_index_interval",
     "tests/storage/test_log_dir.py::test_an_append_that_is_half_done_takes_the_directory_offline",
     "tests/broker/test_counts.py",
 )
-"""Tests that count Python's calls or replace functions: compiled modules call each other without Python's knowledge."""
+"""Tests that count Python's calls or replace functions: calls between compiled modules bypass Python."""
 
 
 def listed() -> list[str]:
@@ -48,7 +48,7 @@ def missing(names: Iterable[str]) -> list[str]:
 
 
 def check(wheels: Iterable[Path]) -> int:
-    """Print the modules that each wheel has as sources only; 1 if there are any."""
+    """Print the modules that each wheel has only as sources; return 1 if there are any."""
     misses = 0
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as archive:
@@ -59,10 +59,10 @@ def check(wheels: Iterable[Path]) -> int:
 
 
 def build_wheel(folder: Path) -> Path:
-    """Build the wheel with the compiler and the backend of this environment."""
+    """Build the wheel with the compiler and the build backend of this environment."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    code = "import hatchling.build, sys; hatchling.build.build_wheel(sys.argv[1])"  # pip would run the hook twice
+    code = "import hatchling.build, sys; hatchling.build.build_wheel(sys.argv[1])"  # pip would run the build hook twice
     environment = os.environ | {"UNDERSTUDY_COMPILE": "1"}
     subprocess.run([sys.executable, "-c", code, folder], cwd=ROOT, env=environment, check=True)
     (wheel,) = folder.glob("*.whl")
@@ -70,7 +70,7 @@ def build_wheel(folder: Path) -> Path:
 
 
 def install(wheel: Path, home: Path) -> Path:
-    """Install the wheel with what it depends on, and return the folder of its server packages."""
+    """Install the wheel with its dependencies, and return the folder of its server packages."""
     venv.create(home, symlinks=True, with_pip=True, clear=True)
     pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--constraint", ROOT / "constraints.txt", wheel], check=True)
@@ -79,7 +79,7 @@ def install(wheel: Path, home: Path) -> Path:
 
 
 def copy_tree(server: Path, tree: Path) -> None:
-    """Copy the files that git knows, and put the compiled modules beside their sources."""
+    """Copy the files tracked by git, and put the compiled modules beside their sources."""
     shutil.rmtree(tree, ignore_errors=True)
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
@@ -92,7 +92,7 @@ def copy_tree(server: Path, tree: Path) -> None:
 
 
 def run_tests(tree: Path, arguments: list[str]) -> int:
-    """Run pytest in the tree; its exit code."""
+    """Run pytest in the tree; return its exit code."""
     environment = os.environ | {"PYTHONPATH": str(tree)}
     command = [sys.executable, "-m", "pytest", "-q", *arguments]
     return subprocess.run(command, cwd=tree, env=environment, check=False).returncode

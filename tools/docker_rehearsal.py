@@ -242,12 +242,12 @@ def check_kafka(port: int) -> None:
         wire.sendall(API_VERSIONS)
         answer = wire.recv(4096)
     if answer[4:8] != API_VERSIONS[8:12]:
-        raise SystemExit(f"rehearsal: no Kafka answers, but {answer[:20]!r}")
+        raise SystemExit(f"rehearsal: the response is not Kafka's but {answer[:20]!r}")
     log("speaks Kafka")
 
 
 def examine(image: Stage) -> None:
-    """Examine a client library as docs/exam.md has it: the driver in a folder of the user's, which is the workdir."""
+    """Examine a client library as in docs/exam.md: the driver is in a user's folder, the working directory."""
     built = [sys.executable, "-m", "tests.exam.libraries", "franz-go"]
     driver = subprocess.run(built, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     if len(driver) != 1:
@@ -288,7 +288,7 @@ def main(argv: Sequence[str]) -> int:
         whole, bare = size(image.root), min(map(size, folder.glob("base-*")))
         log(f"{whole - bare} MB more than its base")
     finally:
-        # If a mount is left, do not delete beyond this file system: /dev is in there.
+        # If a mount remains, do not delete beyond this file system: it includes /dev.
         subprocess.run(["rm", "-rf", "--one-file-system", str(folder)], check=False)
     return 0
 

@@ -1,4 +1,4 @@
-"""Reads a Dockerfile: instructions in order, continued lines joined. For the rehearsal and for the lint."""
+"""Parses a Dockerfile: instructions in order, continued lines joined. For the rehearsal and the lint."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """Instruction: its keyword in capitals, its flags (`--from=build`), the rest as written."""
+    """An instruction: its keyword in capitals, its flags (`--from=build`), the rest as written."""
 
     line: int
     keyword: str
@@ -18,12 +18,12 @@ class Instruction:
 
     @property
     def argv(self) -> list[str] | None:
-        """The arguments of the exec form (a JSON array), None for the shell form."""
+        """Return the arguments of the exec form (a JSON array), None for the shell form."""
         arguments: list[str] | None = json.loads(self.rest) if self.rest.startswith("[") else None
         return arguments
 
     def flag(self, name: str) -> str | None:
-        """The value of a flag."""
+        """Return the value of a flag."""
         return next((flag.partition("=")[2] for flag in self.flags if flag.startswith(f"--{name}=")), None)
 
 

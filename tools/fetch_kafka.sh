@@ -2,10 +2,10 @@
 # fetch_kafka.sh DIR [WHAT] [VERSION]: Apache Kafka's jars by Maven, once.
 #
 #   WHAT    kafka (default): the broker, the command-line tools and Streams; broker: the broker alone; clients: kafka-clients alone;
-#           streams: Streams and its clients; spark: Spark's Kafka source and sink, with what they need that Spark itself lacks
-#   VERSION 4.3.1 (default); of Spark where WHAT is spark
+#           streams: Streams and its clients; spark: Spark's Kafka source and sink, with dependencies that are not in Spark
+#   VERSION 4.3.1 (default); Spark's version if WHAT is spark
 #
-# Then `java -cp 'DIR/*' kafka.Kafka server.properties` starts a broker. Nothing is done where DIR is complete.
+# Then `java -cp 'DIR/*' kafka.Kafka server.properties` starts a broker. Does nothing if DIR is complete.
 set -euo pipefail
 folder=${1:?a folder}; what=${2:-kafka}; version=${3:-4.3.1}
 group=org.apache.kafka
@@ -24,7 +24,7 @@ exec 9> "$folder/.lock"; flock 9
 [ -e "$folder/.complete-$what-$version" ] && exit 0
 
 project=$(mktemp -d); trap 'rm -rf "$project"' EXIT
-# Spark's jars bring what Spark has already, and name repositories of their own: what they lack is said here.
+# Spark's jars depend on much that Spark has already, and on other repositories: list only the missing dependencies.
 alone=; [ $what = spark ] && alone="<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 dependency() { echo "<dependency><groupId>$1</groupId><artifactId>$2</artifactId><version>$3</version>$alone</dependency>"; }
 {
@@ -32,7 +32,7 @@ dependency() { echo "<dependency><groupId>$1</groupId><artifactId>$2</artifactId
     echo '<groupId>understudy</groupId><artifactId>interop</artifactId><version>1</version><dependencies>'
     for artifact in $artifacts; do dependency "$group" "$artifact" "$version"; done
     if [ $what = spark ]; then
-        # The newest that all registries have; it has not changed since.
+        # The newest version in all registries; unchanged since.
         dependency org.apache.spark spark-token-provider-kafka-0-10_2.13 4.0.0
         dependency org.apache.kafka kafka-clients 3.9.1
         dependency org.apache.commons commons-pool2 2.12.1

@@ -2,9 +2,9 @@
 
     python tools/fill_directory.py DIR --records 10000000 [--partitions 4] [--per-batch 80] [--codec zstd] ...
 
-Records have keys of 12 and values of 180 bytes of JSON, every tenth a header. Some thousand different
-batches are repeated with other offsets and times, so each batch costs only a checksum.
-With `--transactions N`, a transactional producer writes them, N batches to a transaction; every tenth one is aborted.
+Records have keys of 12 and values of 180 bytes of JSON, every tenth a header. Some thousand different batches are
+repeated with other offsets and times, so each batch costs only a checksum. With `--transactions N`, a transactional
+producer writes them, N batches to a transaction; every tenth transaction is aborted.
 """
 
 import argparse
@@ -46,7 +46,7 @@ ABORTED_OF = 10
 _MIB = 1 << 20
 _INDEX_BYTES, _INDEX_INTERVAL_BYTES = 10 * _MIB, 4096
 _DIFFERENT = 300_000
-"""Records before they repeat: some 60 MB, more than the window of any codec."""
+"""Records before they repeat: about 60 MB, more than the window of any codec."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class Filling:
 
     Attributes:
         records: in total, without markers.
-        partitions: of the one topic `TOPIC`; each gets the same share.
+        partitions: of the only topic `TOPIC`; each gets the same share.
         per_batch: records in a batch.
-        value_bytes: of each value.
+        value_bytes: size of each value.
         codec: of all batches.
         transactions: batches of one transaction; 0: a producer without transactions and without an id.
-        segment_bytes: after which a segment ends.
+        segment_bytes: maximum size of a segment.
     """
 
     records: int
@@ -78,7 +78,7 @@ class Filling:
 
 
 def parts(filling: Filling) -> list[bytes]:
-    """Encode the records of the different batches, compressed with the codec; offsets and times count from 0."""
+    """Encode the records of the different batches, compressed with the codec; offsets and times start at 0."""
     chance = Random(1)  # noqa: S311 - the same directory each time
     encoded = []
     for number in range(max(1, min(filling.batches, _DIFFERENT // filling.per_batch))):

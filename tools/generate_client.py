@@ -1,8 +1,8 @@
 """Generates the Python clients from the table of verbs.
 
-Usage: python tools/generate_client.py [--check]. Methods that only pass on what their row has go to
+Usage: python tools/generate_client.py [--check]. Methods that only pass on the parameters of their row go to
 understudy/aio/verbs.py; the others are written by hand beside it, in classes that inherit from these. The blocking
-client is understudy/aio without `async` and `await` (unasync), apart from a few files that have their own twin there.
+client is understudy/aio without `async` and `await` (unasync), apart from a few files with a handwritten twin.
 """
 
 import ast
@@ -26,7 +26,7 @@ HEADER = "# Made from understudy/aio/{name} by tools/generate_client.py: change 
 
 
 def by_hand() -> dict[str, set[str]]:
-    """The methods that are written by hand, by the class of understudy/aio/verbs.py that they are added to."""
+    """Return the handwritten methods, by the class of understudy/aio/verbs.py that they are added to."""
     paths = (path for path in SOURCE.glob("*.py") if path.name != "verbs.py")
     nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
@@ -42,7 +42,7 @@ def by_hand() -> dict[str, set[str]]:
 
 
 def blocking(sources: list[Path]) -> Iterator[tuple[Path, str]]:
-    """The blocking twins of modules. Names lose their Async, and the two functions that begin everything their a."""
+    """Yield the blocking twins of modules: names without Async, and the two entry functions without their a."""
     names = {name for path in sources for name in re.findall(r"\bAsync[A-Z]\w*", path.read_text(encoding="utf-8"))}
     replaced = {name: name.removeprefix("Async") for name in names}
     with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +68,7 @@ def formatted(text: str) -> str:
 
 
 def written(path: Path, text: str, *, check: bool) -> bool:
-    """Whether a file differed; without `check` it does no more."""
+    """Return whether a file differs; write it unless `check`."""
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
     if not check:
@@ -77,7 +77,7 @@ def written(path: Path, text: str, *, check: bool) -> bool:
 
 
 def main(argv: list[str]) -> int:
-    """Write the clients, or with --check report which files are stale (exit code 1)."""
+    """Write the clients, or with --check report stale files (exit code 1)."""
     check = "--check" in argv
     made = SOURCE / "verbs.py"
     stale = [made] if written(made, formatted(module(by_hand())), check=check) else []

@@ -1,9 +1,9 @@
-"""Write ``protocol/wire/``: readers and writers of every version of every message, out of kio's schemas.
+"""Generates ``protocol/wire/``: readers and writers of every version of every message, from kio's schemas.
 
     python tools/generate_codecs.py [--check]
 
-Run it after a change of kio or of `newer_versions.json`; a test fails while the checked-in files are not its output.
-A server reads requests and writes responses; clients do the rest. So each API has four modules, imported when one of
+Run it after a change of kio or of `newer_versions.json`; a test fails while the checked-in files are not its output. A
+server reads requests and writes responses; clients do the opposite. So each API has four modules, imported when one of
 its versions is first read or written.
 """
 

@@ -1,4 +1,4 @@
-"""Write ``protocol/messages/``: one plain class per API and direction out of kio's class per version.
+"""Generates ``protocol/messages/``: one plain class per API and direction from kio's class per version.
 
 Run ``python tools/generate_messages.py`` after a change of kio, then ``tools/generate_codecs.py``; a test fails while
 the checked-in files differ from its output. Durations and points in time become integers of milliseconds with the
@@ -33,7 +33,7 @@ DEFAULTS = {"str": '""', "Buffer": 'b""', "bool": "False", "float": "0.0", "Erro
 
 @dataclasses.dataclass
 class Column:
-    """One field of a message over all the versions that have it."""
+    """One field of a message, merged over the versions that have it."""
 
     name: str
     versions: list[int]
@@ -42,12 +42,12 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """Kafka's type of the field; ``struct`` for a nested one."""
+        """Return Kafka's type of the field; ``struct`` for a nested one."""
         return str(self.field.metadata.get("kafka_type", "struct"))
 
     @property
     def python_name(self) -> str:
-        """The field's name in our class: times have their unit."""
+        """Return the field's name in our class: times have their unit."""
         timed = self.kind.startswith(("timedelta", "datetime"))
         return f"{self.name}_ms" if timed else self.name
 
@@ -110,7 +110,7 @@ def annotation_of(column: Column, names: dict[type, str]) -> str:
 
 
 def emit(classes: list[type], names: dict[type, str], taken: dict[str, list[str]], prefix: str) -> list[str]:
-    """Return the source of a struct and, before it, of its inner structs; nothing for a struct that exists already."""
+    """Return the source of a struct, after its inner structs; empty if the struct exists already."""
     lines: list[str] = []
     table = columns(classes)
     for column in table:

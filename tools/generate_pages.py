@@ -1,7 +1,7 @@
 """Generates the parts of GAPS.md, docs/states.md and other pages that come from the code, each between two marks.
 
-Usage: python tools/generate_pages.py [--check]. The rows of APIs that are served come from the handlers: their
-versions, and the sentences of their docstrings that begin with "Not done:" or "Differs from Kafka:".
+Usage: python tools/generate_pages.py [--check]. The rows of served APIs come from the handlers: their versions, and the
+sentences of their docstrings that begin with "Not done:" or "Differs from Kafka:".
 """
 
 import re
@@ -47,13 +47,13 @@ SENTENCE = re.compile(r"(?:Not done|Differs from Kafka): .*?\.(?=\s|$)")
 
 
 def versions(api: AnyApi) -> str:
-    """Such as ``3-13``; one version alone is a number."""
+    """Format a range such as ``3-13``; a single version is one number."""
     low, high = api.versions
     return str(low) if low == high else f"{low}-{high}"
 
 
 def differences(api: AnyApi) -> str:
-    """The remarks of the handler's docstring."""
+    """Return the remarks of the handler's docstring."""
     text = " ".join((sys.modules[api.handle.__module__].__doc__ or "").split())
     sentences = [sentence for sentence in SENTENCE.findall(text) if sentence != "Not done: nothing."]
     return " ".join(sentences).replace("|", "\\|") or "Nothing."
@@ -106,7 +106,7 @@ def drawn(text: str) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Write the pages, or with --check report which are stale (exit code 1)."""
+    """Write the pages, or with --check report stale ones (exit code 1)."""
     stale = []
     for name in PAGES:
         text = (ROOT / name).read_text(encoding="utf-8")

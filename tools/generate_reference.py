@@ -21,7 +21,7 @@ BEGIN, END = "<!-- made from the code: tools/generate_reference.py -->", "<!-- e
 
 
 def options() -> Iterator[str]:
-    """One row for each option of `understudy serve`."""
+    """Return a row for each option of `understudy serve`."""
     yield "| option | variable | meaning | default |"
     yield "|---|---|---|---|"
     for each in OPTIONS:
@@ -32,7 +32,7 @@ def options() -> Iterator[str]:
 
 
 def verbs() -> Iterator[str]:
-    """One row for each verb: HTTP, Python and shell, and what it does."""
+    """Return a row for each verb: HTTP, Python and shell, and its description."""
     yield "| HTTP | Python | shell: `understudy ctl` | what it does |"
     yield "|---|---|---|---|"
     for verb in VERBS:
@@ -42,7 +42,7 @@ def verbs() -> Iterator[str]:
 
 
 def examples() -> Iterator[str]:
-    """The calls of the rows that have an example, given in three ways."""
+    """Return the calls of the rows that have an example, in three forms."""
     for verb in VERBS:
         if verb.example is not None:
             yield from (f"{verb.help[0].upper()}{verb.help[1:]}.", "", "```", *example(verb), "```", "")
@@ -54,7 +54,7 @@ def example(verb: Verb) -> tuple[str, str, str]:
 
 
 def http(verb: Verb) -> str:
-    """Method and path, with the names of query and body."""
+    """Return method and path, with the names of query and body."""
     query = "?" + "&".join(f"{name}=" for name in fields_of(verb.query)) if verb.query else ""
     fields = fields_of(verb.body) if verb.body else {}
     inner = ", ".join(name for name, field in fields.items() if not field.about.spread)
@@ -62,18 +62,18 @@ def http(verb: Verb) -> str:
 
 
 def shell(verb: Verb) -> str:
-    """The parts of the command, and what has to follow them."""
+    """Return the parts of the command, and what must follow them."""
     needed = [placeholder(each) for each in verb.parameters if each.required]
     return " ".join([verb.name, *(name.upper() for name in verb.places), *needed])
 
 
 def code(text: str) -> str:
-    """Code in a cell."""
+    """Format code for a cell."""
     return f"`{text}`".replace("|", "\\|")
 
 
 def cell(text: str) -> str:
-    """Text in a cell."""
+    """Escape text for a cell."""
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
@@ -81,7 +81,7 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {"docs/serve.md": options, "d
 
 
 def main(argv: list[str]) -> int:
-    """Write the pages, or with --check report which are stale (exit code 1)."""
+    """Write the pages, or with --check report stale ones (exit code 1)."""
     stale = []
     for name, rows in PAGES.items():
         page = ROOT / name

@@ -75,12 +75,12 @@ class Report:
 
     @property
     def grown(self) -> int:
-        """Bytes of memory that the server has gained, once members and groups without a user have expired."""
+        """Return the bytes of memory that the server has gained, once unused members and groups have expired."""
         return self.resident_after - self.resident_before
 
     @property
     def complaints(self) -> list[str]:
-        """Reasons why the run failed; empty if it succeeded."""
+        """Return why the run failed; empty if it succeeded."""
         reasons = [] if self.alive else ["the server has ended"]
         reasons += self.bystander_failures[:5]
         if self.grown > MOST_GROWTH:
@@ -95,7 +95,7 @@ class Report:
 
 
 class Attacker:
-    """Worker that pipelines attacks over short-lived connections. Blocking: runs in a thread."""
+    """A worker that pipelines attacks over short-lived connections. Blocking: runs in a thread."""
 
     def __init__(self, address: str, attacks: Sequence[Attack], report: Report) -> None:
         host, _, port = address.rpartition(":")
@@ -131,7 +131,7 @@ class Attacker:
             self._half_open.pop(0).close()
 
     def _check_end(self, connection: socket.socket, attack: Attack) -> None:
-        """Send bytes that are no frame, and wait for the connection to close."""
+        """Send bytes that are not a frame, and wait for the connection to close."""
         try:
             connection.sendall(attack.data)
             while connection.recv(65_536):
@@ -194,7 +194,7 @@ def _answered(received: bytearray) -> Iterator[int]:
 
 
 def _numbered(frame: bytes, number: int) -> bytes:
-    """Set a frame's correlation id to its place in the pipeline, if the frame is long enough."""
+    """Set a frame's correlation id to its index in the pipeline, if the frame is long enough."""
     return frame[:8] + struct.pack(">i", number) + frame[12:] if len(frame) >= 12 else frame
 
 
@@ -257,7 +257,7 @@ async def run(server: ServerProcess, frames: int, seed: int, workers: int) -> Re
 
 
 async def read_everything(address: str) -> None:
-    """Read everything that was accepted, by offset and by time: malformed batches must not break reads."""
+    """Read everything that was accepted, by offset and by timestamp: malformed batches must not break reads."""
     client = await Client.connect(address)
     for topic in (TOPIC, COMPACTED):
         for time_ms in (0, 1_700_000_000_002, -3):
@@ -302,7 +302,7 @@ def post(server: ServerProcess, verb: str, **body: int) -> None:
 
 
 def resident_bytes(pid: int) -> int:
-    """Resident memory of a process."""
+    """Return the resident memory of a process."""
     lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
 

@@ -30,7 +30,7 @@ PACE_S = 0.005
 
 
 class Client:
-    """Connection that sends one request at a time."""
+    """A connection that sends one request at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer

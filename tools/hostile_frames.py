@@ -32,7 +32,7 @@ ELSEWHERE = 77
 """Id of a broker that does not exist."""
 TOPIC, GROUP, TRANSACTION = "hostile", "hostile-group", "hostile-tx"
 COMPACTED = "hostile-compacted"
-"""Topic for corrupted batches: accepted ones are read by the cleaner too."""
+"""Topic for corrupted batches; the cleaner reads accepted ones too."""
 TEXTS = {
     "topic": TOPIC,
     "topic_name": TOPIC,
@@ -57,7 +57,7 @@ NUMBERS = {
     "broker_id": ELSEWHERE,
     "broker_ids": 1,
     "committed_offset": 1,
-    "config_operation": 1,  # delete: changes nothing for the bystander
+    "config_operation": 1,  # 0 means delete: nothing changes for the bystander
     "coordinator_epoch": 1,
     "count": 1,
     "max_bytes": 65_536,
@@ -162,7 +162,7 @@ def bombs() -> Iterator[bytes]:
 
 
 def carrying(codec: Codec, stream: bytes, count: int) -> bytearray:
-    """Build a batch around a stream that is compressed already."""
+    """Build a batch with a compressed stream as its records."""
     plain = frame_batch(
         stream,
         count,
@@ -304,7 +304,7 @@ class Hostility:
 
 
 def _is_accident(frame: bytes) -> bool:
-    """Whether a frame is not UnregisterBroker, which would rightly remove the only broker."""
+    """Return whether a frame is not UnregisterBroker, which would rightly remove the only broker."""
     return frame[4:6] != struct.pack(">h", ApiKey.UNREGISTER_BROKER)
 
 

@@ -1,7 +1,7 @@
-"""Versions of messages that Kafka has and kio does not have yet, as schemas of kio's kind.
+"""Schemas, like kio's, of message versions that Kafka has and kio does not have yet.
 
-`newer_versions.json` is derived from the message definitions of Kafka 4.4.0 by `tools/record_schemas.py`; a version
-that kio has is not in it.
+`newer_versions.json` is derived from the message definitions of Kafka 4.4.0 by `tools/record_schemas.py`; it excludes
+versions that kio has.
 """
 
 import dataclasses
@@ -32,19 +32,19 @@ def _table() -> Any:
 
 
 def names() -> dict[int, str]:
-    """API key -> name of its message module, of the APIs that have a newer version."""
+    """Return API key -> name of its message module, for the APIs with a newer version."""
     return {int(key): api["name"] for key, api in _table().items()}
 
 
 def versions_of(key: int) -> list[int]:
-    """The versions of an API that are defined here; empty for most."""
+    """Return the versions of an API that are defined here; empty for most."""
     api = _table().get(str(int(key)))
     return [] if api is None else [int(version) for version in api["versions"]]
 
 
 @cache
 def schema(key: int, version: int, direction: Direction) -> Any:
-    """Return a class of the same form as kio's. Raises KeyError for a version that is not defined here."""
+    """Return a class like kio's. Raises KeyError for a version that is not defined here."""
     message = _table()[str(int(key))]["versions"][str(version)]
     kind = EntityType.request if direction == "request" else EntityType.response
     common = {"__version__": version, "__flexible__": message["flexible"], "__api_key__": int(key)}
@@ -52,7 +52,7 @@ def schema(key: int, version: int, direction: Direction) -> Any:
 
 
 def _struct(struct: Any, kind: EntityType, common: Mapping[str, Any], made: dict[str, Any]) -> Any:
-    """The class of a struct; one that occurs twice in a message is one class."""
+    """Return the class of a struct; a struct that occurs twice in a message is one class."""
     name = struct["name"]
     if name not in made:
         fields = [_field(field, common, made) for field in struct["fields"]]

@@ -1,8 +1,8 @@
 """Starts real Kafka brokers of releases 0.11 to 4.4, one at a time, from which the table of releases is recorded.
 
-`python tools/old_kafka.py 2.8 PORT` starts one and leaves it running until Ctrl-C. Jars are fetched by Maven, once,
-into .cache/interop/brokers (or $INTEROP_CACHE/brokers). Releases before 3.3 run with ZooKeeper, of version 3.5.9
-if the release's own does not start on a current JDK; 0.11 also gets a removed part of Java.
+`python tools/old_kafka.py 2.8 PORT` starts one and keeps it running until Ctrl-C. Maven fetches the jars, once, into
+.cache/interop/brokers (or $INTEROP_CACHE/brokers). Releases before 3.3 run with ZooKeeper, of version 3.5.9 if the
+release's own does not start on a current JDK; 0.11 also gets a removed part of Java.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VERSIONS = {
     "3.5": "3.5.2", "3.6": "3.6.2", "3.7": "3.7.2", "3.8": "3.8.1", "3.9": "3.9.1",
     "4.0": "4.0.1", "4.1": "4.1.1", "4.2": "4.2.0", "4.3": "4.3.1", "4.4": "4.4.0",
 }  # fmt: skip
-"""Release -> the patch release that is used."""
+"""Release -> the patch release to run."""
 _NAMES = list(VERSIONS)
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -44,11 +44,11 @@ SETTINGS = {
     "share.coordinator.state.topic.num.partitions": "4",
     "group.initial.rebalance.delay.ms": "0",
 }
-"""The same as in the tests of Understudy: few partitions to create, no delays."""
+"""The same as in Understudy's tests: few partitions to create, no delays."""
 
 
 def has_zookeeper(release: str) -> bool:
-    """Whether the broker runs with ZooKeeper here: KRaft is production-ready since 3.3."""
+    """Return whether the broker runs with ZooKeeper here: KRaft is production-ready since 3.3."""
     return _NAMES.index(release) < _NAMES.index("3.3")
 
 
@@ -139,7 +139,7 @@ def _java(jars: Path, folder: Path, main: str, *arguments: str) -> subprocess.Po
 def free_port(wanted: int = 0) -> int:
     """Return a port that is free now."""
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of the one before may linger
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of the previous broker may linger
         probe.bind(("127.0.0.1", wanted))
         return int(probe.getsockname()[1])
 

@@ -1,4 +1,4 @@
-"""The source of readers."""
+"""Generates the source of readers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class ReaderSource(CodecSource):
         self._requests = requests
 
     def signature(self, name: str, message: str) -> str:
-        """Typed by the class."""
+        """Return the first line of a reader, typed by the class."""
         for part in ("Budget", "Buffer"):
             self.use("protocol.types" if part == "Buffer" else self.parts, part)
         return f"def {name}(frame: Buffer, at: int, budget: Budget) -> tuple[{message}, int]:"
 
     def body(self, layout: Layout) -> list[str]:
-        """Read the fields, make the message, read its tags."""
+        """Return the statements that read the fields, make the message, and read its tags."""
         lines: list[str] = []
         arguments: list[str] = []
         for run in runs(layout.plain):
@@ -43,14 +43,14 @@ class ReaderSource(CodecSource):
         return [*lines, f"return {made}, {end}"]
 
     def _run(self, run: list[Field]) -> list[str]:
-        """Read neighbours of a fixed size by one call."""
+        """Return the statement that reads consecutive fields of a fixed size in one call."""
         codes = "".join(FIXED[field.kind] for field in run)
         names = [local(field) for field in run]
         target = ", ".join(names) if len(names) > 1 else f"({names[0]},)"
         return [f"{target} = {self.struct_call(codes)}(frame, at)", f"at += {struct.calcsize('>' + codes)}"]
 
     def _argument(self, field: Field) -> str:
-        """What a field is in the message, made of its local variable."""
+        """Return a constructor argument, made from the field's local variable."""
         if field.array and field.kind not in NUMBERS and not field.nullable:
             return f"tuple({local(field)})"
         return self._converted(field.kind, local(field)) if field.is_fixed else local(field)
@@ -75,7 +75,7 @@ class ReaderSource(CodecSource):
         return [f"{name}: {message} | None = None", "at += 1", "if frame[at - 1] < 128:", f"    {name}, at = {read}"]
 
     def _variable(self, kind: str, flexible: bool, *, nullable: bool) -> str:
-        """The call that reads a string, bytes or records."""
+        """Return the call that reads a string, bytes or records."""
         compact = "compact_" if flexible else ""
         if kind == "records" and self._requests:
             read = f"read_{compact}records"
@@ -106,7 +106,7 @@ class ReaderSource(CodecSource):
         return [*lines, f"{name} = None if count < 0 else tuple({items})"] if field.nullable else lines
 
     def _tags(self, layout: Layout) -> list[str]:
-        """The tag section: known tags fill the message, others are skipped."""
+        """Return the statements of the tag section: known tags fill the message, others are skipped."""
         lines = ["if not frame[at]:", "    return message, at + 1"]  # nearly always
         lines.append(f"tags, at = {self.use(self.parts, 'read_tags')}(frame, at, budget)")
         lines += ["for _ in range(tags):", f"    tag, at, end = {self.use(self.parts, 'read_tag')}(frame, at)"]
@@ -116,7 +116,7 @@ class ReaderSource(CodecSource):
         return [*lines, "    at = end", "return message, at"]
 
     def _tagged(self, field: Field) -> list[str]:
-        """Read a tagged value; its struct is never null, its string may be."""
+        """Return the statement that reads a tagged value; its struct is never null, its string may be."""
         target = f"message.{field.name}"
         if field.array:
             return [*self._array(field, True, local(field)), f"{target} = {self._argument(field)}"]
@@ -130,7 +130,7 @@ class ReaderSource(CodecSource):
 
 
 def add(lines: list[str], more: list[str]) -> None:
-    """Append statements; a step forward before them becomes part of the first one, if that reads from the frame."""
+    """Append statements; merge a preceding position increment into the first one, if that reads from the frame."""
     if lines and lines[-1].startswith("at += ") and "(frame, at" in more[0]:
         step = lines.pop().removeprefix("at += ")
         more = [more[0].replace("(frame, at", f"(frame, at + {step}"), *more[1:]]
@@ -140,5 +140,5 @@ def add(lines: list[str], more: list[str]) -> None:
 
 
 def local(field: Field) -> str:
-    """The local variable for a field."""
+    """Return the local variable for a field."""
     return f"{field.name}_" if field.name in _TAKEN or keyword.iskeyword(field.name) else field.name

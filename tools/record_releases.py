@@ -63,7 +63,7 @@ def ask(address: str) -> Any:
             frame = stream.read(size)
             if frame[4:6] != BEFORE_API_VERSIONS_4:
                 return decode_response(ApiKey.API_VERSIONS, version, frame)[1]
-    raise RuntimeError(f"{address} answers no ApiVersions")
+    raise RuntimeError(f"{address} does not respond to ApiVersions")
 
 
 def record(release: str) -> tuple[dict[str, Any], Ranges]:

@@ -1,9 +1,9 @@
-"""Write ``tools/newer_versions.json``: the versions of messages that kio does not have yet, as Kafka defines them.
+"""Writes ``tools/newer_versions.json``: the versions of messages that kio does not have yet, as Kafka defines them.
 
     python tools/record_schemas.py KAFKA_CLIENTS_JAR
 
-Kafka's message definitions are in each kafka-clients jar, under ``common/message``. A version that kio has is left out,
-so the file shrinks when kio follows. Fields have kio's names and types where kio has them in the version before.
+Kafka's message definitions are in each kafka-clients jar, under ``common/message``. Versions that kio has are left out,
+so the file shrinks as kio adds them. Fields have the names and types that kio has for the version before.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from kio.serial._introspect import EntityField, EntityTupleField, classify_field
 
 TARGET = Path(__file__).parent.parent / "tools" / "newer_versions.json"
 SINCE_RENAMED = {"TxnOffsetCommitRequest.GenerationIdOrMemberEpoch": "generation_id"}
-"""Fields that were renamed without a change on the wire: the name that the versions before have."""
+"""Fields that were renamed without a change on the wire -> their name in older versions."""
 Definition = dict[str, Any]
 
 
 def definitions(jar: Path) -> dict[int, dict[str, Definition]]:
-    """Return API key -> "request" and "response" -> the definition; of brokers' and controllers' APIs."""
+    """Return API key -> "request" and "response" -> the definition, for broker and controller APIs."""
     found: dict[int, dict[str, Definition]] = {}
     with zipfile.ZipFile(jar) as archive:
         for name in archive.namelist():
@@ -47,7 +47,7 @@ def span(text: str) -> tuple[int, int]:
 
 
 def within(version: int, text: str) -> bool:
-    """Whether a version is in a range of the definitions."""
+    """Return whether a version is in a range of the definitions."""
     low, high = span(text)
     return low <= version <= high
 
@@ -65,7 +65,7 @@ def struct_of(name: str, fields: list[Definition], version: int, common: dict[st
 
 
 def field_of(owner: str, field: Definition, version: int, common: dict[str, Definition], known: dict[str, Any]) -> Any:
-    """Return one field as the JSON file has it."""
+    """Return one field in the form of the JSON file."""
     kind = field["type"].removeprefix("[]")
     own = SINCE_RENAMED.get(f"{owner}.{field['name']}", snake(field["name"]))
     timed = own.endswith("_ms") and kind in ("int32", "int64")
@@ -92,14 +92,14 @@ def field_of(owner: str, field: Definition, version: int, common: dict[str, Defi
         row["nullable"] = True
     if within(version, field.get("taggedVersions", "none")):
         row["tag"] = field["tag"]
-    # A field that kio has keeps kio's default, so that what a response leaves out means the same in all versions.
+    # A field that kio has keeps kio's default, so that an omitted field means the same in all versions.
     if "default" in field and (before is None or before.default is not dataclasses.MISSING):
         row["default"] = default_of(field["default"], kind)
     return row
 
 
 def default_of(value: Any, kind: str) -> Any:
-    """Return a default of the definitions, where numbers may be texts, as a value."""
+    """Return the value of a default, which the definitions may give as text even for numbers."""
     if value in ("null", None):
         return None
     if kind == "bool":

@@ -1,9 +1,9 @@
-"""Writes ``broker/releases/settings.json``: the settings that releases of Kafka defined otherwise than the newest one.
+"""Writes ``broker/releases/settings.json``: the settings that releases of Kafka define differently from the newest one.
 
     python tools/record_settings.py
 
 Read from the releases' own classes (`ReleaseSettings.java`). A row is a setting; under a release is its definition
-from then on: type, default, validator, update mode, and whether it is internal. null: it is gone. Settings that never
+since then: type, default, validator, update mode, and whether it is internal. null: it was removed. Settings that never
 changed have no row. Takes a minute; needs a JDK and Maven.
 """
 
@@ -27,11 +27,11 @@ Settings = dict[str, Definition]
 """By `broker NAME`, `topic NAME`, `group NAME`."""
 
 VERSIONS_OF_KAFKA = "[0.8.0, "
-"""How the validator of message formats prints itself: all releases up to its own, which the table holds once."""
+"""Text of the message format validator: all releases up to its own, which the table has only once."""
 
 
 def read(release: str) -> Settings:
-    """The settings that a release's classes define."""
+    """Return the settings that a release's classes define."""
     command = ["java", "-cp", f"{fetch(release)}/*", str(ROOT / "tools" / "ReleaseSettings.java")]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found: Settings = {}
@@ -44,7 +44,7 @@ def read(release: str) -> Settings:
 
 
 def changes(every: Mapping[str, Settings]) -> dict[str, dict[str, Definition | None]]:
-    """The rows: each setting's definitions by the release that introduced them, if there was more than one."""
+    """Return the rows: each setting's definitions by the release that introduced them, if there is more than one."""
     rows: dict[str, dict[str, Definition | None]] = {}
     for setting in sorted({each for settings in every.values() for each in settings}):
         row: dict[str, Definition | None] = {}

@@ -1,4 +1,4 @@
-"""Versions of APIs that Kafka 4.0 removed (KIP-896), as schemas of kio's kind.
+"""Schemas, like kio's, of API versions that Kafka 4.0 removed (KIP-896).
 
 kio has the versions that 4.x serves. Each removed version is derived here from the next higher one by removing the
 fields that it did not have yet and adding those that were dropped later. Source: the message definitions of Kafka 3.9.
@@ -20,12 +20,12 @@ from tools import newer_versions
 
 _TYPES: Final[Mapping[str, Any]] = {"int32": i32, "int64": i64, "bool": bool, "int64[]": tuple[i64, ...]}
 AddedField = tuple[str, str, str]
-"""Name of the field that follows, the added field's name, its type."""
+"""Name of the next field, name of the added field, its type."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """Fields that a version removes and adds, compared with the next one; by the structs' names."""
+    """Fields that a version removes and adds compared with the next one, by struct name."""
 
     removed: frozenset[str] = frozenset()
     added: Mapping[str, AddedField] = dataclasses.field(default_factory=dict)
@@ -117,7 +117,7 @@ _STEPS: Final[Mapping[ApiKey, Mapping[int, tuple[Step, Step]]]] = {
 
 
 def versions_of(key: int) -> list[int]:
-    """All versions of an API that can be read and written, lowest first; empty for an unknown API."""
+    """Return all versions of an API that can be read and written, lowest first; empty for an unknown API."""
     name = api_key_map.get(key)
     ours = {*_STEPS.get(key, ()), *newer_versions.versions_of(key)}  # type: ignore[call-overload]
     return sorted(ours if name is None else {*ours, *schema_name_map[name]})
@@ -125,13 +125,13 @@ def versions_of(key: int) -> list[int]:
 
 @cache
 def request_schema(key: int, version: int) -> Any:
-    """Return kio's class of a request, or a class of the same form for a removed version."""
+    """Return kio's class of a request, or a similar class for a removed version."""
     return _schema(key, version, 0, load_request_schema)
 
 
 @cache
 def response_schema(key: int, version: int) -> Any:
-    """Return the class of a response, as :func:`request_schema` does."""
+    """Return the class of a response, like :func:`request_schema`."""
     return _schema(key, version, 1, load_response_schema)
 
 

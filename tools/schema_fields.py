@@ -1,4 +1,4 @@
-"""The layout of a version of a message: kio's schema of the version, with the names and classes of our messages.
+"""Layouts of message versions: kio's schema of the version, with the names and classes of our messages.
 
 Two versions with equal layouts share their reader and their writer.
 """
@@ -21,11 +21,11 @@ FIXED = {
     "float64": "d", "bool": "?", "error_code": "h", "uuid": "16s", "timedelta_i32": "i", "timedelta_i64": "q",
     "datetime_i64": "q",
 }  # fmt: skip
-"""Kinds of a fixed size -> their struct code."""
+"""Types of a fixed size -> their struct code."""
 
 
 class Default(NamedTuple):
-    """The value with which a tagged field is left out: of a struct, the values of its fields."""
+    """The value with which a tagged field is left out; for a struct, the values of its fields."""
 
     value: Any
 
@@ -45,13 +45,13 @@ class Field:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether every value of it has the same size."""
+        """Return whether every value of it has the same size."""
         return self.kind in FIXED and not self.array
 
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The fields of a struct in their order on the wire."""
+    """The fields of a struct in wire order."""
 
     cls: str
     """Name of our class."""
@@ -61,18 +61,18 @@ class Layout:
 
 
 def kind_of(field: Any) -> str:
-    """The wire type of kio's field; empty for a struct."""
+    """Return the wire type of kio's field; empty for a struct."""
     return str(field.metadata.get("kafka_type", ""))
 
 
 def python_name(field: Any) -> str:
-    """The name of kio's field in our classes: durations and times carry their unit."""
+    """Return the name of kio's field in our classes: durations and times have their unit."""
     return f"{field.name}_ms" if kind_of(field).startswith(("timedelta", "datetime")) else str(field.name)
 
 
 @cache
 def nested_class(owner: type, name: str) -> type:
-    """The class of a struct, or of an array's structs, inside one of our messages."""
+    """Return the class of a struct, or of an array's structs, within one of our messages."""
     pending = [_hints(owner)[name]]
     while pending:
         hint = pending.pop()
@@ -89,7 +89,7 @@ def _hints(owner: type) -> dict[str, Any]:
 
 @cache
 def layout(entity: Any, target: type) -> Layout:
-    """The layout of kio's class ``entity``, read into and written from our class ``target``."""
+    """Return the layout of kio's class ``entity``, as our class ``target``."""
     fields = [_field(field, target) for field in dataclasses.fields(entity)]
     plain = tuple(field for field in fields if field.tag is None)
     tagged = sorted((field for field in fields if field.tag is not None), key=lambda field: field.tag or 0)
@@ -107,7 +107,7 @@ def _field(field: Any, target: type) -> Field:
 
 
 def _value(default: Any) -> Any:
-    """A default as our classes have it."""
+    """Return a default in the form of our classes."""
     if dataclasses.is_dataclass(default):
         values = [(python_name(field), getattr(default, field.name)) for field in dataclasses.fields(default)]
         return tuple((name, _value(value)) for name, value in values)

@@ -1,7 +1,7 @@
-"""A hook of mkdocs: pages of the repository that are not in docs/, and links to files that are no pages.
+"""mkdocs hook: adds pages of the repository outside docs/, and rewrites links to files that are not pages.
 
 ARCHITECTURE.md, the packages' pages and others become pages of the site. A link to any other file of the repository,
-such as an example's source, becomes the file's path as code: the site has no copy of it.
+such as an example's source, becomes the file's path as code, because the site has no copy of it.
 """
 
 import posixpath
@@ -25,13 +25,13 @@ OUTSIDE = (
     "packages/java/README.md",
 )
 HOME = {"README.md": "docs/index.md"}
-"""Pages that another page of the site is for."""
+"""Pages that are replaced by another page of the site."""
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^()\s]+)\)")
 FENCE = re.compile(r"(^ *```.*?^ *```)", re.MULTILINE | re.DOTALL)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """A menu with every page of docs/: those that mkdocs.yml does not place come last."""
+    """Return the configuration with every page of docs/ in the menu; those not in mkdocs.yml come last."""
     if config.nav:
         placed = set(re.findall(r"[\w./-]+\.md", str(config.nav)))
         others = [path.name for path in sorted(Path(config.docs_dir).glob("*.md")) if path.name not in placed]
@@ -40,7 +40,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages from outside docs/. In a site of other documents, as tests make it, only those that it links."""
+    """Add the pages from outside docs/; on a site of other documents, as in tests, only those that it links to."""
     if Path(config.docs_dir) == ROOT / DOCS:
         for name in OUTSIDE:
             files.append(File.generated(config, name, content=(ROOT / name).read_text(encoding="utf-8")))
@@ -48,7 +48,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, files: Files, **_: object) -> str:
-    """The page with links that lead somewhere on the site; code is left as it is."""
+    """Return the page with links that lead to pages of the site; code is unchanged."""
     parts = FENCE.split(markdown)
     known = {file.src_uri for file in files}
     return "".join(

@@ -28,7 +28,7 @@ _MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.de
 
 @contextmanager
 def standalone(folder: Path, *, workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[str]:
-    """Run a cluster; yields its address. Logs and scratch files go below `folder`."""
+    """Run a cluster; yield its address. Logs and scratch files go below `folder`."""
     processes: list[subprocess.Popen[bytes]] = []
     try:
         port = _free_port()

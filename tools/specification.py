@@ -32,7 +32,7 @@ ANCHOR = re.compile(r'<a id="([^"]+)"></a>')
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Citation of one id in a text.
+    """A citation of one id in a text.
 
     Attributes:
         document: one of `DOCUMENTS`.
@@ -52,7 +52,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Place of an id: a page, relative to docs/specification, and a line, counted from 1."""
+    """The location of an id: a page, relative to docs/specification, and a line, counted from 1."""
 
     page: str
     name: str

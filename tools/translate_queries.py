@@ -23,7 +23,7 @@ TARGET = ROOT / "pipeline" / "duck" / FILE
 
 
 def queries() -> Iterator[str]:
-    """The text of every query that a command asks."""
+    """Yield the text of every query that a command runs."""
     yield from (
         registry.view(name)
         for name in (
@@ -46,12 +46,12 @@ def queries() -> Iterator[str]:
 
 
 def made() -> str:
-    """The file's text."""
+    """Return the file's text."""
     return json.dumps({key_of(sql): translate(sql) for sql in queries()}, indent=0, sort_keys=True) + "\n"
 
 
 def main() -> int:
-    """Write the file, or compare it; exit code 1: it is not up to date."""
+    """Write the file, or with --check compare it; exit code 1: it is stale."""
     text = made()
     if "--check" in sys.argv[1:]:
         return int(not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text)

@@ -1,4 +1,4 @@
-"""The source of writers."""
+"""Generates the source of writers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class WriterSource(CodecSource):
     verb, function_type, parts, method = "write", "Writer", "protocol.writers", "pack"
 
     def signature(self, name: str, message: str) -> str:
-        """Typed by the class."""
+        """Return the first line of a writer, typed by the class."""
         return f"def {name}(out: {self.use(self.parts, 'Parts')}, message: {message}) -> None:"
 
     def body(self, layout: Layout) -> list[str]:
-        """Write the fields, then the tags."""
+        """Return the statements that write the fields, then the tags."""
         lines = []
         for run in runs(layout.plain):
             lines += [self._run(run)] if run[0].is_fixed else self._field(run[0], layout.flexible)
@@ -31,7 +31,7 @@ class WriterSource(CodecSource):
         return lines or ["pass"]
 
     def _run(self, run: list[Field], out: str = "out") -> str:
-        """Write neighbours of a fixed size by one call."""
+        """Return the statement that writes consecutive fields of a fixed size in one call."""
         codes = "".join(FIXED[field.kind] for field in run)
         if [field.kind for field in run] == ["uuid"]:
             return f"{out}.append({self._fixed('uuid', f'message.{run[0].name}')})"
@@ -42,7 +42,7 @@ class WriterSource(CodecSource):
         return f"{self.use(self.parts, 'uuid_bytes')}({value})" if kind == "uuid" else value
 
     def _variable(self, kind: str, flexible: bool, value: str, *, nullable: bool, out: str = "out") -> str:
-        """The call that writes a string, bytes or records."""
+        """Return the call that writes a string, bytes or records."""
         if kind == "string":
             write = f"write_{'compact_' if flexible else ''}{'nullable_' if nullable else ''}string"
         else:
@@ -73,7 +73,7 @@ class WriterSource(CodecSource):
         return [f"for item in {count}:", f"    {each}"]
 
     def _tagged(self, field: Field) -> list[str]:
-        """A tagged field is left out while it equals its default."""
+        """Return the statements of a tagged field, which is left out while it equals its default."""
         value = f"message.{field.name}"
         tagged = f"{field.name}_parts"
         if field.array:
@@ -89,7 +89,7 @@ class WriterSource(CodecSource):
 
 
 def _differs(field: Field, value: str) -> str:
-    """The condition under which a tagged field is written."""
+    """Return the condition under which a tagged field is written."""
     assert field.default is not None
     default = field.default.value
     if default is None:

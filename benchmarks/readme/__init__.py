@@ -1,8 +1,8 @@
 """Rows of a user's test: produce one record to a new topic, subscribe with a new group, read the record, close.
 
-Each client is its own process, which runs one test after the other with its defaults, new connections for each.
-Understudy runs with the settings of the pytest fixture and is reset before each test; the reset counts. A peer runs all
-the time, and each test has a topic and a group of its own, which are not removed.
+Each client is its own process, which runs one test after the other with its defaults and new connections for each.
+Understudy runs with the settings of the pytest fixture and is reset before each test; the reset is included. A peer
+keeps running, and each test has its own topic and group, which are not removed.
 """
 
 import contextlib
@@ -83,7 +83,7 @@ class Client:
         self.process.communicate()
 
     def test(self, bootstrap: str) -> float:
-        """Run one test; returns its milliseconds. Raises AssertionError if the record was not read within a minute."""
+        """Run one test; return its milliseconds. Raises AssertionError if the record was not read within a minute."""
         number = next(_numbers)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -102,7 +102,7 @@ class Client:
 
 @contextlib.contextmanager
 def serving(kind: Kind) -> Iterator[Callable[[], str]]:
-    """Run a server; each call makes it ready for another test, and returns its address."""
+    """Run a server; each call prepares it for another test, and returns its address."""
     if kind.name == "understudy":
         with understudy.start(for_tests=True) as cluster:
 
@@ -117,7 +117,7 @@ def serving(kind: Kind) -> Iterator[Callable[[], str]]:
 
 
 def creating(kind: Kind) -> Kind:
-    """Return the peer with topics created on demand, which other rows do not want."""
+    """Return the peer with automatic topic creation, which other rows do not use."""
     if kind.name == "kafka":
         return replace(kind, command=partial(kafka, create_topics=True))
     return replace(kind, command=lambda port, folder: [*KINDS[kind.name].command(port, folder), "-create-topics"])
@@ -139,7 +139,7 @@ def _measure(client: str, kind: Kind, scale: Scale) -> Values:
 
 
 def _in_pytest(kind: Kind, _scale: Scale) -> Values:
-    """Run 32 tests of librdkafka by pytest, from its start to its end; a peer has run for some tests before."""
+    """Run 32 tests of librdkafka in pytest, from its start to its end; a peer is warmed up by some tests before."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-c", os.devnull]
     command += ["--rootdir", str(HERE), str(HERE / "suite.py")]
     with contextlib.ExitStack() as stack:

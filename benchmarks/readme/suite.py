@@ -1,4 +1,4 @@
-"""The tests of the row `readme_pytest`: with the fixture, or beside the peer at BENCH_BOOTSTRAP."""
+"""The tests of the row `readme_pytest`: with the fixture, or against the peer at BENCH_BOOTSTRAP."""
 
 import os
 
@@ -12,11 +12,11 @@ BESIDE = os.environ.get("BENCH_BOOTSTRAP")
 
 @pytest.fixture
 def bootstrap(request: pytest.FixtureRequest) -> str:
-    """Address of the peer, or of a cluster as just started."""
+    """Return the address of the peer, or of a freshly started cluster."""
     return BESIDE or str(request.getfixturevalue("kafka").bootstrap_servers)
 
 
 @pytest.mark.parametrize("number", range(TESTS_IN_PYTEST))
 def test_what_was_sent_is_read(bootstrap: str, number: int) -> None:
-    """With a topic and a group of its own, as the peer keeps them."""
+    """Use a new topic and group, as a peer keeps them."""
     read_back(bootstrap, f"suite-{number}", f"suite-{number}")
