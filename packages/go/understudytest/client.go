@@ -23,7 +23,7 @@ type Client struct {
 	brokers []string
 }
 
-// ControlError is what the control plane refused.
+// ControlError is a rejection by the control plane.
 type ControlError struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
@@ -37,7 +37,7 @@ func (e *ControlError) Error() string {
 	return fmt.Sprintf("%s (field %s)", e.Detail, e.Field)
 }
 
-// FaultMatch are the conditions of a fault, joined by AND; the zero value matches every request.
+// FaultMatch has the conditions of a fault, joined by AND; the zero value matches every request.
 type FaultMatch struct {
 	API             string         `json:"api,omitempty"`
 	Versions        *[2]int        `json:"versions,omitempty"`
@@ -65,7 +65,7 @@ type Effect struct {
 	ApplyThen  *Effect        `json:"apply_then,omitempty"`
 }
 
-// Fault is refused, altered or delayed requests. Times 0 is one request, -1 all of them.
+// Fault refuses, alters or delays matching requests. Times 0 is one request, -1 all of them.
 type Fault struct {
 	Match       FaultMatch
 	Do          Effect
@@ -74,7 +74,7 @@ type Fault struct {
 	Probability float64
 }
 
-// FaultState is a fault as the server has it.
+// FaultState is a fault on the server.
 type FaultState struct {
 	ID    string         `json:"id"`
 	Hits  int            `json:"hits"`
@@ -82,7 +82,7 @@ type FaultState struct {
 	Do    map[string]any `json:"do"`
 }
 
-// Report is what a failed test should print; Text has all of it.
+// Report is the cluster's report for a failed test; Text has all of it.
 type Report struct {
 	Text        string            `json:"text"`
 	NowMs       int64             `json:"now_ms"`
@@ -119,7 +119,7 @@ type Record struct {
 	Value  any   `json:"value"`
 }
 
-// Connect returns the control plane of a cluster that was started elsewhere, such as http://127.0.0.1:9099.
+// Connect returns the control plane of a running cluster, such as http://127.0.0.1:9099.
 func Connect(control, token string) (*Client, error) {
 	client := &Client{control: strings.TrimSuffix(control, "/"), token: token}
 	var cluster struct {
@@ -137,16 +137,16 @@ func Connect(control, token string) (*Client, error) {
 	return client, nil
 }
 
-// Brokers are HOST:PORT of each broker; a reset changes them.
+// Brokers returns HOST:PORT of each broker; a reset changes them.
 func (c *Client) Brokers() []string { return c.brokers }
 
-// BootstrapServers are the brokers joined by commas, for clients that take one text.
+// BootstrapServers returns the brokers joined by commas, for clients that take a single string.
 func (c *Client) BootstrapServers() string { return strings.Join(c.brokers, ",") }
 
-// Control is the URL of the control plane.
+// Control returns the URL of the control plane.
 func (c *Client) Control() string { return c.control }
 
-// Ask is any verb of the control plane, such as Ask("POST", "/v1/clock/advance", map[string]any{"ms": 900_000}, nil).
+// Ask sends any verb of the control plane, such as Ask("POST", "/v1/clock/advance", map[string]any{"ms": 900_000}, nil).
 func (c *Client) Ask(method, path string, body, answer any) error {
 	var content io.Reader
 	if body != nil {
@@ -200,7 +200,7 @@ func (c *Client) Reset() error {
 	return nil
 }
 
-// Report is what a failed test should print, of requests since a time of the cluster's clock in milliseconds, or 0.
+// Report returns the report for a failed test, of requests since a time of the cluster's clock in milliseconds, or 0.
 func (c *Client) Report(sinceMs int64) (Report, error) {
 	var report Report
 	err := c.Ask("GET", fmt.Sprintf("/v1/report?since=%d", sinceMs), nil, &report)
@@ -212,10 +212,10 @@ func (c *Client) Advance(by time.Duration) error {
 	return c.Ask("POST", "/v1/clock/advance", map[string]any{"ms": by.Milliseconds()}, nil)
 }
 
-// Freeze stops the clock, Thaw lets it run again.
+// Freeze stops the clock; Thaw resumes it.
 func (c *Client) Freeze() error { return c.Ask("POST", "/v1/clock/freeze", nil, nil) }
 
-// Thaw lets the clock run again.
+// Thaw resumes the clock.
 func (c *Client) Thaw() error { return c.Ask("POST", "/v1/clock/thaw", nil, nil) }
 
 // AddFault injects a fault.
@@ -232,7 +232,7 @@ func (c *Client) AddFault(fault Fault) (FaultState, error) {
 	return state, err
 }
 
-// WaitHits returns a fault after so many requests have met it, or after the time limit.
+// WaitHits returns a fault after that many requests have matched it, or after the time limit.
 func (c *Client) WaitHits(id string, hits int, limit time.Duration) (FaultState, error) {
 	var state FaultState
 	path := fmt.Sprintf("/v1/faults/%s?wait_hits=%d&timeout_ms=%d", url.PathEscape(id), hits, limit.Milliseconds())
@@ -240,7 +240,7 @@ func (c *Client) WaitHits(id string, hits int, limit time.Duration) (FaultState,
 	return state, err
 }
 
-// UnmetFaults are the faults that no request has met.
+// UnmetFaults returns the faults that no request has matched.
 func (c *Client) UnmetFaults() ([]FaultState, error) {
 	var answer struct {
 		Faults []FaultState `json:"faults"`
@@ -252,7 +252,7 @@ func (c *Client) UnmetFaults() ([]FaultState, error) {
 // ClearFaults removes all faults.
 func (c *Client) ClearFaults() error { return c.Ask("DELETE", "/v1/faults", nil, nil) }
 
-// CreateTopic creates a topic with so many partitions.
+// CreateTopic creates a topic with that many partitions.
 func (c *Client) CreateTopic(name string, partitions int) error {
 	return c.Ask("POST", "/v1/topics", map[string]any{"name": name, "partitions": partitions}, nil)
 }
@@ -281,7 +281,7 @@ func (c *Client) KillBroker(id int) error {
 	return c.Ask("POST", fmt.Sprintf("/v1/brokers/%d/kill", id), nil, nil)
 }
 
-// StopBroker shuts a broker down in an orderly way.
+// StopBroker performs a controlled shutdown of a broker.
 func (c *Client) StopBroker(id int) error {
 	return c.Ask("POST", fmt.Sprintf("/v1/brokers/%d/stop", id), nil, nil)
 }

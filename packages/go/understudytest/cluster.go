@@ -6,9 +6,9 @@
 //		...
 //	}
 //
-// The cluster is a process of its own, as just started for each test; tests with the same options share the process one
-// after the other. A test that fails prints the cluster's report; one that passes although no request met one of its
-// faults fails.
+// The cluster runs in a separate process and is reset before each test; tests with the same options use the same process
+// one after the other. A failed test prints the cluster's report; a passed one fails if no request matched one of its
+// faults.
 package understudytest
 
 import (
@@ -21,13 +21,13 @@ import (
 	"time"
 )
 
-// Options of a cluster beside those of `understudy serve`. The zero value is right for most tests.
+// Options of a cluster besides those of `understudy serve`. The zero value suits most tests.
 type Options struct {
-	// Command is the server's; by default UNDERSTUDY_COMMAND, `understudy` on the PATH, the binary, a container.
+	// Command starts the server; by default UNDERSTUDY_COMMAND, `understudy` on the PATH, the binary, a container.
 	Command string
-	// Image is the container's; by default UNDERSTUDY_IMAGE, then understudy:VERSION.
+	// Image of the container; by default UNDERSTUDY_IMAGE, then understudy:VERSION.
 	Image string
-	// StartLimit is how long the start may take; 30 s by default.
+	// StartLimit is the time limit for the start; 30 s by default.
 	StartLimit time.Duration
 }
 
@@ -38,20 +38,20 @@ type Cluster struct {
 	fresh  bool
 }
 
-// pool has the servers that no test uses, by their options.
+// pool has the idle servers, by their options.
 var pool = struct {
 	sync.Mutex
 	idle map[string][]*Cluster
 }{idle: map[string][]*Cluster{}}
 
-// Start gives the test a cluster as just started, with these options of `understudy serve`, such as "--brokers", "3",
+// Start returns a freshly started or reset cluster, with these options of `understudy serve`, such as "--brokers", "3",
 // "--topic", "orders:3". It fails the test if there is no server, or it is not ready in time.
 func Start(t testing.TB, options ...string) *Cluster {
 	t.Helper()
 	return StartWith(t, Options{}, options...)
 }
 
-// StartWith is Start with a command, an image or a time limit.
+// StartWith does the same as Start, with a command, an image or a time limit.
 func StartWith(t testing.TB, with Options, options ...string) *Cluster {
 	t.Helper()
 	key := fmt.Sprintf("%v %q", with, options)
@@ -60,7 +60,7 @@ func StartWith(t testing.TB, with Options, options ...string) *Cluster {
 		t.Fatal(err)
 	}
 	if kafka == nil {
-		words := append([]string{"--for-tests"}, options...) // defaults on which clients would pause in each test
+		words := append([]string{"--for-tests"}, options...) // Kafka's defaults would make clients pause in each test
 		running, err := startServer(with, words)
 		if err != nil {
 			t.Fatal(err)
@@ -76,14 +76,14 @@ func StartWith(t testing.TB, with Options, options ...string) *Cluster {
 	return kafka
 }
 
-// giveBack puts a cluster into the pool.
+// giveBack returns a cluster to the pool.
 func giveBack(key string, kafka *Cluster) {
 	pool.Lock()
 	defer pool.Unlock()
 	pool.idle[key] = append(pool.idle[key], kafka)
 }
 
-// take returns an idle cluster with these options, reset; nil if there is none that answers. A reset that is refused is an error.
+// take resets and returns an idle cluster with these options; nil if none answers. A rejected reset is an error.
 func take(key string) (*Cluster, error) {
 	for {
 		pool.Lock()
@@ -108,7 +108,7 @@ func take(key string) (*Cluster, error) {
 	}
 }
 
-// judge prints the report of a test that failed, and fails one whose faults no request met.
+// judge prints the report of a failed test, and fails a test if no request matched one of its faults.
 func (kafka *Cluster) judge(t testing.TB) {
 	t.Helper()
 	if !t.Failed() {
@@ -122,7 +122,7 @@ func (kafka *Cluster) judge(t testing.TB) {
 	}
 }
 
-// story is the text of the report, which is there even when the cluster is not.
+// story returns the text of the report, even if the cluster is gone.
 func (kafka *Cluster) story() string {
 	report, err := kafka.Report(0)
 	text := report.Text
@@ -138,5 +138,5 @@ func (kafka *Cluster) story() string {
 // Log returns the last lines of the server's log.
 func (kafka *Cluster) Log() string { return kafka.server.log() }
 
-// PID is the process id of the server, or of the container's client.
+// PID returns the process id of the server, or of the container's client.
 func (kafka *Cluster) PID() int { return kafka.server.command.Process.Pid }

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// found is how to start the server; the last three fields are known beforehand for a container only.
+// found describes how to start the server; the last three fields are only known before the start for a container.
 type found struct {
 	program string
 	words   []string
@@ -31,7 +31,7 @@ var (
 	freePorts = []string{"--port", "0", "--control-port", "0"}
 )
 
-// find looks in this order: an explicit command, UNDERSTUDY_COMMAND, the PATH, the binary's folder, a container.
+// find searches in this order: an explicit command, UNDERSTUDY_COMMAND, the PATH, the binary's folder, a container.
 func find(command, image string, options []string) (*found, error) {
 	name := "Command"
 	if command == "" {
@@ -65,7 +65,7 @@ func find(command, image string, options []string) (*found, error) {
 		"set UNDERSTUDY_COMMAND to its path, unpack the binary to %s, or install Docker", serverFolder())
 }
 
-// split takes a command such as "python3 -m understudy" apart; a path with blanks is one word if it exists.
+// split splits a command such as "python3 -m understudy" at blanks; a path with blanks is kept whole if it exists.
 func split(command string) []string {
 	if _, err := os.Stat(command); err == nil {
 		return []string{command}
@@ -78,7 +78,7 @@ func local(program string, words ...string) *found {
 	return &found{program: program, words: all}
 }
 
-// serverFolder is where the binary's archive of this version may have been unpacked.
+// serverFolder returns the folder into which the binary's archive of this version may have been unpacked.
 func serverFolder() string {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
@@ -88,7 +88,7 @@ func serverFolder() string {
 	return filepath.Join(cache, "understudy", Version)
 }
 
-// container: clients connect to the advertised ports, so they are chosen here and are the same inside and outside.
+// container runs the image; its ports are chosen here, because clients connect to the advertised ones.
 func container(docker, image string, options []string) (*found, error) {
 	brokers, err := brokerCount(options)
 	if err != nil {
@@ -103,7 +103,7 @@ func container(docker, image string, options []string) (*found, error) {
 		return nil, err
 	}
 	made := &found{program: docker, token: hex.EncodeToString(random)}
-	// The token and settings by their names only: each user of this machine can read a command line.
+	// Pass only the names of the token and settings: each user of this machine can read a command line.
 	made.words = []string{"run", "--rm", "-i", "-e", tokenVariable, "-e", settingsVariable}
 	for at := port; at <= port+brokers; at++ {
 		made.words = append(made.words, "-p", fmt.Sprintf("127.0.0.1:%d:%d", at, at))
@@ -137,7 +137,7 @@ func brokerCount(options []string) (int, error) {
 	return count, nil
 }
 
-// portsInARow returns the first of so many free ports.
+// portsInARow returns the first of that many consecutive free ports.
 func portsInARow(count int) (int, error) {
 	for {
 		first, err := net.Listen("tcp", "127.0.0.1:0")

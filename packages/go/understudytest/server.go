@@ -20,7 +20,7 @@ const (
 	lineEnds   = "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
 )
 
-// server is a running process. With --lifeline it ends with this process, whose pipe is its standard input.
+// server is a running process. With --lifeline it ends with this process, which holds its standard input.
 type server struct {
 	command  *exec.Cmd
 	lifeline io.WriteCloser
@@ -31,7 +31,7 @@ type server struct {
 	lines []string
 }
 
-// startServer returns when the server is ready, or fails with its last lines.
+// startServer returns when the server is ready, or fails with the last lines of its log.
 func startServer(options Options, words []string) (*server, error) {
 	where, err := find(options.Command, options.Image, words)
 	if err != nil {
@@ -137,8 +137,8 @@ func (s *server) log() string {
 	return strings.Join(s.lines, "\n")
 }
 
-// stop sends SIGTERM, and SIGKILL if the server does not end. One that the command has started, if that does not pass
-// signals on, ends as its standard input closes; what outlives that too and holds the output is not waited for.
+// stop sends SIGTERM, and SIGKILL if the server does not end. If the command is a wrapper that does not forward signals,
+// the server ends when its standard input closes; a process that survives that and holds the output is not waited for.
 func (s *server) stop() {
 	defer s.lifeline.Close()
 	if s.command.Process.Signal(syscall.SIGTERM) == nil && s.endsWithin(stopLimit) {
@@ -163,9 +163,8 @@ func (s *server) endsWithin(limit time.Duration) bool {
 	}
 }
 
-// offTheCommandLine returns the settings without their --set, for the environment, and the words that are left: each user of
-// this machine can read a command line, so the server takes no secrets from it. A value with a line end, or a blank at an
-// end, is left.
+// offTheCommandLine moves the values of --set to a list for the environment, and returns the remaining arguments: each user
+// of this machine can read a command line, so it must have no secrets. A value with a line end, or a blank at an end, stays.
 func offTheCommandLine(options []string) (left, settings []string) {
 	for at := 0; at < len(options); at++ {
 		words := options[at : at+1]
@@ -184,7 +183,7 @@ func offTheCommandLine(options []string) (left, settings []string) {
 	return left, settings
 }
 
-// environment is this process's without UNDERSTUDY_*, so that a test's cluster is the same on every machine.
+// environment returns this process's environment without UNDERSTUDY_*, so that a test's cluster is the same on every machine.
 func environment() []string {
 	var kept []string
 	for _, each := range os.Environ() {

@@ -1,5 +1,5 @@
 'use strict';
-// Where the server is: an explicit path, UNDERSTUDY_COMMAND, the PATH, a server folder of this version, a container.
+// Finds the server: an explicit path, UNDERSTUDY_COMMAND, the PATH, a server folder of this version, a container.
 
 const fs = require('node:fs');
 const net = require('node:net');
@@ -20,27 +20,27 @@ function isProgram(file) {
   }
 }
 
-/** The program of this name on the PATH, or undefined. */
+/** Returns the program with this name on the PATH, or undefined. */
 function onPath(name) {
   const folders = (process.env.PATH ?? '').split(path.delimiter).filter(Boolean);
   const names = process.platform === 'win32' ? [`${name}.exe`, `${name}.cmd`] : [name];
   return folders.flatMap((folder) => names.map((each) => path.join(folder, each))).find(isProgram);
 }
 
-/** Where `make binary` or its archive may have been unpacked: in this package, or in the user's cache folder. */
+/** Folders where the self-contained binary may be unpacked: in this package, or in the user's cache folder. */
 function serverFolders() {
   const cache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
   return [path.join(__dirname, '..', 'server'), path.join(cache, 'understudy', version)];
 }
 
-/** Splits a command such as `python3 -m understudy` at blanks; a path with blanks is one word if it exists. */
+/** Splits a command such as `python3 -m understudy` at blanks; a path with blanks is kept whole if it exists. */
 function split(command) {
   return fs.existsSync(command) ? [command] : command.split(/\s+/).filter(Boolean);
 }
 
 /**
- * How to start the server: the program and its arguments, without the options of the test.
- * Throws an Error whose one sentence names all places that were searched.
+ * Returns how to start the server: the program and its arguments, without the options of the test.
+ * Throws an Error with one sentence that names all locations searched.
  */
 async function find({ command, image, options = [] } = {}) {
   const explicit = command || process.env.UNDERSTUDY_COMMAND;
@@ -65,7 +65,7 @@ async function find({ command, image, options = [] } = {}) {
   );
 }
 
-/** A container: clients connect to the advertised ports, so they are chosen here and are the same inside and outside. */
+/** A container, whose ports are chosen here, because clients connect to the advertised ones. */
 async function container(docker, image, options) {
   const brokers = brokerCount(options);
   const port = await freePorts(brokers + 1);
@@ -75,7 +75,7 @@ async function container(docker, image, options) {
   return {
     program: docker,
     words: [
-      // The token and settings by their names only: each user of this machine can read a command line.
+      // Pass only the names of the token and settings: each user of this machine can read a command line.
       ...['run', '--rm', '-i', '-e', 'UNDERSTUDY_CONTROL_TOKEN', '-e', 'UNDERSTUDY_SET', ...published, image, ...SERVE],
       ...['--host', '0.0.0.0', '--port', String(port), '--advertise', `127.0.0.1:${port}`],
       ...['--control-host', '0.0.0.0', '--control-port', String(control)],
@@ -92,7 +92,7 @@ function brokerCount(options) {
   return value.includes(',') ? value.split(',').filter(Boolean).length : Number(value);
 }
 
-/** The first of so many free ports in a row. */
+/** Returns the first of that many consecutive free ports. */
 async function freePorts(count) {
   for (;;) {
     const first = await new Promise((resolve, reject) => {

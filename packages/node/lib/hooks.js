@@ -1,10 +1,10 @@
 'use strict';
-// One cluster for a file of tests, as just started for each of them; a report for each test that fails.
+// One cluster for a file of tests, reset before each of them; a report for each failed test.
 
 const { Cluster } = require('./index');
 const { Server } = require('./server');
 
-/** The text of the report, which is there even when the cluster is not. */
+/** Returns the text of the report, even if the cluster is gone. */
 async function story(kafka) {
   let text;
   try {
@@ -24,13 +24,13 @@ class Shared extends Cluster {
     this.isFresh = true;
   }
 
-  /** Before a test: as just started. */
+  /** Before a test: resets the cluster. */
   async renew() {
     if (!this.isFresh) await this.reset();
     this.isFresh = false;
   }
 
-  /** After a test: what to print if it failed, and an error if it passed although no request met one of its faults. */
+  /** After a test: prints the report if it failed; fails a passed test if no request matched one of its faults. */
   async judge(failed, print) {
     if (failed) {
       print(await story(this));
@@ -43,7 +43,7 @@ class Shared extends Cluster {
   }
 }
 
-/** useKafka of a runner: its hooks, and how it says that a test failed, and how it prints. */
+/** Returns `useKafka` for a test runner: its hooks, its way to detect a failed test, and its way to print. */
 function hooks({ before, beforeEach, afterEach, after, failed, print }) {
   return (options = {}) => {
     const kafka = new Shared('');

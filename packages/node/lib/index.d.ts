@@ -1,8 +1,8 @@
-/** Options of a cluster; `args` are further options of `understudy serve`, word by word. */
+/** Options of a cluster; `args` are further options of `understudy serve`, one element per argument. */
 export interface StartOptions {
   /** Number of brokers, or their ids, such as "0,1,2". */
   brokers?: number | string;
-  /** Topics to begin with: ["orders:3"] or { orders: 3 }. */
+  /** Initial topics: ["orders:3"] or { orders: 3 }. */
   topics?: string[] | Record<string, number>;
   /** Settings of brokers, by Kafka's names. */
   settings?: Record<string, string | number | boolean>;
@@ -16,7 +16,7 @@ export interface StartOptions {
   command?: string;
   /** The image of the container; by default UNDERSTUDY_IMAGE, then understudy:VERSION. */
   image?: string;
-  /** How long the start may take, in milliseconds; 30,000 by default. */
+  /** Time limit for the start in milliseconds; 30,000 by default. */
   startLimitMs?: number;
 }
 
@@ -52,7 +52,7 @@ export interface FaultRequest {
   match?: FaultMatch;
   do: FaultDo;
   skip?: number;
-  /** How many requests meet it; null: all. 1 by default. */
+  /** How many requests it affects; null: all. 1 by default. */
   times?: number | null;
   probability?: number;
 }
@@ -86,7 +86,7 @@ export interface ReportedRefusal {
   at_ms: number;
 }
 
-/** What a failed test should print; `text` has all of it. */
+/** The cluster's report for a failed test; `text` has all of it. */
 export interface Report {
   text: string;
   now_ms: number;

@@ -1,11 +1,11 @@
 'use strict';
-// A cluster in a process of its own, and its control plane over HTTP.
+// A cluster in a separate process, and its control plane over HTTP.
 
 const http = require('node:http');
 const https = require('node:https');
 const { Server } = require('./server');
 
-/** What the control plane refused: `status` of HTTP, `field` where one field is wrong. */
+/** A rejection by the control plane: `status` of HTTP, `field` if one field is invalid. */
 class ControlError extends Error {
   constructor(status, { detail, field }, call) {
     super(`${call}: ${detail}${field ? ` (field ${field})` : ''}`);
@@ -16,7 +16,7 @@ class ControlError extends Error {
 }
 
 const part = encodeURIComponent;
-// As they are when this module is loaded: tests may replace those of the modules later, as nock does.
+// Saved when this module is loaded, because tests may replace them later, as nock does.
 const requests = { 'http:': http.request, 'https:': https.request };
 
 function query(values) {
@@ -24,7 +24,7 @@ function query(values) {
   return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : '';
 }
 
-/** Status, type and text of an answer. Not by `fetch`, which tests replace, and environments such as jsdom do not have. */
+/** Returns status, type and text of a response. Not by `fetch`, which tests replace and jsdom does not have. */
 function answerOf(url, options, body) {
   return new Promise((resolve, reject) => {
     const request = requests[new URL(url).protocol](url, { ...options, agent: false }, (answer) => {
@@ -42,7 +42,7 @@ function answerOf(url, options, body) {
 }
 
 class Cluster {
-  /** A running control plane, such as that of `understudy serve`: `Cluster.connect('http://127.0.0.1:9099')`. */
+  /** Connects to a control plane, such as that of `understudy serve`: `Cluster.connect('http://127.0.0.1:9099')`. */
   static async connect(control, token) {
     const cluster = new Cluster(control.replace(/\/+$/, ''), token);
     const { brokers } = await cluster.ask('GET', '/v1/cluster');
@@ -57,12 +57,12 @@ class Cluster {
     this.brokers = server?.brokers ?? [];
   }
 
-  /** For clients that take one text: HOST:PORT of each broker, joined by commas. */
+  /** HOST:PORT of each broker, joined by commas, for clients that take a single string. */
   get bootstrapServers() {
     return this.brokers.join(',');
   }
 
-  /** Any verb of the control plane, such as ask('POST', '/v1/clock/advance', { ms: 900_000 }); its answer. */
+  /** Sends any verb of the control plane, such as ask('POST', '/v1/clock/advance', { ms: 900_000 }). */
   async ask(method, path, body) {
     const headers = { ...(this.token && { Authorization: `Bearer ${this.token}` }) };
     const content = body && JSON.stringify(body);
@@ -73,13 +73,13 @@ class Cluster {
     throw new ControlError(status, isJson ? JSON.parse(text) : { detail: text }, `${method} ${path}`);
   }
 
-  /** As just started. Disconnects all clients and moves to other ports unless `disconnect` is false. */
+  /** Resets the cluster. Disconnects all clients and moves to other ports unless `disconnect` is false. */
   async reset({ keep, disconnect = true } = {}) {
     const done = await this.ask('POST', '/v1/reset', { ...(keep && { keep }), ...(disconnect && { disconnect }) });
     if (done.bootstrap_servers && !this.server?.token) this.brokers = done.bootstrap_servers;
   }
 
-  /** What a failed test should print. */
+  /** The report for a failed test. */
   report({ since, limit } = {}) {
     return this.ask('GET', `/v1/report${query({ since, limit })}`);
   }
@@ -87,7 +87,7 @@ class Cluster {
   /** Moves the clock; resolves after all timers that became due have run. */
   advance({ ms = 0, seconds = 0, minutes = 0, hours = 0, days = 0 }) {
     const total = ms + 1000 * (seconds + 60 * (minutes + 60 * (hours + 24 * days)));
-    return this.ask('POST', '/v1/clock/advance', { ms: Math.round(total) }); // 1.001 s are 1000.9999999999999 ms
+    return this.ask('POST', '/v1/clock/advance', { ms: Math.round(total) }); // 1.001 s would be 1000.9999999999999 ms
   }
 
   freeze() { return this.ask('POST', '/v1/clock/freeze', {}); }
@@ -97,7 +97,7 @@ class Cluster {
   /** Injects a fault: addFault({ match: { api: 'EndTxn' }, do: { drop: true } }). */
   addFault(fault) { return this.ask('POST', '/v1/faults', fault); }
 
-  /** A fault, after so many requests have met it or the time limit. */
+  /** Waits until that many requests have matched a fault, or for the time limit; returns the fault. */
   waitHits(fault, hits = 1, timeoutMs = 10_000) {
     return this.ask('GET', `/v1/faults/${part(fault.id ?? fault)}${query({ wait_hits: hits, timeout_ms: timeoutMs })}`);
   }
@@ -141,17 +141,17 @@ class Cluster {
 
   whyTransaction(id) { return this.ask('GET', `/v1/transactions/${part(id)}/why`); }
 
-  /** Requests with their answers, oldest first. */
+  /** Requests with their responses, oldest first. */
   async journal(conditions = {}) { return (await this.ask('GET', `/v1/journal${query(conditions)}`)).entries; }
 
-  /** The last lines of the server's log; empty if it was not started here. */
+  /** The last lines of the server's log; empty if this process did not start it. */
   log() { return this.server?.log() ?? ''; }
 
-  /** Ends the server, if it was started here. */
+  /** Ends the server, if this process started it. */
   async stop() { await this.server?.stop(); }
 }
 
-/** Starts a cluster in a process of its own, on free ports. */
+/** Starts a cluster in a separate process, on free ports. */
 async function start(options) {
   const server = await Server.start(options);
   return new Cluster(server.control, server.token, server);

@@ -3,13 +3,13 @@
 
 const { hooks } = require('./hooks');
 
-/** Whether the test that just ran failed: Jest's runner (jest-circus) keeps that in the global object of the tests. */
+/** Returns whether the last test failed, which jest-circus stores in the global object of the tests. */
 function failed() {
   const symbol = Object.getOwnPropertySymbols(globalThis).find((each) => each.description === 'JEST_STATE_SYMBOL');
   return (globalThis[symbol]?.currentlyRunningTest?.errors.length ?? 0) > 0;
 }
 
-/** A fresh start, or a server that has to be killed, may take longer than Jest lets a hook. */
+/** Starting a server, or killing one, may take longer than Jest's time limit for hooks. */
 const START_LIMIT_MS = 40_000;
 
 module.exports = {

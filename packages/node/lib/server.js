@@ -1,5 +1,5 @@
 'use strict';
-// The server's process: started, ready within a time limit, stopped.
+// The server's process: starts it, waits until it is ready, stops it.
 
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
@@ -10,12 +10,12 @@ const START_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 5_000;
 const LOG_LINES = 30;
 
-/** The options of `understudy serve` for an object of them. */
+/** Converts an object to options of `understudy serve`. */
 function commandLine({ brokers, topics = [], settings = {}, asVersion, seed, dataDir, args = [] } = {}) {
   const seeds = Array.isArray(topics) ? topics : Object.entries(topics).map(([name, count]) => `${name}:${count}`);
   const single = { '--brokers': brokers, '--as-version': asVersion, '--seed': seed, '--data-dir': dataDir };
   return [
-    '--for-tests', // the defaults on which clients would pause in each test
+    '--for-tests', // Kafka's defaults would make clients pause in each test
     ...Object.entries(single).flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)])),
     ...seeds.flatMap((topic) => ['--topic', topic]),
     ...Object.entries(settings).flatMap(([name, value]) => ['--set', `${name}=${value}`]),
@@ -24,8 +24,8 @@ function commandLine({ brokers, topics = [], settings = {}, asVersion, seed, dat
 }
 
 /**
- * Settings without their `--set`, for the environment, and the words that are left: each user of this machine can read a command
- * line, so the server takes no secrets from it. A value with a line end, or a blank at an end, is left.
+ * Returns the settings of `--set` for the environment, and the remaining arguments: each user of this machine can read a
+ * command line, so it must have no secrets. A value with a line end, or a blank at an end, stays on the command line.
  */
 function offTheCommandLine(words) {
   const left = [];
@@ -41,7 +41,7 @@ function offTheCommandLine(words) {
   return { left, settings };
 }
 
-/** This process's environment without UNDERSTUDY_*, so that a test's cluster is the same on every machine; settings; a container's token. */
+/** This process's environment without UNDERSTUDY_*, so that a test's cluster is the same everywhere; settings; a container's token. */
 function environment(token, settings) {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('UNDERSTUDY_'));
   return {
@@ -52,7 +52,7 @@ function environment(token, settings) {
 }
 
 class Server {
-  /** Ready when the promise is. Rejects with the server's last lines if it ends first, or takes too long. */
+  /** Resolves when the server is ready. Rejects with its last lines if it ends first, or takes too long. */
   static async start(options = {}) {
     const words = commandLine(options);
     const found = await find({ command: options.command, image: options.image, options: words });
@@ -106,18 +106,18 @@ class Server {
     });
   }
 
-  /** A test process that has finished must not wait for its server. */
+  /** Lets a test process end without waiting for its server. */
   letGo() {
     this.process.unref();
     for (const stream of this.process.stdio) stream.unref?.();
   }
 
-  /** The last lines that it wrote to stderr. */
+  /** The last lines that the server wrote to stderr. */
   log() {
     return this.lines.join('\n');
   }
 
-  /** SIGTERM, and SIGKILL if it does not end. */
+  /** Sends SIGTERM, and SIGKILL if the server does not end. */
   async stop() {
     const late = setTimeout(() => this.process.kill('SIGKILL'), STOP_LIMIT_MS);
     this.process.ref();

@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { hooks } from './hooks.js';
 
-/** A fresh start, or a server that has to be killed, may take longer than Vitest lets a hook. */
+/** Starting a server, or killing one, may take longer than Vitest's time limit for hooks. */
 const START_LIMIT_MS = 40_000;
 
 export const useKafka = hooks({

@@ -30,10 +30,10 @@ public final class Cluster implements AutoCloseable {
     private final String token;
     private List<String> brokers;
 
-    /** A fault as the server has it. */
+    /** A fault on the server. */
     public record Fault(String id, int hits, Map<String, Object> match, Map<String, Object> effect) {}
 
-    /** What a failed test should print; {@code text} has all of it. {@code nowMs} is the cluster's time. */
+    /** The cluster's report for a failed test; {@code text} has all of it. {@code nowMs} is the cluster's time. */
     public record Report(String text, long nowMs, List<String> requests, List<String> hints) {}
 
     private Cluster(ServerProcess process, String control, String token, List<String> brokers) {
@@ -43,18 +43,18 @@ public final class Cluster implements AutoCloseable {
         this.brokers = brokers;
     }
 
-    /** Starts a cluster in a process of its own, with these options of {@code understudy serve} beside {@code --for-tests}. */
+    /** Starts a cluster in a separate process, with {@code --for-tests} and these options of {@code understudy serve}. */
     public static Cluster start(String... options) { return start(Duration.ofMillis(START_LIMIT_MS), options); }
 
-    /** The same, with a limit on how long the start may take. */
+    /** Does the same, with a time limit for the start. */
     public static Cluster start(Duration limit, String... options) {
-        var words = new ArrayList<>(List.of("--for-tests")); // defaults on which clients would pause in each test
+        var words = new ArrayList<>(List.of("--for-tests")); // Kafka's defaults would make clients pause in each test
         words.addAll(Arrays.asList(options));
         var process = new ServerProcess(words, limit.toMillis());
         return new Cluster(process, process.control(), process.token(), process.brokers());
     }
 
-    /** The control plane of a cluster that runs elsewhere, such as in a container; {@code token} may be null. */
+    /** Connects to the control plane of a running cluster, such as in a container; {@code token} may be null. */
     public static Cluster connect(String control, String token) {
         var cluster = new Cluster(null, control, token, List.of());
         var found = new ArrayList<String>();
@@ -67,19 +67,19 @@ public final class Cluster implements AutoCloseable {
         return cluster;
     }
 
-    /** For {@code bootstrap.servers} of clients; a reset changes it. */
+    /** The {@code bootstrap.servers} for clients; a reset changes it. */
     public String bootstrapServers() { return String.join(",", brokers); }
 
     /** The URL of the control plane. */
     public String control() { return control; }
 
-    /** The process id of the server, or of the container's client; 0 if it was started elsewhere. */
+    /** The process id of the server, or of the container's client; 0 if this process did not start it. */
     public long pid() { return process == null ? 0 : process.pid(); }
 
     /** The last lines of the server's log. */
     public String log() { return process == null ? "" : process.log(); }
 
-    /** Any verb of the control plane, such as {@code ask("POST", "/v1/clock/advance", Map.of("ms", 900_000))}. */
+    /** Sends any verb of the control plane, such as {@code ask("POST", "/v1/clock/advance", Map.of("ms", 900_000))}. */
     public JsonObject ask(String method, String path, Object body) {
         var publisher = body == null ? HttpRequest.BodyPublishers.noBody()
             : HttpRequest.BodyPublishers.ofString(GSON.toJson(body));
@@ -97,7 +97,7 @@ public final class Cluster implements AutoCloseable {
         }
     }
 
-    /** The sentence of a refusal; the whole body if it is of something else than a control plane, such as a gateway. */
+    /** The detail of a rejection; the whole body if it came from something else, such as a gateway. */
     private static String sentence(String body) {
         try {
             var content = GSON.fromJson(body, JsonObject.class);
@@ -108,7 +108,7 @@ public final class Cluster implements AutoCloseable {
         }
     }
 
-    /** As just started: disconnects all clients, and moves to other ports. */
+    /** Resets the cluster to its state after the start: disconnects all clients, and moves to other ports. */
     public void reset() {
         var done = ask("POST", "/v1/reset", Map.of("disconnect", true));
         if (token != null || !done.has("bootstrap_servers")) return;
@@ -117,12 +117,12 @@ public final class Cluster implements AutoCloseable {
         brokers = moved;
     }
 
-    /** What a failed test should print. */
+    /** The report for a failed test. */
     public Report report() {
         return report(0);
     }
 
-    /** The same of what happened since a time in milliseconds of the cluster's clock, such as an earlier report's. */
+    /** The report since a time in milliseconds of the cluster's clock, such as that of an earlier report. */
     public Report report(long sinceMs) {
         var answer = ask("GET", "/v1/report?since=" + sinceMs, null);
         var requests = new ArrayList<String>();
@@ -132,7 +132,7 @@ public final class Cluster implements AutoCloseable {
         return new Report(answer.get("text").getAsString(), answer.get("now_ms").getAsLong(), requests, hints);
     }
 
-    /** The report's text with the server's log, which is there even when the cluster does not answer. */
+    /** The report's text with the server's log, even if the cluster does not answer. */
     String story() {
         String text;
         try {
@@ -150,7 +150,7 @@ public final class Cluster implements AutoCloseable {
     /** Stops the clock. */
     public void freeze() { ask("POST", "/v1/clock/freeze", null); }
 
-    /** Lets the clock run again. */
+    /** Resumes the clock. */
     public void thaw() { ask("POST", "/v1/clock/thaw", null); }
 
     /**
@@ -158,19 +158,19 @@ public final class Cluster implements AutoCloseable {
      */
     public Fault addFault(Map<String, ?> match, Map<String, ?> effect) { return addFault(match, effect, 1); }
 
-    /** The same for so many requests; 0: for all. */
+    /** Does the same for that many requests; 0: for all. */
     public Fault addFault(Map<String, ?> match, Map<String, ?> effect, int times) {
         var body = new LinkedHashMap<String, Object>(Map.of("match", match, "do", effect));
         body.put("times", times == 0 ? null : times);
         return fault(ask("POST", "/v1/faults", body));
     }
 
-    /** A fault, after so many requests have met it, or after the time limit. */
+    /** Waits until that many requests have matched a fault, or for the time limit; returns the fault. */
     public Fault waitHits(Fault fault, int hits, Duration limit) {
         return fault(ask("GET", "/v1/faults/" + part(fault.id()) + "?wait_hits=" + hits + "&timeout_ms=" + limit.toMillis(), null));
     }
 
-    /** The faults that no request has met. */
+    /** The faults that no request has matched. */
     public List<Fault> unmetFaults() {
         var found = new ArrayList<Fault>();
         ask("GET", "/v1/faults?unmet=true", null).getAsJsonArray("faults").forEach(each -> found.add(fault(each.getAsJsonObject())));
@@ -197,7 +197,7 @@ public final class Cluster implements AutoCloseable {
         ask("POST", "/v1/topics/" + part(topic) + "/records", Map.of("records", rows));
     }
 
-    /** The values of a partition, without a Kafka client; a value that is no text is its JSON. */
+    /** Reads the values of a partition without a Kafka client; a value that is not text is returned as JSON. */
     public List<String> values(String topic, int partition) {
         var found = new ArrayList<String>();
         for (var each : ask("GET", "/v1/topics/" + part(topic) + "/partitions/" + partition + "/records", null).getAsJsonArray("records")) {
@@ -210,7 +210,7 @@ public final class Cluster implements AutoCloseable {
     /** Kills a broker: its connections are reset, its memory is lost. */
     public void killBroker(int id) { ask("POST", "/v1/brokers/" + id + "/kill", null); }
 
-    /** Shuts a broker down in an orderly way. */
+    /** Performs a controlled shutdown of a broker. */
     public void stopBroker(int id) { ask("POST", "/v1/brokers/" + id + "/stop", null); }
 
     /** Starts a broker again. */

@@ -16,11 +16,11 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Where the server is, in this order: the system property {@code understudy.command}, the environment variable
+ * Finds the server, in this order: the system property {@code understudy.command}, the environment variable
  * {@code UNDERSTUDY_COMMAND}, the PATH, the folder of the self-contained binary, a container.
  *
  * @param command the program and its arguments, without the options of the test
- * @param brokers the addresses, where they are known before the start: of a container
+ * @param brokers the addresses, if known before the start: for a container
  */
 record Finding(List<String> command, List<String> brokers, String control, String token) {
     private static final List<String> SERVE = List.of("serve", "--lifeline");
@@ -64,7 +64,7 @@ record Finding(List<String> command, List<String> brokers, String control, Strin
         var bytes = new byte[16];
         new SecureRandom().nextBytes(bytes);
         String token = HexFormat.of().formatHex(bytes);
-        // The token and settings by their names only: each user of this machine can read a command line.
+        // Pass only the names of the token and settings: each user of this machine can read a command line.
         var command = new ArrayList<>(List.of(docker, "run", "--rm", "-i", "-e", TOKEN, "-e", SETTINGS));
         var addresses = new ArrayList<String>();
         for (int at = port; at <= port + brokers; at++) {
@@ -87,7 +87,7 @@ record Finding(List<String> command, List<String> brokers, String control, Strin
         return value.contains(",") ? value.split(",").length : Integer.parseInt(value);
     }
 
-    /** The first of so many free ports in a row. */
+    /** Returns the first of that many consecutive free ports. */
     static int freePorts(int count) {
         while (true) {
             var held = new ArrayList<ServerSocket>();

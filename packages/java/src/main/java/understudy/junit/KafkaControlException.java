@@ -1,6 +1,6 @@
 package understudy.junit;
 
-/** The control plane refused, does not answer, or the server cannot be started. */
+/** The control plane rejected a request or does not answer, or the server cannot be started. */
 public final class KafkaControlException extends RuntimeException {
     private static final long serialVersionUID = 1;
     private final int status;
@@ -10,6 +10,6 @@ public final class KafkaControlException extends RuntimeException {
         this.status = status;
     }
 
-    /** The status of HTTP; 0 if there was no answer. */
+    /** The HTTP status; 0 if there was no response. */
     public int status() { return status; }
 }

@@ -15,17 +15,17 @@ import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 import org.junit.platform.commons.support.AnnotationSupport;
 
-/** What {@link KafkaTest} does. */
+/** The JUnit extension behind {@link KafkaTest}. */
 public final class KafkaExtension
     implements BeforeAllCallback, BeforeEachCallback, AfterEachCallback, AfterAllCallback, ParameterResolver {
     private static final ExtensionContext.Namespace OURS = ExtensionContext.Namespace.create(KafkaExtension.class);
 
-    /** The servers that no class uses, by their options; JUnit closes it at the end of the run. */
+    /** The idle servers, by their options; JUnit closes the pool at the end of the run. */
     static final class Pool implements ExtensionContext.Store.CloseableResource {
         private static final int CONFLICT = 409;
         private final Map<List<String>, Deque<Cluster>> idle = new HashMap<>();
 
-        /** One as just started; one that a test has killed is replaced. A reset that is refused is an error of the class. */
+        /** Returns a freshly started or reset server; replaces one that a test has killed. A rejected reset fails the class. */
         Cluster take(List<String> options) {
             for (var found = poll(options); found != null; found = poll(options)) {
                 try {
@@ -70,7 +70,7 @@ public final class KafkaExtension
 
     @Override
     public void beforeAll(ExtensionContext context) {
-        if (used(context) != null) return; // a nested class shares its outer class's
+        if (used(context) != null) return; // a nested class shares the cluster of its outer class
         var options = optionsOf(context.getRequiredTestClass());
         var made = new Used(options, pool(context).take(options));
         made.isFresh = true;
@@ -119,7 +119,7 @@ public final class KafkaExtension
         return context.getRoot().getStore(OURS).getOrComputeIfAbsent("pool", key -> new Pool(), Pool.class);
     }
 
-    /** The options of the annotation, as those of {@code understudy serve}. */
+    /** Converts the options of the annotation to those of {@code understudy serve}. */
     static List<String> optionsOf(Class<?> type) {
         var wanted = AnnotationSupport.findAnnotation(type, KafkaTest.class)
             .or(() -> AnnotationSupport.findAnnotation(type.getEnclosingClass(), KafkaTest.class))

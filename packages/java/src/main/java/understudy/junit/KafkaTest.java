@@ -11,11 +11,11 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * A test class with a mock Kafka cluster, as just started for each test. Tests, their lifecycle methods and the constructor
+ * A test class with a mock Kafka cluster, reset before each test. Tests, their lifecycle methods and the constructor
  * take it as a parameter of type {@link Cluster}.
  *
- * <p>Classes with the same options share the server process one after the other. A test that fails prints the cluster's
- * report to the console and into the test's report; one that passes although no request met one of its faults fails.
+ * <p>Classes with the same options use the same server process one after the other. A failed test prints the cluster's
+ * report to the console and into the test's report; a passed one fails if no request matched one of its faults.
  */
 @Target(ElementType.TYPE)
 @Retention(RetentionPolicy.RUNTIME)
@@ -27,7 +27,7 @@ public @interface KafkaTest {
     /** Number of brokers. */
     int brokers() default 1;
 
-    /** Topics to begin with: NAME[:PARTITIONS[:KEY=VALUE,...]]. */
+    /** Initial topics: NAME[:PARTITIONS[:KEY=VALUE,...]]. */
     String[] topics() default {};
 
     /** Settings of the brokers, by Kafka's names: KEY=VALUE. */

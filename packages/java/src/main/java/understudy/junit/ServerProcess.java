@@ -31,7 +31,7 @@ final class ServerProcess {
         var settings = new ArrayList<String>();
         command.addAll(offTheCommandLine(options, settings));
         var builder = new ProcessBuilder(command);
-        // A test's cluster is the same on every machine.
+        // So that a test's cluster is the same on every machine.
         builder.environment().keySet().removeIf(name -> name.startsWith("UNDERSTUDY_"));
         if (!settings.isEmpty()) builder.environment().put(Finding.SETTINGS, String.join("\n", settings));
         if (found.token() != null) builder.environment().put(Finding.TOKEN, found.token());
@@ -57,8 +57,8 @@ final class ServerProcess {
     }
 
     /**
-     * Moves settings, without their {@code --set}, into a list for the environment, and returns the words that are left: each user of
-     * this machine can read a command line, so the server takes no secrets from it. A value with a line end, or a blank at an end, is left.
+     * Moves the values of {@code --set} to a list for the environment, and returns the remaining arguments: each user of this
+     * machine can read a command line, so it must have no secrets. A value with a line end, or a blank at an end, stays.
      */
     static List<String> offTheCommandLine(List<String> options, List<String> settings) {
         var left = new ArrayList<String>();
@@ -84,7 +84,7 @@ final class ServerProcess {
         var thread = new Thread(() -> {
             try (var lines = new BufferedReader(new InputStreamReader(stream))) {
                 for (String line = lines.readLine(); line != null; line = lines.readLine()) take.accept(line);
-            } catch (IOException closed) { // with the process
+            } catch (IOException closed) { // the process has ended
                 Thread.yield();
             }
             done.complete(null);
@@ -118,7 +118,7 @@ final class ServerProcess {
 
     long pid() { return process.pid(); }
 
-    /** The last lines that it wrote to stderr. */
+    /** The last lines that the server wrote to stderr. */
     String log() {
         synchronized (log) {
             return String.join("\n", log);
@@ -126,8 +126,8 @@ final class ServerProcess {
     }
 
     /**
-     * SIGTERM, and SIGKILL if it does not end. {@code Process.destroy} would close standard input at once, which is a second signal
-     * for the server, and the second one ends it without an orderly stop.
+     * Sends SIGTERM, and SIGKILL if it does not end. {@code Process.destroy} would also close standard input, which the server
+     * treats as a second signal, and a second signal ends it without an orderly stop.
      */
     void stop() {
         process.toHandle().destroy();

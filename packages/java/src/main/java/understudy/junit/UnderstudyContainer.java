@@ -8,7 +8,7 @@ import org.testcontainers.containers.wait.strategy.Wait;
 import org.testcontainers.utility.DockerImageName;
 
 /**
- * Understudy in a container, for those who use Testcontainers: {@code new UnderstudyContainer().withTopics("orders:1")}.
+ * Understudy as a container of Testcontainers: {@code new UnderstudyContainer().withTopics("orders:1")}.
  *
  * <p>Kafka clients connect to the address that a broker advertises, so the ports on the host are chosen before the
  * container starts, and are the same inside and outside.
@@ -19,10 +19,10 @@ public final class UnderstudyContainer extends GenericContainer<UnderstudyContai
     private final int port;
     private final String token = UUID.randomUUID().toString();
 
-    /** One broker, of the image {@code understudy:VERSION}. */
+    /** A single broker, with the image {@code understudy:VERSION}. */
     public UnderstudyContainer() { this(DockerImageName.parse("understudy:" + Finding.VERSION), 1); }
 
-    /** So many brokers, of this image. */
+    /** That many brokers, with this image. */
     public UnderstudyContainer(DockerImageName image, int brokers) {
         super(image);
         this.brokers = brokers;
@@ -42,12 +42,12 @@ public final class UnderstudyContainer extends GenericContainer<UnderstudyContai
         waitingFor(Wait.forHttp("/v1/health").forPort(port + brokers).withStartupTimeout(Duration.ofSeconds(START_SECONDS)));
     }
 
-    /** Topics to begin with: NAME[:PARTITIONS[:KEY=VALUE,...]]. */
+    /** Initial topics: NAME[:PARTITIONS[:KEY=VALUE,...]]. */
     public UnderstudyContainer withTopics(String... topics) {
         return withEnv("UNDERSTUDY_TOPIC", String.join("\n", topics));
     }
 
-    /** For {@code bootstrap.servers} of clients on this machine. */
+    /** The {@code bootstrap.servers} for clients on this machine. */
     public String getBootstrapServers() {
         var addresses = new ArrayList<String>();
         for (int at = port; at < port + brokers; at++) addresses.add("localhost:" + at);
