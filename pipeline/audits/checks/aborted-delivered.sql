@@ -1,9 +1,9 @@
 -- title: aborted records delivered under read_committed
 -- severity: error
 -- needs: journal
--- A consumer that reads committed was given records of a transaction that was aborted, and the answer did not name it among the
--- aborted ones; or records beyond the last stable offset that the same answer states. It has no means to leave them out.
--- (Brokers note that offset before they read: later answers have such records below it.)
+-- A read_committed consumer received records of an aborted transaction that the Fetch response did not list among the aborted ones, or
+-- records beyond the last stable offset in the same response. It has no means to filter them out. (Brokers note that offset before they
+-- read: later responses have such records below it.)
 SELECT given.run, given.id, given.topic, given.partition, given.base_offset AS offset, given.client_id, software,
        given.producer_id, first_offset AS transaction_from, marker_offset AS transaction_to, last_stable_offset
 FROM (SELECT run, id, client_id, software, topic, partition, aborted_transactions, last_stable_offset, batch.base_offset,

@@ -1,8 +1,8 @@
 -- title: acknowledged records that are missing in the log
 -- severity: error
 -- needs: journal
--- A producer got an acknowledgement with an offset, and the records are not there: acknowledged data is lost. Offsets below
--- the log's start or the cleaner's reach are not looked at, nor topics that are gone.
+-- A producer got an acknowledgement with an offset, and the records are not there: acknowledged data is lost. Offsets below the log start
+-- or within the cleaner's reach are not checked, nor deleted topics.
 SELECT sent.run, sent.id, topic, partition, acked_offset AS offset, sent.client_id, software, software_version, acks,
        sent.producer_id, sent.producer_epoch, sent.base_sequence, sent.count, log_end
 FROM current_produces sent

@@ -1,8 +1,8 @@
 -- title: an error that this API never returns
 -- severity: error
 -- needs: journal
--- Kafka gives an API the errors of its response class and those that any request may have, such as UNKNOWN_SERVER_ERROR and
--- UNSUPPORTED_VERSION. The answer has another one, which its clients do not know to handle.
+-- For each API, Kafka returns the errors of its response class and those that any request may get, such as UNKNOWN_SERVER_ERROR and
+-- UNSUPPORTED_VERSION. This response has another error, which clients do not know how to handle.
 WITH own AS (
   SELECT 'Produce' AS api, concat('NOT_LEADER_OR_FOLLOWER UNKNOWN_TOPIC_OR_PARTITION LEADER_NOT_AVAILABLE NOT_ENOUGH_REPLICAS NOT_ENOUGH_REPLICAS_AFTER_APPEND ',
     'REQUEST_TIMED_OUT MESSAGE_TOO_LARGE OUT_OF_ORDER_SEQUENCE_NUMBER DUPLICATE_SEQUENCE_NUMBER UNKNOWN_PRODUCER_ID INVALID_PRODUCER_EPOCH ',

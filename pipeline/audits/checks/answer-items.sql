@@ -1,8 +1,8 @@
 -- title: a response with other items than were requested
 -- severity: error
 -- needs: journal
--- A request named topics, partitions, groups, settings or others, or filtered them, and the answer leaves one of them out, has one twice, or
--- has one that was not asked for. Looked at where the answer has no error for the whole; requests by topic id only where the names are known.
+-- A request named or filtered topics, partitions, groups, settings or others, and the response omits one of them, has one twice, or has one
+-- that was not requested. Checked if the response has no top-level error; requests by topic id only if the names are known.
 SELECT run, id, api, client_id, software, min(item) AS item, max(items) AS items, min(what) AS what
 FROM (
   SELECT items.run, items.id, items.api, calls.client_id, calls.software, min(item) AS item, count(*) AS items,

@@ -1,9 +1,9 @@
 -- title: a partition, offset or leader epoch in a response that the logs do not have
 -- severity: error
 -- needs: journal
--- An answer named a partition that its topic does not have (partitions are never removed), a topic id that never was, an offset beyond the log's
--- end, a leader epoch beyond the latest, or another end of a leader epoch than the one in the directory: clients wait for what is not there, or
--- truncate what they have read. Looked at where the directory has a metadata log; topics that were deleted are left out.
+-- A response contained a partition that its topic does not have (partitions are never removed), a topic id that never existed, an offset
+-- beyond the log end, a leader epoch beyond the latest, or another end of a leader epoch than the one in the directory: clients wait for
+-- what does not exist, or truncate what they have read. Checked if the directory has a metadata log; deleted topics are left out.
 WITH named AS (
   SELECT places.run, places.id, coalesce(places.topic, topic_names.topic) AS topic, coalesce(places.topic_id, metadata_topics.topic_id) AS topic_id,
          partition, leader_epoch, end_offset, api

@@ -1,8 +1,8 @@
 -- title: an impossible value in a response
 -- severity: error
 -- needs: journal
--- A negative throttle time, an id, epoch or offset below those that mean none, a state or type that there is not, a port that cannot
--- be, another member than the one that asked, fields that belong to an error in an answer without one, operations that no one asked for.
+-- A negative throttle time, an id, epoch or offset below those that mean none, an unknown state or type, an invalid port, another member
+-- than the one that sent the request, fields of an error in a response without one, or authorized operations that were not requested.
 WITH sound AS (
   SELECT run, id, api, version, client_id, software, request, response, get_json_object(response, '$.error_code') AS whole_error FROM calls
   WHERE response IS NOT NULL AND size(coalesce(faults, array())) = 0

@@ -1,8 +1,8 @@
 -- title: an assignment of a partition that does not exist
 -- severity: error
--- A member of a group owns, or is to own, a partition of a topic that the metadata never had, or a partition that the topic never had.
--- What was meant instead is not read by any member. Topics that were deleted count as known; where the beginning of the
--- metadata log is gone, only partitions of existing topics are looked at, by the topic's id.
+-- A member of a group owns, or is to own, a partition of a topic that the metadata never had, or a partition that the topic never had. No
+-- member reads the partition that was meant instead. Deleted topics count as known; if the beginning of the metadata log is gone, only
+-- partitions of existing topics are checked, by the topic's id.
 WITH entries AS (
   SELECT type, from_json(record, 'name STRING, topic_id STRING, partition_id INT') AS fields
   FROM state_metadata WHERE type IN ('TopicRecord', 'PartitionRecord')

@@ -1,6 +1,6 @@
 -- title: invalid batch attributes
 -- severity: error
--- The header has bits that no version of the format defines, a compressed control batch, or no leader epoch, which every leader
+-- The header has attribute bits that no version of the format defines, a compressed control batch, or no leader epoch, which every leader
 -- writes into the batches that it appends.
 SELECT directory, topic, partition, base_offset AS offset, attributes, codec, leader_epoch, segment, position
 FROM batches

@@ -1,8 +1,8 @@
 -- title: a bound in a response that the log contradicts
 -- severity: error
 -- needs: journal
--- Fetch or ListOffsets gave a high watermark or an end beyond the end that the log has now, or a beginning behind the one that it has now: logs
--- do not lose their end, and their beginning only grows. Or DeleteRecords answered with an offset beyond the end.
+-- Fetch or ListOffsets returned a high watermark or an end beyond the current log end, or a log start above the current one: a log does not
+-- lose its end, and its start only increases. Or DeleteRecords returned an offset beyond the end.
 WITH asked AS (
   SELECT run, id, coalesce(nullif(each.name, ''), each.topic_id) AS topic, piece.partition_index AS partition, max(piece.timestamp) AS asked_ms
   FROM (SELECT run, id, from_json(request, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, partitions ARRAY<STRUCT<partition_index INT,

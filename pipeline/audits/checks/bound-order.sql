@@ -1,8 +1,8 @@
 -- title: a bound that other requests contradict
 -- severity: error
 -- needs: journal
--- A high watermark or an end of a log is not beyond records that were sent only afterwards, and the start of a log, in answers to Fetch, ListOffsets,
--- Produce and DeleteRecords of one broker, never goes back. Retries of a batch are one batch, sent when it was sent first.
+-- A high watermark or log end is not beyond records that were sent only afterwards, and the log start in responses to Fetch, ListOffsets,
+-- Produce and DeleteRecords of one broker never decreases. Retries of a batch are one batch, sent at its first attempt.
 WITH sent AS (
   SELECT run, era, topic, partition, acked_offset, first_us
   FROM (SELECT *, min(ts_us) OVER (PARTITION BY run, era, topic, partition, producer_id, producer_epoch, base_sequence,

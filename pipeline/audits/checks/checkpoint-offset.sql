@@ -1,8 +1,8 @@
 -- title: a checkpoint does not fit the log
 -- severity: error
--- The recovery point and the log start lie within the log, the cleaner never reaches the active segment, and no offset is
--- negative. A high watermark lies between batches, and after a clean stop not before the log's start; then the recovery points are the ends
--- of the logs. Otherwise the log has lost its end, or the checkpoint is that of another log.
+-- The recovery point and the log start are within the log, the cleaner never reaches the active segment, and no offset is negative. A high
+-- watermark is at a batch boundary, and after a clean shutdown not below the log start; then the recovery points are the log ends.
+-- Otherwise the log has lost its end, or the checkpoint belongs to another log.
 SELECT directory, topic, partition, offset, file, log_end, last_segment_base
 FROM checkpoints JOIN partitions USING (directory, topic, partition)
 LEFT JOIN (SELECT directory, is_clean FROM brokers) brokers USING (directory)

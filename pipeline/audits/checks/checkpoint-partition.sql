@@ -1,8 +1,8 @@
 -- title: checkpoints and directories of different partitions
 -- severity: warning
--- A broker that stops cleanly writes the high watermark and the recovery point of each of its partitions, and nothing of others; and its log
--- start offsets, without which deleted records come back. A checkpoint is gone or is that of another directory, or a partition's directory is gone. (Where no partition is left, the last high
--- watermarks stay.)
+-- A broker that stops cleanly writes the high watermark and the recovery point of each of its partitions and of no others; and its log
+-- start offsets, without which deleted records come back. Either a checkpoint is missing or belongs to another directory, or a partition's
+-- directory is missing. (If no partition is left, the last high watermarks remain.)
 WITH wanted AS (
   SELECT directory, topic, partition, log_end, file
   FROM partitions JOIN (SELECT directory FROM brokers WHERE is_clean) USING (directory)

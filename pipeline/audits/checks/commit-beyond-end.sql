@@ -1,7 +1,7 @@
 -- title: a committed offset beyond the log's end
 -- severity: error
--- The group goes on where there is nothing: it will be reset, by its policy to the end or the beginning, or miss what is
--- written until then. Asked of the longest replica: one that lags behind, or stopped earlier, ends before.
+-- The group continues at an offset that does not exist yet: it will be reset, by its policy to the end or the beginning, or miss what is
+-- written until then. Checked against the longest replica: one that lags, or stopped earlier, ends before.
 SELECT directory, topic, partition, committed_offset AS offset, group_id, log_end,
        committed_offset - log_end AS beyond_by, commit_timestamp_ms
 FROM committed JOIN (

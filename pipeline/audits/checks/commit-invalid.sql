@@ -1,7 +1,7 @@
 -- title: an invalid committed offset
 -- severity: error
--- It is negative, of a topic or partition that the metadata do not have, of another topic with this name, or its epoch or time
--- cannot be.
+-- The offset is negative, or belongs to a topic or partition that the metadata does not have, or to another topic with this name, or its
+-- epoch or timestamp is invalid.
 SELECT latest.topic, latest.partition, committed_offset AS offset, group_id, CASE
   WHEN committed_offset < 0 THEN 'a negative offset' WHEN committed_leader_epoch < -1 THEN 'a negative leader epoch'
   WHEN commit_timestamp_ms < -1 THEN 'a negative time'

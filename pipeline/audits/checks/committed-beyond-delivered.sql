@@ -1,8 +1,8 @@
 -- title: an offset committed beyond the delivered records
 -- severity: error
 -- needs: journal
--- A member committed an offset beyond everything that its group had been given, or had learned from ListOffsets and
--- OffsetFetch: records in between are skipped for good.
+-- A member committed an offset beyond everything that its group had received, or had learned from ListOffsets and OffsetFetch: records in
+-- between are skipped permanently.
 WITH known AS (
   SELECT run, era, topic, partition, id, delivered_to + 1 AS known_to, group_id FROM deliveries
   UNION ALL SELECT run, era, topic, partition, id, offset, group_id

@@ -1,8 +1,8 @@
 -- title: a key that contradicts compaction
 -- severity: warning
 -- needs: records
--- In a compacted topic every record has a key (a topic that became compacted later may have older ones without), and a key has
--- one value below the place up to which the cleaner has been.
+-- In a compacted topic every record has a key (a topic that became compacted later may have older ones without), and a key has one value in
+-- the part of the log that was cleaned.
 SELECT directory, topic, partition, offset, 'no key' AS what, CAST(NULL AS BIGINT) AS later_offset
 FROM compacted_keys WHERE key_hash IS NULL
 UNION ALL

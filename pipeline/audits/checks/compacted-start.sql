@@ -1,7 +1,7 @@
 -- title: the beginning of a compacted log is missing
 -- severity: warning
--- A topic that is compacted and nothing else since it was created loses no segment at its beginning: the cleaner keeps the first
--- segment's name even where no record of it is left, retention does not apply, and DeleteRecords is refused.
+-- A topic that has only been compacted since its creation loses no segment at its beginning: the cleaner keeps the first segment's name
+-- even if none of its records is left, retention does not apply, and DeleteRecords is rejected.
 WITH policies AS (
   SELECT get_json_object(record, '$.resource_name') AS topic, min(get_json_object(record, '$.value')) AS lowest,
          max(get_json_object(record, '$.value')) AS highest, min(offset) AS since

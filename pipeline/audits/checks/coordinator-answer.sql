@@ -1,7 +1,7 @@
 -- title: an invalid response to FindCoordinator
 -- severity: error
 -- needs: journal
--- FindCoordinator answered without an error, and named no broker, or none that can be reached.
+-- FindCoordinator returned no error, but no broker, or one that cannot be reached.
 SELECT run, id, client_id, software, coordinator.key AS key, coordinator.node_id AS node_id
 FROM (SELECT *, from_json(response, 'coordinators ARRAY<STRUCT<key STRING, node_id INT, port INT, error_code STRING>>').coordinators AS found
       FROM calls WHERE api = 'FindCoordinator' AND version >= 4 AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)

@@ -1,7 +1,7 @@
 -- title: a coordinator's record in the wrong partition
 -- severity: error
--- A group, a transactional id, or a share partition (`group:topic id:partition`) belongs to the partition that its name hashes to
--- (Java's `String.hashCode`, of UTF-16: a character beyond 65535 is two). In another one no coordinator will find it.
+-- A group, a transactional id, or a share partition (`group:topic id:partition`) belongs to the partition that its name hashes to (Java's
+-- `String.hashCode`, of UTF-16: a character beyond 65535 counts as two). No coordinator will find it in another partition.
 WITH named AS (
   SELECT '__consumer_offsets' AS topic, partition, offset, group_id AS name FROM state_offsets
   UNION SELECT '__consumer_offsets', partition, offset, group_id FROM state_groups

@@ -1,9 +1,8 @@
 -- title: delivered again after it was committed
 -- severity: warning
 -- needs: journal
--- A group was given records that it had been given before, and whose offsets it had committed in between: it has gone back, and
--- processes them twice. (Records that were delivered again before they were committed are `redelivered`: that is what "at least
--- once" means.)
+-- A group received records that it had received before, and whose offsets it had committed in between: it went back, and processes them
+-- twice. (Redeliveries before the commit are `redelivered`: that is what "at least once" means.)
 SELECT again.run, again.id, again.topic, again.partition, delivered_from AS offset, again.group_id, again.client_id,
        again.software, least(delivered_to, given_before_to) AS up_to, max(commits.committed_offset) AS committed_offset
 FROM deliveries again

@@ -1,8 +1,8 @@
 -- title: EndTxn succeeded where it had to be refused
 -- severity: error
 -- needs: journal
--- EndTxn was answered without an error though the transactional id had a newer epoch before; or the answer gives an epoch that is
--- older than the one that asked.
+-- EndTxn succeeded although the transactional id had a newer epoch before; or the response has an epoch that is older than that of the
+-- request.
 SELECT ended.run, ended.id, ended.client_id, ended.software, ended.transactional_id, ended.producer_id, ended.producer_epoch,
        ended.granted_epoch, max(newer.granted_epoch) AS newer_epoch
 FROM producing ended LEFT JOIN producing newer ON newer.run = ended.run AND newer.era = ended.era

@@ -1,8 +1,9 @@
 -- title: an error that the logs or earlier responses contradict
 -- severity: error
 -- needs: journal
--- The offset lies in the log, and the broker had stated so; the topic and partition exist, and the same broker had named them; the
--- member had its id, the version was offered, the group had committed, the member is not a static one. The client gives up, or resets its position, for nothing.
+-- The offset is in the log, and the broker had reported so; the topic and partition exist, and the same broker had returned them; the
+-- member had its id, the version was offered, the group had committed, or the member is not static. The client fails, or resets its
+-- position, without a reason.
 WITH sound AS (
   SELECT * FROM calls WHERE outcome = 'answered' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0
 ),

@@ -1,8 +1,8 @@
 -- title: an aborted transaction that the log does not have
 -- severity: error
 -- needs: journal
--- An answer to a Fetch of a consumer that reads committed lists a transaction as aborted, and the log has no abort of this producer
--- that begins there, or lists one twice: the consumer leaves records out that were committed.
+-- A Fetch response to a read_committed consumer lists a transaction as aborted, but the log has no abort of this producer that begins
+-- there, or the list has one twice: the consumer leaves out records that were committed.
 SELECT run, id, topic, partition, min(given.first_offset) AS offset, client_id, software, min(given.producer_id) AS producer_id
 FROM (
 SELECT given.run, given.id, given.topic, given.partition, given.first_offset, given.client_id, given.software, given.producer_id

@@ -1,11 +1,12 @@
 -- title: a Fetch response that contradicts itself
 -- severity: error
 -- needs: journal
--- The last stable offset is not beyond the high watermark, nor the log's start; a consumer gets no record beyond the high
--- watermark, none without the offset that it asked for in the first batch or behind it, batches in order, no records with an
--- error, and aborted transactions only if it reads committed. Who is sent to another replica (KIP-392) gets no records, and who asks for no session
--- (KIP-227) has none, in an answer or an error; a session has the partitions that were asked for. Not all partitions are empty where one has records for
--- this consumer. (Brokers note the high watermark before they read: whole batches behind it may have come in between, and later answers have them below it.)
+-- Neither the last stable offset nor the log start exceeds the high watermark; a consumer gets no record beyond the high watermark, a first
+-- batch with or after the offset that it requested, batches in order, no records with an error, and aborted transactions only with
+-- read_committed. A consumer that is redirected to another replica (KIP-392) gets no records; a request without a session (KIP-227) gets
+-- none, neither in a response nor in an error; a session has the requested partitions. Not all partitions are empty if one has records for
+-- this consumer. (Brokers note the high watermark before they read: whole batches beyond it may have been appended in between, and are
+-- below it in later responses.)
 WITH given AS (
   SELECT fetches.*, coalesce(batches, array()) AS found, min(if(error = 'NONE', high_watermark, NULL)) OVER behind AS later_watermark,
          max(if(session_epoch = 0, 1, 0)) OVER (PARTITION BY run, connection) = 1 AS is_from_the_beginning

@@ -1,8 +1,8 @@
 -- title: delivered records that differ from the log
 -- severity: error
 -- needs: journal
--- A consumer was given a batch that the log has not, or not like this: another last offset, producer, checksum, size or epoch. Looked at where
--- the log has not been cut or cleaned.
+-- A consumer received a batch that the log does not have, or that differs in its last offset, producer, checksum, size or epoch. Checked
+-- where the log was neither truncated nor cleaned.
 SELECT given.run, given.id, given.topic, given.partition, given.base_offset AS offset, given.client_id, given.software,
        given.last_offset, given.producer_id, max(batches.last_offset) AS log_last_offset, max(batches.producer_id) AS log_producer_id
 FROM (SELECT run, id, topic, partition, client_id, software, batch.base_offset, batch.last_offset, batch.producer_id,

@@ -1,8 +1,8 @@
 -- title: records missing from a Fetch response
 -- severity: error
 -- needs: journal
--- The log has records between the offset that a consumer asked for, or a batch of the answer, and the next batch of the answer:
--- the consumer goes on behind them, and never sees them.
+-- The log has records between the requested offset, or a batch of the response, and the next batch of the response: the consumer continues
+-- after them, and never receives them.
 SELECT given.run, given.id, given.topic, given.partition, min(batches.base_offset) AS offset, given.client_id, given.software,
        fetch_offset, records_from, delivered_to
 FROM current_fetches given

@@ -1,9 +1,8 @@
 -- title: a bound of a partition that goes back
 -- severity: error
 -- needs: journal
--- A partition's high watermark, its last stable offset, or the start of its log, was lower in an answer to a Fetch than in an earlier one: what consumers
--- had been given is not certain any more. Looked at within one
--- leader epoch: a new leader has to learn the high watermark first.
+-- A partition's high watermark, last stable offset or log start was lower in a Fetch response than in an earlier one: what consumers
+-- received is no longer certain. Checked within one leader epoch: a new leader has to learn the high watermark first.
 SELECT run, id, topic, partition, fetch_offset AS offset, client_id, software, broker, high_watermark, highest, log_start_offset,
        highest_start, last_stable_offset, highest_stable
 FROM (

@@ -1,8 +1,8 @@
 -- title: a member of an old generation is not refused
 -- severity: error
 -- needs: journal
--- The group had a newer generation before the request was sent, and the broker answered it without an error: a member that lost its
--- partitions commits for them, or goes on working.
+-- The group had a newer generation before the request was sent, and the broker accepted the request: a member that lost its partitions
+-- commits for them, or continues working.
 SELECT asked.run, asked.id, asked.client_id, asked.software, asked.api, asked.group_id, asked.member_id, asked.generation,
        max(newer.given_generation) AS group_generation
 FROM members asked

@@ -1,8 +1,8 @@
 -- title: a group's record that contradicts itself
 -- severity: error
--- A classic group with members has a leader among them and a protocol, each member and instance id once and with a session; its generation only
--- grows until the group is gone. Consumers have assignments that can be read, and each partition is assigned to one of them (those
--- of assignors with data of their own are not compared).
+-- A classic group with members has a leader among them and a protocol, and each member and instance id once, with a session timeout; its
+-- generation only increases until the group is deleted. Members of type `consumer` have readable assignments, and each partition is
+-- assigned to one of them (assignments of assignors with their own user data are not compared).
 WITH entries AS (
   SELECT *, lag(generation) OVER (PARTITION BY group_id ORDER BY offset) AS previous_generation,
          lag(is_tombstone) OVER (PARTITION BY group_id ORDER BY offset) AS after_tombstone

@@ -1,7 +1,7 @@
 -- title: a record of a consumer, share or streams group that contradicts itself or earlier ones
 -- severity: error
--- Epochs, times and timeouts are not negative, those of a group, of its assignments and of its topology only grow until it is deleted; a member had its
--- partitions, tasks and previous epoch before its current epoch; and a member's state is one that there is.
+-- Epochs, times and timeouts are not negative; the epochs of a group, its assignments and its topology only increase until it is deleted; a
+-- member's partitions, tasks and previous epoch precede its current epoch; and a member's state is a valid one.
 WITH entries AS (
   SELECT partition, offset, group_id, group_type, type, name, is_tombstone,
          try_cast(get_json_object(record, '$.epoch') AS INT) AS epoch,

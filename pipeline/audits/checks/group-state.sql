@@ -1,9 +1,9 @@
 -- title: records of a group that do not fit together
 -- severity: error
--- The newest records of a consumer, share or streams group: a member has its own metadata and no epoch beyond that of the group, nor
--- have assignments; no partition or active task belongs to two members at once (a share group's may); tasks are of the group's topology and
--- of a partition of its topics, each in one role and process; the topology has each subtopology and
--- source once and is the one that the group's topics were validated for; and the group is of one type, which no classic group of its name has beside it.
+-- The newest records of a consumer, share or streams group: a member has its own metadata and no epoch above the group's, nor do
+-- assignments; no partition or active task belongs to two members at once (a share group's may); tasks belong to the group's topology and
+-- to a partition of its topics, each in one role and process; the topology has each subtopology and source once and is the one that the
+-- group's topics were validated for; and the group has one type, and no classic group has its name.
 WITH groups AS (SELECT group_id, group_type, epoch FROM group_states WHERE type = 'GROUP_METADATA'),
 topologies AS (
   SELECT partition, offset, group_id, group_type, type, name, epoch, from_json(record, 'subtopologies ARRAY<STRUCT<subtopology_id STRING,

@@ -1,8 +1,8 @@
 -- title: a record that a client got is not in the log
 -- severity: error
 -- needs: history, logs
--- A record was acknowledged at this offset, or polled from it, and no batch in the log has it. Offsets below the log's start and
--- within the cleaner's reach are not looked at, nor topics that are gone.
+-- A record was acknowledged at this offset, or polled from it, and no batch in the log has it. Offsets below the log start and within the
+-- cleaner's reach are not checked, nor deleted topics.
 SELECT events.topic AS topic, events.partition AS partition, events.offset AS offset, events.id AS id, event AS what, client, log_end
 FROM client_events events
 JOIN (SELECT topic, partition, max(log_end) AS log_end, max(greatest(log_start, cleaned_to)) AS judged_from

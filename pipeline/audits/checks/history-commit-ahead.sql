@@ -1,7 +1,8 @@
 -- title: a commit beyond the polled records
 -- severity: error
 -- needs: history
--- Since its assignment, the client committed an offset behind a record which it had not polled: after a failure, it is not processed.
+-- Since its assignment, the client committed an offset after a record that it had not polled: after a failure, that record is not
+-- processed.
 SELECT ahead.topic AS topic, ahead.partition AS partition, known.offset AS offset, known.id AS id, ahead.client AS client,
        ahead.group_id AS group_id, ahead.offset AS committed_offset, ahead.file AS file, ahead.line AS line
 FROM (SELECT * FROM client_events WHERE event = 'committed') ahead

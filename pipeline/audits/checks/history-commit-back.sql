@@ -1,7 +1,7 @@
 -- title: a committed offset of a client goes back
 -- severity: warning
 -- needs: history
--- Within one assignment the client committed a smaller offset than before: after a failure, records are processed again.
+-- Within one assignment the client committed a lower offset than before: after a failure, records are processed again.
 SELECT topic, partition, offset, client, group_id, run, highest_offset, file, line
 FROM (SELECT *, max(offset) OVER (PARTITION BY client, group_id, topic, partition, run ORDER BY number
                                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS highest_offset

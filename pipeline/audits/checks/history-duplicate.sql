@@ -1,7 +1,7 @@
 -- title: one record at two offsets
 -- severity: error
 -- needs: history
--- It was sent once, by a producer that is idempotent, and polled or acknowledged at two places of the topic.
+-- An idempotent producer sent the record once, and it was polled or acknowledged at two offsets of the topic.
 SELECT topic, max_by(partition, struct(partition, offset)) AS partition, max(offset) AS offset, id, count(*) AS places, min(offset) AS first_offset
 FROM (SELECT DISTINCT topic, partition, offset, id FROM client_events
       WHERE event = 'polled' OR (event = 'acknowledged' AND offset >= 0)) places

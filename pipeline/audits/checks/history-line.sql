@@ -1,7 +1,7 @@
 -- title: an invalid line in a history
 -- severity: error
 -- needs: history
--- It cannot be read, or it contradicts the lines before: an acknowledgement of what the client has not sent, one id sent twice, a
+-- The line cannot be parsed, or it contradicts earlier lines: an acknowledgement of what the client has not sent, one id sent twice, or a
 -- transaction that ended in two ways.
 SELECT file, line, reason AS what, NULL AS id, NULL AS client FROM client_bad_lines
 UNION ALL

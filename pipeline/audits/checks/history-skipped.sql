@@ -1,8 +1,8 @@
 -- title: a consumer skipped a record
 -- severity: error
 -- needs: history
--- The record was acknowledged, and is for this consumer: its transaction was committed, or there is none, and other consumers polled it; or
--- this consumer reads uncommitted records too. It began before the record's offset, went beyond it, and did not get it.
+-- The record was acknowledged, and is visible to this consumer: its transaction was committed, or there is none, and other consumers polled
+-- it; or this consumer uses read_uncommitted. It started before the record's offset, passed it, and did not get it.
 SELECT topic, partition, acked_offset AS offset, known.id AS id, poll_runs.client AS client, run, start_offset, reached_offset
 FROM (SELECT *, acked_partition AS partition FROM sent_records WHERE is_acked AND acked_offset >= 0 AND NOT is_failed) known
 JOIN poll_runs USING (topic, partition)

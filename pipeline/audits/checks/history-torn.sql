@@ -1,8 +1,8 @@
 -- title: a transaction was read in part
 -- severity: error
 -- needs: history
--- Its producer does not know how it ended. A consumer of committed records polled one of its records, so it was committed; another
--- one of its acknowledged records is at an offset that such a consumer passed without getting it.
+-- The producer does not know the transaction's outcome. A read_committed consumer polled one of its records, so it was committed; another
+-- acknowledged record of it is at an offset that such a consumer passed without getting it.
 SELECT topic, partition, acked_offset AS offset, missing.id AS id, missing.client AS client, transaction, poll_runs.client AS consumer, run
 FROM (SELECT *, acked_partition AS partition FROM sent_records WHERE is_acked AND acked_offset >= 0 AND outcome = 'unknown') missing
 JOIN poll_runs USING (topic, partition)

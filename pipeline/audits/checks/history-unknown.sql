@@ -1,8 +1,8 @@
 -- title: a record that was never sent
 -- severity: error
 -- needs: history
--- A consumer polled it, and no client of the history sent it to this topic, although some sent others: it was changed on its way, or
--- the histories are not complete.
+-- A consumer polled the record, and no client of the history sent it to this topic, although some sent others: it was changed in transit,
+-- or the histories are incomplete.
 SELECT topic, partition, offset, id, client, file, line
 FROM polled_records
 WHERE topic IN (SELECT topic FROM sent_records)

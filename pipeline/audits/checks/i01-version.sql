@@ -1,7 +1,7 @@
 -- title: an API version that was not offered (conformance 3 I01)
 -- severity: error
 -- needs: journal
--- The broker announced its versions in ApiVersions on this connection; this request has another.
+-- The broker announced its versions in ApiVersions on this connection; this request has another one.
 SELECT run, calls.id, client_id, software, software_version, calls.api, calls.version, offered.min_version, offered.max_version
 FROM calls JOIN (
   SELECT run, connection, max(answered_us) AS answered_us, key.api_key, max(key.min_version) AS min_version,

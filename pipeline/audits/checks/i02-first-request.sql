@@ -1,7 +1,7 @@
 -- title: the first request is neither ApiVersions nor SaslHandshake (conformance 3 I02)
 -- severity: warning
 -- needs: journal
--- A client asks first which versions the broker serves. Old ones did not, and guess. Looked at where the journal has the first request
+-- A client first requests the versions that the broker serves. Old clients did not, and guess. Checked if the journal has the first request
 -- of the connection: it begins with the run, or the connection was accepted after one whose ApiVersions it has.
 SELECT run, id, client_id, software, software_version, api, version, connection
 FROM (SELECT *, min(id) OVER (PARTITION BY run) AS first_id,

@@ -1,8 +1,8 @@
 -- title: a sequence that neither continues nor repeats (conformance 3 I03)
 -- severity: error
 -- needs: journal
--- On the wire, per producer, epoch and partition: the next batch goes on where the last one ended, or it is one of the last five
--- once more, unchanged. This one is neither: the client lost count, and the broker will refuse it, or the records are lost.
+-- On the wire, per producer, epoch and partition: the next batch continues where the last one ended, or repeats one of the last five
+-- unchanged. This one does neither: the client lost count, and the broker will reject it, or the records are lost.
 SELECT run, id, topic, partition, stamped_offset AS offset, client_id, software, software_version, producer_id, producer_epoch,
        base_sequence, count, expected, error
 FROM (

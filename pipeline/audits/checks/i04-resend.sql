@@ -1,8 +1,8 @@
 -- title: a resend with other records (conformance 3 I04)
 -- severity: error
 -- needs: journal
--- The same sequence number was sent twice with another number of records or other bytes. The later one is taken for a
--- duplicate and dropped: its records are lost.
+-- The same sequence number was sent twice with another number of records or other bytes. The broker treats the later one as a duplicate and
+-- drops it: its records are lost.
 SELECT run, id, topic, partition, stamped_offset AS offset, client_id, software, software_version, producer_id, producer_epoch,
        base_sequence, count, first_count, crc, first_crc
 FROM (

@@ -1,8 +1,7 @@
 -- title: a new epoch that does not begin at 0 (conformance 3 I05)
 -- severity: error
 -- needs: journal
--- The first batch of a producer's epoch on a partition has sequence 0. Looked at where the journal shows how the producer got
--- its identity.
+-- The first batch of a producer's epoch on a partition has sequence 0. Checked if the journal shows how the producer got its id and epoch.
 SELECT run, id, topic, partition, stamped_offset AS offset, client_id, software, software_version, producer_id, producer_epoch,
        base_sequence, error
 FROM (

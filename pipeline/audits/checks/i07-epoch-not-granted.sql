@@ -1,7 +1,7 @@
 -- title: a producer epoch that the coordinator did not grant (conformance 3 I07)
 -- severity: error
 -- needs: journal
--- Only the coordinator gives a transactional producer its epochs, in answers to InitProducerId and EndTxn. This epoch was in none of them.
+-- Only the coordinator grants epochs to a transactional producer, in responses to InitProducerId and EndTxn. None of them had this epoch.
 SELECT DISTINCT sent.run, sent.id, sent.client_id, software, software_version, transactional_id, sent.producer_id,
        sent.producer_epoch
 FROM producing sent

@@ -1,7 +1,7 @@
 -- title: two batches of a partition in flight on two connections (conformance 3 I10)
 -- severity: warning
 -- needs: journal
--- A producer had two different batches of one partition under way on two connections: their order is undefined.
+-- A producer had two different batches of one partition in flight on two connections: their order is undefined.
 SELECT run, id, topic, partition, client_id, software, software_version, producer_id, producer_epoch, base_sequence,
        previous_sequence, connection, previous_connection
 FROM (

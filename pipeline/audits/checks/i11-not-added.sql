@@ -1,8 +1,8 @@
 -- title: records for a partition that is not in the transaction (conformance 3 I11)
 -- severity: error
 -- needs: journal
--- Before KIP-890 (Produce up to version 11) a producer has to add a partition to its transaction, and hear that it is added, before
--- it writes there. The coordinator would not know where to send the marker.
+-- Before KIP-890 (Produce up to version 11) a producer has to add a partition to its transaction, and receive the response, before it
+-- writes to it. Otherwise the coordinator does not know where to send the marker.
 WITH added AS (
   SELECT run, era, transactional_id, turn, topic.name AS topic, partition, min(end_us) AS added_us
   FROM producing LATERAL VIEW explode(added) AS topic LATERAL VIEW explode(topic.partitions) AS partition

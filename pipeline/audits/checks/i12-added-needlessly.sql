@@ -1,7 +1,7 @@
 -- title: a needless AddPartitionsToTxn (conformance 3 I12)
 -- severity: warning
 -- needs: journal
--- Since KIP-890 (Produce from version 12 on) writing to a partition adds it. Asking besides costs a round trip.
+-- Since KIP-890 (Produce from version 12 on) writing to a partition adds it. An additional AddPartitionsToTxn costs a round trip.
 SELECT run, id, client_id, software, software_version, transactional_id, version
 FROM producing asked
 WHERE api = 'AddPartitionsToTxn' AND version < 4 AND EXISTS (

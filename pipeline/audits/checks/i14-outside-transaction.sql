@@ -1,7 +1,7 @@
 -- title: a non-transactional batch during a transaction (conformance 3 I14)
 -- severity: error
 -- needs: journal
--- A producer that is in a transaction on a partition sent it a batch that is not part of it.
+-- A producer with an open transaction on a partition sent it a batch that is not transactional.
 SELECT run, id, topic, partition, stamped_offset AS offset, client_id, software, software_version, producer_id, producer_epoch,
        base_sequence
 FROM (

@@ -1,7 +1,7 @@
 -- title: a request in a transaction before EndTxn was answered (conformance 3 I15)
 -- severity: error
 -- needs: journal
--- Between EndTxn and its answer a producer does nothing under that epoch: what it sends might fall into the next transaction.
+-- Between EndTxn and its response a producer sends nothing with that epoch: it might become part of the next transaction.
 SELECT sent.run, sent.id, sent.client_id, sent.software, sent.software_version, sent.api, sent.transactional_id,
        sent.producer_id, sent.producer_epoch, ending.id AS end_id
 FROM producing sent JOIN producing ending

@@ -1,7 +1,7 @@
 -- title: an EndTxn that was retried with the opposite result (conformance 3 I16)
 -- severity: error
 -- needs: journal
--- The answer to an EndTxn was lost, or asked for another try, and the retry has the opposite result: the first one may have counted.
+-- The response to an EndTxn was lost, or had a retriable error, and the retry has the opposite result: the first one may have taken effect.
 SELECT run, id, client_id, software, software_version, transactional_id, producer_id, producer_epoch, committed,
        previous_committed, previous_error
 FROM (

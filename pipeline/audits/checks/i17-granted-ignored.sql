@@ -1,7 +1,7 @@
 -- title: the producer id and epoch from EndTxn were ignored (conformance 3 I17)
 -- severity: error
 -- needs: journal
--- From version 5 on EndTxn answers with the producer id and epoch to go on with (KIP-890). The next request has others.
+-- From version 5 on EndTxn returns the producer id and epoch to continue with (KIP-890). The next request has others.
 SELECT run, id, client_id, software, software_version, api, transactional_id, producer_id, producer_epoch, given.id AS given_id,
        given.epoch AS given_epoch
 FROM (

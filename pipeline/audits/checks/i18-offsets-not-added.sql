@@ -1,8 +1,8 @@
 -- title: offsets of a group that is not in the transaction (conformance 3 I18)
 -- severity: error
 -- needs: journal
--- Before KIP-890 (TxnOffsetCommit up to version 4) a producer has to add the group to its transaction (AddOffsetsToTxn), and hear
--- that it is added, before it commits offsets for it.
+-- Before KIP-890 (TxnOffsetCommit up to version 4) a producer has to add the group to its transaction (AddOffsetsToTxn), and receive the
+-- response, before it commits offsets for it.
 SELECT sent.run, sent.id, sent.client_id, sent.software, sent.software_version, sent.transactional_id, sent.group_id,
        sent.version
 FROM producing sent

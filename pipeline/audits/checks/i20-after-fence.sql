@@ -1,8 +1,7 @@
 -- title: a fenced producer continues (conformance 3 I20)
 -- severity: error
 -- needs: journal
--- The producer was fenced or is not authorized, and continues with the same identity. Only a new instance may
--- begin again.
+-- The producer was fenced or is not authorized, and continues with the same producer id and epoch. Only a new instance may start over.
 SELECT sent.run, sent.id, sent.client_id, sent.software, sent.software_version, sent.api, sent.transactional_id,
        sent.producer_id, sent.producer_epoch, fence.id AS fence_id, fence.error AS refusal
 FROM producing sent JOIN producing fence

@@ -1,7 +1,7 @@
 -- title: an unknown producer continues (conformance 3 I21)
 -- severity: warning
 -- needs: journal
--- The broker does not know the producer (any more). It has to end its transaction or ask for a new identity, not go on as before.
+-- The broker does not know the producer (any more). It has to end its transaction or request a new id, not continue as before.
 SELECT sent.run, sent.id, sent.topic, sent.partition, sent.client_id, sent.software, sent.software_version, sent.producer_id,
        sent.producer_epoch, sent.base_sequence, refused.id AS refused_id, refused.error AS refusal
 FROM produces sent JOIN produces refused

@@ -1,8 +1,8 @@
 -- title: recovery without its identity (conformance 3 I22)
 -- severity: warning
 -- needs: journal
--- A producer that recovers asks InitProducerId (from version 3 on) with the id and epoch that it has (KIP-360). On a connection
--- where it already had them it sent none: it cannot be distinguished from another instance.
+-- A producer that recovers sends its current id and epoch in InitProducerId (from version 3 on, KIP-360). On a connection where it already
+-- had them it sent none: it cannot be distinguished from another instance.
 SELECT run, id, client_id, software, software_version, transactional_id, had.id AS had_id, had.epoch AS had_epoch
 FROM (
   SELECT *, last_value(if(api = 'InitProducerId' AND error IS NULL AND granted_id >= 0,

@@ -1,7 +1,7 @@
 -- title: a commit of a member that knows that it was removed (conformance 3 I25)
 -- severity: error
 -- needs: journal
--- The member learned that it is no longer in this generation (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID), and commits
+-- The member was informed that it is no longer in this generation (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID), and commits
 -- nevertheless.
 SELECT sent.run, sent.id, sent.client_id, sent.software, sent.software_version, sent.group_id, sent.member_id, sent.generation,
        refused.id AS refused_id, refused.error AS refusal

@@ -1,8 +1,8 @@
 -- title: a commit for a partition of another member (conformance 3 I26)
 -- severity: error
 -- needs: journal
--- The assignment of this generation does not give the partition to this member. A cooperative consumer (KIP-429) that is to give a partition up
--- commits for it once more, in the generation in which it belongs to no member yet: that is no finding.
+-- The assignment of this generation does not give the partition to this member. A cooperative consumer (KIP-429) that must revoke a
+-- partition commits for it once more, in the generation in which it belongs to no member yet: that is not reported.
 SELECT sent.run, sent.id, sent.topic, sent.partition, sent.committed_offset AS offset, sent.client_id, sent.software,
        sent.group_id, sent.member_id, sent.generation
 FROM commits sent

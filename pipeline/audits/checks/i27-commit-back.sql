@@ -1,7 +1,7 @@
 -- title: a committed offset goes back (conformance 3 I27)
 -- severity: warning
 -- needs: journal
--- Within one generation a member committed a smaller offset than before. A seek does that; else records are processed again.
+-- Within one generation a member committed a lower offset than before. A seek explains that; otherwise records are processed again.
 SELECT run, id, topic, partition, committed_offset AS offset, client_id, software, software_version, group_id, member_id,
        generation, highest_offset
 FROM (

@@ -1,8 +1,8 @@
 -- title: a fetch that skips records (conformance 3 I29)
 -- severity: warning
 -- needs: journal
--- A consumer asked for an offset behind what it had been given, and no offset from the broker (ListOffsets, OffsetFetch, a
--- commit) explains it. A seek does, and cannot be seen.
+-- A consumer requested an offset beyond what it had received, and no offset from the broker (ListOffsets, OffsetFetch, a commit) explains
+-- it. A seek may explain it, but is not visible.
 SELECT sent.run, sent.id, sent.topic, sent.partition, asked_offset AS offset, sent.client_id, software, software_version,
        previous_to + 1 AS expected_offset
 FROM (

@@ -1,7 +1,7 @@
 -- title: a leader epoch goes back (conformance 3 I31)
 -- severity: warning
 -- needs: journal
--- A consumer asked with an older leader epoch than before, or with none where it had one: the broker cannot detect for it that a log was truncated.
+-- A consumer sent an older leader epoch than before, or none where it had one: the broker cannot detect for it that a log was truncated.
 SELECT run, id, topic, partition, client_id, software, software_version, current_leader_epoch, highest_epoch
 FROM (
   SELECT *, max(current_leader_epoch) OVER (PARTITION BY run, era, connection, topic, partition ORDER BY id

@@ -1,8 +1,8 @@
 -- title: a retry without looking up the leader (conformance 3 I32)
 -- severity: warning
 -- needs: journal
--- The partition has another leader, or is unknown, and the client sent there again without a Metadata request or the hint of the
--- answer (KIP-951).
+-- The partition has another leader, or is unknown, and the client sent to the same broker again without a Metadata request or the hint in
+-- the response (KIP-951).
 SELECT run, id, topic, partition, client_id, software, software_version, previous_error, broker
 FROM (
   SELECT *, lag(error) OVER before AS previous_error, lag(end_us) OVER before AS previous_us,

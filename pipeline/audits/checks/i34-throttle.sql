@@ -1,7 +1,7 @@
 -- title: a throttled client does not pause (conformance 3 I34)
 -- severity: warning
 -- needs: journal
--- The answer asked the client to be quiet for a while (KIP-219), and it was not.
+-- The response asked the client to send nothing for a while (KIP-219), but it did.
 SELECT run, id, client_id, software, software_version, api, previous_throttle_ms, (ts_us - previous_us) DIV 1000 AS after_ms
 FROM (
   SELECT *, lag(try_cast(get_json_object(response, '$.throttle_time_ms') AS BIGINT)) OVER before AS previous_throttle_ms,

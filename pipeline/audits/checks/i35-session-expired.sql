@@ -1,7 +1,7 @@
 -- title: a request after the session's end (conformance 3 I35)
 -- severity: error
 -- needs: journal
--- SaslAuthenticate limits the lifetime of the session (KIP-368). The client continued without authenticating again.
+-- SaslAuthenticate limits the lifetime of the session (KIP-368). The client continued without re-authenticating.
 SELECT run, id, client_id, software, software_version, api, authenticated.lifetime_ms,
        (ts_us - authenticated.end_us) DIV 1000 AS age_ms
 FROM (

@@ -1,8 +1,7 @@
 -- title: a member epoch that was not granted (conformance 3 I37)
 -- severity: error
 -- needs: journal
--- In a group of the consumer protocol (KIP-848) a heartbeat carries the epoch that the last one was answered with; 0 to join, -1 and
--- -2 to leave.
+-- In a group of the consumer protocol (KIP-848) a heartbeat carries the epoch from the last response; 0 to join, -1 and -2 to leave.
 SELECT run, id, client_id, software, software_version, group_id, member_id, member_epoch, granted_epoch
 FROM (
   SELECT *, lag(got_epoch) OVER before AS granted_epoch, lag(end_us) OVER before AS granted_us, lag(error) OVER before AS previous_error

@@ -1,7 +1,7 @@
 -- title: a member that joins without its member id (conformance 3 I38)
 -- severity: error
 -- needs: journal
--- A client that has a member id joins with it, until the broker answers that the id is unknown, or it has left. This request has none.
+-- A client that has a member id joins with it, until the broker returns that the id is unknown, or it has left. This request has none.
 SELECT run, id, client_id, software, software_version, group_id, had_member_id
 FROM (
   SELECT *, last_value(if(api = 'JoinGroup' AND error IS NULL, member_id, NULL), true) OVER before AS had_member_id,

@@ -1,8 +1,8 @@
 -- title: a batch that is wrong in itself (conformance 3 I40)
 -- severity: error
 -- needs: journal
--- The broker refused it (CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP), or its header contradicts itself: another number of records
--- than offsets, several batches where one is allowed, a control batch from a client.
+-- The broker rejected it (CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP), or its header contradicts itself: another number of records
+-- than offsets, several batches where one is allowed, or a control batch from a client.
 SELECT run, id, topic, partition, client_id, software, software_version, producer_id, base_sequence, count, batch_count, control,
        error
 FROM produces

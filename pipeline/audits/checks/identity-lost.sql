@@ -1,8 +1,8 @@
 -- title: an input without an output
 -- severity: error
 -- needs: id
--- The group has committed an offset behind this record, and no output has its identity: it was consumed and lost.
--- Looked at while the output topics have all their records.
+-- The group has committed an offset after this record, and no output has its identity: it was consumed and lost. Checked as long as the
+-- output topics have all their records.
 SELECT inputs.topic, inputs.partition, inputs.offset, inputs.id, committed_offset
 FROM inputs LEFT JOIN (SELECT DISTINCT id FROM outputs) done ON done.id = inputs.id
 WHERE inputs.offset < committed_offset AND inputs.id IS NOT NULL AND done.id IS NULL

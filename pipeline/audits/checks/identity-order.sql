@@ -1,8 +1,8 @@
 -- title: outputs of a key in a different order than its inputs
 -- severity: warning
 -- needs: id
--- Of two inputs with the same key in one partition, the later one was written first. Consumers that apply the outputs end with the
--- older state.
+-- Of two inputs with the same key in one partition, the output of the later one was written first. Consumers that apply the outputs end up
+-- with the older state.
 SELECT topic, partition, offset, key, id, input_topic, input_partition, input_offset, previous_input_offset
 FROM (
   SELECT outputs.topic, outputs.partition, outputs.offset, inputs.key, outputs.id, inputs.topic AS input_topic,

@@ -1,8 +1,8 @@
 -- title: output and input offset in transactions of two producers
 -- severity: error
 -- needs: id
--- The offset of the input was committed in a transaction of another producer than the one that wrote its output: the two can be
--- committed and aborted apart. Looked at where `__consumer_offsets` has all its records.
+-- The input's offset was committed in a transaction of another producer than the one that wrote its output: the two can be committed and
+-- aborted independently. Checked if `__consumer_offsets` has all its records.
 SELECT DISTINCT outputs.topic, outputs.partition, outputs.offset, outputs.id, outputs.producer_id,
        input_commits.producer_id AS committed_by, inputs.topic AS input_topic, inputs.partition AS input_partition, inputs.offset AS input_offset
 FROM inputs

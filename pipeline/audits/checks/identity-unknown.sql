@@ -1,7 +1,7 @@
 -- title: an output without an input
 -- severity: warning
 -- needs: id
--- No input has the identity of this output. Looked at while the input topics have all their records.
+-- No input has the identity of this output. Checked as long as the input topics have all their records.
 SELECT outputs.topic, outputs.partition, outputs.offset, outputs.id
 FROM outputs LEFT JOIN (SELECT DISTINCT id FROM inputs) known ON known.id = outputs.id
 WHERE outputs.id IS NOT NULL AND known.id IS NULL

@@ -1,9 +1,9 @@
 -- title: the offset index is wrong
 -- severity: error
--- An entry of `.index` maps an offset to a position in the segment. No batch begins there, or one that begins behind that offset,
--- or the entries are out of order: consumers get nothing, or the wrong records. Deleting the file makes the broker rebuild it.
--- In the last segment of a broker that runs, or was killed, entries from the first wrong one on may be left over from before a truncation;
--- the broker knows where its log ends, and builds the index again when it starts.
+-- An entry of `.index` maps an offset to a position in the segment. There is no batch at this position, or it begins after that offset, or
+-- the entries are out of order: consumers get nothing, or the wrong records. If the file is deleted, the broker rebuilds it. In the last
+-- segment of a broker that is running or was killed, entries from the first wrong one on may be left over from before a truncation; the
+-- broker knows its log end, and rebuilds the index when it starts.
 SELECT indexes.directory, indexes.topic, indexes.partition, indexes.offset, indexes.position, batches.base_offset,
        indexes.entry, indexes.file AS segment
 FROM (SELECT *, lag(offset) OVER (PARTITION BY directory, file ORDER BY entry) AS previous_offset FROM indexes WHERE kind = 'offset') indexes

@@ -1,9 +1,9 @@
 -- title: the time index is wrong
 -- severity: error
--- An entry of `.timeindex` is the latest time of its segment so far, and the offset of the batch that has it. No batch has that
--- time there, an earlier one has a later time, the entries go back, or the latest time of a segment that is closed, as all are
--- after a clean stop, is missing: searches by time skip records, and retention may keep or drop the segment wrongly.
--- In the last segment of a broker that runs, or was killed, entries from the first wrong one on may be left over from before a truncation.
+-- An entry of `.timeindex` has the highest timestamp of its segment so far, and the offset of the batch that has it. Here no batch has that
+-- timestamp, an earlier one has a higher timestamp, the entries decrease, or the highest timestamp of a closed segment is missing (after a
+-- clean shutdown all are closed): searches by time skip records, and retention may keep or delete the segment wrongly. In the last segment
+-- of a broker that is running or was killed, entries from the first wrong one on may be left over from before a truncation.
 WITH running AS (
   SELECT directory, topic, partition, segment_base, base_offset, last_offset, max_timestamp_ms,
          max(max_timestamp_ms) OVER (PARTITION BY directory, topic, partition, segment_base ORDER BY position) AS latest_ms

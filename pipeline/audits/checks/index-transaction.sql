@@ -1,8 +1,8 @@
 -- title: the transaction index is wrong
 -- severity: error
--- `.txnindex` lists the aborted transactions, and consumers that read committed skip the records that it names. One is missing
--- (its records are delivered), or one is listed that never was (records are left out that should not be). Not looked at where
--- the log has lost the beginning of the transaction, or of one that was open at its end, to the cleaner or with its first segments.
+-- `.txnindex` lists the aborted transactions, whose records read_committed consumers skip. One is missing (its records are delivered), or
+-- one is listed that never existed (valid records are skipped). Not checked if the log has lost the beginning of the transaction, or of one
+-- that was open at its end, to the cleaner or with its first segments.
 WITH aborted AS (
   SELECT ended.directory, ended.topic, ended.partition, ended.producer_id, ended.first_offset, ended.marker_offset,
          coalesce(min(other.first_offset), ended.marker_offset + 1) AS stable_offset

@@ -1,8 +1,8 @@
 -- title: an invalid response to JoinGroup
 -- severity: error
 -- needs: journal
--- A group's generation only grows for each of its members, a generation has one leader, and a member that names its id keeps it. The
--- protocol is one that the member offered; the leader is given all members, each once, and the others none.
+-- A group's generation only increases for each of its members, a generation has one leader, and a member that sends its id keeps it. The
+-- protocol is one that the member offered; the leader gets all members, each once, and the others get none.
 WITH joined AS (
   SELECT run, era, id, ts_us, end_us, client_id, software, sent.group_id, sent.member_id AS requested_id, got.member_id, got.leader, got.generation_id AS generation,
          got.protocol_name, sent.protocols, got.members, coalesce(got.skip_assignment, false) AS skip_assignment

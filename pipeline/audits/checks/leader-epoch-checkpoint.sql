@@ -1,8 +1,8 @@
 -- title: the leader epoch checkpoint does not fit the log
 -- severity: error
--- `leader-epoch-checkpoint` has the first offset of each leader epoch; followers truncate by it (KIP-101). The batches contradict it.
--- After DeleteRecords an epoch begins where the log does, though its batch, and older ones, are there still; and a broker that runs,
--- or was killed, has written the epochs before the log's new start.
+-- `leader-epoch-checkpoint` has the first offset of each leader epoch; followers truncate by it (KIP-101). The batches contradict it. After
+-- DeleteRecords an epoch begins at the log start, though its batch, and older ones, still exist; and a broker that is running or was killed
+-- has written the epochs from before the new log start.
 SELECT epochs.directory, epochs.topic, epochs.partition, start_offset AS offset, epoch,
        max(ordered.leader_epoch) AS batch_epoch, min(ordered.base_offset) AS batch_offset
 FROM epochs JOIN ordered USING (directory, topic, partition) JOIN partitions USING (directory, topic, partition)

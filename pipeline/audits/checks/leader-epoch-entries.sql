@@ -1,8 +1,8 @@
 -- title: leader epochs that are missing or out of order
 -- severity: error
--- `leader-epoch-checkpoint` has an entry for each leader epoch of the log, growing in epoch and offset. An epoch is missing, an
--- entry is out of order, begins behind the first batch of its log, or lies beyond the log's end. A broker that runs, or was killed,
--- has written the epochs before the log's new start, so there a log counts from its first entry on.
+-- `leader-epoch-checkpoint` has an entry for each leader epoch of the log, increasing in epoch and offset. An epoch is missing, or an entry
+-- is out of order, begins after the first batch of its epoch, or is beyond the log end. A broker that is running or was killed has written
+-- the epochs from before the new log start, so there a log counts from its first entry on.
 WITH entries AS (
   SELECT *, lag(epoch) OVER (PARTITION BY directory, topic, partition ORDER BY entry) AS previous_epoch,
          lag(start_offset) OVER (PARTITION BY directory, topic, partition ORDER BY entry) AS previous_offset

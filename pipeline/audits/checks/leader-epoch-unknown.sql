@@ -1,8 +1,8 @@
 -- title: a leader epoch that the metadata does not have
 -- severity: error
--- A partition's leader epoch begins with its PartitionRecord, and each change that names a leader adds one. The log or the
--- leader epoch checkpoint has a later epoch: the metadata, or the leader that wrote this, are of another history of the
--- cluster, and the next leader may be given an epoch that was used before.
+-- A partition's leader epoch starts with its PartitionRecord, and each change that names a leader increments it. The log or the leader
+-- epoch checkpoint has a later epoch: the metadata, or the leader that wrote this, belong to another history of the cluster, and the next
+-- leader may get an epoch that was used before.
 WITH written AS (
   SELECT directory, topic, partition, leader_epoch, min(base_offset) AS offset, 'a batch' AS what
   FROM batches WHERE damage IS NULL AND leader_epoch > 0 GROUP BY directory, topic, partition, leader_epoch

@@ -1,8 +1,8 @@
 -- title: an invalid response to ListOffsets
 -- severity: error
 -- needs: journal
--- The end of a log is not before what was acknowledged, or before an end that was returned earlier; a search by time gives no earlier
--- time than was asked for, one of the record's batch, and the first batch that has such a time.
+-- A log end is not below what was acknowledged, or below an end that was returned earlier; a search by time returns a timestamp that is not
+-- earlier than requested, belongs to the record's batch, and is in the first such batch.
 WITH answers AS (
   SELECT calls.*, coalesce(nullif(each.name, ''), each.topic_id) AS topic, piece.partition_index AS partition, piece.offset,
          piece.timestamp AS time_ms, piece.leader_epoch, piece.error_code AS partition_error

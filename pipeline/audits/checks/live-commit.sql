@@ -1,7 +1,7 @@
 -- title: OffsetFetch and the coordinator's log differ
 -- severity: error
 -- needs: live
--- The group's coordinator answers another committed offset than its log has last, or an offset behind the partition's end.
+-- The group's coordinator returns another committed offset than the last one in its log, or an offset beyond the partition's end.
 SELECT topic, partition, live_commits.committed_offset AS offset, group_id, committed.committed_offset AS log_offset,
        NULL AS high_watermark
 FROM live_commits JOIN committed USING (group_id, topic, partition)

@@ -1,9 +1,9 @@
 -- title: an open transaction that no coordinator knows
 -- severity: error
 -- needs: live
--- The partition's leader has an open transaction of a producer (DescribeProducers), and no coordinator has a transaction of that
--- producer there which goes on (DescribeTransactions): no marker will come, and consumers that read committed are stuck at its first
--- record until an administrator aborts it (`kafka-transactions.sh abort`).
+-- The partition's leader has an open transaction of a producer (DescribeProducers), and no coordinator has an ongoing transaction of that
+-- producer there (DescribeTransactions): no marker will come, and read_committed consumers are stuck at its first record until an
+-- administrator aborts it (`kafka-transactions.sh abort`).
 SELECT topic, partition, transaction_offset AS offset, producer_id, producer_epoch, coordinator_epoch, last_timestamp_ms
 FROM live_producers
 JOIN live_partitions USING (topic, partition)

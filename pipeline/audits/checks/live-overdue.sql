@@ -1,8 +1,8 @@
 -- title: a transaction that does not end
 -- severity: error
 -- needs: live
--- The coordinator should have aborted it 30 seconds ago, when its timeout was over; or it has decided, and not finished within 30
--- seconds: its markers do not get through.
+-- The coordinator should have aborted the transaction 30 seconds ago, when its timeout expired; or it has decided the outcome but not
+-- completed it within 30 seconds: its markers are not written.
 SELECT transactional_id, producer_id, producer_epoch, state, coordinator, timeout_ms, max(age_ms) AS age_ms,
        max(in_state_ms) AS in_state_ms, count(topic) AS partitions
 FROM live_transactions

@@ -1,7 +1,7 @@
 -- title: a last stable offset that nothing holds back
 -- severity: error
 -- needs: live
--- Consumers that read committed get nothing from this offset on, and its leader knows no producer whose transaction is open there
+-- read_committed consumers get nothing from this offset on, and the leader knows no producer with an open transaction there
 -- (DescribeProducers).
 SELECT topic, partition, last_stable_offset AS offset, high_watermark
 FROM live_partitions

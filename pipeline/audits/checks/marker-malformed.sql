@@ -1,7 +1,7 @@
 -- title: a malformed transaction marker
 -- severity: error
--- A control batch of a partition holds exactly one record, is transactional, is COMMIT or ABORT, and has its coordinator's epoch;
--- and has the offset and the time of its batch. The cleaner may remove the record, and keep the batch for what it has of its producer.
+-- A control batch of a partition has exactly one record, is transactional, is COMMIT or ABORT, and has its coordinator's epoch and the
+-- offset and timestamp of its batch. The cleaner may remove the record, and keep the batch for its producer state.
 SELECT batches.directory, topic, partition, base_offset AS offset, producer_id, control_type, record_count, is_transactional,
        segment, position
 FROM batches JOIN partitions USING (directory, topic, partition)

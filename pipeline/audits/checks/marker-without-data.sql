@@ -1,8 +1,8 @@
 -- title: a marker without a transaction
 -- severity: warning
--- A marker ends a transaction that has no records here. That is as it should be if the producer had added the
--- partition (a producer may add one and write nothing; a marker may be sent twice), or where its records are gone. This one has
--- no such reason. Looked at where all of `__transaction_state` is here, and the cleaner has not been there.
+-- The marker ends a transaction that has no records here. That is normal if the producer had added the partition (a producer may add one
+-- and write nothing; a marker may be sent twice), or if the records are gone. This one has no such reason. Checked if all of
+-- `__transaction_state` is in the directory, and the cleaner has not processed it.
 SELECT ended.directory, ended.topic, ended.partition, marker_offset AS offset, ended.producer_id, marker_epoch AS producer_epoch,
        marker
 FROM transactions ended JOIN partitions USING (directory, topic, partition)

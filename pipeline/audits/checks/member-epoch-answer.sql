@@ -1,7 +1,7 @@
 -- title: a member epoch that goes back
 -- severity: error
 -- needs: journal
--- A member of a consumer group (KIP-848) that names its epoch is given the same or a newer one; it had not been fenced.
+-- A member of a consumer group (KIP-848) that sends its epoch gets the same or a newer one; it had not been fenced.
 SELECT run, id, client_id, software, group_id, member_id, max(requested_epoch) AS requested_epoch, max(member_epoch) AS member_epoch
 FROM (
   SELECT run, id, client_id, software, group_id, member_id, requested_epoch, member_epoch

@@ -1,8 +1,9 @@
 -- title: an invalid meta.properties
 -- severity: error
--- `meta.properties` identifies the directory. A field is missing or of an unknown version, or two directories contradict each
--- other: of two clusters, or with one directory id. Or the broker registered other directories, or the file is gone: it does not start. (Several directories of one node are those of `log.dirs`. What has nothing but the
--- metadata log, `metadata.log.dir`, is not registered.)
+-- `meta.properties` identifies the directory. A field is missing or of an unknown version, or two directories contradict each other: they
+-- belong to two clusters, or have the same directory id. Or the broker registered other directories, or the file is gone: the broker does
+-- not start. (Several directories of one node are those of `log.dirs`. A directory with only the metadata log, `metadata.log.dir`, is not
+-- registered.)
 WITH identities AS (
   SELECT *, count(*) OVER (PARTITION BY directory_id) AS same_id,
          min(cluster_id) OVER () AS first_cluster, max(cluster_id) OVER () AS last_cluster

@@ -1,9 +1,9 @@
 -- title: a Metadata response that contradicts itself
 -- severity: error
 -- needs: journal
--- A partition's leader is one of its replicas and of the brokers that the same answer names, its ISR are replicas, each partition
--- occurs once, and the controller is one of the brokers. A topic without an error has partitions, a partition without an error has a leader in
--- its ISR, the ports of brokers are ports, and the coordinators' topics alone are internal.
+-- A partition's leader is one of its replicas and of the brokers in the same response, its ISR are replicas, each partition occurs once,
+-- and the controller is one of the brokers. A topic without an error has partitions, a partition without an error has a leader in its ISR,
+-- ports of brokers are valid, and only the coordinators' topics are internal.
 WITH answers AS (
   SELECT run, id, client_id, software, from_json(response, 'brokers ARRAY<STRUCT<node_id INT, port INT>>, controller_id INT, topics ARRAY<STRUCT<name
            STRING, error_code STRING, is_internal BOOLEAN, partitions ARRAY<STRUCT<error_code STRING, partition_index INT, leader_id INT, replica_nodes

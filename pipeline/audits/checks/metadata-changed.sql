@@ -1,8 +1,8 @@
 -- title: an invalid change of metadata
 -- severity: error
 -- needs: journal
--- A topic's id stays until the topic is deleted, and the leader epoch of its partitions only grows: a broker that goes back makes
--- clients trust outdated metadata. (An answer may be older than another broker's.)
+-- A topic keeps its id until it is deleted, and the leader epochs of its partitions only increase: a broker that goes back makes clients
+-- trust outdated metadata. (A response may be older than another broker's.)
 WITH answers AS (
   SELECT run, era, broker, id, ts_us, end_us, client_id, software, topic.name AS topic, topic.topic_id, piece.partition_index AS partition, piece.leader_epoch
   FROM (SELECT *, from_json(response, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, error_code STRING, partitions

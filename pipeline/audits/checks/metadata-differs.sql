@@ -1,10 +1,10 @@
 -- title: a response that the directory's metadata contradicts
 -- severity: error
 -- needs: journal
--- Metadata, or a heartbeat of a consumer group (KIP-848), named a partition that its topic does not have (partitions are never removed), or
--- Metadata or ListOffsets a leader epoch beyond the latest; FindCoordinator or Metadata named a broker that has never registered;
--- InitProducerId gave an id that no block has; ApiVersions a level of a feature that was never set, or not one that was. Looked at where the directory has
--- a metadata log.
+-- Metadata, or a heartbeat response of a consumer group (KIP-848), had a partition that its topic does not have (partitions are never
+-- removed), or Metadata or ListOffsets a leader epoch beyond the latest; FindCoordinator or Metadata returned a broker that never
+-- registered; InitProducerId returned an id that is in no block; ApiVersions a feature level that was never set, or omitted one that was.
+-- Checked if the directory has a metadata log.
 WITH described AS (
   SELECT run, id, topic.topic_id, piece.partition_index AS partition, piece.leader_epoch
   FROM (SELECT run, id, from_json(response, 'topics ARRAY<STRUCT<topic_id STRING, error_code STRING, partitions ARRAY<STRUCT<partition_index INT,

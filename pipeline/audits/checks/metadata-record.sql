@@ -1,9 +1,9 @@
 -- title: a metadata record that contradicts itself or earlier ones
 -- severity: error
--- A partition has replicas, each once, its ISR and leader are among them, and its topic exists; a topic's name is given once until
--- it is removed; blocks of producer ids only grow;
--- the partitions of a topic are numbered without a gap; registrations, features, credentials, ACLs, tokens, quotas and transactions of the
--- metadata follow from the records before them. A controller or broker that replays the log stops here, or does not agree with the others.
+-- A partition has replicas, each once, its ISR and leader are among them, and its topic exists; a topic's name is unique until it is
+-- removed; blocks of producer ids only increase; the partitions of a topic are numbered without a gap; registrations, features,
+-- credentials, ACLs, tokens, quotas and metadata transactions are consistent with earlier records. A controller or broker that replays the
+-- log stops here, or diverges from the others.
 WITH entries AS (
   SELECT offset, type, record, from_json(record, 'name STRING, topic_id STRING, partition_id INT, replicas ARRAY<INT>, isr ARRAY<INT>,
            leader INT, leader_epoch INT') AS fields,

@@ -1,8 +1,9 @@
 -- title: a broker with two addresses
 -- severity: warning
 -- needs: journal
--- Answers to Metadata and FindCoordinator at one listener named one broker with different hosts or ports, and the answers before and after it were
--- alike: clients connect to a wrong place, unless the broker moved for this moment. Or a broker named itself differently on one connection.
+-- Metadata and FindCoordinator responses at one listener had one broker with different hosts or ports, and the responses before and after
+-- it were equal: clients connect to a wrong address, unless the broker moved for this moment. Or a broker reported another address for
+-- itself on one connection.
 WITH named AS (
   SELECT run, era, id, listener, client_id, software, each.node_id, concat(each.host, ':', CAST(each.port AS STRING)) AS address
   FROM (SELECT *, from_json(response, 'brokers ARRAY<STRUCT<node_id INT, host STRING, port INT>>').brokers AS brokers

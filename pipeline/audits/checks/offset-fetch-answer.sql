@@ -1,9 +1,9 @@
 -- title: OffsetFetch returned another offset than the committed one
 -- severity: error
 -- needs: journal
--- A group asked for its committed offset, and was given neither the last one that was committed before, nor one that was being
--- committed meanwhile: it skips records, or has them again. Or the coordinator never wrote that offset with that leader epoch
--- and that metadata; looked at where its logs have all their records.
+-- A group requested its committed offset, and got neither the last one that was committed before, nor one that was being committed
+-- meanwhile: it skips records, or receives them again. Or the coordinator never wrote that offset with that leader epoch and metadata;
+-- checked if its logs have all their records.
 WITH answers AS (
   SELECT pieces.*, coalesce(topic_names.topic, name, key) AS topic
   FROM (

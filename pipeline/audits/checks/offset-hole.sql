@@ -1,6 +1,7 @@
 -- title: offsets are missing
 -- severity: error
--- The next batch does not begin where the one before it ended, and no compaction explains it: records have been lost. Or the newest segment is empty, and is named after an offset behind the end.
+-- The next batch does not begin where the previous one ended, and no compaction explains it: records have been lost. Or the newest segment
+-- is empty, and is named after an offset beyond the end.
 SELECT ordered.directory, topic, partition, base_offset AS offset, previous_last_offset + 1 AS expected_offset,
        base_offset - previous_last_offset - 1 AS missing_offsets, segment, position
 FROM ordered JOIN partitions USING (directory, topic, partition)

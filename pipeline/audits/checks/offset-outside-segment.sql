@@ -1,7 +1,7 @@
 -- title: a batch in the wrong segment
 -- severity: error
--- A segment is named after the first offset that it may hold, and ends where the next one begins. What lies outside is not
--- found by anybody who asks for it.
+-- A segment is named after the first offset that it may hold, and ends where the next one begins. Records outside of this range are never
+-- found.
 SELECT directory, topic, partition, place AS offset, segment_base, next_segment_base, damage, segment, position
 FROM ordered
 WHERE (damage IS NULL OR damage_kind = 'offsets')

@@ -1,6 +1,6 @@
 -- title: overlapping offsets
 -- severity: error
--- A batch begins at an offset that an earlier batch has: one of the two is invisible, or read twice.
+-- A batch begins at an offset that an earlier batch contains: one of the two is invisible, or read twice.
 SELECT directory, topic, partition, place AS offset, previous_last_offset, damage, segment, position
 FROM ordered
 WHERE (damage_kind = 'offsets' AND stated_offset >= segment_base

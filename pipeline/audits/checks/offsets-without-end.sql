@@ -1,8 +1,8 @@
 -- title: offsets in a transaction without an end
 -- severity: warning
 -- needs: journal
--- A producer put committed offsets into its transaction (TxnOffsetCommit) and neither ended it nor began another one. The offsets count
--- for nothing, and while the transaction is open members that ask for them have to wait (UNSTABLE_OFFSET_COMMIT).
+-- A producer added committed offsets to its transaction (TxnOffsetCommit) and neither ended it nor began another one. The offsets have no
+-- effect, and while the transaction is open members that request them have to wait (UNSTABLE_OFFSET_COMMIT).
 SELECT run, id, topic, partition, committed_offset AS offset, group_id, client_id, software, transactional_id, producer_id,
        producer_epoch
 FROM commits sent

@@ -1,8 +1,8 @@
 -- title: a partition's directory is gone
 -- severity: error
--- According to the metadata this broker has a replica of the partition, but there is no directory: its records are lost here,
--- and a broker that starts begins with an empty log. With several log directories, it is in none of them: looked at where as many are
--- here as the broker registered; that of the metadata (`metadata.log.dir`) is none of them.
+-- According to the metadata this broker has a replica of the partition, but there is no directory: its records are lost here, and a broker
+-- that starts begins with an empty log. With several log directories, it is in none of them: checked if as many are present as the broker
+-- registered; that of the metadata (`metadata.log.dir`) does not count.
 SELECT min(brokers.directory) AS directory, topic, metadata_partitions.partition, replicas
 FROM metadata_partitions JOIN brokers ON array_contains(replicas, try_cast(node_id AS INT))
 LEFT JOIN (

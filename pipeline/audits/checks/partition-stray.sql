@@ -1,7 +1,7 @@
 -- title: a partition that the metadata does not have here
 -- severity: warning
--- The broker stopped cleanly, and has a directory of a topic or partition that the metadata do not know, or of which it has no replica.
--- When it starts, it renames the directory to `-stray`: the records are not served. Asked where all directories are of one broker.
+-- The broker stopped cleanly, and has a directory of a topic or partition that the metadata does not have, or of which it has no replica.
+-- When it starts, it renames the directory to `-stray`: the records are not served. Checked if all directories belong to one broker.
 SELECT partitions.directory, partitions.topic, partitions.partition, node_id, CASE
   WHEN metadata_partitions.topic IS NOT NULL THEN 'no replica of this broker'
   WHEN EXISTS (SELECT 1 FROM metadata_topics WHERE metadata_topics.topic = partitions.topic) THEN 'an unknown partition'

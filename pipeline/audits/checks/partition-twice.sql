@@ -1,7 +1,7 @@
 -- title: a partition in two directories of one broker
 -- severity: error
--- A broker with several log directories (`log.dirs`) has each partition in one of them. It refuses to start with both; an older
--- release goes on with one of them, and the records of the other are lost.
+-- A broker with several log directories (`log.dirs`) has each partition in one of them. It refuses to start with both; an older release
+-- continues with one of them, and the records of the other are lost.
 SELECT directory, topic, partition, node_id, first_directory AS other_directory
 FROM (
   SELECT partitions.directory, topic, partition, node_id,

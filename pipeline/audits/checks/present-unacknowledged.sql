@@ -1,8 +1,8 @@
 -- title: records in the log that were never acknowledged
 -- severity: warning
 -- needs: journal
--- A producer's records are in the log, and none of its attempts was answered with success. It believes that they failed, or
--- gave up; sending them again produces duplicates.
+-- A producer's records are in the log, and none of its attempts got a successful response. It believes that they failed, or stopped
+-- retrying; sending them again produces duplicates.
 SELECT sent.run, min(sent.id) AS id, sent.topic, sent.partition, batches.base_offset AS offset, sent.client_id, sent.software,
        sent.producer_id, sent.producer_epoch, sent.base_sequence, sent.count, count(*) AS attempts,
        collect_set(coalesce(error, outcome)) AS answers

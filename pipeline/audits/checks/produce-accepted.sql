@@ -1,8 +1,8 @@
 -- title: a batch that was accepted instead of refused
 -- severity: error
 -- needs: journal
--- The producer had been fenced: its transactional id had a newer epoch before the batch was sent. Or numbers are missing between
--- what was accepted of this producer, epoch and partition, or may have been, and this batch: what lies between was refused.
+-- The producer had been fenced: its transactional id had a newer epoch before the batch was sent. Or sequence numbers are missing between
+-- this batch and what was, or may have been, accepted before of this producer, epoch and partition: the records in between were rejected.
 SELECT sent.run, sent.id, sent.topic, sent.partition, acked_offset AS offset, sent.client_id, sent.software, sent.producer_id,
        sent.producer_epoch, sent.base_sequence, expected_sequence
 FROM (

@@ -1,8 +1,9 @@
 -- title: a Produce response that contradicts itself
 -- severity: error
 -- needs: journal
--- An accepted batch has an offset, not before the log's start, and no message about an error, and a refused one has no offset; the time of the log is that of the batch; every partition that was asked is
--- answered once, and no other. What the producer believes about its records is wrong.
+-- An accepted batch has an offset that is not before the log start, and no error message; a rejected one has no offset; a log append time
+-- is that of the batch; each requested partition has one result, and no other has one. The producer draws wrong conclusions about its
+-- records.
 WITH answered AS (
   SELECT run, id, coalesce(nullif(answer.name, ''), answer.topic_id) AS topic_key, piece.index AS partition, piece.error_code AS error,
          piece.base_offset, piece.log_start_offset, piece.log_append_time_ms, size(coalesce(piece.record_errors, array())) > 0 OR coalesce(piece.error_message, '') <> '' AS has_errors

@@ -1,9 +1,8 @@
 -- title: offsets assigned twice, or backwards
 -- severity: error
 -- needs: journal
--- Two batches were acknowledged at the same offsets, or a batch that was sent after another one had been acknowledged was put
--- before it: acknowledged records were overwritten. Retries of one batch are one batch.
--- Looked at where all replicas in sync had to have it (acks=all).
+-- Two batches were acknowledged at the same offsets, or a batch that was sent after another one had been acknowledged was put before it:
+-- acknowledged records were overwritten. Retries of one batch are one batch. Checked if all in-sync replicas had to have it (acks=all).
 SELECT run, id, topic, partition, acked_offset AS offset, client_id, software, count, given_to AS given_before_to
 FROM (
   SELECT *, max_by(acked_offset + count, end_us) OVER (PARTITION BY run, era, topic, topic_id, partition ORDER BY id

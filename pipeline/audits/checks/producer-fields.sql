@@ -1,8 +1,8 @@
 -- title: producer fields that contradict each other
 -- severity: error
--- Producer id, epoch and sequence are there together or not at all; a marker has no sequence, and a transaction has a producer.
--- Epoch 32767 is none of a record's: before it a producer gets another id. Without a producer, an epoch or sequence of 0 counts as
--- none: coordinators and controllers write the sequence 0, and so do clients that are not idempotent (Sarama; KafkaJS with epoch 0).
+-- Producer id, epoch and sequence occur together or not at all; a marker has no sequence, and a transaction has a producer. No record has
+-- epoch 32767: before that a producer gets another id. Without a producer, an epoch or sequence of 0 counts as none: coordinators and
+-- controllers write sequence 0, and so do clients that are not idempotent (Sarama; KafkaJS with epoch 0).
 SELECT directory, topic, partition, base_offset AS offset, producer_id, producer_epoch, base_sequence, is_transactional,
        is_control, segment, position
 FROM batches

@@ -1,8 +1,9 @@
 -- title: a producer id and epoch that were assigned twice
 -- severity: error
 -- needs: journal
--- InitProducerId gives each producer an id and an epoch of its own; the epoch of a transactional id only grows. Two
--- producers with one identity undo each other's sequence numbers. (A producer that names its identity, KIP-360, may get the same answer twice.)
+-- InitProducerId gives each producer a unique id and epoch; the epoch of a transactional id only increases. Two producers with the same id
+-- and epoch break each other's sequence numbers. (A producer that sends its current id and epoch, KIP-360, may get the same response
+-- twice.)
 WITH given AS (
   SELECT run, era, id, ts_us, end_us, client_id, software, get_json_object(request, '$.transactional_id') AS transactional_id,
          try_cast(get_json_object(request, '$.producer_id') AS BIGINT) AS requested_id,

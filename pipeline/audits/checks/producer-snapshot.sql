@@ -1,10 +1,9 @@
 -- title: a producer snapshot does not fit the log
 -- severity: error
--- `OFFSET.snapshot` holds the producers as they were at that offset, and a broker that starts believes it: it accepts duplicates,
--- refuses what is right, or forgets an open transaction where an entry is wrong. A producer may be forgotten, but not before one that
--- has been silent for longer (`producer.id.expiration.ms`). The cleaner removes batches that a snapshot names: where it has been, the
--- log may have older ones, and no newer ones. A broker that stops cleanly writes a snapshot at the end of the log; where it is gone, the next
--- start forgets all producers.
+-- `OFFSET.snapshot` holds the producer states at that offset, and a broker that starts trusts it: with a wrong entry it accepts duplicates,
+-- rejects valid batches, or forgets an open transaction. A producer may expire, but not before one that has been silent for longer
+-- (`producer.id.expiration.ms`). The cleaner removes batches that a snapshot refers to: in a cleaned part the log may have older ones, and
+-- no newer ones. A broker that stops cleanly writes a snapshot at the log end; if it is missing, the next start forgets all producers.
 WITH names AS (SELECT DISTINCT directory, topic, partition, snapshot_offset FROM snapshots),
 before AS (
   SELECT names.directory, names.topic, names.partition, names.snapshot_offset, producer_id,

@@ -1,7 +1,7 @@
 -- title: a batch has lost records
 -- severity: error
--- A producer's batch has a record for each of its offsets; only the cleaner takes records away, or writes a delete horizon. It
--- has not been here.
+-- A producer's batch has a record for each of its offsets; only the cleaner removes records, or writes a delete horizon. It has not
+-- processed this part of the log.
 SELECT directory, topic, partition, base_offset AS offset, last_offset - base_offset + 1 AS offsets, record_count,
        delete_horizon_ms, segment, position
 FROM batches JOIN partitions USING (directory, topic, partition)

@@ -1,8 +1,8 @@
 -- title: delivered again before it was committed
 -- severity: info
 -- needs: journal
--- A group was given records a second time that it had not committed: after a crash or a rebalance that is as it should be, and
--- what "at least once" means. An application that has to count each once has to see to it.
+-- A group received records again that it had not committed: after a crash or a rebalance that is normal, and what "at least once" means. An
+-- application that must count each record once has to handle it.
 SELECT again.run, again.id, again.topic, again.partition, delivered_from AS offset, again.group_id, again.client_id,
        again.software, least(delivered_to, given_before_to) AS up_to
 FROM deliveries again

@@ -1,7 +1,7 @@
 -- title: replicas that differ
 -- severity: error
--- Two brokers have another batch at the same offset, below the high watermark of both: consumers get other records, depending on
--- who leads. Not looked at where the cleaner has been, since each broker cleans by itself.
+-- Two brokers have different batches at the same offset, below the high watermark of both: consumers get different records, depending on
+-- the leader. Not checked in cleaned parts, since each broker cleans by itself.
 SELECT topic, partition, base_offset AS offset, collect_set(directory) AS directories, collect_set(crc) AS checksums,
        collect_set(last_offset) AS last_offsets
 FROM (

@@ -1,7 +1,7 @@
 -- title: sequence numbers are missing
 -- severity: error
--- Between two batches of one producer and epoch numbers are missing: records that it has sent are not in the log. Not
--- looked at in `__consumer_offsets`, where a group's coordinator writes in a producer's name.
+-- Sequence numbers are missing between two batches of one producer and epoch: records that it has sent are not in the log. Not checked in
+-- `__consumer_offsets`, where a group coordinator writes with a producer's id.
 SELECT produced.directory, topic, partition, base_offset AS offset, producer_id, producer_epoch, base_sequence,
        pmod(CAST(data_sequence AS BIGINT) + 1, 2147483648) AS expected_sequence,
        pmod(CAST(base_sequence AS BIGINT) - data_sequence - 1, 2147483648) AS missing_records, segment, position

@@ -1,8 +1,8 @@
 -- title: an epoch does not begin at sequence 0
 -- severity: error
--- The first batch of a producer, or of a new epoch of it, has to begin at sequence 0. Where it does not, earlier records are
--- missing. Not looked at where the log's beginning is gone, or the cleaner has been between, since they may have gone with it; nor in a
--- topic that was deleted and created again, or may have been: its logs know no producer, so Kafka accepts any first sequence.
+-- The first batch of a producer, or of a new epoch of it, begins at sequence 0. If it does not, earlier records are missing. Not checked if
+-- the log's beginning is gone, or the cleaner has processed what is between, since they may have been removed with it; nor in a topic that
+-- was, or may have been, deleted and recreated: its logs know no producer, so Kafka accepts any first sequence.
 SELECT produced.directory, topic, partition, base_offset AS offset, producer_id, producer_epoch, data_epoch AS epoch_before,
        base_sequence, segment, position
 FROM produced JOIN partitions USING (directory, topic, partition)

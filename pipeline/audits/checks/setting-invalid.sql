@@ -1,8 +1,8 @@
 -- title: a setting that no broker accepts
 -- severity: error
--- The metadata have a value of a topic's, a group's or a client metrics subscription's setting that Kafka refuses (ConfigDef; what any
--- version since 3.3 accepts is accepted here), or a setting of an unknown kind of resource. Brokers fall back on their defaults, or
--- cannot load the log. Names that are not known may be those of a later version.
+-- The metadata has a value for a topic, group or client metrics configuration that Kafka rejects (ConfigDef; what any version since 3.3
+-- accepts is accepted here), or a configuration of an unknown resource type. Brokers use their defaults instead, or cannot load the log.
+-- Unknown names may be those of a later version.
 WITH rules AS (
   SELECT resource_type, name, kind, least, most, allowed
   FROM (

@@ -1,7 +1,7 @@
 -- title: settings of a topic that does not exist
 -- severity: error
--- The metadata set something for a topic that was never created, or was deleted before. Controllers refuse that; a topic that is
--- created under this name later begins with settings that it was not given.
+-- The metadata has a configuration for a topic that was never created, or was deleted before. Controllers reject that; a topic that is
+-- later created with this name starts with configurations that it was not given.
 WITH entries AS (
   SELECT type, offset, from_json(record, 'topic_id STRING, resource_type INT, resource_name STRING, name STRING, value STRING') AS fields
   FROM state_metadata WHERE type IN ('TopicRecord', 'RemoveTopicRecord', 'ConfigRecord')

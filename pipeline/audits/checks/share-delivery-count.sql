@@ -1,6 +1,6 @@
 -- title: a record that was delivered more often than allowed
 -- severity: warning
--- Its delivery count is above the group's `share.delivery.count.limit`, as far as the metadata know that (else above 10, the highest
+-- The record's delivery count is above the group's `share.delivery.count.limit`, if the metadata has it (otherwise above 10, the highest
 -- that a broker may have). A limit that was lowered later can be the reason.
 SELECT '__share_group_state' AS topic, partition, offset, share_states.group_id, topic_id, shared_partition,
        array_max(transform(batches, each -> each.delivery_count)) AS delivery_count, coalesce(allowed, 10) AS allowed

@@ -1,8 +1,8 @@
 -- title: a snapshot that lost state of a share partition
 -- severity: error
--- A snapshot merges the updates since the last one: at each offset the highest delivery count stays, then the highest state
--- (`PersisterStateBatchCombiner`). Here an offset has less than in the records before, or nothing: it is delivered again, or more
--- often than the limit allows.
+-- A snapshot merges the updates since the last one: at each offset the highest delivery count wins, then the highest state
+-- (`PersisterStateBatchCombiner`). Here an offset has less than in earlier records, or nothing: it is redelivered, or more often than the
+-- limit allows.
 WITH based AS (SELECT share_states.*, if(is_snapshot, offset, previous_snapshot) AS base FROM share_states WHERE NOT is_tombstone),
 known AS (
   SELECT later.partition, later.offset, later.group_id, later.topic_id, later.shared_partition, later.start_offset, 0 AS is_kept, batch

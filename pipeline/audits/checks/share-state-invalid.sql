@@ -1,7 +1,7 @@
 -- title: share state for offsets or a partition that do not exist
 -- severity: error
--- Its start offset, or records that it knows, are beyond the end of the log, the topic has no such partition, or the partition never had
--- the leader epoch. Share consumers will miss what is written until then, or their leader is refused.
+-- Its start offset, or records that it contains, are beyond the log end, the topic has no such partition, or the partition never had the
+-- leader epoch. Share consumers will miss what is written until then, or their leader is refused.
 SELECT logs.topic, share_states.shared_partition AS partition, start_offset AS offset, share_states.group_id,
        greatest(start_offset, array_max(transform(batches, each -> each.last_offset + 1))) AS reaches, log_end,
        'beyond the end of the log' AS what

@@ -1,8 +1,8 @@
 -- title: a share partition without its state, or a state without its group
 -- severity: error
--- By the group's record of `__consumer_offsets` a share partition is initialized, and `__share_group_state` has no state of
--- it: its leader cannot load it. Or there is a state of which the group's records do not know. Looked at where all partitions of both
--- topics are here, and for topics that there are.
+-- According to the group's record in `__consumer_offsets` a share partition is initialized, but `__share_group_state` has no state of it:
+-- its leader cannot load it. Or there is a state that the group's records do not include. Checked for existing topics if all partitions of
+-- both internal topics are in the directory.
 WITH named AS (
   SELECT group_id, partition, offset, from_json(record, 'initializing ARRAY<STRUCT<topic_id STRING, partitions ARRAY<INT>>>,
            initialized ARRAY<STRUCT<topic_id STRING, partitions ARRAY<INT>>>, deleting ARRAY<STRUCT<topic_id STRING>>') AS fields

@@ -1,8 +1,8 @@
 -- title: a share partition's record that does not follow from earlier ones
 -- severity: error
--- Epochs and start offset of a share partition never go back, unless it is initialized again (by a reset of its offsets) or was
--- deleted; each snapshot counts one more than the last, and an update names the snapshot that it changes. Otherwise a record was
--- lost, or an old leader or coordinator wrote on.
+-- Epochs and start offset of a share partition never decrease, unless it is initialized again (by a reset of its offsets) or was deleted;
+-- each snapshot's epoch is one higher than the last, and an update has that of the snapshot that it changes. Otherwise a record was lost,
+-- or an old leader or coordinator continued to write.
 SELECT '__share_group_state' AS topic, partition, offset, group_id, topic_id, shared_partition, type, what, snapshot_epoch,
        previous_snapshot_epoch, state_epoch, previous_state_epoch, leader_epoch, previous_leader_epoch, start_offset, previous_start_offset
 FROM (

@@ -1,8 +1,8 @@
 -- title: a share partition's record that contradicts itself
 -- severity: error
--- The batches of a record of `__share_group_state` follow each other without overlaps, none below the start offset; each has a state
--- that is stored (available, acknowledged, archiving, archived) and a delivery count; epochs, offsets and times are not
--- negative. The leader that loads such a state delivers records twice, or not at all.
+-- The batches in a record of `__share_group_state` follow each other without overlaps, none below the start offset; each has a state that
+-- is stored (available, acknowledged, archiving, archived) and a delivery count; epochs, offsets and times are not negative. A leader that
+-- loads such a state redelivers records, or never delivers them.
 SELECT '__share_group_state' AS topic, partition, offset, group_id, topic_id, shared_partition, type, what
 FROM (
   SELECT share_states.*, CASE

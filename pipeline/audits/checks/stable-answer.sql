@@ -1,8 +1,8 @@
 -- title: a last stable offset that the log contradicts
 -- severity: error
 -- needs: journal
--- The last stable offset is the first offset of the oldest transaction whose marker is not below the high watermark, or the high watermark. An answer to
--- Fetch gives a later one, so that consumers read what is not decided; or one from before what earlier answers had reached.
+-- The last stable offset is the first offset of the oldest transaction whose marker is not below the high watermark, or the high watermark.
+-- A Fetch response has a later one, so that consumers read undecided records; or one below what earlier responses had reached.
 WITH given AS (
   SELECT run, id, client_id, software, topic, partition, ts_us, last_stable_offset,
          if(max(end_us) OVER before < ts_us, max(high_watermark) OVER before, NULL) AS reached,

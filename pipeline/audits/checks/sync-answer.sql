@@ -1,8 +1,8 @@
 -- title: an assignment that the group's leader did not make
 -- severity: error
 -- needs: journal
--- SyncGroup gives each member what the leader of its generation sent for it. A member was given something else: partitions are read by
--- two members, or by none.
+-- SyncGroup gives each member what the leader of its generation sent for it. A member got something else: partitions are read by two
+-- members, or by none.
 WITH synced AS (
   SELECT run, era, id, client_id, software, sent.group_id, sent.generation_id AS generation, sent.member_id, sent.assignments,
          from_json(response, 'assignment STRING').assignment AS given

@@ -1,8 +1,8 @@
 -- title: throttled without a quota
 -- severity: error
 -- needs: journal
--- An answer makes its client wait, and no quota was ever set for its user or its client id: the metadata log, which is there from its
--- beginning, has none, and none that is a default.
+-- A response makes its client wait, and no quota was ever set for its user or its client id: the metadata log, which is complete from its
+-- beginning, has no such quota, and no default one.
 WITH quotas AS (
   SELECT from_json(record, 'entity ARRAY<STRUCT<entity_type STRING, entity_name STRING>>').entity AS entity
   FROM state_metadata WHERE type = 'ClientQuotaRecord'

@@ -1,8 +1,8 @@
 -- title: append times go back
 -- severity: warning
--- The log's own times (LogAppendTime) are those of the leader's clock, and one is before the one before it: the clock was set
--- back, or a leader with another clock took over. Searches by time may miss records. So it is with the times of changes in the records of
--- a transactional id, by which its transactions time out. There a second is no finding: Kafka takes the time before it appends the record.
+-- Log append times (LogAppendTime) come from the leader's clock, and one is before the previous one: the clock was set back, or a leader
+-- with another clock took over. Searches by time may miss records. The same applies to the times of changes in the records of a
+-- transactional id, by which its transactions time out. There a second is tolerated: Kafka takes the time before it appends the record.
 SELECT directory, topic, partition, base_offset AS offset, max_timestamp_ms, previous_timestamp_ms,
        previous_timestamp_ms - max_timestamp_ms AS back_by_ms, segment, position
 FROM ordered

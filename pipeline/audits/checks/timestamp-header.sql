@@ -1,7 +1,7 @@
 -- title: a batch's maximum timestamp is not that of its records
 -- severity: warning
 -- needs: records
--- The header has the latest time of the batch, on which searches by time and retention rely.
+-- The header has the highest timestamp of the batch, on which searches by time and retention rely.
 SELECT batches.directory, batches.topic, batches.partition, base_offset AS offset, max_timestamp_ms AS header_ms,
        latest_ms AS records_ms, segment, position
 FROM batches JOIN (

@@ -1,6 +1,6 @@
 -- title: an invalid timestamp
 -- severity: error
--- A time is -1 (none) or not negative, and the latest time of a batch is not before that of its first record.
+-- A timestamp is -1 (none) or not negative, and the highest timestamp of a batch is not before that of its first record.
 SELECT directory, topic, partition, base_offset AS offset, base_timestamp_ms, max_timestamp_ms, segment, position
 FROM batches JOIN partitions USING (directory, topic, partition)
 WHERE damage IS NULL AND magic = 2

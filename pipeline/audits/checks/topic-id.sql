@@ -1,8 +1,8 @@
 -- title: a partition of another topic
 -- severity: error
--- `partition.metadata` names the topic's id. The metadata give this name another id, or other partitions of the topic have
--- another one: the directory is that of a topic that was deleted, or of another cluster, and what is in it does not belong to the
--- topic; or the file is gone, and a broker takes the log for a stray one. Without metadata, the id of most directories counts.
+-- `partition.metadata` has the topic's id. The metadata has another id for this name, or other partitions of the topic have another one:
+-- the directory belongs to a topic that was deleted, or to another cluster, and so do its records; or the file is gone, and a broker treats
+-- the log as stray. Without metadata, the id of most directories counts.
 SELECT directory, topic, partition, partitions.topic_id, metadata_topics.topic_id AS metadata_id
 FROM partitions JOIN metadata_topics USING (topic)
 WHERE partitions.topic_id <> metadata_topics.topic_id

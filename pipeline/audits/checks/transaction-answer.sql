@@ -1,9 +1,9 @@
 -- title: a transaction or producer that the logs do not have
 -- severity: error
 -- needs: journal
--- DescribeTransactions or ListTransactions answered with an identity, a timeout, a beginning, a state or a partition that the coordinator never wrote for this
--- transactional id; or DescribeProducers with a producer, a sequence or the beginning of a transaction that the partition never had; or InitProducerId with an identity that is in no record. Looked
--- at where the logs have all their records.
+-- DescribeTransactions or ListTransactions returned a producer id and epoch, a timeout, a start time, a state or a partition that the
+-- coordinator never wrote for this transactional id; or DescribeProducers a producer, a sequence or a transaction start that the partition
+-- never had; or InitProducerId an id and epoch that are in no record. Checked if the logs have all their records.
 WITH sound AS (
   SELECT run, id, api, client_id, software, ts_us, response FROM calls CROSS JOIN era
   WHERE api IN ('DescribeTransactions', 'ListTransactions', 'DescribeProducers') AND response IS NOT NULL AND size(coalesce(faults, array())) = 0

@@ -1,9 +1,9 @@
 -- title: a transaction hangs
 -- severity: error
--- Its records are in the log and no marker is, and no coordinator will ever send one: it has finished the transaction, or never
--- heard of it (KIP-664, KIP-890). Consumers that read committed are stuck at its first record until it is aborted
--- (`kafka-transactions.sh abort`). Asked of the longest replica: one that stopped earlier may be without the marker; and where all
--- partitions of `__transaction_state` are here: another coordinator may know of it.
+-- Its records are in the log without a marker, and no coordinator will ever send one: it has completed the transaction, or does not know it
+-- (KIP-664, KIP-890). read_committed consumers are stuck at its first record until it is aborted (`kafka-transactions.sh abort`). Checked
+-- in the longest replica, as one that stopped earlier may be without the marker; and if all partitions of `__transaction_state` are in the
+-- directory, as another coordinator may know it.
 SELECT open.directory, open.topic, open.partition, first_offset AS offset, open.producer_id, epoch AS producer_epoch,
        records, newest_ms - first_ms AS age_ms, log_end - first_offset AS pinned_offsets, latest.transactional_id,
        latest.state AS coordinator_state

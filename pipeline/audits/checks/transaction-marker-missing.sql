@@ -1,7 +1,7 @@
 -- title: a marker is missing
 -- severity: error
--- The coordinator has finished a transaction and named its partitions. In one of them there are fewer markers of the producer than
--- transactions that ended there, though the log has gone on: what the producer wrote there is not decided.
+-- The coordinator has completed a transaction and named its partitions. One of them has fewer markers of the producer than transactions
+-- that ended there, though the log has continued: what the producer wrote there is undecided.
 SELECT directory, topic, partition, producer_id, producer_epoch, transactional_id, decisions, coalesce(markers, 0) AS markers
 FROM (SELECT transactional_id, producer_id, producer_epoch, topic, partition, count(*) AS decisions, max(last_update_ms) AS last_update_ms
       FROM decisions WHERE is_complete GROUP BY ALL) decided

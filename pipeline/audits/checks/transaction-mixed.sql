@@ -1,6 +1,6 @@
 -- title: a batch outside the open transaction of its producer
 -- severity: error
--- A producer that has a transaction open on the partition wrote a batch that is not part of it: aborting will not take it back.
+-- A producer with an open transaction on the partition wrote a batch that is not part of it: an abort will not undo it.
 SELECT plain.directory, plain.topic, plain.partition, plain.base_offset AS offset, plain.producer_id, plain.producer_epoch,
        open.first_offset AS transaction_from, open.marker_offset AS transaction_to, segment, position
 FROM produced plain JOIN transactions open USING (directory, topic, partition, producer_id, turn)

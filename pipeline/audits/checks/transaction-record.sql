@@ -1,8 +1,8 @@
 -- title: a transaction's record that contradicts itself
 -- severity: error
--- A transactional id has a producer, an epoch that only grows, and a timeout; a transaction that is going on has partitions, one
--- that is over has none, and it began before its last change. A producer id belongs to one transactional id.
--- Its partitions are those of a topic that there is or was.
+-- A transactional id has a producer, an epoch that only increases, and a timeout; an ongoing transaction has partitions, a completed one
+-- has none, and it began before its last change. A producer id belongs to one transactional id. The partitions belong to a topic that
+-- exists or existed.
 WITH entries AS (
   SELECT *, lag(transaction_producer_id) OVER each AS previous_id, lag(transaction_producer_epoch) OVER each AS previous_epoch,
          min_by(transactional_id, offset) OVER (PARTITION BY transaction_producer_id) AS owner

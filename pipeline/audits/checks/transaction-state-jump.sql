@@ -1,8 +1,8 @@
 -- title: an invalid transition of a transaction's state
 -- severity: error
--- The coordinator's record does not follow from the one before it: Ongoing becomes PrepareCommit or PrepareAbort, that one the
--- Complete of the same outcome, and only then, or from Empty, does a transaction begin again. Looked at where the cleaner has not
--- been. A record may be there twice.
+-- The coordinator's record does not follow from the previous one: Ongoing becomes PrepareCommit or PrepareAbort, that becomes the Complete
+-- state of the same outcome, and only then, or from Empty, a new transaction begins. Checked where the cleaner has not been. A record may
+-- occur twice.
 SELECT '__transaction_state' AS topic, partition, offset, transactional_id, previous_state, state
 FROM (
   SELECT state_transactions.*, cleaned_to,

@@ -1,10 +1,10 @@
 -- title: contradictory ends of a transaction
 -- severity: error
--- The coordinator decided one thing, and a partition's marker is the other; or the markers of one transaction contradict each
--- other: it is no longer all or nothing. The n-th decision about a producer and epoch is compared with the n-th marker of each
--- partition that it names, the offsets' topic included, where the logs have all of both; since KIP-890 (transaction version 2)
--- each transaction has an epoch of its own, so that one decision and its markers can be compared anywhere. A topic that was made
--- again has lost its first markers: it is left out, unless there are as many markers as decisions and no metadata at all.
+-- The coordinator decided one outcome, and a partition's marker has the other; or the markers of one transaction contradict each other: it
+-- is no longer all or nothing. The n-th decision about a producer and epoch is compared with the n-th marker of each partition that it
+-- names, the offsets topic included, if the logs have all of both; since KIP-890 (transaction version 2) each transaction has its own
+-- epoch, so that one decision and its markers can always be compared. A recreated topic has lost its first markers: it is left out, unless
+-- there are as many markers as decisions and no metadata at all.
 WITH markers AS (
   SELECT *, row_number() OVER (PARTITION BY directory, topic, partition, producer_id, producer_epoch ORDER BY base_offset) AS number,
          count(*) OVER (PARTITION BY directory, topic, partition, producer_id, producer_epoch) AS markers

@@ -1,8 +1,8 @@
 -- title: a refusal that a later response contradicts
 -- severity: error
 -- needs: journal
--- A member, producer or leader epoch that was refused for good is answered without an error afterwards: an unknown member, an old
--- generation, a fenced epoch or a rebalance that began cannot become valid again, and only a member is called to a rebalance. One of the two answers is wrong.
+-- A member, producer or leader epoch that was permanently refused is accepted afterwards: an unknown member, an old generation, a fenced
+-- epoch or a rebalance that began cannot become valid again, and only a member is asked to rejoin. One of the two responses is wrong.
 WITH sound AS (
   SELECT run, era, id, ts_us, end_us, broker, client_id, software, api, version, coalesce(error, 'NONE') AS error,
          from_json(request, 'group_id STRING, member_id STRING, generation_id INT, generation_id_or_member_epoch INT, member_epoch INT,

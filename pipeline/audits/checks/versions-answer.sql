@@ -1,8 +1,8 @@
 -- title: an invalid response to ApiVersions
 -- severity: error
 -- needs: journal
--- There are APIs, each once, with a range of versions that are not negative and in order, and so are those of features. The answer is not
--- another one than the same broker gave before and after it, and the epoch of the features does not go back.
+-- The response has APIs, each once, with ranges of versions that are not negative and in order, and likewise features. It does not differ
+-- from what the same broker returned before and after it, and the epoch of the finalized features does not decrease.
 WITH answers AS (
   SELECT run, era, id, broker, listener, version, client_id, software, got.api_keys AS keys, got.supported_features, got.finalized_features,
          got.finalized_features_epoch AS features_epoch, ts_us, end_us,

@@ -1,5 +1,5 @@
--- What a request named, and what its answer has: a row for each topic, partition, group or other thing, with `asked` or `answered` 1. Only
--- requests that name something; answers without an error for the whole. `item`: a topic's name, then the partition.
+-- What a request named and what its response contains: a row for each topic, partition, group or other element, with `asked` or `answered`
+-- 1. Only requests that name something; responses without a top-level error. `item`: a topic's name, then the partition.
 WITH sound AS (
   SELECT run, id, api, version, request, response FROM calls
   WHERE outcome = 'answered' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0

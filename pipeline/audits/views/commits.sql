@@ -1,4 +1,4 @@
--- Every committed offset that a client sent, in a transaction or not, with its answer. One row per request and partition.
+-- Every committed offset that a client sent, in a transaction or not, with its response. One row per request and partition.
 WITH asked AS (
   SELECT calls.*, coalesce(nullif(data.name, ''), data.topic_id) AS topic_key, piece.partition_index AS partition,
          piece.committed_offset, sent.group_id, sent.member_id, sent.transactional_id, sent.producer_id, sent.producer_epoch,

@@ -1,5 +1,5 @@
--- The committed offset of each group and partition, as `__consumer_offsets` has it last. What is pending in an open transaction is
--- not committed, nor what one aborted that ended after its records were read.
+-- The committed offset of each group and partition, the last one in `__consumer_offsets`. Offsets that are pending in an open transaction
+-- are not committed, nor are those of an aborted transaction that ended after its records were read.
 SELECT group_id, committed_topic AS topic, committed_partition AS partition, committed_offset, committed_leader_epoch,
        commit_timestamp_ms, expire_timestamp_ms, topic_id
 FROM (

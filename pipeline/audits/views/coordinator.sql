@@ -1,4 +1,4 @@
--- The records of `__transaction_state` by transactional id, each partition a row of its own.
+-- The records of `__transaction_state` by transactional id, with a row for each partition.
 SELECT DISTINCT transactional_id, offset AS state_offset, partition AS state_partition, state,
        transaction_producer_id AS producer_id, transaction_producer_epoch AS producer_epoch,
        timeout_ms, start_ms, last_update_ms, client_transaction_version,

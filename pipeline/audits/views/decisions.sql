@@ -1,4 +1,4 @@
--- What coordinators decided about transactions: one row per decision and partition; a decision that was written twice counts once.
+-- The coordinators' decisions about transactions: one row per decision and partition; a decision that was written twice counts once.
 -- `is_whole`: whether the log of that coordinator has all its records. `is_complete`: whether all markers have been written.
 SELECT decided.transactional_id, decided.producer_id, decided.producer_epoch, decided.state, decided.state_offset,
        decided.last_update_ms, decided.client_transaction_version, decided.topic, decided.partition,

@@ -1,5 +1,5 @@
--- The records that a group was given, one row per Fetch and partition that had any; beside it what the group had been given and
--- had committed before.
+-- The records that a group received, one row per Fetch and partition with records; with what the group had received and had committed
+-- before.
 SELECT fetches.*, group_id,
        max(delivered_to) OVER (PARTITION BY fetches.run, fetches.era, group_id, topic, partition ORDER BY id
                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS given_before_to

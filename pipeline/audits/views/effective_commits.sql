@@ -1,5 +1,5 @@
--- The committed offsets that counted, and from when on: those of an OffsetCommit with its answer; those of a TxnOffsetCommit with
--- the EndTxn that committed its transaction, and never if it was aborted or its end is not in the journal.
+-- The committed offsets that took effect, and when: those of an OffsetCommit with its response; those of a TxnOffsetCommit with the EndTxn
+-- that committed its transaction, and never if it was aborted or its end is not in the journal.
 SELECT run, era, id, end_us, client_id, software, software_version, group_id, member_id, generation, topic, partition, committed_offset
 FROM commits WHERE api = 'OffsetCommit' AND error = 'NONE'
 UNION ALL

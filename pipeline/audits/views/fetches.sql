@@ -1,5 +1,5 @@
--- What was asked of a partition and what came back, one row per Fetch and partition. In a fetch session (KIP-227) a partition
--- whose position is as before is not named again: `fetch_offset` is the position that holds.
+-- The request and the response about a partition, one row per Fetch and partition. In a fetch session (KIP-227) a partition with an
+-- unchanged position is not in the request again: `fetch_offset` is the current position.
 WITH asked AS (
   SELECT run, era, id, coalesce(nullif(data.topic, ''), data.topic_id) AS topic_key, piece.partition AS partition,
          piece.fetch_offset, piece.current_leader_epoch

@@ -1,5 +1,4 @@
--- Which group a client belongs to, as far as that is certain: clients are distinguished by host and client id, and one that was
--- seen in two groups is left out.
+-- The group of each client, if it is certain: clients are identified by host and client id, and one that used two groups is left out.
 SELECT run, era, client_host, client_id, max(group_id) AS group_id
 FROM (SELECT run, era, client_host, client_id, get_json_object(request, '$.group_id') AS group_id FROM calls
       WHERE api IN ('JoinGroup', 'SyncGroup', 'Heartbeat', 'OffsetCommit', 'ConsumerGroupHeartbeat', 'TxnOffsetCommit'))

@@ -1,5 +1,5 @@
--- The newest record of each kind about each consumer, share and streams group (KIP-848, KIP-932, KIP-1071), without those that are
--- deleted. `name` is a member's id, empty for the group's own records.
+-- The newest record of each type for each consumer, share and streams group (KIP-848, KIP-932, KIP-1071), without deleted ones. `name` is a
+-- member id, empty for the group's own records.
 SELECT partition, offset, group_id, group_type, type, coalesce(name, '') AS name, record,
        try_cast(get_json_object(record, '$.epoch') AS INT) AS epoch,
        try_cast(get_json_object(record, '$.assignment_epoch') AS INT) AS assignment_epoch,

@@ -1,5 +1,5 @@
--- What members of consumer and streams groups own now, and what they are to own: a row per partition or task. `place` is a topic's id or
--- a subtopology, `role` is active, standby or warm-up; partitions are active.
+-- The current and target assignments of members of consumer and streams groups: a row per partition or task. `place` is a topic id or a
+-- subtopology, `role` is active, standby or warm-up; partitions are active.
 WITH lists AS (
   SELECT * FROM VALUES ('assigned_partitions', 'active'), ('partitions_pending_revocation', 'active'), ('topic_partitions', 'active'),
     ('active_tasks', 'active'), ('active_tasks_pending_revocation', 'active'), ('standby_tasks', 'standby'),

@@ -1,5 +1,5 @@
--- The transactions' commits of input offsets: each covers the offsets from the one before it. Only where `__consumer_offsets` has all
--- its records.
+-- The transactions' commits of input offsets: each covers the offsets since the previous one. Only if `__consumer_offsets` has all its
+-- records.
 SELECT state_offsets.group_id, committed_topic AS topic, committed_partition AS partition, producer_id,
        coalesce(lag(committed_offset) OVER (PARTITION BY state_offsets.group_id, committed_topic, committed_partition
                                             ORDER BY state_offsets.offset), 0) AS from_offset, committed_offset AS to_offset

@@ -1,5 +1,5 @@
--- The records of the input topics (`--id`), with the offset up to which their partition was consumed: that of the groups given by
--- `--group`, else of those whose offsets were committed by the transactions of the outputs' producers. Null: not known.
+-- The records of the input topics (`--id`), with the offset up to which their partition was consumed: by the groups of `--group`, or else
+-- by those whose offsets were committed in transactions of the outputs' producers. Null: unknown.
 WITH groups AS (
   SELECT group_id FROM processors
   UNION

@@ -1,4 +1,4 @@
--- The latest leader epoch of each partition in the metadata: that of its PartitionRecord, and one for each change behind it that names a
+-- The latest leader epoch of each partition in the metadata: that of its PartitionRecord, incremented by each later change that names a
 -- leader (PartitionRegistration.merge).
 WITH changes AS (
   SELECT type, offset, from_json(record, 'topic_id STRING, partition_id INT, leader INT, leader_epoch INT') AS fields

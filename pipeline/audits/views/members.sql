@@ -1,5 +1,5 @@
--- What members of classic groups asked, with the generation that they named and the one that they had been given last.
--- A member id that the broker gave in its answer to a JoinGroup counts from that answer on.
+-- The requests of classic group members, with the generation that they sent and the last one that they got. A member id from a JoinGroup
+-- response counts from that response on.
 WITH asked AS (
   SELECT run, era, id, ts_us, end_us, connection, client_host, client_id, software, software_version, api, outcome, error,
          sent.group_id, if(api = 'JoinGroup' AND sent.member_id = '', got.member_id, sent.member_id) AS member_id,

@@ -1,4 +1,4 @@
--- The partitions that there are, with their replicas.
+-- The existing partitions, with their replicas.
 SELECT topic, topic_id, fields.partition_id AS partition, max_by(fields.replicas, offset) AS replicas
 FROM (SELECT offset, from_json(record, 'topic_id STRING, partition_id INT, replicas ARRAY<INT>') AS fields
       FROM state_metadata WHERE type IN ('PartitionRecord', 'PartitionChangeRecord'))

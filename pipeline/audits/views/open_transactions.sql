@@ -1,5 +1,5 @@
--- The transactions without a marker that their coordinator has not ended, as far as the coordinators' logs are here, with their age in
--- the newest records of the directory. A timeout that is not known is 15 minutes, the longest that brokers allow by default.
+-- The transactions without a marker that their coordinator has not ended, if the coordinators' logs are in the directory, with their age
+-- relative to the newest records. An unknown timeout counts as 15 minutes, the longest that brokers allow by default.
 SELECT open.directory, open.topic, open.partition, first_offset AS offset, open.producer_id, epoch AS producer_epoch,
        transactional_id, state, newest_ms - if(start_ms > 0, start_ms, first_ms) AS age_ms,
        coalesce(timeout_ms, 900000) AS timeout_ms, log_end - first_offset AS pinned_offsets

@@ -1,6 +1,6 @@
--- Every partition's log in each directory: its bounds, and its topic's settings. `cleaned_to`: where the
--- cleaner may have been, the largest integer if that may be everywhere. A replica copies what the cleaner of its leader has left, so
--- the cleaners of all replicas count: as far as their directories are there, and none has been moved or replaced.
+-- Every partition's log in each directory: its bounds, and its topic's configuration. `cleaned_to`: the offset up to which the cleaner may
+-- have been, the largest integer if that may be everywhere. A replica copies what its leader's cleaner has left, so the cleaners of all
+-- replicas count, if their directories are present and no replica was moved or replaced.
 WITH policies AS (
   SELECT topic, max_by(value, offset) LIKE '%compact%' AS is_compacted, max(value LIKE '%compact%') AS was_compacted
   FROM topic_settings WHERE name = 'cleanup.policy'

@@ -1,4 +1,4 @@
--- Each assignment of a partition to a client in which it polled: from where, and how far.
+-- Each assignment of a partition to a client in which it polled: its first and last offsets.
 SELECT topic, partition, client, run, coalesce(max(assigned_offset), min(offset)) AS start_offset, max(offset) AS reached_offset,
        min(isolation) AS isolation
 FROM polled_records

@@ -1,4 +1,4 @@
--- What clients polled, with the offset that the same client polled before in this assignment of the partition.
+-- The records that clients polled, with the previous offset of the same client in this assignment of the partition.
 SELECT topic, partition, offset, id, client, run, number, coalesce(isolation, 'read_uncommitted') AS isolation, file, line,
        lag(offset) OVER (PARTITION BY client, topic, partition, run ORDER BY number) AS previous_offset
 FROM client_events WHERE event = 'polled'

@@ -1,5 +1,5 @@
--- Every set of records that a client sent: the request, and its answer. One row per request and partition.
--- `stamped_offset`: where the log put it; that is true only where it was appended.
+-- Every set of records that a client sent: the request and its response. One row per request and partition. `stamped_offset`: its offset in
+-- the log; only valid if it was appended.
 WITH asked AS (
   SELECT calls.* EXCEPT (request, response), sent.transactional_id, sent.acks,
          nullif(data.name, '') AS name, data.topic_id, piece.index AS partition, piece.records AS records

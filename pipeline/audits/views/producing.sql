@@ -1,5 +1,5 @@
--- Everything that a transactional producer asked, in the order of arrival: its identity in the request, and the answer.
--- `granted_*`: the identity that the answer gave it. `turn` counts the ends (EndTxn, InitProducerId) that were answered before.
+-- All requests of transactional producers, in order of arrival: producer id and epoch in the request, and the response. `granted_*`: the id
+-- and epoch in the response. `turn` counts the ends (EndTxn, InitProducerId) that were answered before.
 WITH asked AS (
   SELECT run, era, id, ts_us, end_us, broker, connection, client_host, client_id, software, software_version, api, version,
          outcome, error, error_codes,

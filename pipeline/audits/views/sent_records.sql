@@ -1,4 +1,5 @@
--- What clients sent, one row for each topic and id: whether it was acknowledged and where, or refused; how its transaction ended.
+-- The records that clients sent, one row for each topic and id: whether and where it was acknowledged, or rejected; how its transaction
+-- ended.
 SELECT sent.topic AS topic, sent.id AS id, sent.client AS client, sent.number AS number, sent.transaction AS transaction,
        coalesce(sent.idempotent, true) AS idempotent, acked.partition AS acked_partition, acked.offset AS acked_offset,
        acked.id IS NOT NULL AS is_acked, refused.id IS NOT NULL AS is_failed,

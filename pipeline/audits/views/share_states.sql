@@ -1,5 +1,5 @@
--- The records of `__share_group_state`, each with those before it about the same share partition. A tombstone ends a `life`, and an
--- initialization, which may set everything back, begins a new `run` within it. `is_whole`: whether the log has all its records.
+-- The records of `__share_group_state`, each with the previous ones of the same share partition. A tombstone ends a `life`, and an
+-- initialization, which may reset everything, begins a new `run` within it. `is_whole`: whether the log has all its records.
 WITH parsed AS (
   SELECT partition, offset, group_id, topic_id, shared_partition, type, is_tombstone, from_json(record, 'snapshot_epoch INT,
            state_epoch INT, leader_epoch INT, start_offset BIGINT, create_timestamp_ms BIGINT, write_timestamp_ms BIGINT,

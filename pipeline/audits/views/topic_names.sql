@@ -1,4 +1,4 @@
--- The name of each topic id, as the directories know it; of others, as the journal's Metadata answers do.
+-- The name of each topic id, from the directories, or else from the journal's Metadata responses.
 SELECT topic_id, coalesce(max(if(is_kept, topic, NULL)), max(topic)) AS topic FROM (
   SELECT topic_id, topic, true AS is_kept FROM partitions WHERE topic_id IS NOT NULL
   UNION ALL

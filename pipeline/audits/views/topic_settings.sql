@@ -1,5 +1,5 @@
--- The own settings of topics, each as often as it was set; without a value: removed. What was set for a topic that was deleted is gone
--- with it, also for one that is created under its name: no record of the metadata log repeats that.
+-- The topics' own configurations, a row for each change; without a value: removed. The deletion of a topic removes its configuration, also
+-- for a later topic with this name; the metadata log has no record of that.
 SELECT given.topic, name, value, given.offset
 FROM (SELECT get_json_object(record, '$.resource_name') AS topic, get_json_object(record, '$.name') AS name,
              get_json_object(record, '$.value') AS value, offset

@@ -1,4 +1,4 @@
--- The transactions that the logs themselves show: one row per partition, producer and marker; no marker yet: it is open.
+-- The transactions in the logs themselves: one row per partition, producer and marker; without a marker it is open.
 SELECT directory, topic, partition, producer_id, turn,
        min(if(is_transactional AND NOT is_control, base_offset, NULL))      AS first_offset,
        max(if(is_transactional AND NOT is_control, last_offset, NULL))      AS last_offset,

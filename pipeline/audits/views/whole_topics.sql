@@ -1,4 +1,4 @@
--- The internal topics of which all partitions are here, in any directory: those of the metadata, or without any, as in a copy of a
+-- The internal topics of which all partitions are present, in any directory: those in the metadata, or without metadata, as in a copy of a
 -- running cluster, those whose partitions are numbered without a gap. `is_whole`: and their logs have all records.
 WITH logs AS (
   SELECT topic, partition, max(log_start) AS log_start, max(cleaned_to) AS cleaned_to

@@ -1,6 +1,6 @@
--- title: who was there
--- One row per client software and version, as clients identify themselves (KIP-511). `apis` of `offered_apis` were used.
--- `unanswered`: requests that no answer was written for, because a connection ended or a fault swallowed it.
+-- title: clients
+-- One row per client software and version, as clients identify themselves (KIP-511). They used `apis` of the `offered_apis`. `unanswered`:
+-- requests without a response, because a connection ended or a fault dropped it.
 SELECT software, software_version, count(DISTINCT client_id) AS client_ids, count(DISTINCT run, connection) AS connections,
        count(*) AS requests, count(DISTINCT api) AS apis, max(offered_apis) AS offered_apis, count(error) AS errors,
        count_if(outcome NOT IN ('answered', 'asked for no answer')) AS unanswered, count_if(size(faults) > 0) AS met_faults,

@@ -1,7 +1,7 @@
--- title: which versions were used, of those that were offered
--- One row per client and API. `below_newest`: how far the newest version that the client used lies below the newest that it was offered:
--- the client does not know newer ones, or does not want them. Without `offered_*`: the client never asked for versions, or the API is
--- not offered.
+-- title: API versions offered and used
+-- One row per client and API. `below_newest`: the difference between the newest version that the client used and the newest that it was
+-- offered: the client does not know newer ones, or avoids them. Without `offered_*`: the client never sent ApiVersions, or the API is not
+-- offered.
 SELECT software, software_version, api, min(version) AS oldest, max(version) AS newest,
        array_sort(collect_set(version)) AS versions, max(min_version) AS offered_from, max(max_version) AS offered_to,
        max(max_version) - max(version) AS below_newest, count(*) AS requests

@@ -1,5 +1,5 @@
--- The occasions that each invariant had: requests that could have broken it, or, where what counts is what did not follow, the answer
--- that forbade it. A request counts once for an invariant. Without an occasion nothing was exercised, and so nothing kept.
+-- The occasions for each invariant: requests that could have violated it or, if the violation is a later request, the response that forbade
+-- it. A request counts once for an invariant. Without an occasion an invariant was not exercised, and so not kept either.
 WITH sequenced AS (
   SELECT *, lag(id) OVER numbers AS previous_id, lag(transactional) OVER numbers AS was_transactional,
          lag(end_us) OVER numbers AS previous_us, row_number() OVER numbers AS place,

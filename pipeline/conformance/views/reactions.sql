@@ -1,6 +1,6 @@
--- What a client did after each answer with an error, and after none at all: requests that it began later, up to the first that does not
--- only look something up. `who`: the transactional id or the group that a request names; requests that name another one, heartbeats and
--- the like are passed over. `target`: what makes two requests of the same API the same one.
+-- What a client did after each response with an error, and after none at all: requests that it began later, up to the first that does more
+-- than look something up. `who`: the transactional id or the group in a request; requests with another one, heartbeats and the like are
+-- skipped. `target`: what makes two requests of an API the same request.
 WITH acts AS (
   SELECT *, row_number() OVER (PARTITION BY run, era, client_host, client_id ORDER BY ts_us, id) AS place,
          min(id) OVER (PARTITION BY run, connection) AS connection_began,

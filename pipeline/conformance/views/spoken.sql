@@ -1,4 +1,4 @@
--- The requests by the software that sent them. Clients that never sent their name are named by their client id.
+-- The requests by the software that sent them. Clients that never sent a software name are identified by their client id.
 SELECT run, era, id, ts_us, end_us, duration_us, connection, client_host, client_id, api_key, api, version, outcome, error, faults,
        request, request_bytes, response_bytes,
        coalesce(max(software) OVER (PARTITION BY run, connection), concat('client id ', coalesce(client_id, '?'))) AS software,

@@ -1,4 +1,4 @@
--- Where logs ended, from answers: the high watermark of a Fetch, and the offsets of a Produce.
+-- Log ends in responses: the high watermark of a Fetch, and the offsets of a Produce.
 SELECT run, era, topic, partition, end_us AS at_us, high_watermark AS log_end FROM fetches
 WHERE high_watermark >= 0 AND coalesce(replica_id, -1) < 0
 UNION ALL

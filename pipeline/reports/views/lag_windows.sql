@@ -1,5 +1,5 @@
--- The lag of every reader and partition, window by window. Without a new value the last one is kept; a topic that starts again with an
--- era (a reset) is another one.
+-- The lag of every reader and partition, per time window. Without a new value the last one is kept; a topic counts as another one after a
+-- reset (in another era).
 WITH positions AS (
   SELECT run, era, reader, kind, topic, partition, at_us DIV (:window_ms * 1000) AS window, max_by(position, at_us) AS position
   FROM readers JOIN wanted_names USING (topic) GROUP BY ALL

@@ -1,5 +1,5 @@
--- Each wanted partition once, by its longest replica, with its bounds and settings; Kafka's defaults where the topic has none.
--- `stable_offset`: the last stable offset; consumers that read committed, and the cleaner, come no further.
+-- The longest replica of each selected partition, with its bounds and configuration; Kafka's defaults where the topic has none.
+-- `stable_offset`: the last stable offset, beyond which read_committed consumers and the cleaner do not read.
 SELECT topic, partition, directory, replicas, log_start, log_end, coalesce(high_watermark, log_end) AS high_watermark,
        least(coalesce(high_watermark, log_end), coalesce(open.first_offset, log_end)) AS stable_offset, last_segment_base,
        CASE WHEN topic = '__cluster_metadata' THEN 'snapshots'  -- its quorum looks after it

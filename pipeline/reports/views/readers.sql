@@ -1,5 +1,5 @@
--- How far readers were, and when. Groups: by what they committed, in a transaction from its commit on. Clients that
--- belong to no group, such as Spark's: by the offset that they asked for.
+-- The positions of readers over time. Groups: their committed offsets, in a transaction from its commit on. Clients without a group, such
+-- as Spark's: the offset that they requested.
 WITH ended AS (
   SELECT *, last_value(ending, true) OVER (PARTITION BY run, era, transactional_id ORDER BY id DESC
                                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS end_of_it

@@ -1,4 +1,4 @@
--- Records by chance, always the same ones, with what kind of value they have.
+-- A random but repeatable sample of records, with the kind of their value.
 SELECT topic, partition, offset, value,
        value_kind(value) AS kind
 FROM records

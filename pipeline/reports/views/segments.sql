@@ -1,5 +1,5 @@
--- The segments of the wanted partitions that hold anything. `largest_ms`: the latest time in it; null: it has none.
--- `next_base`: where the next one begins, or the log ends.
+-- The non-empty segments of the selected partitions. `largest_ms`: the highest timestamp; null: it has none. `next_base`: the base offset
+-- of the next one, or the log end.
 SELECT topic, partition, segment_base, is_active, bytes, batches, records, largest_ms,
        coalesce(lead(segment_base) OVER (PARTITION BY topic, partition ORDER BY segment_base),
                 if(is_active, log_end, last_segment_base)) AS next_base

@@ -1,4 +1,4 @@
--- The topics' own settings that reports need, as the metadata log has them last; null: the topic has none of its own.
+-- The topics' own configurations that reports need, the latest ones in the metadata log; null: not set for the topic.
 SELECT topic, max(if(name = 'cleanup.policy', value, NULL)) AS cleanup_policy,
        max(if(name = 'retention.ms', try_cast(value AS BIGINT), NULL)) AS retention_ms,
        max(if(name = 'retention.bytes', try_cast(value AS BIGINT), NULL)) AS retention_bytes,
