@@ -1,1 +1,1 @@
-"""A broker's answers in a wire journal, judged: by themselves, beside their requests and beside each other."""
+"""Checks of a broker's responses in a wire journal: alone, against their requests and against each other."""

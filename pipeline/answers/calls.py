@@ -1,4 +1,4 @@
-"""Requests with their answers, as a journal has them, decoded; and what is found in them."""
+"""Calls: the decoded requests of a journal with their responses, and the faults found in them."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -20,38 +20,38 @@ ANSWER_FAULTS: Final = pa.schema(
         pa.field("what", pa.string()),
     ]
 )
-"""One row per contradiction; `kind` is the check that reports it, `id` the request that was answered wrongly."""
+"""One row per contradiction; `kind` is the check that reports it, `id` the request whose response is wrong."""
 ANSWER_PLACES: Final = pa.schema(
     [
         pa.field("run", pa.string()),
         pa.field("era", pa.int64()),
         pa.field("id", pa.int64()),
-        pa.field("topic", pa.string()),  # null: named by its id alone
+        pa.field("topic", pa.string()),  # null: the partition has only an id in the response
         pa.field("topic_id", pa.string()),
         pa.field("partition", pa.int32()),
         pa.field("leader_epoch", pa.int32()),
-        pa.field("end_offset", pa.int64()),  # an offset that the log reaches at least; null: none was named
+        pa.field("end_offset", pa.int64()),  # an offset that the log must have reached; null: the response has none
     ]
 )
-"""One row per partition that an answer names, for comparisons with the logs."""
+"""One row per partition that a response contains, to be compared with the logs."""
 COLUMNS: Final = (
     "run", "era", "id", "v", "ts_us", "duration_us", "at_ms", "cluster_id", "broker", "listener", "connection",
     "client_id", "principal", "api", "version", "outcome", "error", "faults", "request", "response",
 )  # fmt: skip
-"""What is read of a journal."""
+"""The columns that are read from a journal."""
 BULK: Final = frozenset({"Produce", "Fetch"})
-"""APIs that queries look at, and whose lines are most of a journal."""
+"""APIs that are left to the SQL checks; they make up most of a journal."""
 ZERO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 NONE: Final = "NONE"
 EMPTY_MS: Final = 600_000
-"""So often a coordinator deletes groups that are empty (`offsets.retention.check.interval.ms`)."""
+"""Interval at which a coordinator deletes empty groups (`offsets.retention.check.interval.ms`)."""
 Body = dict[str, Any]
 _encoded: Final = json.JSONEncoder(sort_keys=True).encode
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request and its answer. Times are the machine's, in microseconds; `at_ms` is that of the cluster's clock."""
+    """A request and its response. Times are microseconds of the machine's clock; `at_ms` is the cluster's clock."""
 
     run: str
     era: int
@@ -68,21 +68,21 @@ class Call:
     api: str
     version: int
     is_answered: bool
-    """Whether there is an answer that the broker made itself: no fault was injected."""
+    """Whether the broker itself produced a response: no fault was injected."""
     error: str | None
-    """The first error in the answer."""
+    """The first error in the response."""
     request: Body
     response: Body
-    """Empty without an answer."""
+    """Empty if there was no response."""
 
     @property
     def is_accepted(self) -> bool:
-        """Answered without any error."""
+        """Return whether the response has no error."""
         return self.is_answered and self.error is None
 
 
 class Fault(NamedTuple):
-    """A contradiction, as a row of `ANSWER_FAULTS` but for the run."""
+    """A contradiction: a row of `ANSWER_FAULTS` without the run."""
 
     id: int
     kind: str
@@ -95,7 +95,7 @@ class Fault(NamedTuple):
 
 
 def calls_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Call]:
-    """The calls among the lines of a journal that are judged one by one, in their order."""
+    """Yield, in order, the calls in a journal that are judged one by one."""
     for rows in batches:
         for row in rows.to_pylist():
             if row["v"] is not None and row["api"] not in BULK and row["request"] is not None:
@@ -113,11 +113,11 @@ def _call(row: Body) -> Call:
 
 
 def listed(body: Any, name: str) -> list[Any]:
-    """The elements of a list in a body; none where it is null or missing."""
+    """Return the elements of a list in a body; none if the list is null or missing."""
     found = body.get(name) if isinstance(body, dict) else None
     return found if isinstance(found, list) else []
 
 
 def canonical(value: Any) -> str:
-    """A value as text, equal for equal values."""
+    """Return a value as text that is the same for equal values."""
     return _encoded(value)

@@ -1,4 +1,4 @@
-"""Descriptions of consumer, share and streams groups, beside what their members were reported."""
+"""Compares descriptions of consumer, share and streams groups with what their members sent and received."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -9,16 +9,16 @@ from pipeline.answers.members import Groups, Member, Piece, pieces
 DESCRIPTIONS: Final = {
     "ConsumerGroupDescribe": "consumer", "ShareGroupDescribe": "share", "StreamsGroupDescribe": "streams",
 }  # fmt: skip
-"""API, and the type of its groups."""
+"""API -> type of its groups."""
 KIND: Final = "group-description"
 WITHOUT_MEMBERS: Final = frozenset({"Empty", "Dead"})
-"""States of a group."""
+"""States of a group that has no members."""
 _SENT: Final = ("instance_id", "rack_id", "process_id", "subscribed_topic_names", "subscribed_topic_regex")
-"""What a description has as the member sent it."""
+"""Fields of a member that its description repeats."""
 
 
 def faults_of(call: Call, groups: Groups) -> Iterator[Fault]:
-    """What is wrong in a description."""
+    """Yield the faults of a description."""
     kind = DESCRIPTIONS[call.api]
     for each in listed(call.response, "groups"):
         if each["error_code"] == NONE:
@@ -33,7 +33,7 @@ def faults_of(call: Call, groups: Groups) -> Iterator[Fault]:
 
 
 def _epochs(group: Body, *, is_stable: bool) -> Iterator[str]:
-    """The target is made for the group's epoch or an earlier one, and members follow; a stable group is there."""
+    """Check epochs: target assignment <= group, member <= target assignment; all are equal in a stable group."""
     epoch, state, described = group["group_epoch"], group["group_state"], listed(group, "members")
     if bool(described) == (state in WITHOUT_MEMBERS):
         yield f"{state} with {len(described)} members"
@@ -61,14 +61,14 @@ def _members(call: Call, group: Body, groups: Groups) -> Iterator[tuple[str, str
         if member is not None:
             yield from ((member_id, what) for what in _differences(call, each, member))
         elif "classic" not in groups.kinds[group_id]:
-            yield member_id, "a member that never came"
+            yield member_id, "a member that never joined"
     for (other, member_id), member in groups.members.items():
         if other == group_id and member_id not in there and member.is_alive_at(call):
-            yield member_id, "a member is left out"
+            yield member_id, "a member is missing"
 
 
 def _work(group: Body, *, is_stable: bool, kind: str) -> Iterator[str]:
-    """In a stable group each member has what it is to have."""
+    """In a stable group each member has its target assignment."""
     for each in listed(group, "members") if is_stable else ():
         have, target = each.get("assignment") or {}, each.get("target_assignment") or {}
         of = "topic_id" if kind == "consumer" else "subtopology_id"
@@ -78,11 +78,11 @@ def _work(group: Body, *, is_stable: bool, kind: str) -> Iterator[str]:
                 for body in (have, target)
             ]
             if sets[0] != sets[1] and not each.get("is_classic"):
-                yield f"Stable, and {each['member_id']} has {sorted(sets[0])} and is to have {sorted(sets[1])}"
+                yield f"Stable, and {each['member_id']} has {sorted(sets[0])} and its target is {sorted(sets[1])}"
 
 
 def _topology(group: Body, groups: Groups) -> Iterator[str]:
-    """A topology is the one of its epoch that members have sent."""
+    """Check that a topology is one that members have sent for its epoch."""
     reported = group.get("topology")
     known = groups.topologies.get(group["group_id"])
     if not reported or not known:
@@ -104,7 +104,7 @@ def _subtopology(each: Body) -> tuple[Any, ...]:
 
 
 def _differences(call: Call, described: Body, member: Member) -> Iterator[str]:
-    """Fields that are not those that the member sent or was reported last."""
+    """Yield the fields that differ from what the member sent or last received."""
     last = member.last_before(call)
     if last is None or last.request["member_epoch"] < 0:
         return

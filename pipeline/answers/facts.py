@@ -1,4 +1,4 @@
-"""Which values requests write and answers report (`registers`): of topics, settings, quotas, permissions, groups."""
+"""Values that requests write and responses report (`registers`): topics, configurations, quotas, ACLs, groups."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,26 +9,26 @@ from pipeline.answers.registers import ANY, LAG_US, Key, Registers
 from pipeline.answers.rights import UNSET, Reported
 
 _OWN_SOURCES: Final = {2: (1,), 4: (2,), 16: (7,), 32: (8,)}
-"""ConfigSource of a value that was set for a resource of a type itself: topic, broker, client metrics, group."""
+"""ConfigSource of a value that was set on a resource itself, by type: topic, broker, client metrics, group."""
 _CLUSTER_SOURCE: Final = 3
-"""ConfigSource of the default of all brokers, resource name ''."""
+"""ConfigSource of the cluster-wide default for brokers, resource name ''."""
 _BUILT_IN: Final = 5
-"""ConfigSource of a default of the software."""
+"""ConfigSource of a built-in default."""
 _TOPIC_APIS: Final = frozenset({"Metadata", "DescribeTopicPartitions"})
 _IDS: Final = {"Metadata": 10}
-"""Version from which on topics have ids."""
+"""API -> first version in which topics have ids."""
 _SET, _DELETE = 0, 1
 _TOPIC: Final = "2"
 _BROKER: Final = 4
 _GROUP: Final = 32
 _AT_ONCE: Final = frozenset({"committed offset", "share start"})
-"""Kinds that a coordinator writes and reports itself."""
+"""Kinds that a coordinator both writes and reports, so that its reads do not lag."""
 _ALL: Final = 1
-"""ANY of a filter for ACLs."""
+"""ANY in an ACL filter."""
 
 
 def note(call: Call, values: Registers) -> None:
-    """Take down what a request wrote and what its answer reports."""
+    """Record what a request wrote and what its response reports."""
     if call.api in _WRITERS and (not call.is_answered or call.response):
         _WRITERS[call.api](call, values)
     if call.is_answered:
@@ -43,7 +43,7 @@ def note(call: Call, values: Registers) -> None:
 
 
 def _reported(call: Call, values: Registers) -> Reported:
-    """What an answer reports; of committed offsets by the names of their topics, also where it has ids (KIP-848)."""
+    """Yield what a response reports; committed offsets by topic name, even if the response has ids (KIP-848)."""
     if call.api == "OffsetFetch":
         yield from group_facts.fetched_offsets(call, values.names)
     elif call.api in _READERS:
@@ -64,7 +64,7 @@ def _topic(name: str, topic_id: str | None, partitions: int | None, is_internal:
 
 
 def _described_topics(call: Call) -> Reported:
-    """Metadata and DescribeTopicPartitions."""
+    """Return the topics of Metadata and DescribeTopicPartitions."""
     whole = call.api == "Metadata" or (call.response.get("next_cursor"), call.request.get("cursor")) == (None, None)
     for each in listed(call.response, "topics"):
         name = each.get("name")
@@ -91,7 +91,7 @@ def _cluster(call: Call) -> Reported:
 
 
 def _quorum(call: Call) -> Reported:
-    """Where the nodes of the quorum are, as one broker reports it on one connection."""
+    """Yield the addresses of the quorum's nodes as one broker reports them on one connection."""
     for each in listed(call.response, "nodes"):
         for one in listed(each, "listeners"):
             key = ("node of the quorum", str(call.connection), str(each["node_id"]), one["name"])
@@ -105,7 +105,7 @@ def _coordinator(call: Call) -> Reported:
 
 
 def _node(call: Call, node_id: int, where: Body) -> Reported:
-    """A broker's own address: it does not change while a connection to it lasts."""
+    """Yield a broker's own address, which does not change as long as a connection to it lasts."""
     if node_id == call.broker:
         yield ("node", call.listener, str(call.connection)), f"{where['host']}:{where['port']}", None, None
 
@@ -147,7 +147,7 @@ def _created_topics(call: Call) -> Reported:
 
 
 def _listed_settings(call: Call, configs: list[Body]) -> Reported:
-    """All settings of a topic by name, and whence the values come that are not its own: alike for all topics."""
+    """Yield the names of a topic's configurations, and the sources of inherited values: the same for all topics."""
     where = (call.api, str(call.broker))
     yield ("setting names", *where), canonical(sorted(each["name"] for each in configs)), None, None
     for each in configs:
@@ -187,7 +187,7 @@ def _reassign(call: Call, values: Registers) -> None:
 
 
 def _alter_configs(call: Call, values: Registers) -> None:
-    """AlterConfigs replaces all settings of a resource, IncrementalAlterConfigs those that it names."""
+    """Record AlterConfigs, which replaces all settings of a resource, or IncrementalAlterConfigs, which does not."""
     done = {
         (each["resource_type"], each["resource_name"]): each["error_code"]
         for each in listed(call.response, "responses")
@@ -219,7 +219,7 @@ def _described_configs(call: Call) -> Reported:
 
 
 def _setting(resource: str, name: str, config: Body) -> Reported:
-    """What is reported of one setting; loggers and what is secret are left out."""
+    """Yield what is reported of one setting; loggers and sensitive values are left out."""
     source, topic = config["config_source"], name if resource == _TOPIC else None
     if source < 0 or resource not in {"2", "4", "16", "32"}:
         return
@@ -238,7 +238,7 @@ def _setting(resource: str, name: str, config: Body) -> Reported:
 
 
 def _missing(call: Call, values: Registers) -> Iterator[tuple[Key, str]]:
-    """What is known, and would be in this answer if it were so still."""
+    """Yield known values that the response would contain if they were still in force."""
     if call.api == "DescribeAcls" and call.error is None and _wants_all(call.request):
         reported = {key for key, *_ in rights.described_acls(call)}
         yield from ((key, "not there") for key in values.known("permission") if key not in reported)
@@ -274,7 +274,7 @@ def _wants_all(request: Body) -> bool:
 
 
 def plain(value: str | None) -> str | None:
-    """A setting's value without what brokers change in it: case, spaces, how a number is written."""
+    """Return a setting's value without the parts that brokers normalize: case, spaces, the format of numbers."""
     if value is None:
         return None
     text = value.lower().replace(" ", "")

@@ -1,4 +1,4 @@
-"""Whether an answer has only what the filter of its request lets through."""
+"""Checks that a response contains only what its request's filter matches."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -6,15 +6,15 @@ from typing import Any, Final
 from pipeline.answers.calls import Body, Call, Fault, canonical, listed
 
 _ANY: Final = 1
-"""Of a filter for ACLs (ResourceType, PatternType, AclOperation, AclPermissionType)."""
+"""ANY in an ACL filter (ResourceType, PatternType, AclOperation, AclPermissionType)."""
 _MATCH: Final = 2
-"""PatternType."""
+"""PatternType MATCH."""
 _EXACT, _DEFAULT = 0, 1
-"""Match types of DescribeClientQuotas; the third is any entity of the type."""
+"""Match types of DescribeClientQuotas; the third matches any entity of the type."""
 
 
 def faults_of(call: Call) -> Iterator[Fault]:
-    """Things in an answer that the request's filter excludes."""
+    """Yield the elements of a response that the request's filter excludes."""
     outside = _FILTERS.get(call.api)
     for item in outside(call) if outside is not None else ():
         yield Fault(call.id, "answer-items", f"not asked for: {item}")
@@ -77,7 +77,7 @@ def _quotas(call: Call) -> Iterator[str]:
 
 
 def _is_wanted(rule: Body, wanted: Body) -> bool:
-    """Whether an ACL matches a filter (KIP-140, KIP-290); a pattern of type MATCH is believed."""
+    """Return whether an ACL matches a filter (KIP-140, KIP-290); a filter with PatternType MATCH is not checked."""
     numbers: dict[str, Any] = {
         "resource_type": wanted["resource_type_filter"], "operation": wanted["operation"],
         "permission_type": wanted["permission_type"],

@@ -1,4 +1,4 @@
-"""Classic groups: refusals that the generations which the group handed out contradict."""
+"""Finds errors for members of classic groups that contradict the generations which the group has issued."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -9,30 +9,30 @@ from typing import Any, Final
 from pipeline.answers.calls import EMPTY_MS, NONE, Call, Fault, listed
 
 _SOON_US: Final = 1_000_000
-"""Within that time no session ends (`group.min.session.timeout.ms` is 6 s), and a request that came is at work."""
+"""Within this time no session expires (`group.min.session.timeout.ms` is 6 s), and a request has reached the group."""
 _OF_MEMBERS: Final = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit", "TxnOffsetCommit", "LeaveGroup"})
 _REMOVALS: Final = frozenset({"LeaveGroup", "DeleteGroups"})
 
 
 @dataclass
 class _Group:
-    """The calls of one group, in their order."""
+    """The calls of one group, in order."""
 
     joins: list[Call] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
 
     def sort(self) -> None:
-        """Put the calls in the order of their beginning, which `during` and `newest` ask for."""
+        """Sort the calls by their start; `during` and `newest` rely on it."""
         self.joins.sort(key=_start_us)
         self.calls.sort(key=_start_us)
 
     def during(self, from_us: int, until_us: int, *, joins: bool = False) -> list[Call]:
-        """The calls that began between two moments."""
+        """Return the calls that started between two times."""
         found = self.joins if joins else self.calls
         return found[bisect_left(found, from_us, key=_start_us) : bisect_right(found, until_us, key=_start_us)]
 
     def newest(self, until_us: int) -> int | None:
-        """The newest generation that may have begun before a moment; None: no one knows."""
+        """Return the newest generation that may have started before a time; None if unknown."""
         begun = self.during(0, until_us, joins=True)
         if not all(each.is_answered for each in begun):
             return None
@@ -47,7 +47,7 @@ class Generations:
     _removals: list[Call] = field(default_factory=list)
 
     def note(self, call: Call) -> Iterator[Fault]:
-        """Take down a call; nothing is wrong in it yet."""
+        """Record a call; faults are found at the end."""
         if call.api == "JoinGroup":
             self._groups[call.request["group_id"]].joins.append(call)
         elif call.api in _OF_MEMBERS and call.is_answered:
@@ -57,7 +57,7 @@ class Generations:
         return iter(())
 
     def faults(self) -> Iterator[Fault]:
-        """What contradicts itself among all calls."""
+        """Yield the contradictions among all calls."""
         for group_id, group in self._groups.items():
             group.sort()
             for call, what in (*self._protocols(group), *_waiting(group), *self._refusals(group)):
@@ -77,7 +77,7 @@ class Generations:
                 yield call, "a member is unknown that was known a second before"
 
     def _protocols(self, group: _Group) -> Iterator[tuple[Call, str]]:
-        """A generation has one protocol, until the group is gone and begins again with the first."""
+        """Yield generations with two protocols; a deleted group starts over with generation 1."""
         chosen: dict[int, tuple[Call, str]] = {}
         for each in group.joins:
             name = each.response.get("protocol_name")
@@ -90,14 +90,14 @@ class Generations:
                     yield each, f"generation {generation} has the protocols {other} and {name}"
 
     def _may_begin_again(self, before: Call, after: Call) -> bool:
-        """Whether the group may have been deleted in between: by an administrator, or when it was empty."""
+        """Return whether the group may have been deleted in between: by an administrator, or because it was empty."""
         return after.at_ms - before.at_ms >= EMPTY_MS or any(
             each.api == "DeleteGroups" and each.start_us <= after.end_us and each.end_us >= before.start_us
             for each in self._removals
         )
 
     def _was_there(self, group: _Group, call: Call) -> bool:
-        """Whether the same connection was answered as a member's just before, and no one removed the member."""
+        """Return whether this connection just made a successful call as the member, which was not removed since."""
         ids = {each.get("member_id", "") for each in (call.request, *listed(call.request, "members"))} - {""}
         if len(ids) != 1 or call.request.get("group_instance_id"):
             return False
@@ -116,7 +116,7 @@ class Generations:
 
 
 def _waiting(group: _Group) -> Iterator[tuple[Call, str]]:
-    """While a member waits for the next generation, the others are called to join it."""
+    """Yield successful heartbeats during a rebalance: while a member waits in JoinGroup, the others must rejoin."""
     seen: set[int] = set()
     for join in group.joins:
         if not join.is_accepted or join.end_us - join.start_us <= 2 * _SOON_US:
@@ -126,11 +126,11 @@ def _waiting(group: _Group) -> Iterator[tuple[Call, str]]:
             waits = beat.end_us + _SOON_US < join.end_us and _granted(join) > _generation(beat.request)
             if is_one and waits and beat.id not in seen:
                 seen.add(beat.id)
-                yield beat, "no rebalance, while another member waits for one"
+                yield beat, "no rebalance, though another member is waiting in JoinGroup"
 
 
 def _names(call: Call) -> str:
-    """The member whose membership an answer proves; empty: of none."""
+    """Return the member id whose membership a response proves; empty if none."""
     if call.api == "Heartbeat" and call.error in (None, "REBALANCE_IN_PROGRESS"):
         return str(call.request["member_id"])
     if call.api == "SyncGroup" and call.error is None:
@@ -141,7 +141,7 @@ def _names(call: Call) -> str:
 
 
 def _is_soon(before: Call, after: Call) -> bool:
-    """Whether one call came right after another, by either clock."""
+    """Return whether one call came right after another, by both clocks."""
     return after.end_us - before.start_us < _SOON_US and after.at_ms - before.at_ms < _SOON_US // 1000
 
 
@@ -150,7 +150,7 @@ def _start_us(call: Call) -> int:
 
 
 def _granted(join: Call) -> int:
-    """The generation that an answer to JoinGroup names; -1: none."""
+    """Return the generation in a JoinGroup response; -1 if it has none."""
     return int(join.response.get("generation_id", -1))
 
 
@@ -159,7 +159,7 @@ def _generation(request: dict[str, Any]) -> int:
 
 
 def _errors(call: Call) -> set[str]:
-    """All errors of an answer, of its partitions and members too."""
+    """Return all errors of a response, including those of partitions and members."""
     found = {call.response.get("error_code", NONE)}
     for name in ("topics", "members"):
         for each in listed(call.response, name):

@@ -1,4 +1,4 @@
-"""Committed offsets, where share groups begin, where members are: what requests write and answers report of them."""
+"""What requests write and responses report of committed offsets, start offsets of share groups, and members."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from pipeline.answers.rights import UNSET, Reported
 
 
 def topic_reported(name: str, topic_id: str | None) -> Reported:
-    """A topic's id, where an answer has one."""
+    """Yield a topic's id, if the response has one."""
     if topic_id not in (None, ZERO_ID):
         yield ("topic", name, "id"), topic_id, name, None
         if name:
@@ -16,7 +16,7 @@ def topic_reported(name: str, topic_id: str | None) -> Reported:
 
 
 def share_start(call: Call, values: Registers) -> None:
-    """AlterShareGroupOffsets moves where a group begins; what its members do afterwards moves it on."""
+    """Record AlterShareGroupOffsets, which resets a start offset; acknowledgements advance it afterwards."""
     group_id = call.request["group_id"]
     if call.api != "AlterShareGroupOffsets":
         values.reset(("share start", group_id), call.start_us, call.end_us)
@@ -35,7 +35,7 @@ def share_start(call: Call, values: Registers) -> None:
 
 
 def share_starts(call: Call) -> Reported:
-    """Where share groups begin."""
+    """Yield the start offsets of share groups."""
     for group in listed(call.response, "groups"):
         for each in listed(group, "topics"):
             yield from topic_reported(each["topic_name"], each.get("topic_id"))
@@ -46,13 +46,13 @@ def share_starts(call: Call) -> Reported:
 
 
 def altered_starts(call: Call) -> Reported:
-    """The topics of an AlterShareGroupOffsets."""
+    """Return the topics of an AlterShareGroupOffsets."""
     for each in listed(call.response, "responses"):
         yield from topic_reported(each["topic_name"], each.get("topic_id"))
 
 
 def members_reported(call: Call) -> Reported:
-    """Where a member is, and the topics of its partitions by name and id."""
+    """Yield a member's address, and the names and ids of the topics of its partitions."""
     for group in listed(call.response, "groups"):
         for each in listed(group, "members"):
             key = ("member", group["group_id"], each["member_id"], "host")
@@ -64,14 +64,14 @@ def members_reported(call: Call) -> Reported:
 
 
 def locks(call: Call) -> Reported:
-    """How long a share group's records are locked."""
+    """Yield the acquisition lock timeout of a share group."""
     if call.response.get("acquisition_lock_timeout_ms", 0) > 0:
         key = ("group", call.request["group_id"], "acquisition lock")
         yield key, str(call.response["acquisition_lock_timeout_ms"]), None, call.request["group_id"]
 
 
 def commit(call: Call, values: Registers) -> None:
-    """OffsetCommit; TxnOffsetCommit, which counts once its transaction ends."""
+    """Record OffsetCommit, and TxnOffsetCommit, which takes effect when its transaction ends."""
     group_id = call.request["group_id"]
     done = {
         (each.get("name") or each.get("topic_id"), part["partition_index"]): part["error_code"]
@@ -99,7 +99,7 @@ def commit(call: Call, values: Registers) -> None:
 
 
 def fetched_offsets(call: Call, names: Mapping[str, str]) -> Reported:
-    """OffsetFetch. `names`: of topics by id; those of an id that is not known are left out."""
+    """Yield the offsets of OffsetFetch. `names` resolves topic ids; topics with an unknown id are left out."""
     for one in listed(call.response, "groups"):
         if one["error_code"] != NONE:
             continue
@@ -114,7 +114,7 @@ def fetched_offsets(call: Call, names: Mapping[str, str]) -> Reported:
 
 
 def delete_offsets(call: Call, values: Registers) -> None:
-    """OffsetDelete."""
+    """Record OffsetDelete."""
     done = {
         (each["name"], part["partition_index"]): part["error_code"]
         for each in listed(call.response, "topics") for part in listed(each, "partitions")
@@ -128,7 +128,7 @@ def delete_offsets(call: Call, values: Registers) -> None:
 
 
 def delete_groups(call: Call, values: Registers) -> None:
-    """DeleteGroups."""
+    """Record DeleteGroups."""
     for group_id in listed(call.request, "groups_names"):
         values.reset(("committed offset", group_id), call.start_us)
         values.reset(("setting", "32", group_id), call.start_us)

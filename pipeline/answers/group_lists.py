@@ -1,4 +1,4 @@
-"""Descriptions of classic groups and lists of groups of all kinds, beside what their members were reported."""
+"""Compares descriptions of classic groups and lists of all groups with what the members sent and received."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,11 +9,11 @@ from pipeline.answers.members import Groups
 
 LISTS: Final = frozenset({"DescribeGroups", "ListGroups"})
 _PROTOCOLS: Final = {"consumer": "consumer", "share": "share", "streams": "streams"}
-"""Type of a group in lower case, and its protocol type."""
+"""Type of a group in lower case -> its protocol type."""
 
 
 def faults_of(call: Call, groups: Groups) -> Iterator[Fault]:
-    """What is wrong in an answer to DescribeGroups or ListGroups."""
+    """Yield the faults of a DescribeGroups or ListGroups response."""
     if call.api == "DescribeGroups":
         for each in listed(call.response, "groups"):
             if each["error_code"] == NONE:
@@ -25,7 +25,7 @@ def faults_of(call: Call, groups: Groups) -> Iterator[Fault]:
 
 
 def _of_classic(call: Call, group: Body, groups: Groups) -> Iterator[tuple[str | None, str]]:
-    """Members by what they got from JoinGroup and SyncGroup in the last generation that both named."""
+    """Compare members with their JoinGroup and SyncGroup responses in the last generation that both contain."""
     described = listed(group, "members")
     if bool(described) == (group["group_state"] in WITHOUT_MEMBERS):
         yield None, f"{group['group_state']} with {len(described)} members"
@@ -53,7 +53,7 @@ def _of_classic(call: Call, group: Body, groups: Groups) -> Iterator[tuple[str |
 
 
 def _absent(described: list[Body], settled: list[Call]) -> Iterator[tuple[str, str]]:
-    """Members of a generation whose leader was given them, beside others of the same generation."""
+    """Yield members that the leader of a generation received but that the description omits beside others of it."""
     joins = [each for each in settled if each.api == "JoinGroup"]
     newest = max((each.response["generation_id"] for each in joins), default=-1)
     led = [each for each in joins if each.response["generation_id"] == newest and listed(each.response, "members")]
@@ -62,7 +62,7 @@ def _absent(described: list[Body], settled: list[Call]) -> Iterator[tuple[str, s
     if led and there and all(last.get(member_id) == newest for member_id in there):
         for each in led[-1].response["members"]:
             if each["member_id"] not in there:
-                yield each["member_id"], "a member of the generation is left out"
+                yield each["member_id"], "a member of the generation is missing"
 
 
 def _calls_of(member_id: str, calls: list[Call]) -> list[Call]:
@@ -78,7 +78,7 @@ def _differences(described: Body, own: list[Call], *, is_stable: bool) -> Iterat
 
 
 def _kinds(call: Call, groups: Groups) -> Iterator[tuple[str, str]]:
-    """The type and the protocol type that a group's members speak."""
+    """Compare a group's type and protocol type with those that its members use."""
     for each in listed(call.response, "groups"):
         group_id, kinds = each["group_id"], groups.kinds.get(each["group_id"], set())
         kind = next(iter(kinds)) if len(kinds) == 1 else ""
@@ -93,7 +93,7 @@ def _kinds(call: Call, groups: Groups) -> Iterator[tuple[str, str]]:
 
 
 def _left_out(call: Call, groups: Groups) -> Iterator[tuple[str, str]]:
-    """Groups whose members this broker answered before and after it listed all groups."""
+    """Yield groups that ListGroups omits, though this broker served their members before and after it."""
     if listed(call.request, "states_filter") or listed(call.request, "types_filter"):
         return
     there = {each["group_id"] for each in listed(call.response, "groups")}

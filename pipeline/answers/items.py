@@ -1,4 +1,4 @@
-"""Whether an answer is about what its request names."""
+"""Checks that a response covers exactly the elements of its request."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -7,7 +7,7 @@ from pipeline.answers.calls import NONE, Body, Call, Fault, canonical, listed
 
 
 class _Items(NamedTuple):
-    """Where a body lists what it is about: a list, what names an element, and a list in it with what names its own."""
+    """Where a body lists its elements: the list, the fields that identify an element, and its nested list."""
 
     field: str
     names: tuple[str, ...]
@@ -63,16 +63,16 @@ ITEMS: Final[Mapping[str, tuple[_Items, _Items]]] = {
     ),
     "WriteShareGroupState": _STATE,
 }  # fmt: skip
-"""APIs whose answer has each item of the request once."""
+"""APIs whose response repeats each element of the request once."""
 _BY_POSITION: Final = {"CreateAcls": ("creations", "results"), "DeleteAcls": ("filters", "filter_results")}
 
 
 def faults_of(call: Call) -> Iterator[Fault]:
-    """Items that an answer without an error for the whole leaves out, or that no one asked for."""
+    """Yield requested elements that a response omits, and elements that were not requested."""
     if call.response.get("error_code", NONE) != NONE:
         return
     asked, answered = _compared(call)
-    if asked:  # otherwise nothing, or all that there is
+    if asked:  # an empty request means nothing, or everything
         for item in sorted(asked - answered):
             yield Fault(call.id, "answer-items", f"left out: {item}")
         for item in sorted(answered - asked):
@@ -80,7 +80,7 @@ def faults_of(call: Call) -> Iterator[Fault]:
 
 
 def _compared(call: Call) -> tuple[set[str], set[str]]:
-    """What a request names and its answer has; two empty sets where they cannot be compared."""
+    """Return the elements of a request and of its response; two empty sets if they cannot be compared."""
     if call.api in ITEMS and _names_all(call):
         sent, got = ITEMS[call.api]
         return _named(call.request, sent), _named(call.response, got)
@@ -98,7 +98,7 @@ def _positions(body: Body, name: str) -> set[str]:
 
 
 def _names_all(call: Call) -> bool:
-    """Whether the answer is not a page of several, nor that to an older version with another shape."""
+    """Return whether the response is complete: not a page, and not an older version with another layout."""
     if call.api == "DescribeTopicPartitions":
         return call.response.get("next_cursor") is None and call.request.get("cursor") is None
     return call.api != "LeaveGroup" or call.version >= 3

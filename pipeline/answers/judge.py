@@ -1,4 +1,4 @@
-"""All rules for a broker's answers, over the calls of a journal, as tables for the checks."""
+"""Applies all rules for responses to the calls of a journal, and returns tables for the checks."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -21,20 +21,20 @@ from pipeline.directory import Paths
 from pipeline.reading import read_journal
 
 _JUMP_MS: Final = 3_600_000
-"""Where the cluster's clock was pushed by more, offsets may have expired."""
+"""If the cluster's clock was advanced by more, committed offsets may have expired."""
 _PER_GROUP: Final = ("heartbeat_interval_ms", "acceptable_recovery_lag", "task_offset_interval_ms")
-"""What heartbeats report all members of a group alike, as long as its settings do not change."""
+"""Fields of heartbeat responses that are the same for all members of a group while its configuration is unchanged."""
 
 
 _RULES: Final = (
     shapes.faults_of, items.faults_of, filters.faults_of, rules.faults_of, refusals.faults_of,
 )  # fmt: skip
 _INCOMPLETE: Final = (KeyError, TypeError, IndexError, AttributeError)
-"""What a rule raises where a body is not as a broker or proxy of ours writes it."""
+"""Errors that a rule raises for a body with fewer fields than a broker or proxy of ours writes."""
 
 
 def _found(rule: Callable[..., Iterator[Fault]], *about: object) -> list[Fault]:
-    """What a rule finds; nothing in bodies without some of the fields, which another program has written."""
+    """Return what a rule finds; nothing if another program wrote the bodies and fields are missing."""
     try:
         return list(rule(*about))
     except _INCOMPLETE:
@@ -42,13 +42,13 @@ def _found(rule: Callable[..., Iterator[Fault]], *about: object) -> list[Fault]:
 
 
 def faults_alone(call: Call) -> list[Fault]:
-    """What is wrong in one answer beside its own request."""
+    """Return the faults of one response, compared only with its own request."""
     return [fault for rule in _RULES if call.is_answered for fault in _found(rule, call)]
 
 
 @dataclass
 class _Life:
-    """One run and era: what its calls have reported so far."""
+    """What the calls of one run and era have reported so far."""
 
     values: Registers = field(default_factory=Registers)
     groups: Groups = field(default_factory=Groups)
@@ -58,9 +58,9 @@ class _Life:
     quorums: Quorums = field(default_factory=Quorums)
     described: list[Call] = field(default_factory=list)
     offers: dict[tuple[int, str, int], list[tuple[Call, str]]] = field(default_factory=lambda: defaultdict(list))
-    """By broker, listener and version: answers to ApiVersions."""
+    """By broker, listener and version: ApiVersions responses."""
     last_us: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    """By connection: when its last request came."""
+    """By connection: time of its last request."""
     at_ms: int = 0
 
     @property
@@ -68,7 +68,7 @@ class _Life:
         return self.groups, self.share, self.generations, self.transactions, self.quorums
 
     def note(self, call: Call) -> Iterator[Fault]:
-        """What is wrong in it beside the calls before it."""
+        """Yield the faults of a call, compared with the calls before it."""
         if call.at_ms - self.at_ms > _JUMP_MS and self.at_ms:
             self.values.reset(("committed offset",), call.start_us)
         self.last_us[call.connection] = max(self.last_us[call.connection], call.start_us)
@@ -79,7 +79,7 @@ class _Life:
             self.described.append(call)
 
     def _values(self, call: Call) -> Iterator[Fault]:
-        """What is written and reported; none of it is wrong yet."""
+        """Record written and reported values, which are compared at the end."""
         self._versions(call)
         facts.note(call, self.values)
         if call.api in HEARTBEATS and call.is_accepted and call.request["member_epoch"] >= 0:
@@ -91,7 +91,7 @@ class _Life:
         return iter(())
 
     def _versions(self, call: Call) -> None:
-        """A broker that offers other versions was replaced by another release, which has other defaults."""
+        """Note that a broker offers other versions: it was replaced by another release, whose defaults differ."""
         if call.api != "ApiVersions" or not call.is_accepted:
             return
         names = ("api_keys", "supported_features") if call.version >= 3 else ("api_keys",)
@@ -104,7 +104,7 @@ class _Life:
         self.offers[key].append((call, reported))
 
     def _other_offers(self) -> Iterator[Fault]:
-        """One broker offered other versions or features while a connection lasted that it had made an offer before."""
+        """Yield ApiVersions responses that differ from the broker's earlier one on a connection that was still open."""
         for offers in self.offers.values():
             for (before, one), (call, other) in pairwise(offers):
                 if one != other and self.last_us[before.connection] > call.end_us:
@@ -130,16 +130,16 @@ def _places(call: Call) -> list[dict[str, Any]]:
 
 
 def answer_tables(path: Paths) -> dict[str, pa.Table]:
-    """By name: the faults of a journal's answers (`ANSWER_FAULTS`), and the partitions that they name."""
+    """Return, by name, the faults in a journal's responses (`ANSWER_FAULTS`) and the partitions that they contain."""
     return judged(calls_of(read_journal(path, columns=COLUMNS, mode="skip")))
 
 
 def judged(calls: Iterable[Call], alone: Callable[[Call], list[Fault]] = faults_alone) -> dict[str, pa.Table]:
-    """The same of calls, those of a run and era in their order.
+    """Do the same for the calls of one run and era, in order.
 
     Args:
-        calls: them.
-        alone: `faults_alone`, or what remembers its results where most of the calls are judged again and again.
+        calls: the calls.
+        alone: `faults_alone`, or a version of it that caches results when most calls are judged repeatedly.
     """
     lives: dict[tuple[str, int], _Life] = {}
     faults: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Members of groups: who was given which partitions or tasks, and what descriptions report of them."""
+"""Checks the partitions or tasks assigned to members, and keeps them for comparison with descriptions."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from pipeline.answers.calls import EMPTY_MS, Body, Call, Fault, listed
 HEARTBEATS: Final = {
     "ConsumerGroupHeartbeat": "consumer", "ShareGroupHeartbeat": "share", "StreamsGroupHeartbeat": "streams",
 }  # fmt: skip
-"""API, and the type of its groups."""
+"""API -> type of its groups."""
 ROLES: Final = ("active_tasks", "standby_tasks", "warmup_tasks")
-"""The lists of tasks of a member of a streams group."""
+"""The fields with the tasks of a streams group's member."""
 _CALLS_OF_CLASSIC: Final = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"})
 _COMMITS: Final = frozenset({"OffsetCommit", "TxnOffsetCommit"})
 _FOR_GOOD: Final = frozenset({"DeleteGroups"})
@@ -21,32 +21,32 @@ Piece = tuple[str, int]
 
 
 class Holding(NamedTuple):
-    """A piece of work that a member had between two moments, of which it was alive at the second."""
+    """A partition or task that a member owned from one time to another; at the second it was still alive."""
 
     member_id: str
     since_us: int
     until_us: int
     call: Call
-    """Whose answer gave it."""
+    """The call whose response assigned it."""
 
 
 @dataclass
 class Member:
-    """What the journal reports of one member of a group with heartbeats (KIP-848, KIP-932, KIP-1071)."""
+    """What the journal contains of one member of a group with heartbeats (KIP-848, KIP-932, KIP-1071)."""
 
     member_id: str
     kind: str
     beats: list[Call] = field(default_factory=list)
-    """The accepted ones, in their order."""
+    """Successful heartbeats, in order."""
     others: list[Call] = field(default_factory=list)
-    """All that were not accepted, of which no one knows what they did."""
+    """Heartbeats without a successful response, whose effect is unknown."""
     holdings: dict[Piece, list[Holding]] = field(default_factory=lambda: defaultdict(list))
     held: dict[Piece, Call] = field(default_factory=dict)
     subscribed: set[str] = field(default_factory=set)
     has_regex: bool = False
 
     def note(self, call: Call) -> None:
-        """Take down a heartbeat."""
+        """Record a heartbeat."""
         if not call.is_accepted:
             self.others.append(call)
             if call.error is not None:
@@ -65,7 +65,7 @@ class Member:
             if piece not in self.held:
                 self.held[piece] = call
                 self.holdings[piece].append(Holding(self.member_id, call.end_us, call.end_us, call))
-        if epoch < 0:  # it had all until now
+        if epoch < 0:  # the member owned all of it until now
             self._drop(set(self.held))
         self.subscribed.update(listed(call.request, "subscribed_topic_names"))
         self.has_regex |= bool(call.request.get("subscribed_topic_regex"))
@@ -76,7 +76,7 @@ class Member:
             self.held.pop(piece, None)
 
     def last_before(self, moment: Call) -> Call | None:
-        """The last heartbeat before a description; None: there is none, or another one overlaps it."""
+        """Return the last heartbeat before a description; None if there is none, or one overlaps the description."""
         if any(
             each.end_us >= moment.start_us and each.start_us <= moment.end_us for each in (*self.beats, *self.others)
         ):
@@ -90,7 +90,7 @@ class Member:
         return before[-1] if before else None
 
     def is_alive_at(self, moment: Call) -> bool:
-        """Whether the heartbeats around a description prove it."""
+        """Return whether the heartbeats before and after a description prove that the member was alive."""
         before = self.last_before(moment)
         after = next((each for each in self.beats if each.start_us > moment.end_us), None)
         return (
@@ -102,11 +102,11 @@ class Member:
 
     @property
     def lists(self) -> tuple[str, ...]:
-        """The lists of work in its assignment."""
+        """Return the names of the lists in its assignment."""
         return ROLES if self.kind == "streams" else ("topic_partitions",)
 
     def assigned_at(self, moment: Call, name: str) -> set[Piece] | None:
-        """What it had been reported last before a description, of one of the lists."""
+        """Return one list of the assignment that the member last received before a description."""
         since = [each for each in self.beats if each.end_us < moment.start_us]
         for each in reversed(since):
             found = pieces(each.response, self.kind, name)
@@ -117,7 +117,7 @@ class Member:
         return None
 
     def sent_at(self, moment: Call, name: str) -> Any:
-        """The last value of a field, which is null where it did not change; None: it never had one."""
+        """Return the last value that the member sent in a field (null means unchanged); None if it never sent one."""
         for each in reversed([one for one in self.beats if one.end_us < moment.start_us]):
             if each.request.get(name) is not None:
                 return each.request[name]
@@ -149,25 +149,25 @@ class Groups:
     members: dict[tuple[str, str], Member] = field(default_factory=dict)
     """By group and member id."""
     kinds: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """By group: types of the calls that its members made with success."""
+    """By group: types of the APIs that its members called successfully."""
     topologies: dict[str, dict[int, list[Body]]] = field(default_factory=lambda: defaultdict(dict))
     """By group and topology epoch: subtopologies."""
     counts: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """By topic's name: how many partitions answers have reported."""
+    """By topic name: numbers of partitions that responses have reported."""
     alive: dict[str, list[Call]] = field(default_factory=lambda: defaultdict(list))
-    """By classic group: what its members asked for with success."""
+    """By classic group: successful calls of its members."""
     classic: dict[tuple[str, str], list[Call]] = field(default_factory=lambda: defaultdict(list))
     """By group and member id: JoinGroup and SyncGroup."""
     deleted: list[Call] = field(default_factory=list)
     refused: list[Call] = field(default_factory=list)
-    """Commits of members that were not known."""
+    """Commits that were refused with UNKNOWN_MEMBER_ID."""
     topics: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """Names by topic id."""
+    """Topic id -> names."""
     subtopologies: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """By group: all that its members have sent."""
+    """By group: all subtopologies that its members have sent."""
 
     def note(self, call: Call) -> Iterator[Fault]:
-        """Take down a call; what is wrong in it by itself."""
+        """Record a call, and yield the faults of the call itself."""
         if call.api in HEARTBEATS:
             yield from self._heartbeat(call)
         elif call.api in _CALLS_OF_CLASSIC:
@@ -199,9 +199,9 @@ class Groups:
             last = member.beats[-1] if member.beats else None
             went_on = last and request["member_epoch"] > 0 and last.end_us < call.start_us
             if went_on and last and call.response["member_epoch"] < last.response["member_epoch"]:
-                yield self._fault(call, "member-epoch-answer", "an epoch before that of the last answer", member_id)
+                yield self._fault(call, "member-epoch-answer", "an epoch lower than in the last response", member_id)
             if request["member_epoch"] >= 0 and call.response["member_epoch"] < 0:
-                yield self._fault(call, "answer-value", "a member epoch of one who leaves", member_id)
+                yield self._fault(call, "answer-value", "the member epoch of a member that leaves", member_id)
         topology = request.get("topology") or {}
         self.subtopologies[group_id].update(each["subtopology_id"] for each in listed(topology, "subtopologies"))
         if topology:
@@ -211,7 +211,7 @@ class Groups:
             yield from self._tasks(call, member)
 
     def _tasks(self, call: Call, member: Member) -> Iterator[Fault]:
-        """A member has a task once: as an active, a standby or a warm-up task; and only tasks of its topology."""
+        """Check that a member has a task in only one role (active, standby, warm-up), and that the task exists."""
         group_id = call.request["group_id"]
         known = self.subtopologies[group_id]
         seen: set[Piece] = set()
@@ -220,11 +220,11 @@ class Groups:
             for each in listed(call.response, name):
                 place = each["subtopology_id"]
                 if known and place not in known:
-                    wrong["a task of no subtopology"] = (place, -1)
+                    wrong["a task of an unknown subtopology"] = (place, -1)
                 most = self.tasks_of(group_id, place)
                 for piece in ((place, number) for number in each["partitions"]):
                     if most is not None and piece[1] >= most:
-                        wrong[f"a task beyond the {most} that there are"] = piece
+                        wrong[f"a task beyond the {most} that exist"] = piece
                     if piece in seen:
                         wrong["one task in two roles"] = piece
                     seen.add(piece)
@@ -232,7 +232,7 @@ class Groups:
             yield self._fault(call, "assignment-answer", f"{what}: {place} {number}", member.member_id)
 
     def tasks_of(self, group_id: str, subtopology_id: str) -> int | None:
-        """How many tasks a subtopology has at most: as many as its largest topic has partitions; None: not known."""
+        """Return the maximum number of tasks of a subtopology: the partitions of its largest topic; None if unknown."""
         most = 0
         for found in self.topologies[group_id].values():
             for each in found:
@@ -246,13 +246,13 @@ class Groups:
         return most or None
 
     def may_be_gone(self, before: Call, after: Call) -> bool:
-        """Whether a group may have been deleted between two calls: by an administrator, or when it was empty."""
+        """Return whether a group may have been deleted between two calls: by a request, or because it was empty."""
         return after.at_ms - before.at_ms >= EMPTY_MS or any(
             each.start_us <= after.end_us and each.end_us >= before.start_us for each in self.deleted
         )
 
     def faults(self) -> Iterator[Fault]:
-        """Work that two members had, and topics that a member did not subscribe to."""
+        """Yield partitions or tasks that two members owned at once, and topics that a member did not subscribe to."""
         for call in self.refused:
             member = self.members.get((call.request["group_id"], call.request["member_id"]))
             if member is not None and member.is_alive_at(call):
@@ -274,7 +274,7 @@ class Groups:
                     yield self._fault(later, "assignment-answer", who, None, piece)
 
     def _subscriptions(self, member: Member) -> Iterator[Fault]:
-        """Topics that a member never subscribed to; where their names are known, and no regular expression is there."""
+        """Yield assigned topics without a subscription, if all names are known and no regular expression was sent."""
         if member.kind == "streams" or member.has_regex or not member.subscribed:
             return
         for call in member.beats:
@@ -296,12 +296,12 @@ class Groups:
 
 
 def _codes(call: Call) -> set[str]:
-    """The errors of an answer's partitions."""
+    """Return the errors of a response's partitions."""
     return {part["error_code"] for each in listed(call.response, "topics") for part in listed(each, "partitions")}
 
 
 def _overlaps(found: list[Holding]) -> Iterator[tuple[Holding, Holding]]:
-    """Pairs of different members that had a piece at one time."""
+    """Yield pairs of members that owned the same partition or task at the same time."""
     ordered = sorted(found, key=lambda each: (each.since_us, each.until_us))
     open_: dict[str, Holding] = {}
     for each in ordered:
@@ -313,7 +313,7 @@ def _overlaps(found: list[Holding]) -> Iterator[tuple[Holding, Holding]]:
 
 
 def _classic_answer(call: Call) -> Iterator[Fault]:
-    """JoinGroup and SyncGroup report the protocol that was asked for (KIP-559)."""
+    """Check that JoinGroup and SyncGroup responses repeat the requested protocol (KIP-559)."""
     if not call.is_accepted:
         return
     request, answer = call.request, call.response
@@ -330,7 +330,7 @@ def _classic_answer(call: Call) -> Iterator[Fault]:
         and answer.get("skip_assignment")
         and not request.get("group_instance_id")
     ):
-        wrong = "the assignment is left out for a dynamic member"
+        wrong = "the assignment is missing for a dynamic member"
     if call.api == "SyncGroup" and call.version >= 5:
         for name in ("protocol_type", "protocol_name"):
             if request.get(name) and answer.get(name, request[name]) != request[name]:

@@ -1,4 +1,4 @@
-"""The partitions that answers name, for comparisons with the logs."""
+"""Extracts the partitions in responses, to be compared with the logs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -10,7 +10,7 @@ _METADATA: Final = "__cluster_metadata"
 
 
 class Place(NamedTuple):
-    """One partition in an answer. Fields as of `calls.ANSWER_PLACES`; None: the answer does not report."""
+    """One partition in a response. Fields as in `calls.ANSWER_PLACES`; None: not in the response."""
 
     topic: str | None
     topic_id: str | None
@@ -20,7 +20,7 @@ class Place(NamedTuple):
 
 
 def rows_of(call: Call) -> Iterator[dict[str, Any]]:
-    """Rows of `calls.ANSWER_PLACES`."""
+    """Yield rows of `calls.ANSWER_PLACES`."""
     found = _PLACES.get(call.api)
     for each in found(call) if found is not None and call.is_answered else ():
         topic_id = None if each.topic_id == ZERO_ID else each.topic_id

@@ -1,4 +1,4 @@
-"""What one broker reports of the quorum, answer after answer: its bounds and epochs only grow."""
+"""Checks that the offsets and epochs which one broker reports of the quorum never decrease."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ _GROWING: Final = ("leader_epoch", "high_watermark")
 
 @dataclass
 class Quorums:
-    """The answers to DescribeQuorum of one run and era."""
+    """The DescribeQuorum responses of one run and era."""
 
     _highest: dict[tuple[int, str, int, str], tuple[int, int]] = field(default_factory=dict)
-    """By broker, topic, partition and field: the highest value so far, and when its answer was there."""
+    """By broker, topic, partition and field: the highest value so far, and when its response had arrived."""
 
     def note(self, call: Call) -> Iterator[Fault]:
-        """Take down an answer; what is lower in it than before."""
+        """Record a response, and yield the values that have decreased."""
         for topic in listed(call.response, "topics") if call.api == "DescribeQuorum" else ():
             for part in listed(topic, "partitions"):
                 for name in _GROWING if part["error_code"] == NONE else ():
@@ -30,5 +30,5 @@ class Quorums:
                         self._highest[key] = (part[name], call.end_us)
 
     def faults(self) -> Iterator[Fault]:
-        """Nothing is left for the end."""
+        """Yield nothing: all faults are found in `note`."""
         return iter(())

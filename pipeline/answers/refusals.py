@@ -1,4 +1,4 @@
-"""Errors beside their request and beside the values of the same answer."""
+"""Compares the errors of a response with its request and with the other fields of the response."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -14,38 +14,38 @@ OF_ANY_REQUEST: Final = frozenset({
     NONE, "UNKNOWN_SERVER_ERROR", "UNSUPPORTED_VERSION", "REQUEST_TIMED_OUT", "KAFKA_STORAGE_ERROR",
     "CLUSTER_AUTHORIZATION_FAILED", "BROKER_NOT_AVAILABLE", "NETWORK_EXCEPTION", "NOT_CONTROLLER",
 })  # fmt: skip
-"""Errors that no handler of an API gives, but what comes before it."""
+"""Errors that are returned before a request reaches the handler of its API."""
 _OF_PARTITIONS: Final = frozenset({NONE, "LEADER_NOT_AVAILABLE", "LISTENER_NOT_FOUND", "REPLICA_NOT_AVAILABLE"})
-"""Errors of the partitions of a topic that is described."""
+"""Errors of the partitions in a topic description."""
 _ERRORS_BELOW: Final = frozenset({"Metadata", "ShareAcknowledge", "ShareFetch"})
 _OF_TOPICS: Final = frozenset({
     "NOT_LEADER_OR_FOLLOWER", "TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_ID", "UNKNOWN_TOPIC_OR_PARTITION",
 })  # fmt: skip
-"""Errors of topics and partitions, which those APIs do not give for the whole."""
+"""Errors of topics and partitions, which these APIs never return at the top level."""
 _TOPIC: Final = 2
 _DELETE: Final = 1
-"""AlterConfigOp."""
+"""AlterConfigOp DELETE."""
 _PLAIN_KEYS: Final = (0, 1)
-"""Types of keys for coordinators that have no form: groups and transactional ids."""
+"""Coordinator key types without a required format: groups and transactional ids."""
 _MAY_HAVE_BOTH: Final = frozenset(
     {"ApiVersions", "ElectLeaders", "FindCoordinator", "LeaveGroup", "ListGroups", "UpdateFeatures"}
 )
-"""APIs with results beside an error for the whole."""
+"""APIs that return results beside a top-level error."""
 _CODES: Final = frozenset(int(code) for code in ErrorCode)
 _API_VERSIONS: Final = 18
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-"""Names and versions of clients that brokers take (KIP-511)."""
+"""Client software names and versions that brokers accept (KIP-511)."""
 _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "ListOffsets": ("offset",), "DeleteRecords": ("low_watermark",), "OffsetForLeaderEpoch": ("end_offset",),
     "OffsetFetch": ("committed_offset",), "InitProducerId": ("producer_id",), "JoinGroup": ("generation_id",),
 }  # fmt: skip
-"""What is -1 beside an error."""
+"""Fields that are -1 beside an error."""
 Wrong = Iterator[tuple[str, str]]
-"""Check, and what is wrong."""
+"""Check, and description of the fault."""
 
 
 def faults_of(call: Call) -> Iterator[Fault]:
-    """What is wrong in one answer that has an error, or ought to have one."""
+    """Yield the faults of one response that has an error or should have one."""
     rule = _RULES.get(call.api)
     for kind, what in (
         *_foreign(call),
@@ -58,7 +58,7 @@ def faults_of(call: Call) -> Iterator[Fault]:
 
 
 def _foreign(call: Call) -> Wrong:
-    """Errors that Kafka does not give this API."""
+    """Yield errors that Kafka does not return for this API."""
     if call.api in ERRORS_OF:
         for name in sorted(set(_names(call.response)) - OF_ANY_REQUEST):
             if name not in ERRORS_OF[call.api]:
@@ -68,7 +68,7 @@ def _foreign(call: Call) -> Wrong:
 
 
 def _names(value: Any) -> Iterator[str]:
-    """All errors of a body, also those that are numbers in it."""
+    """Yield all errors in a body, including numeric ones."""
     if isinstance(value, list):
         for part in value:
             if isinstance(part, dict | list):
@@ -85,7 +85,7 @@ def _names(value: Any) -> Iterator[str]:
 
 
 def _with_results(call: Call) -> Wrong:
-    """Results beside an error, which are empty then; the addresses of leaders are not."""
+    """Yield results beside an error; the list must be empty, except for the addresses of leaders."""
     if call.error is None or call.api in _MAY_HAVE_BOTH:
         return
     for part in _refused(call.response):
@@ -99,7 +99,7 @@ def _with_results(call: Call) -> Wrong:
 
 
 def _instances(call: Call) -> Wrong:
-    """Errors of static members (KIP-345) that a dynamic one was given."""
+    """Yield errors of static members (KIP-345) that a dynamic member received."""
     asked = [call.request, *listed(call.request, "members")]
     if call.error in _STATIC and not any(each.get(name) for each in asked for name in _INSTANCES):
         yield "error-contradicted", f"{call.error} to a member without an instance id"
@@ -113,7 +113,7 @@ def _with_values(call: Call) -> Wrong:
 
 
 def _refused(value: Any) -> Iterator[Body]:
-    """The objects of a body that have an error."""
+    """Yield the objects in a body that have an error."""
     if isinstance(value, dict):
         if value.get("error_code") not in (None, NONE):
             yield value
@@ -125,7 +125,7 @@ def _refused(value: Any) -> Iterator[Body]:
 
 
 def _coordinators(call: Call) -> Wrong:
-    """A coordinator has a node and an address, an error has neither."""
+    """Check FindCoordinator: a coordinator has a node and an address, an error has neither."""
     for each in listed(call.response, "coordinators") if call.version >= 4 else [call.response]:
         if (each["error_code"] == NONE) != (each["node_id"] >= 0):
             yield "answer-value", f"{each['error_code']} with node {each['node_id']}"
@@ -136,7 +136,7 @@ def _coordinators(call: Call) -> Wrong:
 
 
 def _joined(call: Call) -> Wrong:
-    """The id that a new member is to come back with (KIP-394)."""
+    """Check JoinGroup, including the member id for rejoining (KIP-394)."""
     answer = call.response
     if answer["error_code"] == "MEMBER_ID_REQUIRED" and not answer["member_id"]:
         yield "answer-value", "MEMBER_ID_REQUIRED without a member id"
@@ -157,7 +157,7 @@ def _synced(call: Call) -> Wrong:
 
 
 def _beat(call: Call) -> Wrong:
-    """A member keeps its id; the three lists of its tasks come together (KIP-1071)."""
+    """Check heartbeats: a member keeps its id; the three task lists are sent together or not at all (KIP-1071)."""
     if call.error is None and call.response.get("member_id", "") is None:
         yield "answer-value", "no member id"
     if call.error is not None and call.response.get("heartbeat_interval_ms", 0) > 0:
@@ -168,11 +168,11 @@ def _beat(call: Call) -> Wrong:
     if call.error is not None and call.response["member_epoch"] > 0:
         yield "answer-value", f"{call.error} with member epoch {call.response['member_epoch']}"
     if call.error is None and call.request["member_epoch"] < 0 <= call.response["member_epoch"]:
-        yield "answer-value", f"member epoch {call.response['member_epoch']} for one who leaves"
+        yield "answer-value", f"member epoch {call.response['member_epoch']} for a member that leaves"
 
 
 def _committed(call: Call) -> Wrong:
-    """`offset.metadata.max.bytes` cannot be less than nothing."""
+    """Check OFFSET_METADATA_TOO_LARGE: `offset.metadata.max.bytes` cannot be negative."""
     empty = {
         (each["name"], part["partition_index"])
         for each in listed(call.request, "topics")
@@ -186,7 +186,7 @@ def _committed(call: Call) -> Wrong:
 
 
 def _described_topics(call: Call) -> Wrong:
-    """A leader is no replica that is offline; topics and clusters have ids."""
+    """Check that an offline replica is no leader, and that topics and clusters have ids."""
     if (
         call.version >= 2
         and call.api == "Metadata"
@@ -207,7 +207,7 @@ def _described_topics(call: Call) -> Wrong:
 
 
 def _transactions(call: Call) -> Wrong:
-    """An ongoing transaction has partitions and a beginning, one that is over has neither."""
+    """Check that an ongoing transaction has partitions and a start time, and a completed one has no partitions."""
     for each in listed(call.response, "transaction_states"):
         state, has_partitions = each["transaction_state"], bool(listed(each, "topics"))
         if each["error_code"] != NONE:
@@ -224,7 +224,7 @@ def _listed_transactions(call: Call) -> Wrong:
 
 
 def _versions(call: Call) -> Wrong:
-    """A broker is no controller of ZooKeeper's time; it refuses names of clients that do not fit, and nothing else."""
+    """Check ApiVersions: no ZooKeeper migration, and INVALID_REQUEST only for malformed client names and versions."""
     request, answer = call.request, call.response
     if answer.get("zk_migration_ready"):
         yield "answer-value", "ready for a migration from ZooKeeper"
@@ -245,7 +245,7 @@ def _altered(call: Call) -> Wrong:
 
 
 def _is_plain(sent: list[Body]) -> bool:
-    """Whether one resource is changed, each setting once and to some value."""
+    """Return whether exactly one resource is changed, each setting once and to a value."""
     configs = [one for each in sent for one in listed(each, "configs")]
     return (
         len(sent) == 1
@@ -272,7 +272,7 @@ def _deleted(call: Call) -> Wrong:
 
 
 def _fetched_offsets(call: Call) -> Wrong:
-    """What was never committed has no leader epoch and no metadata."""
+    """Check that a partition without a committed offset has no leader epoch and no metadata."""
     for group in listed(call.response, "groups"):
         for each in listed(group, "topics"):
             for part in listed(each, "partitions"):
@@ -282,7 +282,7 @@ def _fetched_offsets(call: Call) -> Wrong:
 
 
 def _created(call: Call) -> Wrong:
-    """A topic that was made has an id; one that was not has neither that nor partitions."""
+    """Check that a created topic has an id, and that a topic which was not created has neither id nor partitions."""
     sent = listed(call.request, "topics")
     names = [each["name"] for each in sent]
     plain = {

@@ -1,8 +1,7 @@
-"""Values that clients write and brokers report: what is read has to be what was written last, or what was read before.
+"""Compares values that clients write and brokers report: a read returns the last write, or what was read before it.
 
-An answer may be older than the last write by `LAG_US`, because a broker learns of changes from the metadata log; but an
-answer of the same broker never goes back behind an earlier one. A write without an answer may take effect at any
-time.
+A response may lag behind the last write by `LAG_US`, because brokers learn of changes from the metadata log; but
+responses of one broker never go back to an earlier value. A write without a response may take effect at any time.
 """
 
 from bisect import bisect_right
@@ -14,18 +13,18 @@ from pipeline.answers.calls import Fault
 
 LAG_US: Final = 5_000_000
 ANY: Final = object()
-"""A value that the journal does not report."""
+"""A value that the journal does not contain."""
 _ABSENT: Final = object()
 _NEVER: Final = 2**62
 
 Key = tuple[str, ...]
-"""Kind of a value, then what it belongs to: ("setting", "2", "orders", "retention.ms")."""
+"""Kind of a value, then its owner: ("setting", "2", "orders", "retention.ms")."""
 
 
 class _Write(NamedTuple):
     start_us: int
     end_us: int
-    """`_NEVER`: no one knows whether it took effect."""
+    """`_NEVER`: whether and when it took effect is unknown."""
     value: object
 
 
@@ -49,23 +48,23 @@ class Registers:
         self._resets: dict[Key, list[_Write]] = defaultdict(list)
         self._born: set[Key] = set()
         self.names: dict[str, str] = {}
-        """By a topic's id: its name, as far as answers have reported both."""
+        """Topic id -> name, where a response has contained both."""
 
     def write(self, key: Key, value: object, start_us: int, end_us: int, *, certain: bool = True) -> None:
-        """A value was written between two moments; uncertain: at some time from the first on, or never."""
+        """Record that a value was written between two times; if not `certain`, any time after the first, or never."""
         self._writes[key].append(_Write(start_us, end_us if certain else _NEVER, value))
 
     def reset(self, scope: Key, start_us: int, end_us: int = _NEVER) -> None:
-        """Between two moments, or at some time from the first on, values whose key begins so may have changed."""
+        """Record that values with this key prefix may have changed between two times, or any time after the first."""
         self._resets[scope].append(_Write(start_us, end_us, ANY))
 
     def begin(self, key: Key, value: object, start_us: int, end_us: int) -> None:
-        """What a value belongs to was made between two moments: before, there was none."""
+        """Record that the owner of a value was created between two times: before, there was no value."""
         self.write(key, value, start_us, end_us)
         self._born.add(key)
 
     def known(self, *scope: str) -> list[Key]:
-        """The keys that begin so, of values that were written or reported."""
+        """Return the keys with this prefix of which a value was written or reported."""
         keys = self._writes.keys() | self._reads.keys()
         return [each for each in keys if each[: len(scope)] == scope]
 
@@ -73,11 +72,11 @@ class Registers:
         self, key: Key, value: str | None, times: tuple[int, int], broker: int, call_id: int, *,
         topic: str | None = None, group_id: str | None = None, lag_us: int = LAG_US,
     ) -> None:  # fmt: skip
-        """An answer reported a value."""
+        """Record that a response reported a value."""
         self._reads[key].append(_Read(*times, value, broker, call_id, topic, group_id, lag_us))
 
     def faults(self) -> Iterator[Fault]:
-        """Answers that report a value which it cannot have had."""
+        """Yield the responses with a value that cannot have been in force."""
         for key, reads in self._reads.items():
             resets = [each for end in range(1, len(key) + 1) for each in self._resets.get(key[:end], ())]
             writes = sorted([*self._writes.get(key, ()), *resets], key=lambda each: (each.start_us, each.end_us))
@@ -85,23 +84,23 @@ class Registers:
 
 
 class _Value:
-    """One value: its writes in their order, and what its reads have reported of it so far."""
+    """One value: its writes in order, and what its reads have shown so far."""
 
     def __init__(self, key: Key, writes: list[_Write], *, is_born: bool) -> None:
         self._key, self._writes = key, writes
         self._starts = [each.start_us for each in writes]
         endless = (at for at, each in enumerate(writes) if each.end_us == _NEVER and each.value is ANY)
         self._unknown_from = next(endless, len(writes))
-        """Index of the first write from which on any value is possible."""
+        """Index of the first write after which any value is possible."""
         self._begun: list[object] = [_ABSENT] if is_born else []
-        """What there was before the first write."""
+        """The value before the first write."""
         self._learned: dict[int, object] = {}
-        """Values of writes that the journal does not report, by index."""
+        """By index of a write: its value, learned from reads because the journal does not contain it."""
         self._floors: dict[int, tuple[int, int]] = {}
         """By broker: end of a read, and the oldest write that explains it."""
 
     def faults(self, reads: list[_Read]) -> Iterator[Fault]:
-        """The reads that no order of the writes explains."""
+        """Yield the reads that no order of the writes explains."""
         for read in sorted(reads, key=lambda each: each.end_us):
             first, values = self._possible(read)
             fitting = [first + at for at, value in enumerate(values) if value is ANY or value == read.value]
@@ -115,7 +114,7 @@ class _Value:
                 self._floors[read.broker] = (read.end_us, max(floor, min(fitting)))
 
     def _possible(self, read: _Read) -> tuple[int, list[object]]:
-        """Index of the oldest write that may have been in force (-1: none was), and the values from it on."""
+        """Return the index of the oldest write that may be in force (-1: none), and the possible values from it on."""
         begun = bisect_right(self._starts, read.end_us)
         if begun > self._unknown_from:
             return 0, [ANY]
@@ -125,10 +124,10 @@ class _Value:
             if not self._begun and ANY not in written and read.value not in written:
                 self._begun.append(read.value)
             if self._begun == [_ABSENT] and written == [ANY] and read.value is not None:
-                # There was none before, so this is what was made.
+                # The owner did not exist before, so this is the value that it was created with.
                 written = [self._learned.setdefault(0, read.value)]
             return (-1, [self._begun[0], *written]) if self._begun else (0, written or [ANY])
-        # A write that overlaps the last one that is over may have been the later of the two.
+        # A write that overlaps the last completed one may have taken effect after it.
         while oldest > 0 and self._writes[oldest - 1].end_us >= self._writes[oldest].start_us:
             oldest -= 1
         if begun == oldest + 1 and self._writes[oldest].value is ANY:
@@ -136,7 +135,7 @@ class _Value:
         return oldest, [self._learned.get(at, self._writes[at].value) for at in range(oldest, begun)]
 
     def _last_over(self, before_us: int, begun: int) -> int:
-        """Index of the last of the writes that have begun which was over before a moment; -1: none was."""
+        """Return the index of the last started write that was complete before a time; -1 if none."""
         at = begun - 1
         while at >= 0 and self._writes[at].end_us >= before_us:
             at -= 1

@@ -1,4 +1,4 @@
-"""Quotas, credentials and permissions: what requests write and answers report of them."""
+"""What requests write and responses report of quotas, SCRAM credentials and ACLs."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -16,7 +16,7 @@ def _entity(parts: list[Body]) -> str:
 
 
 def alter_quotas(call: Call, values: Registers) -> None:
-    """AlterClientQuotas."""
+    """Record AlterClientQuotas."""
     done = {_entity(each["entity"]): each["error_code"] for each in listed(call.response, "entries")}
     for each in listed(call.request, "entries") if not call.request.get("validate_only") else ():
         entity = _entity(each["entity"])
@@ -29,7 +29,7 @@ def alter_quotas(call: Call, values: Registers) -> None:
 
 
 def described_quotas(call: Call) -> Reported:
-    """DescribeClientQuotas: each quota that there is, of entities that it names or that were asked for."""
+    """Yield the quotas of DescribeClientQuotas, for the entities that are in the response or were requested."""
     names = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate",
              "connection_creation_rate")  # fmt: skip
     if call.response.get("error_code") != NONE:
@@ -51,7 +51,7 @@ def described_quotas(call: Call) -> Reported:
 
 
 def alter_credentials(call: Call, values: Registers) -> None:
-    """AlterUserScramCredentials."""
+    """Record AlterUserScramCredentials."""
     done = {each["user"]: each["error_code"] for each in listed(call.response, "results")}
     changes = [
         (each["name"], each["mechanism"], str(each["iterations"])) for each in listed(call.request, "upsertions")
@@ -64,7 +64,7 @@ def alter_credentials(call: Call, values: Registers) -> None:
 
 
 def described_credentials(call: Call) -> Reported:
-    """DescribeUserScramCredentials."""
+    """Yield the credentials of DescribeUserScramCredentials."""
     for each in listed(call.response, "results"):
         if each["error_code"] in (NONE, "RESOURCE_NOT_FOUND"):
             found = {one["mechanism"]: one["iterations"] for one in listed(each, "credential_infos")}
@@ -80,7 +80,7 @@ def _rule(where: Body, rule: Body) -> str:
 
 
 def create_acls(call: Call, values: Registers) -> None:
-    """CreateAcls."""
+    """Record CreateAcls."""
     results = listed(call.response, "results")
     for at, each in enumerate(listed(call.request, "creations")):
         if at >= len(results) or results[at]["error_code"] == NONE:
@@ -89,7 +89,7 @@ def create_acls(call: Call, values: Registers) -> None:
 
 
 def delete_acls(call: Call, values: Registers) -> None:
-    """DeleteAcls."""
+    """Record DeleteAcls."""
     if not call.response:
         values.reset(("permission",), call.start_us)
     for result in listed(call.response, "filter_results"):
@@ -99,7 +99,7 @@ def delete_acls(call: Call, values: Registers) -> None:
 
 
 def described_acls(call: Call) -> Reported:
-    """DescribeAcls."""
+    """Yield the ACLs of DescribeAcls."""
     rules = {_rule(each, rule) for each in listed(call.response, "resources") for rule in listed(each, "acls")}
     for rule in rules:
         yield ("permission", rule), "there", None, None

@@ -1,4 +1,4 @@
-"""What one answer must fulfil beside its request, API by API."""
+"""Checks of one response against its request, API by API."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -8,25 +8,25 @@ from pipeline.answers.calls import NONE, ZERO_ID, Call, Fault, listed
 _KIND: Final = "answer-value"
 _TOPIC: Final = 2
 _DYNAMIC_SOURCES: Final = (2, 3)
-"""DYNAMIC_BROKER_CONFIG and DYNAMIC_DEFAULT_BROKER_CONFIG: settings of brokers that change while they run."""
+"""DYNAMIC_BROKER_CONFIG and DYNAMIC_DEFAULT_BROKER_CONFIG: broker configurations that change at run time."""
 _DEFAULT_SOURCE: Final = 5
 _ITERATIONS: Final = range(4096, 16385)
-"""Of SCRAM credentials, as AlterUserScramCredentials takes them."""
+"""Iterations of SCRAM credentials that AlterUserScramCredentials accepts."""
 _OWN_SOURCES: Final = (7, 8)
-"""CLIENT_METRICS_CONFIG and GROUP_CONFIG, which come before all others."""
+"""CLIENT_METRICS_CONFIG and GROUP_CONFIG, which precede all other sources."""
 _NO_LEADERS: Final = frozenset({(-1, -1), (0, 0)})
-"""Leader and epoch of an answer that has no hint: the defaults of the fields, and what brokers fill in."""
+"""Leader and epoch in a response without a leader hint: the fields' defaults, and what brokers fill in."""
 
 
 def faults_of(call: Call) -> Iterator[Fault]:
-    """What is wrong in one answer."""
+    """Yield the faults of one response."""
     rule = _RULES.get(call.api)
     for what in rule(call) if rule is not None else ():
         yield Fault(call.id, _KIND, what)
 
 
 def _topics(call: Call) -> Iterator[str]:
-    """Replicas that are there, and among them those in sync and the leader."""
+    """Check a topic's replicas: they exist, and the ISR and the leader are among them."""
     paged = call.response.get("next_cursor") is not None or call.request.get("cursor") is not None
     for each in listed(call.response, "topics"):
         if each["error_code"] == NONE and not listed(each, "partitions") and not paged:
@@ -49,9 +49,9 @@ def _cluster(call: Call) -> Iterator[str]:
         if not call.response["cluster_id"]:
             yield "no cluster id"
         if not nodes or (call.broker >= 0 and call.broker not in nodes):
-            yield f"brokers are {sorted(nodes)}, without the one that answers"
+            yield f"brokers are {sorted(nodes)}, without the broker that responds"
         if call.response["controller_id"] not in {-1, *nodes}:
-            yield f"controller {call.response['controller_id']} is none of the brokers"
+            yield f"controller {call.response['controller_id']} is not among the brokers"
 
 
 def _quorum(call: Call) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _quorum(call: Call) -> Iterator[str]:
                 continue
             voters = {each["replica_id"]: each["log_end_offset"] for each in listed(part, "current_voters")}
             if part["leader_id"] not in voters:
-                yield f"leader {part['leader_id']} is none of the voters"
+                yield f"leader {part['leader_id']} is not among the voters"
             elif voters[part["leader_id"]] < part["high_watermark"]:
                 yield "a high watermark beyond the leader's log"
             if part["leader_epoch"] < 0 or part["high_watermark"] < 0:
@@ -103,29 +103,29 @@ def _created(call: Call) -> Iterator[str]:
             yield f"{each['name']} has {each['replication_factor']} replicas, not {factor}"
         for config in listed(each, "configs"):
             if config["is_sensitive"] and config["value"] is not None:
-                yield f"{each['name']} reports the secret {config['name']}"
+                yield f"{each['name']} reports the sensitive {config['name']}"
 
 
 def _settings(call: Call) -> Iterator[str]:
-    """A value is that of its first synonym, of the source that it names; secrets are not reported."""
+    """Check that a value is that of its first synonym, with that source, and that sensitive values are not reported."""
     for result in listed(call.response, "results"):
         for each in listed(result, "configs"):
             name = f"{result['resource_name']} {each['name']}"
             if each["is_sensitive"]:
                 if each["value"] is not None:
-                    yield f"{name} is secret and reported"
+                    yield f"{name} is sensitive and its value is reported"
                 continue
             synonyms = listed(each, "synonyms")
             sources = [one["source"] for one in synonyms if one["source"] not in _OWN_SOURCES]
             if sources != sorted(sources):
                 yield f"{name} has synonyms of the sources {sources}, which are not in their order"
             if not call.request.get("include_synonyms") or result["resource_type"] != _TOPIC:
-                continue  # those of a broker lag behind its settings
+                continue  # synonyms of a broker lag behind its configuration
             if synonyms:
                 first = synonyms[0]
                 both = {first["source"], each["config_source"]}
                 same = (first["value"], first["source"]) == (each["value"], each["config_source"])
-                if not same and both.isdisjoint(_DYNAMIC_SOURCES):  # of those, a topic's lag behind as well
+                if not same and both.isdisjoint(_DYNAMIC_SOURCES):  # and so do those of a topic
                     reported = f"{each['value']} of source {each['config_source']}"
                     yield f"{name} is {reported}, its first synonym {first['value']} of {first['source']}"
             elif each["value"] is not None and each["config_source"] != _DEFAULT_SOURCE:
@@ -174,7 +174,7 @@ def _directories(call: Call) -> Iterator[str]:
 
 
 def _hints(call: Call) -> Iterator[str]:
-    """ShareFetch and ShareAcknowledge name the leader only where another one was asked."""
+    """Check leader hints: ShareFetch and ShareAcknowledge have one only if another broker is the leader."""
     for each in listed(call.response, "responses"):
         if not listed(each, "partitions"):
             yield "a topic without partitions"
@@ -209,7 +209,7 @@ def _share_offsets(call: Call) -> Iterator[str]:
 
 
 def _assigned(call: Call) -> Iterator[str]:
-    """Heartbeats and descriptions of groups name a topic or subtopology only with partitions."""
+    """Check that heartbeats and group descriptions contain no topic or subtopology without partitions."""
     if _has_empty_partitions(call.response):
         yield "an assignment without partitions"
 

@@ -1,4 +1,4 @@
-"""What is wrong in an answer without any other: values that no field has, elements that a list has twice."""
+"""Checks one response alone: values that no field may have, and lists with duplicate elements."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -7,27 +7,27 @@ from pipeline.answers.calls import NONE, ZERO_ID, Call, Fault, canonical
 from protocol.errors import ErrorCode
 
 _BY_POSITION: Final = frozenset({"CreateAcls", "DeleteAcls"})
-"""The results are those of the requests at the same places, and may be alike."""
+"""APIs whose results match the requests by position, and may repeat."""
 _MAY_REPEAT: Final = frozenset({"record_errors", "aborted_transactions", "error_codes"})
 _IDENTITIES: Final = (
     "partition_index", "partition", "partition_id", "member_id", "group_id", "api_key", "broker_id", "replica_id",
     "transactional_id", "mechanism", "producer_id", "subtopology_id", "log_dir",
 )  # fmt: skip
-"""Fields of which a list has no value twice."""
+"""Fields that must be unique within a list."""
 _NAMES: Final = frozenset({"name", "topic", "topic_name", "log_dir"})
-"""Of topics, settings and others; empty only where a topic has an id instead."""
+"""Names of topics, configurations and others; empty only for a topic that has an id instead."""
 _STATES: Final = frozenset({
     "Assigning", "CompletingRebalance", "Dead", "Empty", "NotReady", "PreparingRebalance", "Reconciling", "Stable",
 })  # fmt: skip
-"""Of groups of all types."""
+"""States of groups of all types."""
 _LEAST: Final = -2
-"""No field has less, unless it is one of:"""
+"""Lowest value of any field except these."""
 _MAY_BE_NEGATIVE: Final = frozenset({"base_timestamp_ms", "max_timestamp_ms"})
 _NO_MESSAGE: Final = (None, "", NONE)
 _UNASKED: Final = -(2**31)
-"""`*_authorized_operations` of a request that does not ask for them (KIP-430)."""
+"""`*_authorized_operations` if the request does not ask for them (KIP-430)."""
 _OPERATIONS: Final = sum(1 << code for code in range(3, 16))
-"""AclOperation READ to TWO_PHASE_COMMIT."""
+"""Bits of AclOperation READ to TWO_PHASE_COMMIT."""
 _CODES: Final = frozenset(int(code) for code in ErrorCode)
 _ACL_APIS: Final = frozenset({"DescribeAcls", "DeleteAcls"})
 _OF_ACLS: Final = {
@@ -42,7 +42,7 @@ _SETTING_APIS: Final = frozenset({"DescribeConfigs", "CreateTopics", "ListConfig
 
 
 def faults_of(call: Call) -> Iterator[Fault]:
-    """What is wrong in one answer."""
+    """Yield the faults of one response."""
     for what in _walk(call, call.response, ""):
         yield Fault(call.id, "answer-value", what)
     if not any(True for _ in _repeated(call, call.request, "")):
@@ -67,7 +67,7 @@ def _walk(call: Call, value: Any, path: str) -> Iterator[str]:
 
 
 def _of_object(call: Call, value: dict[str, Any]) -> Iterator[str]:
-    """What is wrong in the fields of an object beside each other."""
+    """Yield the faults of an object's fields and their combinations."""
     is_accepted = value.get("error_code", NONE) == NONE
     state = value.get("group_state")
     if state is not None and state not in _STATES and is_accepted and _has_states(call):
@@ -111,7 +111,7 @@ def _is_possible(call: Call, name: str, value: int) -> bool:
 
 
 def _repeated(call: Call, value: Any, path: str) -> Iterator[str]:
-    """Lists of a body that have an element, or what identifies one, twice."""
+    """Yield the lists of a body that contain an element, or an identifying field, twice."""
     if isinstance(value, dict):
         for name, part in value.items():
             if isinstance(part, dict | list) and name not in _MAY_REPEAT:
@@ -125,7 +125,7 @@ def _repeated(call: Call, value: Any, path: str) -> Iterator[str]:
 
 
 def _has_an_element_twice(parts: list[Any]) -> bool:
-    """Whether two elements are equal: asked of their own scalars first, which nearly always differ and cost least."""
+    """Return whether two elements are equal: compares their scalars first, which is cheap and nearly always decides."""
     if len(parts) < 2:
         return False
     if len({_scalars(part) for part in parts}) == len(parts):
@@ -134,7 +134,7 @@ def _has_an_element_twice(parts: list[Any]) -> bool:
 
 
 def _scalars(part: Any) -> object:
-    """What equal elements have in common: an object's fields, and a list's length, without what lies deeper."""
+    """Return what equal elements have in common: an object's scalar fields, or a list's length."""
     if isinstance(part, dict):
         return frozenset((name, value) for name, value in part.items() if not isinstance(value, dict | list))
     return len(part) if isinstance(part, list) else part
@@ -152,7 +152,7 @@ def _has_an_identity_twice(parts: list[Any]) -> bool:
 
 
 def _is_one_of_several(name: str, part: dict[str, Any]) -> bool:
-    """Whether a field identifies an element only together with others of it."""
+    """Return whether a field identifies an element only together with other fields."""
     if name in {"partition", "subtopology_id"}:
         return {"partition", "subtopology_id"} <= part.keys()
     return name == "producer_id" and ("transactional_id" in part or "first_offset" in part)

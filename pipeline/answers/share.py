@@ -1,4 +1,4 @@
-"""Share groups (KIP-932): which records a member was given and for how long, and whether it could acknowledge them."""
+"""Checks share groups (KIP-932): which records a member acquired and for how long, and what it could acknowledge."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from pipeline.answers.calls import NONE, Body, Call, Fault, listed
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 _CLOSES: Final = -1
 _MOST_OFFSETS: Final = 100_000
-"""Ranges that are longer are not looked at offset by offset."""
+"""Longer ranges are not checked offset by offset."""
 _RESETS: Final = frozenset({"AlterShareGroupOffsets", "DeleteShareGroupOffsets", "DeleteGroups"})
 Place = tuple[str, str, int]
 """Group, topic id, partition."""
@@ -34,7 +34,7 @@ class _Acknowledged(NamedTuple):
     error: str
 
     def type_of(self, offset: int) -> int:
-        """What was sent of one record; 0 is a gap."""
+        """Return the acknowledgement type of one record; 0 is a gap."""
         at = offset - self.first
         return self.types[at] if len(self.types) > at else self.types[0] if len(self.types) == 1 else RELEASE
 
@@ -51,10 +51,10 @@ class ShareGroups:
     _sessions: dict[tuple[str, str, int], tuple[int, set[tuple[str, int]]]] = field(default_factory=dict)
     """By group, member and connection: the next epoch, and the partitions."""
     _last_us: dict[int, int] = field(default_factory=dict)
-    """By connection: when its last request came."""
+    """By connection: time of its last request."""
 
     def note(self, call: Call) -> Iterator[Fault]:
-        """Take down a call; what is wrong in it without those to come."""
+        """Record a call, and yield the faults that earlier calls prove."""
         self._last_us[call.connection] = max(self._last_us.get(call.connection, 0), call.start_us)
         if call.api in _RESETS:
             self._resets.append(call)
@@ -67,23 +67,23 @@ class ShareGroups:
             yield from self._partitions(call)
 
     def _session(self, call: Call) -> Iterator[Fault]:
-        """Epochs 0, 1, 2 ... of a session on one connection; -1 ends it."""
+        """Check the epochs of a share session on one connection: 0, 1, 2 ...; -1 closes it."""
         request = call.request
         key = (request["group_id"], request["member_id"], call.connection)
         epoch, asked = request["share_session_epoch"], set(_places(request, "topics"))
         known = self._sessions.get(key)
         error = call.response.get("error_code")
         if error == NONE and known and epoch > 0 and epoch != known[0]:
-            yield self._fault(call, f"session epoch {epoch} was accepted where {known[0]} was due")
+            yield self._fault(call, f"session epoch {epoch} was accepted, expected {known[0]}")
         if error == "INVALID_SHARE_SESSION_EPOCH" and known and epoch == known[0]:
-            yield self._fault(call, f"session epoch {epoch} was refused, which was due")
+            yield self._fault(call, f"session epoch {epoch} was refused, though it is the next one")
         if error == NONE and epoch >= 0:
             before = set() if epoch == 0 or known is None else known[1]
             partitions = before | asked
             if call.api == "ShareFetch":
                 for _, partition in sorted(set(_places(call.response, "responses")) - partitions):
                     if epoch == 0 or known:
-                        yield self._fault(call, "a partition that the session does not have", partition=partition)
+                        yield self._fault(call, "a partition that is not in the session", partition=partition)
             forgotten = {
                 (each["topic_id"], one)
                 for each in listed(request, "forgotten_topics_data")
@@ -121,7 +121,7 @@ class ShareGroups:
                     self._acknowledged[group_id, *key].append(acks)
 
     def _acquire(self, call: Call, place: Place, member_id: str, part: Body) -> Iterator[Fault]:
-        """The ranges of one partition: in order, apart from each other, and in the records beside them."""
+        """Check the acquired ranges of a partition: in order, disjoint, and covered by the records in the response."""
         runs = listed(part, "acquired_records")
         records = part.get("records") or {}
         end = -1
@@ -140,7 +140,7 @@ class ShareGroups:
             self._acquired[place].append(_Acquired(call, member_id, first, last, run["delivery_count"]))
 
     def faults(self) -> Iterator[Fault]:
-        """What contradicts itself among all calls."""
+        """Yield the contradictions among all calls."""
         for place, acquired in self._acquired.items():
             by_offset: dict[int, list[_Acquired]] = defaultdict(list)
             for each in sorted(acquired, key=lambda one: one.call.end_us):
@@ -154,7 +154,7 @@ class ShareGroups:
             seen: set[tuple[int, str]] = set()
             highest = max(each.last for each in acquired)
             for fault in self._of_partition(place, by_offset, acks, highest):
-                if (fault.id, fault.what) not in seen:  # one row for a range
+                if (fault.id, fault.what) not in seen:  # one fault for each range
                     seen.add((fault.id, fault.what))
                     yield fault
 
@@ -169,7 +169,7 @@ class ShareGroups:
         for offset, acks_of_it in acks.items():
             for each in acks_of_it:
                 if each.error == NONE and offset > highest and not self._is_reset(each.call, each.call):
-                    what = "an acknowledgement was accepted of records that no one had"
+                    what = "an acknowledgement of records that were not acquired was accepted"
                     yield self._fault(each.call, what, partition=place[2], offset=offset)
             for one in by_offset.get(offset, ()):
                 refused = self._refused(one, acks_of_it, by_offset[offset])
@@ -178,7 +178,7 @@ class ShareGroups:
                     yield self._fault(refused, what, partition=place[2], offset=offset)
 
     def _wrongly_again(self, before: _Acquired, after: _Acquired, offset: int, acks: list[_Acknowledged]) -> str | None:
-        """Why a record must not have been given a second time, or not with this count."""
+        """Return why a record must not have been acquired again, or not with this delivery count."""
         if before.call.broker != after.call.broker or self._is_reset(before.call, after.call):
             return None
         own = [each for each in acks if each.member_id == before.member_id and each.call.end_us >= before.call.start_us]
@@ -188,14 +188,14 @@ class ShareGroups:
         ):
             return "acquired after it was accepted or rejected"
         if not self._is_free(before, after, own, offset):
-            return "acquired while another fetch had it"
+            return "acquired while another fetch held it"
         is_released = any(each.type_of(offset) == RELEASE for each in done) and not self._has_left(before, after.call)
         if not before.deliveries + is_released <= after.deliveries <= before.deliveries + 1:
             return f"a delivery count of {after.deliveries} after {before.deliveries}"
         return None
 
     def _is_free(self, before: _Acquired, after: _Acquired, own: list[_Acknowledged], offset: int) -> bool:
-        """Whether anything may have ended a lock in time; a connection that has closed ends those of its session."""
+        """Return whether a lock may have ended in time; a closed connection ends the locks of its session."""
         lock_ms = before.call.response.get("acquisition_lock_timeout_ms") or 0
         return (
             any(each.type_of(offset) != RENEW and each.call.start_us <= after.call.end_us for each in own)
@@ -213,7 +213,7 @@ class ShareGroups:
         )
 
     def _refused(self, one: _Acquired, acks_of_it: list[_Acknowledged], acquired: list[_Acquired]) -> Call | None:
-        """The first acknowledgement of a record's holder, if it was refused though the holder had the record."""
+        """Return the holder's first acknowledgement of a record if it was refused without a reason."""
         own = [each for each in acks_of_it if each.member_id == one.member_id and each.call.start_us > one.call.end_us]
         first = min(own, key=lambda each: each.call.start_us, default=None)
         if first is None or first.error != "INVALID_RECORD_STATE":
@@ -231,7 +231,7 @@ class ShareGroups:
         return first.call if is_valid else None
 
     def _is_reset(self, before: Call, after: Call) -> bool:
-        """Whether an administrator may have moved the offsets in between."""
+        """Return whether an administrator may have reset the offsets in between."""
         return any(each.start_us <= after.end_us and each.end_us >= before.start_us for each in self._resets)
 
     def _fault(self, call: Call, what: str, *, partition: int | None = None, offset: int | None = None) -> Fault:
@@ -243,14 +243,14 @@ class ShareGroups:
 
 
 def _covers(records: Body, first: int, last: int) -> bool:
-    """Whether the batches of an answer have a range; batches of which there is no summary are believed."""
+    """Return whether the batches of a response cover a range; batches without a summary are assumed to."""
     if records.get("base_offset") is None:
         return False
     return records.get("last_offset") is None or bool(records["base_offset"] <= first <= last <= records["last_offset"])
 
 
 def _beside(call: Call, part: Body) -> Iterator[str]:
-    """Records come with what was acquired of them, and for some time; without an error."""
+    """Check acquired records: they come with records and with a lock timeout, and without an error."""
     runs, records = listed(part, "acquired_records"), part.get("records") or {}
     if records.get("batches") and (not runs or part["error_code"] != NONE):
         yield f"records without any that were acquired, {part['error_code']}"
@@ -259,7 +259,7 @@ def _beside(call: Call, part: Body) -> Iterator[str]:
 
 
 def _ends_at_ms(call: Call) -> int:
-    """When an answer was ready, by the cluster's clock."""
+    """Return when a response was ready, by the cluster's clock."""
     return call.at_ms + (call.end_us - call.start_us) // 1000
 
 

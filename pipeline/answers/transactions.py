@@ -1,4 +1,4 @@
-"""Transactional ids: what coordinators report of them, beside what their producers were granted and asked for."""
+"""Compares what coordinators report of transactional ids with what their producers requested and were granted."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -8,24 +8,24 @@ from typing import Final, NamedTuple
 from pipeline.answers.calls import NONE, Body, Call, Fault, listed
 
 _EXPIRED_MS: Final = 3_600_000
-"""A push of the cluster's clock by more may have ended a transaction, or forgotten its id."""
+"""If the cluster's clock was advanced by more, a transaction may have timed out, or its id may have expired."""
 _LAST_EPOCH: Final = 32_000
-"""Near the end of the epochs a transactional id gets another producer id."""
+"""Near the last epoch a transactional id gets a new producer id."""
 _IMPLICIT: Final = 5
-"""Version of EndTxn from which on Produce adds partitions itself (KIP-890): the next transaction may have begun."""
+"""Version of EndTxn since which Produce adds partitions itself (KIP-890): the next transaction may have started."""
 _BATCHED: Final = 4
-"""Version of AddPartitionsToTxn from which on brokers ask, for several transactions."""
+"""Version of AddPartitionsToTxn since which brokers send it, for several transactions."""
 _COMMITTED: Final = frozenset({"PrepareCommit", "CompleteCommit"})
 _ABORTED: Final = frozenset({"PrepareAbort", "CompleteAbort"})
 _ONGOING: Final = frozenset({"Ongoing"})
 
 
 class _Known(NamedTuple):
-    """What an accepted request made of a transactional id."""
+    """What is known of a transactional id after a successful request."""
 
     call: Call
     states: frozenset[str] | None
-    """None: any may be."""
+    """None: any state."""
     partitions: frozenset[tuple[str, int]] = frozenset()
 
 
@@ -43,12 +43,12 @@ class Transactions:
     _changing: dict[str, list[Call]] = field(default_factory=lambda: defaultdict(list))
     """By id: the requests that may change it."""
     _granted: dict[str, _Granted] = field(default_factory=dict)
-    """By id: the last answer with a producer id, of InitProducerId or EndTxn."""
+    """By id: the last InitProducerId or EndTxn response with a producer id."""
     _timeouts: dict[str, int] = field(default_factory=dict)
     _reports: list[tuple[Call, Body, _Known]] = field(default_factory=list)
 
     def note(self, call: Call) -> Iterator[Fault]:
-        """Take down a call; what is wrong in it beside those before."""
+        """Record a call, and yield the faults that earlier calls prove."""
         for name in _names(call):
             self._changing[name].append(call)
             if call.is_accepted and call.response.get("producer_id", -1) >= 0:
@@ -58,7 +58,7 @@ class Transactions:
             yield from self._report(call)
 
     def _grant(self, name: str, call: Call) -> Iterator[Fault]:
-        """One producer id for a transactional id, as long as its epochs last (KIP-360, KIP-890)."""
+        """Check that a transactional id keeps its producer id until its epochs are used up (KIP-360, KIP-890)."""
         producer_id, epoch = call.response["producer_id"], call.response["producer_epoch"]
         if call.api == "InitProducerId":
             self._timeouts[name] = call.request["transaction_timeout_ms"]
@@ -98,10 +98,10 @@ class Transactions:
             for name in sorted(self._known.keys() - there):
                 known = self._known[name]
                 if known.states == _ONGOING and known.call.broker == call.broker and self._holds(name, known, call):
-                    yield Fault(call.id, "transaction-report", f"{name} is left out, which is ongoing")
+                    yield Fault(call.id, "transaction-report", f"{name} is missing, though its transaction is ongoing")
 
     def faults(self) -> Iterator[Fault]:
-        """Reports that contradict what the producer was granted, when all requests around them are known."""
+        """Yield reports that contradict the producer's requests, if all requests around them are known."""
         for call, reported, known in self._reports:
             name = reported["transactional_id"]
             if not self._holds(name, known, call):
@@ -115,7 +115,7 @@ class Transactions:
                     yield Fault(call.id, "transaction-report", f"{name} without this partition", topic, partition)
 
     def _holds(self, name: str, known: _Known, at: Call) -> bool:
-        """Whether nothing may have changed an id between a request and a report of it."""
+        """Return whether no other request may have changed an id between a request and a report of it."""
         timeout_ms = self._timeouts.get(name, 0)
         return (
             known.call.end_us < at.start_us
@@ -128,7 +128,7 @@ class Transactions:
 
 
 def _names(call: Call) -> list[str]:
-    """The transactional ids that a request may change."""
+    """Return the transactional ids that a request may change."""
     if call.api in {"InitProducerId", "AddOffsetsToTxn", "EndTxn"}:
         return [call.request["transactional_id"]] if call.request["transactional_id"] else []
     if call.api == "AddPartitionsToTxn":
