@@ -1,5 +1,4 @@
-"""Logs and wire journals as tables: what Kafka's files hold, decoded, audited, exported and loaded.
+"""Reads Kafka's log files and wire journals as tables, and decodes, audits, exports and loads them.
 
-Reading needs no Spark: `pipeline.reading` turns paths into Arrow. Spark's data sources are in
-`understudy.spark`.
+Reading needs no Spark: `pipeline.reading` turns paths into Arrow. Spark's data sources are in `understudy.spark`.
 """

@@ -1,4 +1,4 @@
-"""Framed batches -> rows of `schemas.BATCHES`: headers as columns, markers opened, damage reported."""
+"""Decodes framed batches into rows of `schemas.BATCHES`: headers as columns, control records, damage."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -36,23 +36,23 @@ CODECS: Final = np.array([codec.name.lower() for codec in Codec] + ["undefined"]
 
 _MARKER_SIZE: Final = 78
 _MARKER_BYTES: Final = ((61, 32), (62, 0), (63, 0), (64, 0), (65, 8), (66, 0), (67, 0), (68, 0), (70, 12), (77, 0))
-"""Where a marker written as always has which bytes: sizes and deltas (transactions F.5)."""
+"""Positions and values of the bytes that are constant in a marker: sizes and deltas (transactions F.5)."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchTable:
-    """Makes the rows of one segment's pieces.
+    """Makes the rows of the pieces of one segment.
 
     Args:
-        topic: of all of them.
-        partition: of all of them.
-        path: of the segment.
+        topic: the segment's topic.
+        partition: the segment's partition.
+        path: the segment's path.
         schema: columns of `schemas.BATCHES`.
         start_offset: batches that end before it are left out.
-        stop_offset: batches that begin there or behind are left out.
+        stop_offset: batches that begin at or after it are left out.
         start_ms: batches whose latest record is earlier are left out.
-        stop_ms: those whose latest record is not earlier.
-        by_base: whether batches that begin before `start_offset` are left out too, and damage that lies before it.
+        stop_ms: batches whose latest record is not earlier are left out.
+        by_base: whether batches that begin before `start_offset`, and damage before it, are left out too.
     """
 
     topic: str
@@ -66,7 +66,7 @@ class BatchTable:
     by_base: bool = False
 
     def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch | Damage]:
-        """The rows of a piece; damage as it is."""
+        """Return the rows of a piece, which may be damage."""
         if isinstance(chunk.piece, Damage):
             due = self.start_offset if chunk.piece.base_offset is None else chunk.piece.base_offset
             if not self.by_base or self.start_offset <= due < self.stop_offset:
@@ -79,12 +79,12 @@ class BatchTable:
                 yield self._framed(chunk.data, framed, chunk.origin)
 
     def damage(self, found: Damage) -> pa.RecordBatch:
-        """The row that reports damage."""
+        """Return the row that reports damage."""
         known = {"position": found.position, "size": found.size, "base_offset": found.base_offset}
         return self._table(1, {**known, "damage": found.reason})
 
     def _table(self, count: int, known: dict[str, Any]) -> pa.RecordBatch:
-        """Rows of these columns (arrays, or a value for each row); the others are null."""
+        """Return rows with these columns (arrays, or one value for all rows); the others are null."""
         known = {**known, "topic": self.topic, "partition": self.partition, "segment": self.path}
         arrays = []
         for field in self.schema:
@@ -143,7 +143,7 @@ class BatchTable:
         return self._table(len(heads), {name: make() for name, make in made.items() if name in self.schema.names})
 
     def _messages(self, chunk: Chunk, found: Messages) -> Iterator[pa.RecordBatch | Damage]:
-        """A row for each message of magic 0 and 1, one for a compressed one with all that it holds."""
+        """Return a row per message of magic 0 and 1; one row for a compressed message with all its inner messages."""
         view = chunk.data.data
         for at, size in messages(chunk.data, found):
             try:
@@ -172,7 +172,7 @@ class BatchTable:
 
 
 def _control(data: Bytes, framed: Framed) -> tuple[NDArray[Any], list[int | None]]:
-    """Kind of control record and epoch of the coordinator of each batch; None where it is none."""
+    """Return the control record's kind and the coordinator epoch of each batch; None for other batches."""
     kinds = np.full(len(framed.positions), None, object)
     epochs: list[int | None] = [None] * len(kinds)
     rows = np.flatnonzero(framed.headers["attributes"] & CONTROL_BIT)
@@ -196,13 +196,13 @@ def _control(data: Bytes, framed: Framed) -> tuple[NDArray[Any], list[int | None
 
 
 def _is_at_its_place(batch: RecordBatch) -> bool:
-    """Whether the first record has the offset and the time that the header of its batch has."""
+    """Return whether the first record has the offset and timestamp that the batch header implies."""
     record = next(read_records(batch))
     return record.offset == batch.last_offset and record.timestamp_ms == batch.max_timestamp_ms
 
 
 def _kind(batch: RecordBatch) -> str | None:
-    """The kind of a control batch's first record; a number for one that a newer Kafka knows."""
+    """Return the kind of a control batch's first record; a number if only a newer Kafka has it."""
     try:
         kind = control_type(next(read_records(batch)).key)
     except (RecordsError, StopIteration):

@@ -1,6 +1,6 @@
-"""Filters that Spark pushes down -> bounds that spare reading.
+"""Converts filters that Spark pushes down into bounds on what is read.
 
-Spark applies the filters again to what is read, so the bounds may be wider than they.
+Spark applies the filters again afterwards, so the bounds may be wider.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from pipeline.query import Bounds
 
 
 class Condition(NamedTuple):
-    """A column, one of `=`, `in`, `<`, `<=`, `>`, `>=`, and the value that it is compared with."""
+    """A column, one of `=`, `in`, `<`, `<=`, `>`, `>=`, and the value to compare with."""
 
     column: str
     operator: str
@@ -21,7 +21,7 @@ class Condition(NamedTuple):
 
 @dataclass
 class Limits:
-    """What conditions leave: offsets and milliseconds [from, to), and what topics and partitions there can be."""
+    """What may satisfy the conditions: offsets and milliseconds [from, to), topics and partitions."""
 
     offsets: Bounds = (None, None)
     times: Bounds = (None, None)
@@ -29,19 +29,19 @@ class Limits:
     partitions: set[int] | None = None
 
     def wants(self, topic: str, partition: int) -> bool:
-        """Whether a partition can have rows."""
+        """Return whether a partition may have matching rows."""
         return (self.topics is None or topic in self.topics) and (
             self.partitions is None or partition in self.partitions
         )
 
 
 _OFFSETS = {"offset", "base_offset", "last_offset"}
-"""Columns of offsets. A batch is read if any of its offsets is within the bounds, so both its ends may be compared."""
+"""Columns of offsets. A batch is read if any of its offsets is within the bounds, so both ends may be compared."""
 _TIMES = {"timestamp", "timestamp_ms", "max_timestamp_ms"}
 
 
 def limits(conditions: Iterable[Condition]) -> Limits:
-    """The limits that all these conditions together set."""
+    """Return the limits that all these conditions imply."""
     found = Limits()
     for column, operator, value in conditions:
         if value is None:
@@ -54,14 +54,14 @@ def limits(conditions: Iterable[Condition]) -> Limits:
         elif column in _OFFSETS and all(isinstance(each, int) for each in values):
             found.offsets = _narrowed(found.offsets, operator, values)
         elif column in _TIMES and (times := _milliseconds(values)) is not None:
-            # An instant may lie within its millisecond, so what borders on it is read too.
+            # Timestamps are finer than milliseconds, so the adjacent millisecond is read too.
             wider = {">": ">=", "<": "<="}.get(operator, operator) if column == "timestamp" else operator
             found.times = _narrowed(found.times, wider, times)
     return found
 
 
 def both(first: Bounds, second: Bounds) -> Bounds:
-    """Intersection of two bounds."""
+    """Return the intersection of two bounds."""
     starts = [each[0] for each in (first, second) if each[0] is not None]
     stops = [each[1] for each in (first, second) if each[1] is not None]
     return max(starts, default=None), min(stops, default=None)
@@ -81,7 +81,7 @@ def _narrowed(bounds: Bounds, operator: str, values: list[int]) -> Bounds:
 
 
 def _milliseconds(values: list[Any]) -> list[int] | None:
-    """Instants as milliseconds, rounded down; numbers as they are."""
+    """Convert timestamps to milliseconds, rounded down; numbers stay as they are."""
     if all(isinstance(each, int) for each in values):
         return values
     if not all(isinstance(each, datetime) and each.tzinfo is not None for each in values):

@@ -1,4 +1,4 @@
-"""A client's own history: JSON lines of what it sent, what was acknowledged, polled and committed.
+"""Reads a client's own history: JSON lines of what it sent, what was acknowledged, polled and committed.
 
 `docs/client-history.md` describes the format, `docs/client-history.schema.json` is its JSON schema.
 """
@@ -14,19 +14,21 @@ EVENTS: Final = pa.schema(
     [
         pa.field("file", pa.string()),
         pa.field("line", pa.int64()),
-        pa.field("number", pa.int64()),  # of the client's events, in its order
+        pa.field("number", pa.int64()),  # index among the client's events
         pa.field("event", pa.string()),
         pa.field("client", pa.string()),
         pa.field("id", pa.string()),
         pa.field("topic", pa.string()),
         pa.field("partition", pa.int32()),
         pa.field("offset", pa.int64()),
-        pa.field("transaction", pa.string()),  # of sent: by client; of ended
-        pa.field("outcome", pa.string()),  # of ended: committed, aborted, unknown
+        pa.field("transaction", pa.string()),  # of `sent`: chosen by the client; of `ended`
+        pa.field("outcome", pa.string()),  # of `ended`: committed, aborted, unknown
         pa.field("group_id", pa.string()),
         pa.field("isolation", pa.string()),
         pa.field("idempotent", pa.bool_()),
-        pa.field("run", pa.int32()),  # of polled, committed and assigned: how often the partition was assigned
+        pa.field(
+            "run", pa.int32()
+        ),  # of `polled`, `committed` and `assigned`: how often the partition was assigned before
     ]
 )
 """One row per line that can be read."""
@@ -77,15 +79,15 @@ _EVENTS: Final = {
     "polled": (("id", "topic", "partition", "offset"), ("isolation",)),
     "committed": (("group", "topic", "partition", "offset"), ()),
 }
-"""Event -> the fields that it has to have, besides `event` and `client`, and those that it may have."""
+"""Event -> its required fields, besides `event` and `client`, and its optional fields."""
 
 
 class HistoryError(ValueError):
-    """A history that cannot be read; the message is for the user."""
+    """An unreadable history; the message is for the user."""
 
 
 def read(path: str) -> dict[str, list[dict[str, Any]]]:
-    """The rows of `TABLES` from a file, or from all files `*.jsonl` of a folder. Raises HistoryError."""
+    """Return the rows of `TABLES` from a file, or from all `*.jsonl` files of a folder. Raises HistoryError."""
     place = Path(path)
     files = sorted(place.rglob("*.jsonl")) if place.is_dir() else [place]
     if not files or not all(each.is_file() for each in files):
@@ -99,7 +101,7 @@ def read(path: str) -> dict[str, list[dict[str, Any]]]:
 
 
 class _History:
-    """The rows so far."""
+    """The rows read so far."""
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
@@ -108,7 +110,7 @@ class _History:
         self._runs: dict[tuple[str, str, int], int] = {}
 
     def add(self, file: str, number: int, line: bytes) -> None:
-        """Take in a line. One without its end was being written when the client ended."""
+        """Parse a line. A last line without newline was being written when the client ended, and is skipped."""
         place = {"file": file, "line": number}
         try:
             found = json.loads(line)
@@ -123,7 +125,9 @@ class _History:
         client = found["client"]
         self._numbers[client] = self._numbers.get(client, 0) + 1
         needed, more = _EVENTS[found["event"]]
-        found = {name: found[name] for name in ("event", "client", *needed, *more) if name in found}  # and no others
+        found = {
+            name: found[name] for name in ("event", "client", *needed, *more) if name in found
+        }  # no other fields are allowed
         row = {**found, **place, "number": self._numbers[client], "group_id": found.get("group")}
         if "partition" in found and found["event"] != "acknowledged":
             key = client, found["topic"], found["partition"]
@@ -133,7 +137,7 @@ class _History:
 
 
 def _reason(found: Any) -> str | None:
-    """Why a line is no event; None: it is one."""
+    """Return why a line is not a valid event; None if it is."""
     if not isinstance(found, Mapping):
         return "this is not a JSON object"
     event = found.get("event")

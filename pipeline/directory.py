@@ -1,4 +1,4 @@
-"""Contents of a data directory: partitions, their segments, and their checkpoints (core F.1).
+"""Lists a data directory: partitions, their segments, and their checkpoints (core F.1).
 
 One listing is enough; nothing is locked and nothing is written, so a broker may own the directory meanwhile.
 """
@@ -21,18 +21,18 @@ _BROKER: Final = re.compile(r"broker-(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One segment's files. `size` is the log's, in bytes, as it was listed."""
+    """One segment's files. `size` is that of its log file in bytes when it was listed."""
 
     location: Location
     base_offset: int
     size: int
     next_base_offset: int | None
-    """Of the segment after it; None: it is the last one."""
+    """Base offset of the next segment; None for the last one."""
     indexes: frozenset[str] = frozenset()
-    """Which of `index`, `timeindex`, `txnindex` there are."""
+    """Which of `index`, `timeindex`, `txnindex` exist."""
 
     def beside(self, suffix: str) -> Location:
-        """Another file of this segment."""
+        """Return another file of this segment."""
         return Location(self.location.root, f"{self.location.path.removesuffix('.log')}.{suffix}")
 
 
@@ -45,21 +45,21 @@ class Partition:
     directory: Location
     segments: tuple[Segment, ...]
     snapshots: tuple[int, ...] = ()
-    """Offsets of the snapshots of its producers."""
+    """Offsets of its producer snapshots."""
     broker: int | None = None
-    """Number of the folder `broker-N` that it lies in."""
+    """Number of the folder `broker-N` that contains it."""
     high_watermark: int | None = None
     """From `replication-offset-checkpoint`; a running broker writes it every few seconds."""
     log_start_offset: int = 0
 
     @property
     def key(self) -> tuple[str, int]:
-        """Topic and partition."""
+        """Return topic and partition."""
         return self.topic, self.partition
 
 
 def logs_below(location: Location) -> list[Partition]:
-    """The logs below a place, every replica. Raises FileNotFoundError: nothing, or no segment."""
+    """Return the logs below a location, every replica. Raises FileNotFoundError: nothing exists, or no segment."""
     if is_file(location):
         return _single(location)
     folders: dict[str, list[Entry]] = {}
@@ -92,7 +92,7 @@ def logs_below(location: Location) -> list[Partition]:
 
 
 def _single(location: Location) -> list[Partition]:
-    """One segment, of a partition that its folder names, if it does."""
+    """Return the partition of a single segment, named by its folder if possible."""
     folder = Location(location.root, location.path.rpartition("/")[0])
     base = _SEGMENT.search(location.path)
     if base is None or base[2] != "log":
@@ -125,7 +125,7 @@ def _snapshots(entries: Iterable[Entry]) -> tuple[int, ...]:
 
 
 def _checkpoint(location: Location) -> dict[tuple[str, int], int]:
-    """The offsets of a checkpoint; none where it is missing or cannot be read, as a broker takes it."""
+    """Return the offsets of a checkpoint; none if it is missing or unreadable, like a broker."""
     try:
         return decode_offsets(read_file(location))
     except (OSError, CheckpointError):

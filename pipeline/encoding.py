@@ -1,7 +1,7 @@
-"""Arrow -> record batches (format v2): the decoder's way back, by columns.
+"""Encodes Arrow columns into record batches (format v2), the inverse of the decoder.
 
-The bytes of all records are made together: each field becomes a column of its bytes, the columns are joined row by row
-in Arrow, and the records of a batch are then one slice of the result. Layout: `protocol.records.records`.
+The bytes of all records are made together: each field becomes a column of bytes, Arrow joins the columns row by row,
+and the records of a batch are one slice of the result. Layout: `protocol.records.records`.
 """
 
 from collections.abc import Iterator
@@ -18,22 +18,22 @@ from protocol.records.records import frame_batch
 
 LOG_APPEND_TIME: Final = 1
 BATCH_BYTES: Final = 500_000
-"""The most of a new batch with several records, before compression: below every default limit."""
+"""Maximum size of a new batch with several records, before compression: below every default limit."""
 _FARTHEST: Final = 1000
-"""Offsets that are missing between two records of a batch: a record's delta is 32 bits."""
+"""Maximum gap between the offsets of two records in a batch, as a record's delta has 32 bits."""
 _NUMBERS_BYTES: Final = 40
-"""The most that the numbers of a record take beside its key, value and headers."""
+"""Maximum size of a record's numbers, besides its key, value and headers."""
 _HEADER_BYTES: Final = 10
-"""The most that the sizes of a header take."""
+"""Maximum size of a header's two lengths."""
 _EMPTY: Final = pa.scalar(b"", pa.large_binary())
 
 Ints = npt.NDArray[np.int64]
 
 
 class Batching(NamedTuple):
-    """How batches are made: `codec` as a number; `producers`: as they were, by `batch_base_offset`.
+    """How batches are formed: `codec` as a number; `producers`: as in the original log, by `batch_base_offset`.
 
-    `span_ms`: new batches end at multiples of so many milliseconds as well.
+    `span_ms`: new batches also end at multiples of this interval.
     """
 
     codec: int = Codec.NONE
@@ -44,7 +44,7 @@ class Batching(NamedTuple):
 
 
 def varints(values: Ints) -> pa.Array:
-    """Signed numbers as zig-zag varints, one binary value each."""
+    """Encode signed numbers as zig-zag varints, one binary value each."""
     left = ((values << 1) ^ (values >> 63)).view(np.uint64)
     columns = []
     sizes = np.ones(len(values), np.int64)
@@ -62,7 +62,7 @@ def varints(values: Ints) -> pa.Array:
 
 
 def _field(column: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Size and bytes of a nullable field; null is size -1."""
+    """Return size and bytes of a nullable field; null has size -1."""
     column = column.cast(pa.large_binary())
     sizes = pc.fill_null(pc.binary_length(column), -1)
     return varints(_ints(sizes)), pc.fill_null(column, _EMPTY)
@@ -73,7 +73,7 @@ def _ints(column: Any) -> Ints:
 
 
 def _headers(column: pa.Array) -> pa.Array:
-    """Count and headers of each record; null is none."""
+    """Return count and headers of each record; null counts as none."""
     counts = pc.fill_null(pc.list_value_length(column), 0)
     flat = pc.list_flatten(column)
     if len(flat) == 0:
@@ -87,17 +87,17 @@ def _headers(column: pa.Array) -> pa.Array:
 
 
 def _bounds(column: pa.Array) -> Ints:
-    """The positions in its data buffer between which the values of a large binary array lie."""
+    """Return the range of the data buffer that the values of a large binary array occupy."""
     return np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
 
 
 def encode(records: pa.Table, how: Batching) -> Iterator[bytearray]:
-    """The batches that hold records of one partition, in the order of their offsets.
+    """Encode the records of one partition into batches, in offset order.
 
     Args:
         records: columns `offset`, `timestamp_ms`, `timestampType`, `key`, `value`, `headers`; with `how.producers` also
             `producer_id`, `producer_epoch`, `sequence`, `is_transactional`, `is_control`, `batch_base_offset`.
-        how: the rest.
+        how: how batches are formed.
     """
     table = records.combine_chunks()
     if not table.num_rows:
@@ -141,13 +141,13 @@ _PRODUCER: Final = ("producer_id", "producer_epoch", "sequence", "is_transaction
 
 
 def _base_sequence(producer: dict[str, Any], skipped: int) -> int:
-    """The batch's first sequence, also where compaction has taken its first records; markers have none."""
+    """Return the batch's base sequence, even if compaction has removed its first records; markers have none."""
     sequence: int = producer.get("sequence", -1)
     return sequence if sequence < 0 else (sequence - skipped) & 0x7FFFFFFF
 
 
 def _records(columns: dict[str, pa.Array], time_deltas: Ints, offset_deltas: Ints) -> tuple[pa.Buffer, Ints]:
-    """The bytes of all records one after the other, and where each of them begins and ends."""
+    """Return the bytes of all records, concatenated, and where each record begins and ends."""
     key_size, key = _field(columns["key"])
     value_size, value = _field(columns["value"])
     attributes = pa.repeat(pa.scalar(b"\0", pa.large_binary()), len(time_deltas))
@@ -164,9 +164,9 @@ def _as_they_were(columns: dict[str, pa.Array]) -> Ints:
 
 
 def _new_batches(columns: dict[str, pa.Array], offsets: Ints, times: Ints, kinds: Ints, span_ms: int | None) -> Ints:
-    """Starts of batches: before too many bytes, where the kind of time changes, where offsets are too far apart.
+    """Return where new batches start: at the size limit, another timestamp type, or an offset gap that is too large.
 
-    A batch has one log append time: another one begins another batch.
+    A batch has one log append time: another log append time starts another batch.
     """
     changed = (kinds[1:] != kinds[:-1]) | (np.diff(offsets) > _FARTHEST)
     changed |= (kinds[1:] == LOG_APPEND_TIME) & (times[1:] != times[:-1])
@@ -177,7 +177,7 @@ def _new_batches(columns: dict[str, pa.Array], offsets: Ints, times: Ints, kinds
 
 
 def _sizes(columns: dict[str, pa.Array]) -> Ints:
-    """Bytes that each record takes at most."""
+    """Return the maximum size of each record in bytes."""
     sizes = _ints(pc.fill_null(pc.binary_length(columns["key"]), 0)) + _NUMBERS_BYTES
     sizes += _ints(pc.fill_null(pc.binary_length(columns["value"]), 0))
     counts = _ints(pc.fill_null(pc.list_value_length(columns["headers"]), 0))
@@ -191,7 +191,7 @@ def _sizes(columns: dict[str, pa.Array]) -> Ints:
 
 
 def _cut(starts: Ints, totals: Ints) -> Ints:
-    """Starts of batches, and those between where one of them would have more than `BATCH_BYTES`."""
+    """Return the starts of batches, with more where a batch would exceed `BATCH_BYTES`."""
     found = []
     for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(totals)], strict=True):
         at = start

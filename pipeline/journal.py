@@ -1,7 +1,7 @@
-"""Wire journals -> rows of `schemas.JOURNAL`: files of JSON lines, as `understudy serve --journal` writes them.
+"""Reads wire journals, the JSON lines of `understudy serve --journal`, as rows of `schemas.JOURNAL`.
 
-The bodies of requests and answers stay text: they are cut out of the line, not parsed, and Spark's `parse_json` makes a
-VARIANT of them. Format: docs/journal.md.
+The bodies of requests and responses stay text: they are cut out of the line without parsing, and Spark's `parse_json`
+makes a VARIANT of them. Format: docs/journal.md.
 """
 
 import io
@@ -32,7 +32,7 @@ _DECODER: Final = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class JournalFile:
-    """A file of a journal, as it was listed."""
+    """A journal file as it was listed."""
 
     location: Location
     run: str
@@ -44,19 +44,19 @@ class JournalFile:
 
 @dataclass(frozen=True, slots=True)
 class JournalRange:
-    """Lines of a file: those that begin in a range of its bytes."""
+    """The lines of a file that start within a range of its bytes."""
 
     file: JournalFile
     start: int = 0
     stop: int | None = None
-    """None: to the last whole line."""
+    """None: to the last complete line."""
 
 
 def find_files(paths: Paths) -> list[JournalFile]:
-    """The files of journals below some paths, those of a run in their order.
+    """Return the journal files below some paths, those of a run in order.
 
     Raises:
-        FileNotFoundError: a path leads nowhere, or no journal lies there.
+        FileNotFoundError: a path does not exist, or contains no journal.
     """
     given = [paths] if isinstance(paths, str | PathLike) else list(paths)
     found: dict[tuple[str, int], JournalFile] = {}
@@ -68,28 +68,28 @@ def find_files(paths: Paths) -> list[JournalFile]:
             if name is None or (folder is not location and entry.location.path != location.path):
                 continue
             each = JournalFile(entry.location, name[1], int(name[2]), entry.size, name[3] is not None)
-            # Listed under both names while it is finished: the finished one is whole.
+            # A file is listed under both names while the server finishes it; the finished one is complete.
             if (each.run, each.number) not in found or not each.is_open:
                 found[each.run, each.number] = each
     if not found:
-        raise FileNotFoundError(f"{', '.join(map(str, given))}: no journal lies there (wire-*.jsonl)")
+        raise FileNotFoundError(f"{', '.join(map(str, given))}: no journal there (wire-*.jsonl)")
     return [found[key] for key in sorted(found)]
 
 
 def cut(file: JournalFile, split_bytes: int) -> list[JournalRange]:
-    """A file in parts of about `split_bytes`."""
+    """Split a file into ranges of about `split_bytes`."""
     parts = max(1, round(file.size / split_bytes))
     edges = [file.size * number // parts for number in range(parts)]
     return [JournalRange(file, start, stop) for start, stop in zip(edges, [*edges[1:], None], strict=True)]
 
 
 def read_lines(span: JournalRange, schema: pa.Schema, mode: str = "fail") -> Iterator[pa.RecordBatch]:
-    """The rows of a range.
+    """Read the rows of a range.
 
     Args:
-        span: which lines.
+        span: the range.
         schema: columns of `schemas.JOURNAL`.
-        mode: what becomes of a line that cannot be read: `fail`, `report`, `skip`.
+        mode: handling of unreadable lines: `fail`, `report`, `skip`.
 
     Raises:
         DamagedError: mode `fail`.
@@ -99,12 +99,12 @@ def read_lines(span: JournalRange, schema: pa.Schema, mode: str = "fail") -> Ite
 
 
 def _chunks(span: JournalRange) -> Iterator[tuple[int, list[bytes]]]:
-    """Position and lines, chunk after chunk."""
+    """Yield position and lines, chunk by chunk."""
     with _opened(span.file.location) as file:
         size = file.size()
         stop = size if span.stop is None else min(span.stop, size)
         at = span.start
-        if at:  # the line that begins before this range is another's
+        if at:  # the line that starts before this range belongs to the previous range
             at = _line_after(file, at - 1, size)
         while at < stop:
             file.seek(at)
@@ -113,19 +113,19 @@ def _chunks(span: JournalRange) -> Iterator[tuple[int, list[bytes]]]:
             if not end:
                 after = _line_after(file, at + len(data), size)
                 if after >= size and not _ends_with_newline(file, size):
-                    return  # a line that is being written
+                    return  # a line that is still being written
                 file.seek(at)
                 data = file.read(after - at)
                 end = len(data)
             if at + end > stop:
-                # Lines that begin in this range, the last of them goes on behind it.
+                # Lines that start in this range; the last of them continues after it.
                 end = data.find(b"\n", stop - at - 1, end) + 1
             yield at, data[:end].splitlines()
             at += end
 
 
 def _line_after(file: Any, at: int, size: int) -> int:
-    """Start of the line after the one that contains byte `at`."""
+    """Return the start of the line after the one that contains byte `at`."""
     while at < size:
         file.seek(at)
         data = file.read(65536)
@@ -144,7 +144,7 @@ def _ends_with_newline(file: Any, size: int) -> bool:
 
 
 def _opened(location: Location) -> Any:
-    """The file, also where its server has just finished it."""
+    """Open a file, even if its server has just renamed it on finishing."""
     try:
         return open_file(location)
     except FileNotFoundError:
@@ -154,7 +154,7 @@ def _opened(location: Location) -> Any:
 
 
 def _rows(lines: Sequence[bytes], position: int, path: str, schema: pa.Schema, mode: str) -> Iterator[pa.RecordBatch]:
-    """All lines as one batch; or, where one of them cannot be read, what is before it, what it is, what follows."""
+    """Return all lines as one batch; with an unreadable line, yield what precedes it, its report, and the rest."""
     if not lines:
         return
     try:
@@ -164,7 +164,7 @@ def _rows(lines: Sequence[bytes], position: int, path: str, schema: pa.Schema, m
         table = arrow_json.read_json(text, read_options=options, parse_options=_OPTIONS)
         if table.num_rows != len(lines):
             raise ValueError("a line that is more or less than one object")
-    except ValueError as error:  # ArrowInvalid and UnicodeDecodeError are that too
+    except ValueError as error:  # includes ArrowInvalid and UnicodeDecodeError
         if len(lines) == 1:
             damage = Damage(position, len(lines[0]), f"not a line of a journal: {error}")
             if mode == "fail":
@@ -189,9 +189,12 @@ def _rows(lines: Sequence[bytes], position: int, path: str, schema: pa.Schema, m
 
 
 def _take_apart(line: bytes) -> tuple[str, str | None, str | None]:
-    """All before the bodies, as an object of its own; the bodies, null where they are. Raises ValueError."""
+    """Split a line into the part before the bodies, as an object, and the bodies (null if missing).
+
+    Raises ValueError.
+    """
     text = line.decode()
-    at = text.find(_REQUEST)  # no text in a value reads so: its quotes would be escaped
+    at = text.find(_REQUEST)  # no string value contains this: its quotes would be escaped
     if at < 0:
         return _slowly(text)
     start = at + len(_REQUEST)
@@ -210,7 +213,7 @@ def _body(text: str) -> str | None:
 
 
 def _slowly(text: str) -> tuple[str, str | None, str | None]:
-    """The same for a line whose fields are in another order."""
+    """Do the same for a line whose fields are in another order."""
     fields = json.loads(text)
     if not isinstance(fields, dict) or "request" not in fields:
         raise ValueError("no request in it")
@@ -220,7 +223,7 @@ def _slowly(text: str) -> tuple[str, str | None, str | None]:
 
 
 def whole_lines(file: JournalFile) -> int:
-    """Bytes of a file up to its last newline."""
+    """Return the bytes of a file up to its last newline."""
     with _opened(file.location) as opened:
         size = int(opened.size())
         at = size
@@ -235,17 +238,17 @@ def whole_lines(file: JournalFile) -> int:
 
 
 def some_lines(file: JournalFile, start: int, stop: int, most: int, *, count: bool) -> tuple[int, int]:
-    """How far `most` lines, or the lines of `most` bytes, lead from `start`; one line at least.
+    """Return how far `most` lines, or the lines in `most` bytes, extend from `start`; at least one line.
 
     Args:
-        file: which.
+        file: the file.
         start: where a line begins.
         stop: where a later one ends.
-        most: lines or bytes.
-        count: whether lines are counted.
+        most: number of lines or bytes.
+        count: whether `most` is a number of lines.
 
     Returns:
-        How many lines or bytes were taken, and where they end.
+        The number of lines or bytes, and their end.
     """
     with _opened(file.location) as opened:
         if not count:

@@ -1,4 +1,4 @@
-"""The cluster's metadata in a data directory: the newest snapshot (`*.checkpoint`), and the log's records after it.
+"""Reads the cluster metadata of a data directory: the newest snapshot (`*.checkpoint`) and the log after it.
 
 A broker that has run for a week, or written 20 MB of metadata, has a snapshot; its log need not begin at 0 (KIP-630).
 """
@@ -23,7 +23,7 @@ _QUERY: Final = Query(record_schema(STATE_RECORDS, "skip"), (TOPIC,), mode="skip
 
 
 class Snapshot(NamedTuple):
-    """A snapshot of the metadata. `rows` are of `state_metadata`, at the last offset before its `end`."""
+    """A metadata snapshot. `rows` are of `state_metadata`, at the last offset before its `end`."""
 
     end: int
     location: Location
@@ -31,17 +31,17 @@ class Snapshot(NamedTuple):
 
 
 def read_snapshot(end: int, location: Location) -> list[dict[str, Any]]:
-    """The rows of a snapshot. Raises OSError, RecordsError."""
+    """Read the rows of a snapshot. Raises OSError, RecordsError."""
     contents = read_file(location)
     if not is_whole(contents):
-        raise RecordsError(f"{location} is no whole snapshot")
+        raise RecordsError(f"{location} is not a complete snapshot")
     place = {"topic": TOPIC, "partition": 0, "offset": end - 1, "is_tombstone": False}
     read = [read_record(TOPIC, None, value) for value in snapshot_values(contents)]
     return [{**place, **fields} for kind, fields in read if kind == "metadata"]
 
 
 def newest_snapshot(folder: Location) -> Snapshot | None:
-    """The newest snapshot in the directory of a metadata log that can be read."""
+    """Return the newest readable snapshot in the directory of a metadata log."""
     for end, location in snapshots(folder):
         with suppress(OSError, RecordsError):
             return Snapshot(end, location, read_snapshot(end, location))
@@ -49,17 +49,17 @@ def newest_snapshot(folder: Location) -> Snapshot | None:
 
 
 def snapshot_before(log: Partition) -> Snapshot | None:
-    """That snapshot, for a log that does not begin at 0: records of the log count from its end on."""
+    """Return the snapshot for a log that does not begin at 0; only log records from its end on count."""
     return None if not log.segments or log.segments[0].base_offset == 0 else newest_snapshot(log.directory)
 
 
 def metadata_logs(paths: str) -> list[Partition]:
-    """The longest metadata log below a path; none if there is none."""
+    """Return the longest metadata log below a path; none if there is none."""
     return find_partitions(paths, topics=(TOPIC,))
 
 
 def metadata_rows(logs: Iterable[Partition]) -> list[dict[str, Any]]:
-    """All records of the metadata, in order: rows of `schemas.STATE["metadata"]`."""
+    """Return all metadata records, in order: rows of `schemas.STATE["metadata"]`."""
     rows: list[dict[str, Any]] = []
     for log in logs:
         snapshot = snapshot_before(log)

@@ -1,11 +1,11 @@
-"""Snapshots (`*.checkpoint`) beside the metadata log."""
+"""Finds the snapshots (`*.checkpoint`) beside the metadata log."""
 
 from pipeline.locations import Location, files_below
 from storage.quorum_files import metadata_snapshot
 
 
 def snapshots(folder: Location) -> list[tuple[int, Location]]:
-    """End offset and place of each snapshot in the directory of the metadata log, the newest first."""
+    """Return end offset and location of each snapshot in the directory of the metadata log, the newest first."""
     found = [
         (key, entry.location)
         for entry in files_below(folder)

@@ -1,4 +1,4 @@
-"""The options of the data sources: texts -> values. An unknown option is refused, since it would have no effect."""
+"""Parses the options of the data sources. Unknown options are rejected, since they would have no effect."""
 
 import json
 import re
@@ -52,7 +52,7 @@ LATEST: Final = -1
 
 
 def _offsets(text: str) -> Any:
-    """`earliest`, `latest`, a number, or Spark's own JSON: {"topic": {"0": 23, "1": -2}}, -2 earliest, -1 latest."""
+    """Parse `earliest`, `latest`, a number, or Spark's JSON: {"topic": {"0": 23, "1": -2}}, -2 earliest, -1 latest."""
     if text in {"earliest", "latest"}:
         return EARLIEST if text == "earliest" else LATEST
     try:
@@ -65,7 +65,7 @@ def _offsets(text: str) -> Any:
 
 
 def _milliseconds(text: str) -> int:
-    """Milliseconds since 1970, or an instant as ISO 8601 writes it."""
+    """Parse milliseconds since 1970, or an ISO 8601 timestamp."""
     if text.lstrip("-").isdecimal():
         return int(text)
     instant = datetime.fromisoformat(text)
@@ -75,7 +75,7 @@ def _milliseconds(text: str) -> int:
 
 _COMMON: Final[dict[str, Callable[[str], Any]]] = {
     "path": str,
-    "paths": _paths,  # how Spark hands over load([...])
+    "paths": _paths,  # the form in which Spark passes load([...])
     "mode": _one_of("fail", "report", "skip"),
     "splitBytes": _count,
     "maxOffsetsPerTrigger": _count,
@@ -108,7 +108,7 @@ OPTIONS: Final[dict[str, dict[str, Callable[[str], Any]]]] = {
     "kafka_state": {**_LOGS, "kind": _one_of(*schemas.STATE)},
     "wire_journal": {name: read for name, read in _COMMON.items() if name != "failOnDataLoss"},
 }
-"""Data source -> option -> how its text is read."""
+"""Data source -> option -> parser of its text."""
 
 
 _LAST: Final = 2**63 - 1
@@ -123,10 +123,10 @@ class Options:
 
     Args:
         source: name of the data source.
-        given: as Spark hands them over, in any case.
+        given: as Spark passes them, in any case.
 
     Raises:
-        ValueError: an option that is not known, or an invalid value; one sentence.
+        ValueError: an unknown option or an invalid value; one sentence.
     """
 
     def __init__(self, source: str, given: Mapping[str, str]) -> None:
@@ -147,36 +147,36 @@ class Options:
             raise ValueError(f"{source}: no path; use .load(PATH) or .option('path', PATH)")
 
     def __getitem__(self, name: str) -> Any:
-        """The value of an option; None where it was not given."""
+        """Return the value of an option; None if it was not given."""
         return self._values.get(name)
 
     def on(self, name: str, *, default: bool) -> bool:
-        """The value of a switch."""
+        """Return the value of a boolean option."""
         return bool(self._values.get(name, default))
 
     @property
     def paths(self) -> list[str]:
-        """Selection of records."""
+        """Return the paths to read."""
         return self["paths"] or [self["path"]]
 
     @property
     def split_bytes(self) -> int:
-        """Amount that a task reads."""
+        """Return the bytes that a task reads."""
         return self["splitBytes"] or SPLIT_BYTES
 
     @property
     def mode(self) -> str:
-        """Handling of damage."""
+        """Return the handling of damage."""
         return self["mode"] or ("report" if self.source == "kafka_batches" else "fail")
 
     def wants(self, topic: str, partition: int) -> bool:
-        """Whether `topicPattern` and `partitions` match."""
+        """Return whether `topicPattern` and `partitions` match."""
         pattern, partitions = self["topicPattern"], self["partitions"]
         is_named = pattern is None or pattern.fullmatch(topic) is not None
         return is_named and (partitions is None or partition in partitions)
 
     def offset(self, name: str, topic: str, partition: int, default: int) -> int:
-        """Offset of a partition in `startingOffsets` or `endingOffsets`; `EARLIEST` and `LATEST` as they are."""
+        """Return a partition's offset in `startingOffsets` or `endingOffsets`; `EARLIEST` and `LATEST` unchanged."""
         offsets = self[name]
         return int(
             offsets.get((topic, partition), default)
@@ -187,13 +187,13 @@ class Options:
         )
 
     def bounds(self, topic: str, partition: int) -> Bounds:
-        """The offsets of a partition that a batch reads; what lies at either end is open."""
+        """Return the offsets of a partition that a batch query reads; None: open."""
         start = self.offset("startingOffsets", topic, partition, EARLIEST)
         stop = self.offset("endingOffsets", topic, partition, LATEST)
         return None if start == EARLIEST else _LAST if start == LATEST else start, _open_end(stop)
 
     def schema(self) -> pa.Schema:
-        """The columns that these options ask for."""
+        """Return the columns for these options."""
         if self.source == "kafka_batches":
             return schemas.BATCHES
         if self.source == "kafka_state":
@@ -208,26 +208,26 @@ class Options:
         )
 
     def available(self) -> pa.Schema:
-        """All columns that a schema of the user's own may name."""
+        """Return all columns that a user-defined schema may name."""
         return pa.schema([*schemas.KAFKA, *schemas.EXTRA]) if self.source == "kafka_segments" else self.schema()
 
     @property
     def kind(self) -> str:
-        """Of the coordinators' records."""
+        """Return the kind of coordinator records."""
         if self["kind"] is None:
             raise ValueError(f"kafka_state: option kind is missing: {' or '.join(schemas.STATE)}")
         return str(self["kind"])
 
     @property
     def topics(self) -> tuple[str, ...] | None:
-        """Names and patterns of topics; None: all."""
+        """Return names and patterns of topics; None: all."""
         if self.source == "kafka_state":
             return schemas.STATE_TOPICS[self.kind]
         found: tuple[str, ...] | None = self["topics"]
         return found
 
     def query(self, names: tuple[str, ...]) -> Query:
-        """Parts of the log that these columns need."""
+        """Return the query for these columns."""
         return Query(
             pick(self.available(), names),
             self.topics,

@@ -1,4 +1,4 @@
-"""A query and some paths -> splits; a split -> rows. What runs on a driver, and what runs on its workers."""
+"""Plans and runs reads: a query and paths become splits (on the driver), a split becomes rows (on a worker)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,9 +19,9 @@ from pipeline.transactions import aborted_ranges, last_stable_offset
 
 
 def plan_records(partitions: Sequence[Partition], query: Query, split_bytes: int | None = None) -> list[Split]:
-    """The splits that hold the records that are asked for, with their transactions from the other files.
+    """Return the splits with the requested records, and their transactions from the other files.
 
-    Records before the log's start offset are gone for everyone, so they are left out.
+    Records before the log start offset are left out: no consumer can read them.
     """
     splits: list[Split] = []
     for partition in partitions:
@@ -39,7 +39,7 @@ def plan_records(partitions: Sequence[Partition], query: Query, split_bytes: int
 
 
 def plan_batches(partitions: Sequence[Partition], query: Query, split_bytes: int | None = None) -> list[Split]:
-    """The splits that hold the batches that are asked for, those before the log's start offset too."""
+    """Return the splits with the requested batches, including those before the log start offset."""
     return [
         split
         for partition in partitions
@@ -54,7 +54,7 @@ def plan_batches(partitions: Sequence[Partition], query: Query, split_bytes: int
 
 
 def read_records(split: Split, query: Query) -> Iterator[pa.RecordBatch]:
-    """The records of a split. Raises DamagedError in mode `fail`, OSError where a file cannot be read."""
+    """Yield the records of a split. Raises DamagedError in mode `fail`, OSError if a file cannot be read."""
     wanted = Wanted(
         split.topic,
         split.partition,
@@ -88,7 +88,7 @@ def _records(chunk: Chunk, wanted: Wanted, path: str) -> Iterator[pa.RecordBatch
 
 
 def _is_serious(damage: Damage, span: Range, split: Split) -> bool:
-    """Whether damage is more than the end of a log that is being written, or whose writer was killed."""
+    """Return whether damage is more than an incomplete end of a log, as of a broker that is writing or was killed."""
     is_open = damage.is_tail and span.stop is None and span.segment.next_base_offset is None
     if not is_open or split.high_watermark is None or damage.base_offset is None:
         return not is_open
@@ -110,7 +110,7 @@ def _damaged_record(damage: Damage, wanted: Wanted, path: str) -> pa.RecordBatch
 
 
 def read_batches(split: Split, query: Query) -> Iterator[pa.RecordBatch]:
-    """The batches of a split. Raises DamagedError in mode `fail`, OSError where a file cannot be read."""
+    """Yield the batches of a split. Raises DamagedError in mode `fail`, OSError if a file cannot be read."""
     for span in split.ranges:
         table = BatchTable(
             split.topic,

@@ -9,10 +9,10 @@ import pyarrow as pa
 from pipeline import schemas
 
 Mode = Literal["fail", "report", "skip"]
-"""Handling of damaged bytes: an error that names file, position and reason; a row with these; or skipping them."""
+"""Handling of damaged bytes: an error with file, position and reason; a row with them; or skipping."""
 Isolation = Literal["read_uncommitted", "read_committed"]
 Bounds = tuple[int | None, int | None]
-"""From (included) and to (not included); None: open. Offsets or milliseconds."""
+"""From (inclusive) and to (exclusive); None: open. Offsets or milliseconds."""
 OPEN: Bounds = (None, None)
 
 
@@ -34,7 +34,7 @@ class Query:
     crc: bool = True
     broker: int | None = None
     by_base: bool = False
-    """Whether a batch belongs to these offsets by its first one alone, so that neighbouring bounds share none."""
+    """Whether a batch is selected by its base offset alone, so that adjacent bounds have no batch in common."""
 
     def __post_init__(self) -> None:
         for name, kind in (("isolation", Isolation), ("mode", Mode)):
@@ -43,29 +43,29 @@ class Query:
 
     @property
     def start_offset(self) -> int:
-        """The first offset that is wanted."""
+        """Return the first selected offset."""
         return max(self.offsets[0] or 0, 0)
 
     @property
     def stop_offset(self) -> int:
-        """After the last offset that is wanted."""
+        """Return the offset after the last selected one."""
         return 2**63 - 1 if self.offsets[1] is None else self.offsets[1]
 
     @property
     def is_committed(self) -> bool:
-        """Whether only what is committed is wanted."""
+        """Return whether only committed records are selected."""
         return self.isolation == "read_committed"
 
 
 def pick(available: pa.Schema, columns: Sequence[str]) -> pa.Schema:
-    """The columns of these names, in this order. Raises ValueError for one that there is not."""
+    """Return the columns with these names, in this order. Raises ValueError for an unknown one."""
     if strange := [name for name in columns if name not in available.names]:
         raise ValueError(f"no column {strange[0]!r}; there are: {', '.join(available.names)}")
     return pa.schema([available.field(name) for name in columns])
 
 
 def record_schema(columns: Sequence[str] | None, mode: str) -> pa.Schema:
-    """The columns of records: Spark's seven and `headers` unless named, and `damage` where it is reported."""
+    """Return the columns of records: by default Spark's seven and `headers`; and `damage` in mode `report`."""
     names = [*schemas.KAFKA.names, "headers"] if columns is None else list(columns)
     if mode == "report" and "damage" not in names:
         names.append("damage")

@@ -1,8 +1,8 @@
-"""Paths -> Arrow, without Spark: the records, batches and coordinators' records of data directories, and wire journals.
+"""Reads data directories and wire journals into Arrow without Spark: records, batches, coordinator records.
 
 A path is a broker's data directory (`log.dirs`), the folder of several (`broker-1`, ...), one partition's directory,
-one segment file, or a list of those; local, or a URI that `pyarrow.fs` knows (`s3://bucket/logs`). Logs may be read
-while a broker writes them: a last batch that is not whole yet is not there yet.
+one segment file, or a list of those; local, or a URI that `pyarrow.fs` supports (`s3://bucket/logs`). Logs may be read
+while a broker writes them: an incomplete last batch is ignored.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,24 +32,24 @@ def read_segments(
     crc: bool = True,
     broker: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The records, partition by partition in the order of their offsets.
+    """Read records, partition by partition in offset order.
 
     Args:
         paths: what to read.
-        columns: names of `schemas.KAFKA` and `schemas.EXTRA`; by default Spark's seven and `headers`. What is not asked
-            for is not decoded.
+        columns: names of `schemas.KAFKA` and `schemas.EXTRA`; by default Spark's seven and `headers`. Other columns are
+            not decoded.
         topics: only these; names, or patterns with `*` and `?`.
         offsets: only records within these offsets.
         times: only records within these times (ms).
         isolation: `read_committed` leaves out aborted records, and all from the last stable offset on.
-        control: whether control records (transaction markers) are rows too.
-        mode: what becomes of damaged bytes; `report` adds the column `damage` at the end.
-        crc: whether checksums are compared.
+        control: whether to return control records (transaction markers) too.
+        mode: handling of damaged bytes; `report` adds the column `damage` at the end.
+        crc: whether to verify checksums.
         broker: only the replicas below `broker-N`; by default the longest replica of each partition.
 
     Raises:
-        DamagedError: mode `fail`, and something is wrong.
-        FileNotFoundError: no log lies there.
+        DamagedError: damage in mode `fail`.
+        FileNotFoundError: there is no log.
         ValueError: an invalid argument.
     """
     names = None if topics is None else tuple(topics)
@@ -71,9 +71,9 @@ def read_batches(
     crc: bool = True,
     broker: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """One row per batch (`schemas.BATCHES`), read from the headers alone; control batches are opened.
+    """Read one row per batch (`schemas.BATCHES`) from the headers alone; control batches are decoded.
 
-    Arguments and errors as of `read_segments`. `times` compares with the batch's largest timestamp.
+    Arguments and errors as in `read_segments`. `times` compares with the batch's largest timestamp.
     """
     names = None if topics is None else tuple(topics)
     schema = BATCHES if columns is None else pick(BATCHES, columns)
@@ -93,12 +93,12 @@ def read_state(
     crc: bool = True,
     broker: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The coordinators' records of one kind, a key of `schemas.STATE`, in the order of the logs.
+    """Read the coordinators' records of one kind, a key of `schemas.STATE`, in log order.
 
     The records of the newest readable metadata snapshot precede those of a metadata log that does not begin at 0.
 
-    Offsets that a transaction committed are there with the transaction's first record; `aborted` marks which never
-    counted. Other arguments and errors as of `read_segments`.
+    Transactional offset commits are returned even before their transaction ends; `aborted` marks those that were
+    aborted. Other arguments and errors as in `read_segments`.
     """
     schema = state_schema(kind, mode)
     schema = schema if columns is None else pick(schema, columns)
@@ -119,17 +119,16 @@ def read_state(
 def read_journal(
     paths: Paths, *, columns: Sequence[str] | None = None, mode: Mode = "fail"
 ) -> Iterator[pa.RecordBatch]:
-    """The requests of wire journals and their answers (`docs/journal.md`), run by run in the order of the files.
+    """Read the requests and responses of wire journals (`docs/journal.md`), run by run in file order.
 
     Args:
-        paths: folders of journals, or files of them; local, or URIs.
+        paths: journal folders or files; local, or URIs.
         columns: names of `schemas.JOURNAL`.
-        mode: what becomes of a line that cannot be read. The last line of a file that is being written is not there
-            yet.
+        mode: handling of unreadable lines. An incomplete last line of a file that is being written is ignored.
 
     Raises:
-        DamagedError: mode `fail`.
-        FileNotFoundError: no journal lies there.
+        DamagedError: damage in mode `fail`.
+        FileNotFoundError: there is no journal.
     """
     schema = JOURNAL if columns is None else pick(JOURNAL, columns)
     for file in journal.find_files(paths):

@@ -1,4 +1,4 @@
-"""The logs of partitions below some paths, each once: of several brokers' replicas the longest."""
+"""Finds the logs of partitions below some paths, one per partition: the longest of several brokers' replicas."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -16,23 +16,23 @@ _OFFSET: Final = 8
 
 
 def find_partitions(paths: Paths, *, topics: Sequence[str] | None = None, broker: int | None = None) -> list[Partition]:
-    """The logs below some paths, sorted by topic and partition, each once.
+    """Return the logs below some paths, sorted by topic and partition, without duplicates.
 
-    Where several brokers have a replica, the longest is taken, of those the first broker's.
+    If several brokers have a replica, the longest one is used, among equals that of the first broker.
 
     Args:
-        paths: data directories, folders of several, partitions' directories, segment files.
-        topics: only these; names, or patterns with `*` and `?`. Internal topics are logs like any other.
+        paths: data directories, folders of several, partition directories, segment files.
+        topics: only these; names, or patterns with `*` and `?`. Internal topics are treated like any other.
         broker: only the replicas below `broker-N`.
 
     Raises:
-        FileNotFoundError: a path leads nowhere, or no log lies there.
+        FileNotFoundError: a path does not exist, or has no log.
         OSError: one of several replicas cannot be read.
     """
     given = [paths] if isinstance(paths, str | PathLike) else list(paths)
     found = [each for path in given for each in logs_below(locate(path))]
     if not found:
-        raise FileNotFoundError(f"{', '.join(map(str, given))}: no log of a partition lies there")
+        raise FileNotFoundError(f"{', '.join(map(str, given))}: no partition's log there")
     replicas: dict[tuple[str, int], list[Partition]] = {}
     for each in found:
         if topics is not None and not any(fnmatchcase(each.topic, pattern) for pattern in topics):
@@ -43,14 +43,17 @@ def find_partitions(paths: Paths, *, topics: Sequence[str] | None = None, broker
 
 
 def _longest(replicas: Sequence[Partition]) -> Partition:
-    """The replica with the latest end. Segments do not show it: each broker rolls them by itself."""
+    """Return the replica with the highest end offset.
+
+    File sizes do not show it: each broker rolls segments by itself.
+    """
     if len(replicas) == 1:
         return replicas[0]
     return max(replicas, key=lambda each: (log_end(each), -(each.broker or 0)))
 
 
 def log_end(partition: Partition) -> int:
-    """After the last whole batch, found from the last place that the index names. Raises OSError."""
+    """Return the offset after the last complete batch, searched from the last index entry. Raises OSError."""
     end = partition.segments[-1].base_offset
     for split in split_partition(partition, start_offset=2**62, split_bytes=None):
         for chunk in read_pieces(split.ranges[-1], crc=False):
@@ -58,6 +61,8 @@ def log_end(partition: Partition) -> int:
                 head = chunk.piece.headers[-1]
                 end = int(head["base_offset"]) + int(head["last_offset_delta"]) + 1
             elif isinstance(chunk.piece, Messages):
-                for at, _ in messages(chunk.data, chunk.piece):  # a wrapper has the offset of its last message
+                for at, _ in messages(
+                    chunk.data, chunk.piece
+                ):  # a wrapper message has the offset of its last inner message
                     end = int.from_bytes(chunk.data[at : at + _OFFSET].tobytes()) + 1
     return end

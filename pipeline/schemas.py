@@ -1,8 +1,8 @@
 """The tables of the pipeline: their columns, as Arrow types and as Spark reads them.
 
-`kafka_segments` begins with the columns of Spark's own Kafka source, in its order and types; what else is known of a
-record can be asked for by name. Timestamps are Kafka's milliseconds; where a column holds an instant (`timestamp`), it
-is null for times that a microsecond clock of 64 bits cannot hold, and `timestamp_ms` has them as they are.
+`kafka_segments` begins with the columns of Spark's own Kafka source, in its order and types; more columns of a record
+can be requested by name. Timestamps are Kafka's milliseconds; where a column is a Spark `timestamp`, it is null for
+times that 64 bits of microseconds cannot hold, and `timestamp_ms` has them unchanged.
 """
 
 from collections.abc import Iterable
@@ -28,19 +28,19 @@ KAFKA: Final = pa.schema(
 
 EXTRA: Final = pa.schema(
     [
-        pa.field("headers", HEADERS),  # null without any, as Spark's source has it
+        pa.field("headers", HEADERS),  # null for a record without headers, like Spark's Kafka source
         pa.field("timestamp_ms", pa.int64()),
-        pa.field("producer_id", pa.int64()),  # -1: none, as in the log
+        pa.field("producer_id", pa.int64()),  # -1: none, as in the batch header
         pa.field("producer_epoch", pa.int16()),
         pa.field("sequence", pa.int32()),
         pa.field("is_transactional", pa.bool_()),
         pa.field("is_control", pa.bool_()),
-        pa.field("aborted", pa.bool_()),  # of a transaction that was aborted
+        pa.field("aborted", pa.bool_()),  # its transaction was aborted
         pa.field("leader_epoch", pa.int32()),
         pa.field("batch_base_offset", pa.int64()),
         pa.field("segment", pa.string()),  # path of the file
-        pa.field("position", pa.int64()),  # of the batch in it, in bytes
-        pa.field("damage", pa.string()),  # why there is no record; null for a sound one
+        pa.field("position", pa.int64()),  # position of its batch in the file, in bytes
+        pa.field("damage", pa.string()),  # why there is no record; null for a valid one
     ]
 )
 """Optional columns of `kafka_segments`."""
@@ -51,19 +51,19 @@ BATCHES: Final = pa.schema(
         pa.field("partition", pa.int32()),
         pa.field("segment", pa.string()),
         pa.field("position", pa.int64()),
-        pa.field("size", pa.int64()),  # bytes, header included
+        pa.field("size", pa.int64()),  # bytes, including the header
         pa.field("base_offset", pa.int64()),
         pa.field("last_offset", pa.int64()),
         pa.field("record_count", pa.int32()),
         pa.field("magic", pa.int8()),
-        pa.field("attributes", pa.int32()),  # the header's bits, as an unsigned number
-        pa.field("crc", pa.int64()),  # from the header; null for magic 0 and 1
+        pa.field("attributes", pa.int32()),  # the bits in the header, as an unsigned number
+        pa.field("crc", pa.int64()),  # from the batch header; null for magic 0 and 1
         pa.field("leader_epoch", pa.int32()),
         pa.field("codec", pa.string()),  # none, gzip, snappy, lz4, zstd
-        pa.field("timestampType", pa.int32()),  # 0 CreateTime, 1 LogAppendTime, -1 magic 0 has no time
+        pa.field("timestampType", pa.int32()),  # 0 CreateTime, 1 LogAppendTime, -1 for magic 0, which has no timestamp
         pa.field("base_timestamp_ms", pa.int64()),
         pa.field("max_timestamp_ms", pa.int64()),
-        pa.field("delete_horizon_ms", pa.int64()),  # null where the cleaner set none
+        pa.field("delete_horizon_ms", pa.int64()),  # null unless the cleaner has set one
         pa.field("producer_id", pa.int64()),
         pa.field("producer_epoch", pa.int16()),
         pa.field("base_sequence", pa.int32()),
@@ -71,14 +71,14 @@ BATCHES: Final = pa.schema(
         pa.field("is_transactional", pa.bool_()),
         pa.field("is_control", pa.bool_()),
         pa.field("control_type", pa.string()),  # ABORT, COMMIT, LEADER_CHANGE, ...; null in data batches
-        pa.field("coordinator_epoch", pa.int32()),  # of markers
-        pa.field("damage", pa.string()),  # null for a sound batch; else all that cannot be believed is null
+        pa.field("coordinator_epoch", pa.int32()),  # of control batches
+        pa.field("damage", pa.string()),  # null for a valid batch; else untrusted columns are null
     ]
 )
-"""`kafka_batches`: one row per batch, and one per stretch of bytes that is none."""
+"""`kafka_batches`: one row per batch, and one per range of bytes that is not a batch."""
 
 _PLACE: Final = [
-    pa.field("topic", pa.string()),  # of the internal topic
+    pa.field("topic", pa.string()),  # offset in the internal topic
     pa.field("partition", pa.int32()),
     pa.field("offset", pa.int64()),
     pa.field("timestamp_ms", pa.int64()),
@@ -98,7 +98,7 @@ _MEMBER: Final = pa.struct(
         pa.field("session_timeout_ms", pa.int32()),
         pa.field("subscription", pa.binary()),
         pa.field("assignment", pa.binary()),
-        # Of consumers; null if the bytes are no assignment.
+        # For the protocol type `consumer`; null if the bytes are not an assignment.
         pa.field("assigned", pa.list_(_TOPIC_PARTITION)),
         pa.field("has_user_data", pa.bool_()),
     ]
@@ -152,7 +152,7 @@ STATE: Final = {
             *_PLACE,
             pa.field("group_id", pa.string()),
             pa.field("group_type", pa.string()),  # consumer, share, streams
-            pa.field("type", pa.string()),  # of these groups' records: GROUP_METADATA, CURRENT_MEMBER, ...
+            pa.field("type", pa.string()),  # of these groups: GROUP_METADATA, CURRENT_MEMBER, ...
             pa.field("name", pa.string()),  # a member id, or a regular expression
             pa.field("record", pa.string()),  # its fields as JSON; null in a tombstone
         ]
@@ -177,16 +177,17 @@ STATE: Final = {
     "unknown": pa.schema(
         [
             *_PLACE,
-            pa.field("kind", pa.int32()),  # from the key; null if there is none
-            pa.field("reason", pa.string()),  # why a record of a known kind cannot be read; null for an unknown kind
+            pa.field("kind", pa.int32()),  # from the key; null if it has no type
+            pa.field("reason", pa.string()),  # why a record of a known type cannot be read; null for an unknown type
             pa.field("key", pa.binary()),
             pa.field("value", pa.binary()),
         ]
     ),
 }
-"""`kafka_state` by its option `kind`: `__consumer_offsets` (offsets, groups, group_records), `__transaction_state`,
-`__share_group_state` (share), `__cluster_metadata`, and `unknown`, what none of those can read, so that nothing is
-lost."""
+"""Tables of `kafka_state` by option `kind`: `__consumer_offsets` (offsets, groups, group_records),
+`__transaction_state`, `__share_group_state` (share), `__cluster_metadata`, and `unknown` for everything else, so that
+nothing is lost.
+"""
 
 STATE_TOPICS: Final = {
     "offsets": ("__consumer_offsets",),
@@ -202,7 +203,7 @@ STATE_RECORDS: Final = (
     "topic", "partition", "offset", "timestamp_ms", "producer_id",
     "is_transactional", "aborted", "key", "value",
 )  # fmt: skip
-"""The columns of `kafka_segments` that `kafka_state` is made from."""
+"""The columns of `kafka_segments` from which `kafka_state` is made."""
 
 
 JOURNAL: Final = pa.schema(
@@ -227,14 +228,14 @@ JOURNAL: Final = pa.schema(
         pa.field("request", pa.string()),  # JSON; parse_json() makes a VARIANT of it
         pa.field("response", pa.string()),
         pa.field("file", pa.string()),
-        pa.field("damage", pa.string()),  # null for a line that can be read
+        pa.field("damage", pa.string()),  # null for a valid line
     ]
 )
-"""`wire_journal`: one row per request and its answer; docs/journal.md describes the columns."""
+"""`wire_journal`: one row per request and response; docs/journal.md describes the columns."""
 
 
 def state_schema(kind: str, mode: str) -> pa.Schema:
-    """The columns of a kind, and `damage` where it is reported. Raises ValueError for another kind."""
+    """Return the columns of a kind, and `damage` if it is reported. Raises ValueError for an unknown kind."""
     if kind not in STATE:
         raise ValueError(f"kind={kind}: there are {', '.join(STATE)}")
     damage = [pa.field("damage", pa.string())] if mode == "report" else []
@@ -244,12 +245,12 @@ def state_schema(kind: str, mode: str) -> pa.Schema:
 def segments(
     *, headers: bool = False, extra: Iterable[str] = (), values: bool = True, damage: bool = False
 ) -> pa.Schema:
-    """The columns of `kafka_segments`.
+    """Return the columns of `kafka_segments`.
 
     Args:
         headers: whether `headers` follows Spark's columns (`includeHeaders`).
         extra: names of `EXTRA`, in the order in which they are returned; "*" is all of them.
-        values: False leaves out key, value and headers: then nothing is decompressed that need not be.
+        values: False leaves out key, value and headers, and avoids decompression where possible.
         damage: whether `damage` comes last (`mode=report`).
 
     Raises:
@@ -281,7 +282,7 @@ _SPARK_TYPES: Final[dict[Any, str]] = {
 
 
 def ddl(schema: pa.Schema) -> str:
-    """The schema as Spark's DDL, as a data source's `schema()` may answer."""
+    """Return the schema as Spark's DDL, which a data source's `schema()` may return."""
     return ", ".join(f"`{field.name}` {_spark_type(field.type)}" for field in schema)
 
 

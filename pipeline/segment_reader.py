@@ -1,4 +1,4 @@
-"""A segment, or a range of its bytes, piece by piece, in chunks that stay in the processor's cache."""
+"""Reads a segment, or a range of its bytes, piece by piece, in chunks that fit the processor's cache."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -13,34 +13,34 @@ from pipeline.locations import Location, open_file
 
 CHUNK_BYTES: Final = 8 * 1024 * 1024
 PROBE_BYTES: Final = 4096
-"""So much of a segment's end is looked at first: zeros there are rare."""
+"""Bytes of a segment's end that are checked first: zeros there are rare."""
 
 
 class Range(NamedTuple):
-    """Bytes of a segment, from the beginning of one batch to the beginning of another."""
+    """Bytes of a segment, from the start of one batch to the start of another."""
 
     segment: Segment
     start: int = 0
     stop: int | None = None
-    """None: to the end of the file, as it is when it is opened."""
+    """None: to the end of the file when it is opened."""
     due_offset: int | None = None
-    """The least offset that may come first; None: the segment's base."""
+    """The lowest offset that may come first; None: the segment's base offset."""
     limit_offset: int | None = None
-    """What comes behind the range begins there; None: the next segment's base."""
+    """Offset after the range; None: the next segment's base offset."""
 
 
 class Chunk(NamedTuple):
-    """A piece, and the bytes that its positions count in."""
+    """A piece, and the bytes that its positions refer to."""
 
     data: Bytes
     """With `PADDING` zeros at the end."""
     origin: int
-    """Their positions in the file."""
+    """Position of the bytes in the file."""
     piece: Piece
 
 
 def read_pieces(span: Range, *, crc: bool = True, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
-    """The pieces of a range in their order.
+    """Yield the pieces of a range in order.
 
     Raises:
         OSError: the file cannot be read.
@@ -60,7 +60,7 @@ def read_pieces(span: Range, *, crc: bool = True, chunk_bytes: int = CHUNK_BYTES
             length = _fill(file, at, data, length)
             data[length:] = 0
             if not length:
-                return  # cut meanwhile
+                return  # truncated meanwhile
             pieces, used, wanted = framer.frame(data[:length], at, at_end=at + length >= stop)
             last = pieces[-1] if pieces else None
             if isinstance(last, Damage) and last.is_tail and at + length < stop:  # zeros to the end of the file
@@ -74,7 +74,7 @@ def read_pieces(span: Range, *, crc: bool = True, chunk_bytes: int = CHUNK_BYTES
 
 
 def _zeros_from(file: Any, start: int, stop: int) -> int:
-    """Where the zeros begin that a file ends with; an active segment may be preallocated (`preallocate`)."""
+    """Return where the zeros at the end of a file begin; an active segment may be preallocated (`preallocate`)."""
     data, span = np.empty(CHUNK_BYTES, np.uint8), PROBE_BYTES
     while stop > start:
         length = min(span, stop - start)
@@ -88,7 +88,7 @@ def _zeros_from(file: Any, start: int, stop: int) -> int:
 
 
 def _fill(file: Any, at: int, data: Bytes, length: int) -> int:
-    """Read `length` bytes from `at`; how many there were."""
+    """Read `length` bytes from `at`; return the number of bytes read."""
     file.seek(at)
     view = data.data
     done = 0
@@ -101,7 +101,7 @@ def _fill(file: Any, at: int, data: Bytes, length: int) -> int:
 
 
 def _opened(location: Location) -> Any:
-    """The file, also where retention or compaction has just put it aside: it stays for a minute (core F.5)."""
+    """Open a file, even if retention or compaction has just renamed it: it remains for a minute (core F.5)."""
     try:
         return open_file(location)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The Spark session of the commands: local by default, with the pipeline's data sources in it."""
+"""Starts the Spark session of the commands: local by default, with the pipeline's data sources registered."""
 
 import os
 import sys
@@ -27,17 +27,18 @@ LOCAL_SETTINGS: Final = {
     "spark.driver.memory": "2g",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",
 }
-"""What a session on this machine has besides: a quick start, and no open port to the outside."""
+"""Additional settings of a local session: a quick start, and no port open to other machines."""
 CLUSTER_SETTINGS: Final = {"spark.executorEnv.PYTHONPATH": "understudy/_server:understudy/_shipped"}
-"""What a session on a cluster has besides. `register` sends the code along, and Spark unpacks it in each executor's
-working folder as `understudy`. There the executors find the packages by their own names, for tasks that are functions.
+"""Additional settings of a session on a cluster. `register` ships the code, which Spark unpacks in each executor's
+working folder as `understudy`; there the executors import the packages by their own names, for tasks that are
+functions.
 """
 
 
 def session(register: Callable[[SparkSession], None], master: str = LOCAL, name: str = "understudy") -> SparkSession:
-    """A session on this machine or at a master; `register` makes the data sources known to it.
+    """Start a session on this machine or at a master; `register` registers the data sources with it.
 
-    Workers use this very Python: the `python3` that is first on a machine's path may not have what is needed.
+    Workers use this Python, because the first `python3` on the path may not have the required packages.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName(name)
@@ -58,9 +59,9 @@ def session(register: Callable[[SparkSession], None], master: str = LOCAL, name:
 
 @contextmanager
 def _hushed() -> Iterator[None]:
-    """Output of the virtual machine goes to a file, which is shown only if it does not start.
+    """Redirect the JVM's output to a file, which is shown only if it does not start.
 
-    It keeps this file as its stderr; errors of queries come back as exceptions.
+    The JVM keeps this file as its stderr; errors of queries are returned as exceptions.
     """
     sys.stderr.flush()
     own = os.dup(2)

@@ -1,6 +1,6 @@
-"""The data sources, without Spark: options and conditions -> pickled tasks on a driver, a task -> rows on a worker.
+"""The data sources, without Spark: options and conditions become pickled tasks (driver), a task becomes rows (worker).
 
-What goes to a worker is bytes: only this code, wherever it runs, knows the classes in them.
+Workers receive bytes: only this code, wherever it runs, knows the classes in them.
 """
 
 import pickle
@@ -22,28 +22,28 @@ from pipeline.splits import Split, join, pack
 from pipeline.workers import settle
 
 _SNAPSHOT: Final = "metadata snapshot"
-"""Source of a task that reads a snapshot of the metadata."""
+"""Source of a task that reads a metadata snapshot."""
 
 
 def columns(source: str, given: Mapping[str, str]) -> str:
-    """The columns of a source with these options, as Spark's DDL. Raises ValueError."""
+    """Return the columns of a source with these options, as Spark's DDL. Raises ValueError."""
     return ddl(Options(source, given).schema())
 
 
 def tasks(
     source: str, given: Mapping[str, str], names: Sequence[str], conditions: Sequence[tuple[str, str, Any]] = ()
 ) -> list[bytes]:
-    """Tasks of the workers.
+    """Return the tasks for the workers.
 
     Args:
         source: name of the data source.
         given: its options.
-        names: columns that are wanted.
-        conditions: (column, operator, value), as in `bounds.Condition`; rows that they exclude may come all the same.
+        names: requested columns.
+        conditions: (column, operator, value), as in `bounds.Condition`; excluded rows may be returned all the same.
 
     Raises:
-        ValueError: an option or a column that is not known.
-        FileNotFoundError: nothing lies there.
+        ValueError: an unknown option or column.
+        FileNotFoundError: there is nothing at the path.
     """
     options = Options(source, given)
     wanted = tuple(names)
@@ -68,13 +68,13 @@ def tasks(
 
 
 def partitions_of(options: Options) -> list[Partition]:
-    """The partitions that these options name."""
+    """Return the partitions that these options select."""
     found = find_partitions(options.paths, topics=options.topics, broker=options["broker"])
     return [each for each in found if options.wants(*each.key)]
 
 
 def log_query(options: Options, names: tuple[str, ...]) -> Query:
-    """Parts of the log that these columns need."""
+    """Return the query for these columns."""
     query = options.query(names)
     if options.source == "kafka_state":
         return replace(query, schema=record_schema(STATE_RECORDS, query.mode))
@@ -82,28 +82,28 @@ def log_query(options: Options, names: tuple[str, ...]) -> Query:
 
 
 def plan_logs(options: Options, partitions: Sequence[Partition], query: Query) -> list[Split]:
-    """The splits of some partitions."""
+    """Return the splits of some partitions."""
     make = plan.plan_batches if options.source == "kafka_batches" else plan.plan_records
     return make(partitions, query, options.split_bytes)
 
 
 def log_tasks(options: Options, names: tuple[str, ...], query: Query, splits: Sequence[Split]) -> list[bytes]:
-    """Splits, put together where they are small."""
+    """Return tasks, each for one large split or several small ones."""
     kind = options.kind if options.source == "kafka_state" else ""
     groups = [join(group) for group in pack(splits, options.split_bytes)]
     return [pickle.dumps((options.source, names, (query, kind), group)) for group in groups]
 
 
 def journal_tasks(options: Options, names: tuple[str, ...], ranges: Sequence[journal.JournalRange]) -> list[bytes]:
-    """A task for each range of a journal."""
+    """Return a task for each range of a journal."""
     return [pickle.dumps((options.source, names, options.mode, each)) for each in ranges]
 
 
 def read(task: bytes) -> Iterator[pa.RecordBatch]:
-    """The rows of a task, on a worker.
+    """Yield the rows of a task, on a worker.
 
     Raises:
-        DamagedError: mode `fail`.
+        DamagedError: damage in mode `fail`.
         OSError: a file cannot be read.
     """
     source, names, how, what = pickle.loads(task)  # noqa: S301 - it comes from `tasks`, over Spark's own channel
@@ -126,7 +126,7 @@ def _read(source: str, names: list[str], how: Any, what: Any) -> Iterator[pa.Rec
 
 
 def _snapshot_before(log: Partition) -> tuple[int, Location] | None:
-    """End and place of the snapshot that precedes a metadata log."""
+    """Return end offset and location of the snapshot that precedes a metadata log."""
     from pipeline.metadata_log import snapshot_before  # as in `_read_state`
 
     found = snapshot_before(log)
@@ -141,8 +141,8 @@ def _read_snapshot(place: tuple[int, Location], schema: pa.Schema, names: Sequen
 
 
 def _read_state(query: Query, kind: str, names: list[str], splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-    """As `_read`; imports at once: when the rows are asked for, the path is gone again (`understudy.server_path`)."""
-    from pipeline.state import decode_state  # its decoders take long to import, and no other source needs them
+    """Do the same as `_read`, but import immediately: later the import path is reset (`understudy.server_path`)."""
+    from pipeline.state import decode_state  # the decoders take long to import, and no other source needs them
 
     schema = pick(state_schema(kind, query.mode), names)
     found = (decode_state(records, kind, schema) for split in splits for records in plan.read_records(split, query))

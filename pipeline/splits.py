@@ -1,7 +1,7 @@
-"""Byte ranges to read, and their distribution to tasks: by segments, their indexes, and the requested bounds.
+"""Plans the byte ranges to read and distributes them to tasks: by segments, indexes and requested bounds.
 
-An index is a hint here. A place that it names is used only if there is a batch header that agrees with it
-and with the offset that is looked for.
+An index is only a hint: a position is used only if a batch header there agrees with the entry and with the searched
+offset.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,13 +19,13 @@ from pipeline.segment_reader import Range
 from protocol.records.batch import BATCH_HEADER_SIZE, MAGIC_V2
 
 SPLIT_BYTES: Final = 64 * 1024 * 1024
-"""A task costs a worker some 50 ms, so less is not worth one."""
+"""A task costs a worker about 50 ms, so smaller splits do not pay off."""
 _LAST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Some bytes of one partition, and what has to be known to read them."""
+    """Some bytes of one partition, and what is needed to read them."""
 
     topic: str
     partition: int
@@ -37,7 +37,7 @@ class Split:
 
     @property
     def size(self) -> int:
-        """Bytes to read."""
+        """Return the number of bytes to read."""
         return sum((each.segment.size if each.stop is None else each.stop) - each.start for each in self.ranges)
 
 
@@ -49,13 +49,13 @@ def split_partition(
     start_ms: int | None = None,
     split_bytes: int | None = SPLIT_BYTES,
 ) -> list[Split]:
-    """The ranges of a partition that can hold what is asked for, in splits of about `split_bytes`.
+    """Return the ranges of a partition that may have the requested records, in splits of about `split_bytes`.
 
     Args:
         partition: the log.
-        start_offset: the first that is wanted.
-        stop_offset: after the last that is wanted.
-        start_ms: the earliest time that is wanted.
+        start_offset: the first requested offset.
+        stop_offset: the offset after the last requested one.
+        start_ms: the earliest requested time.
         split_bytes: None: one split of any size.
     """
     splits: list[Split] = []
@@ -74,7 +74,7 @@ def split_partition(
 
 
 def pack(splits: Sequence[Split], split_bytes: int = SPLIT_BYTES) -> list[list[Split]]:
-    """Small splits put together, in their order, until they are worth a task."""
+    """Group small splits, in order, until each group is worth a task."""
     packed: list[list[Split]] = []
     left = 0
     for each in splits:
@@ -87,7 +87,7 @@ def pack(splits: Sequence[Split], split_bytes: int = SPLIT_BYTES) -> list[list[S
 
 
 def join(splits: Sequence[Split]) -> list[Split]:
-    """Splits of one partition that follow each other, as one."""
+    """Join adjacent splits of one partition."""
     joined: list[Split] = []
     for each in splits:
         last = joined[-1] if joined else None
@@ -99,7 +99,7 @@ def join(splits: Sequence[Split]) -> list[Split]:
 
 
 class _Index:
-    """The entries of an offset index that can be true."""
+    """The plausible entries of an offset index."""
 
     def __init__(self, segment: Segment) -> None:
         entries = _entries(segment, "index", np.dtype([("offset", ">u4"), ("position", ">u4")]))
@@ -107,18 +107,18 @@ class _Index:
         self.positions = entries["position"].astype(np.int64)
 
     def before(self, offset: int) -> int:
-        """Position of a batch that holds no later offset; 0 without a hint."""
+        """Return the position of a batch without later offsets; 0 if unknown."""
         index = int(np.searchsorted(self.offsets, offset, "right")) - 1
         return int(self.positions[index]) if index >= 0 else 0
 
     def behind(self, offset: int) -> int | None:
-        """Position of a batch that holds only later offsets; None without a hint."""
+        """Return the position of a batch with only later offsets; None if unknown."""
         index = int(np.searchsorted(self.offsets, offset, "left")) + 1
         return int(self.positions[index]) if index < len(self.positions) else None
 
 
 def _entries(segment: Segment, suffix: str, kind: Any) -> NDArray[Any]:
-    """The entries of an index, as far as they grow: zeros follow in a file that was given its full size."""
+    """Return the entries of an index as long as they increase: zeros follow in a preallocated file."""
     none = np.empty(0, kind)
     if suffix not in segment.indexes:
         return none
@@ -136,7 +136,7 @@ def _entries(segment: Segment, suffix: str, kind: Any) -> NDArray[Any]:
 
 
 def _bounded(segment: Segment, start_offset: int, stop_offset: int, start_ms: int | None) -> Range | None:
-    """The part of a segment that can hold what is asked for; None: nothing of it."""
+    """Return the range of a segment that may have the requested records; None: it has none."""
     span = Range(segment)
     first = max(start_offset, segment.base_offset)
     if start_ms is not None:
@@ -160,7 +160,7 @@ def _bounded(segment: Segment, start_offset: int, stop_offset: int, start_ms: in
 
 
 def _header_at(segment: Segment, position: int) -> tuple[int, int] | None:
-    """The position, and the base offset of the batch that begins there; None where no batch can be seen there."""
+    """Return the position and the base offset of the batch that starts there; None if there is no plausible batch."""
     if not 0 < position <= segment.size - BATCH_HEADER_SIZE:
         return None
     try:
@@ -178,7 +178,7 @@ def _header_at(segment: Segment, position: int) -> tuple[int, int] | None:
 
 
 def _cut(span: Range, split_bytes: int) -> Iterator[Range]:
-    """A range in parts of about `split_bytes`, where the index knows that batches begin."""
+    """Split a range into parts of about `split_bytes`, at batches that the index knows."""
     segment = span.segment
     end = segment.size if span.stop is None else span.stop
     if end - span.start <= split_bytes + split_bytes // 2:

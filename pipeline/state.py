@@ -1,6 +1,6 @@
-"""The coordinators' records as rows of `schemas.STATE`: committed offsets, groups, transactions, the metadata.
+"""Decodes the coordinators' records into rows of `schemas.STATE`: committed offsets, groups, transactions, metadata.
 
-Those logs are small beside the data, so their records are decoded one by one, with the codecs of the broker.
+These logs are small compared with the data, so their records are decoded one by one, with the broker's codecs.
 """
 
 import base64
@@ -34,14 +34,14 @@ _KINDS: Final[Mapping[str, frozenset[int]]] = {
 }
 _TYPES: Final = {ConsumerRecord: "consumer", ShareGroupRecord: "share", StreamsRecord: "streams"}
 _LATER_KINDS: Final = 64
-"""Above every kind of key that Kafka has, or will have soon."""
+"""Above all record types that Kafka has or will have soon."""
 
 
 def decode_state(records: pa.RecordBatch, kind: str, schema: pa.Schema) -> pa.RecordBatch | None:
-    """The rows of one kind that are among these records; None without any.
+    """Return the rows of one kind among these records; None if there are none.
 
     Args:
-        records: with the columns `schemas.STATE_RECORDS`, and `damage` where damage is reported.
+        records: with the columns `schemas.STATE_RECORDS`, and `damage` if damage is reported.
         kind: a key of `schemas.STATE`.
         schema: columns of that table, and `damage`.
     """
@@ -57,7 +57,7 @@ def decode_state(records: pa.RecordBatch, kind: str, schema: pa.Schema) -> pa.Re
 
 
 def decode_all_state(records: pa.RecordBatch) -> dict[str, pa.RecordBatch]:
-    """The rows among sound records, by kind, each with the columns of `schemas.STATE`."""
+    """Return the rows of all kinds among valid records, each with the columns of `schemas.STATE`."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for record in records.to_pylist():
         kind, row = _row(record)
@@ -71,7 +71,7 @@ def _row(record: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def read_record(topic: str, key: bytes | None, value: bytes | None) -> tuple[str, Mapping[str, Any]]:
-    """The kind of a record of an internal topic, and its fields; `unknown` with what there is to see."""
+    """Return the kind and fields of an internal topic's record; `unknown` with what can be decoded."""
     reason: str | None = None
     record: Any = None
     try:
@@ -98,7 +98,7 @@ def read_record(topic: str, key: bytes | None, value: bytes | None) -> tuple[str
 
 
 def _unreadable(topic: str, kind: int | None, value: bytes | None) -> str | None:
-    """Why a record without a decoded form is damaged; None where it may be of a kind that a later Kafka knows."""
+    """Return why an undecodable record is damaged; None if a later Kafka may know its type."""
     if topic == "__cluster_metadata":
         return None
     if kind is None:
@@ -147,7 +147,7 @@ def _of_a_group(record: Any) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def _member(member: group.GroupMember, *, is_of_consumers: bool) -> dict[str, Any]:
-    """A member of a classic group, with the partitions that it was assigned."""
+    """Return a member of a classic group with its assigned partitions."""
     row = dataclasses.asdict(member)
     found = read_assignment(member.assignment) if is_of_consumers else None
     if found is not None:
@@ -197,7 +197,7 @@ def _of_the_metadata(record: Any) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def _plain(value: Any) -> Any:
-    """A record as JSON; of credentials, only the size."""
+    """Convert a record for JSON; of credentials only the size."""
     if dataclasses.is_dataclass(value):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {

@@ -1,8 +1,8 @@
-"""Logs and journals as streams: where they begin, how far they may be read now, and the tasks between two such places.
+"""Reads logs and journals as streams: start positions, current end positions, and the tasks between two positions.
 
-A log is read up to its high watermark, as its broker last wrote it down; where none is known, up to its last whole
-batch. A place in a log is {"topic-partition": offset}, with the topics' ids as {"topic ids": {"topic": id}} where they
-are known; in a journal it is {"run": [file, byte]}: plain JSON, for checkpoints.
+A log is read up to its high watermark as its broker last wrote it; if unknown, up to its last complete batch. A
+position in a log is {"topic-partition": offset}, with known topic ids as {"topic ids": {"topic": id}}; in a journal it
+is {"run": [file, byte]}: plain JSON, for checkpoints.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from storage.checkpoints import PARTITION_METADATA, CheckpointError, decode_part
 
 Place = dict[str, Any]
 IDS: Final = "topic ids"
-"""No partition has this name: it has no number at its end."""
+"""Not a partition's name, as it has no number at its end."""
 
 
 class Limit(NamedTuple):
@@ -35,19 +35,19 @@ class Limit(NamedTuple):
 
 
 def open_stream(source: str, given: Mapping[str, str]) -> "LogStream | JournalStream":
-    """The stream of a source with these options. Raises ValueError."""
+    """Open the stream of a source with these options. Raises ValueError."""
     options = Options(source, given)
     return JournalStream(options) if source == "wire_journal" else LogStream(options)
 
 
 class LogStream:
-    """Partitions' logs, those included that appear later."""
+    """The logs of partitions, including those created later."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
 
     def first(self) -> Place:
-        """Start position of the stream, by the option `startingOffsets`."""
+        """Return the start position of the stream, by the option `startingOffsets`."""
         partitions = partitions_of(self._options)
         place: Place = _ids(partitions)
         for each in partitions:
@@ -56,17 +56,17 @@ class LogStream:
         return place
 
     def last(self) -> Place:
-        """Current end positions of all logs."""
+        """Return the current end positions of all logs."""
         partitions = partitions_of(self._options)
         return {_name(each): self._end(each) for each in partitions} | _ids(partitions)
 
     def next(self, start: Place, limit: Limit, target: Place | None = None) -> Place:
-        """End position of the next batch from `start`.
+        """Return the end position of the next batch from `start`.
 
         Args:
-            start: where the one before ended.
-            limit: what bounds it. Offsets count as rows; bytes are those of the segments, nearly.
-            target: not beyond this; None: as far as can be read now.
+            start: where the previous batch ended.
+            limit: its limits. Offsets count as rows; bytes are those of the segments, approximately.
+            target: the maximum; None: as far as can be read now.
         """
         partitions = {_name(each): each for each in partitions_of(self._options)}
         ends = {name: self._end(each) for name, each in partitions.items()} if target is None else target
@@ -87,11 +87,10 @@ class LogStream:
         return {**start, **_shared(begins, ends, ahead, allowed), **known}
 
     def tasks(self, start: Place, end: Place, names: Sequence[str]) -> list[bytes]:
-        """Tasks of the workers between two positions.
+        """Return the tasks for the workers between two positions.
 
         Raises:
-            ValueError: offsets are gone that `start` names, or a topic was created again, unless `failOnDataLoss` is
-                false.
+            ValueError: offsets from `start` on are missing, or a topic was recreated, unless `failOnDataLoss` is false.
         """
         options, wanted = self._options, tuple(names)
         query = replace(log_query(options, wanted), by_base=True)
@@ -106,7 +105,7 @@ class LogStream:
         return log_tasks(options, wanted, query, splits)
 
     def _start(self, start: Place, ids: Place, partition: Partition) -> int:
-        """Where a partition goes on: at the beginning of its log if its topic was deleted and created again."""
+        """Return where a partition continues: at its log start if its topic was deleted and recreated."""
         known, now = (place.get(IDS, {}).get(partition.topic) for place in (start, ids))
         if known is None or now is None or known == now:
             return int(start.get(_name(partition), _begin(partition)))
@@ -130,7 +129,7 @@ class LogStream:
         return min(max(start, begin), end)
 
     def _end(self, partition: Partition) -> int:
-        """After the last offset that may be read."""
+        """Return the offset after the last one that may be read."""
         end = partition.high_watermark
         if end is None:
             end = log_end(partition)
@@ -140,7 +139,7 @@ class LogStream:
 
 
 def _ids(partitions: Iterable[Partition]) -> Place:
-    """The ids of the topics, as a part of a place; empty where none is known."""
+    """Return the ids of the topics, as a part of a position; empty if unknown."""
     found: dict[str, str] = {}
     for each in partitions:
         if each.topic not in found:
@@ -159,13 +158,13 @@ def _begin(partition: Partition) -> int:
 
 
 def _ahead(partition: Partition, start: int, stop: int) -> tuple[int, int]:
-    """Segments and bytes that hold these offsets."""
+    """Return segments and bytes that contain these offsets."""
     splits = split_partition(partition, start_offset=start, stop_offset=stop, split_bytes=None) if stop > start else []
     return len(splits), sum(split.size for split in splits)
 
 
 def _shared(begins: Mapping[str, int], ends: Mapping[str, int], ahead: int, allowed: int) -> Place:
-    """Each partition's part of what is allowed, as much as it is ahead."""
+    """Distribute the allowed amount over the partitions, in proportion to how far each is behind."""
     if allowed >= ahead:
         return dict(ends)
     place: Place = {}
@@ -174,7 +173,7 @@ def _shared(begins: Mapping[str, int], ends: Mapping[str, int], ahead: int, allo
         part = (ends[name] - begin) * allowed // ahead
         place[name] = begin + part
         rest -= part
-    for name in begins:  # what rounding left over
+    for name in begins:  # the rest from rounding
         more = min(rest, ends[name] - place[name])
         place[name] += more
         rest -= more
@@ -182,21 +181,21 @@ def _shared(begins: Mapping[str, int], ends: Mapping[str, int], ahead: int, allo
 
 
 class JournalStream:
-    """The runs of a journal, those included that begin later."""
+    """The runs of a journal, including those that begin later."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
 
     def first(self) -> Place:
-        """Start position of the stream: the first line, or the end."""
+        """Return the start position of the stream: the first line, or the end."""
         return self.last() if self._options["startingOffsets"] == LATEST else {}
 
     def last(self) -> Place:
-        """Behind the last whole line of each run."""
+        """Return the position after the last complete line of each run."""
         return {file.run: [file.number, journal.whole_lines(file)] for file in self._files()}
 
     def next(self, start: Place, limit: Limit, target: Place | None = None) -> Place:
-        """End position of the next batch from `start`. Arguments as of `LogStream.next`; rows are lines."""
+        """Return the end position of the next batch from `start`. Arguments as in `LogStream.next`; rows are lines."""
         place = dict(start)
         left = {"all": 2**62, "files": limit.most}.get(limit.kind, limit.most)
         for file in self._files():
@@ -220,7 +219,7 @@ class JournalStream:
         return place
 
     def tasks(self, start: Place, end: Place, names: Sequence[str]) -> list[bytes]:
-        """Tasks of the workers between two positions."""
+        """Return the tasks for the workers between two positions."""
         pick(self._options.available(), names)
         ranges = []
         for file in self._files():
@@ -236,4 +235,4 @@ class JournalStream:
         try:
             return journal.find_files(self._options.paths)
         except FileNotFoundError:
-            return []  # the server has not begun
+            return []  # the server has not written anything

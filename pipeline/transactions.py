@@ -1,7 +1,7 @@
-"""Aborted and open transactions of a partition, from the files in which its broker keeps them.
+"""Finds aborted and open transactions of a partition in the files in which its broker keeps them.
 
-Aborted ones are in `.txnindex`; what is open, in the newest snapshot of the producers and the batches after it
-(transactions D.10, D.11). Where those files cannot be read, the batches have everything.
+Aborted ones are in `.txnindex`, open ones in the newest producer snapshot and the batches after it (transactions D.10,
+D.11). If those files cannot be read, all batches are scanned.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _NEITHER: Final = TRANSACTIONAL_BIT | CONTROL_BIT
 
 
 def aborted_ranges(partition: Partition, start_offset: int = 0) -> AbortedRanges:
-    """The aborted transactions that records from `start_offset` on can belong to."""
+    """Return the aborted transactions that may contain records from `start_offset` on."""
     found: list[AbortedRange] = []
     for segment in partition.segments:
         is_passed = segment.next_base_offset is not None and segment.next_base_offset <= start_offset
@@ -37,7 +37,7 @@ def aborted_ranges(partition: Partition, start_offset: int = 0) -> AbortedRanges
         try:
             entries = decode_transactions(read_file(segment.beside("txnindex")), str(segment.beside("txnindex")))
         except FileNotFoundError:
-            continue  # gone with its segment
+            continue  # deleted with its segment
         except (OSError, IndexCorruptError):
             return AbortedRanges(_aborted_by_batches(partition))
         found += [AbortedRange(each.producer_id, each.first_offset, each.last_offset) for each in entries]
@@ -45,7 +45,7 @@ def aborted_ranges(partition: Partition, start_offset: int = 0) -> AbortedRanges
 
 
 def last_stable_offset(partition: Partition) -> int | None:
-    """The first offset of the earliest transaction that is open; None: there is none."""
+    """Return the first offset of the earliest open transaction; None if none is open."""
     offset, open_transactions = _snapshot(partition)
     for segment in partition.segments:
         if segment.next_base_offset is None or segment.next_base_offset > offset:
@@ -60,7 +60,7 @@ def last_stable_offset(partition: Partition) -> int | None:
 
 
 def _snapshot(partition: Partition) -> tuple[int, dict[int, int]]:
-    """The offset of the newest snapshot that can be read, and the transactions open there: producer -> first offset."""
+    """Return the offset of the newest readable snapshot, and its open transactions: producer -> first offset."""
     for offset in reversed(partition.snapshots):
         try:
             entries = decode_snapshot(read_file(partition.directory.child(f"{offset:020d}.snapshot")))
@@ -84,7 +84,7 @@ def _aborted_by_batches(partition: Partition) -> Iterator[AbortedRange]:
 
 
 def _steps(segment: Segment) -> Iterator[tuple[int, int, Marker | None]]:
-    """Producer and base offset of each transactional batch of a segment, and the marker that it is."""
+    """Yield producer and base offset of each transactional batch in a segment, and its marker type, if it is one."""
     for chunk in read_pieces(Range(segment), crc=False):
         if isinstance(chunk.piece, Framed):
             yield from _steps_of(chunk, chunk.piece)

@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
         refuse(self.prog, message)
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:  # type: ignore[override]  # argparse has overloads
-        """Remember the arguments, so that an error can name the option in front of what it takes for a verb."""
+        """Remember the arguments, so that an error can name an unknown option that argparse takes for the verb."""
         self._arguments = list(sys.argv[1:] if args is None else args)
         return super().parse_known_args(args, namespace)
 

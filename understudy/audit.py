@@ -17,7 +17,7 @@ _LONGEST_BUCKET_S = 31_622_400
 
 
 def _check_follow(made: Parser, arguments: Namespace) -> None:
-    """What does not go together with `--follow`."""
+    """Reject options that contradict `--follow`."""
     if not is_number(arguments.follow):
         if arguments.dir is not None:
             made.error(f"--follow {arguments.follow}: give a number of seconds")
@@ -34,12 +34,12 @@ def _check_follow(made: Parser, arguments: Namespace) -> None:
 
 
 def is_number(text: str) -> bool:
-    """Whether this is what `--follow` waits, rather than what it follows."""
+    """Return whether this is the pause of `--follow` rather than the directory."""
     return re.fullmatch(r"-?\d+(\.\d*)?", text) is not None
 
 
 def _check_cluster(made: Parser, arguments: Namespace) -> None:
-    """What only a running cluster needs."""
+    """Reject options that only apply to a running cluster, or do not apply to one."""
     address = arguments.dir or ""
     is_cluster = "/" not in address and re.fullmatch(r"[^,]+:\d+(,[^,]+:\d+)*", address) is not None
     if is_cluster and arguments.follow is None:
@@ -56,13 +56,13 @@ def _check_cluster(made: Parser, arguments: Namespace) -> None:
 
 
 def _live_options(made: Parser) -> None:
-    """The options of `--follow`."""
+    """Add the options of `--follow`."""
     made.add_argument(
         "--follow",
         metavar="SECONDS",
         nargs="?",
         const=DEFAULT_PAUSE_S,
-        help="audit again and again, with a pause of 10 s, and report each new finding in a line",
+        help="audit repeatedly, with a pause of 10 s, and report each new finding in a line",
     )
     made.add_argument("--until-finding", action="store_true", help="with --follow: end with the first finding")
     made.add_argument("--steps", metavar="N", type=int, default=0, help="with --follow: end after N audits")
@@ -78,7 +78,7 @@ def _live_options(made: Parser) -> None:
 
 
 def _topic_options(made: Parser) -> None:
-    """The options of inputs and outputs."""
+    """Add the options of inputs and outputs."""
     made.add_argument(
         "--count-by",
         metavar="SECONDS",

@@ -32,7 +32,7 @@ COMMANDS = {
 }
 
 _INTERRUPTED = 128 + signal.SIGINT
-"""The exit code of shells for it."""
+"""The exit code of shells for SIGINT."""
 USAGE = "usage: understudy [--version] [--help] COMMAND ..."
 
 
@@ -43,9 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:  # what reads the output, such as `head`, has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python reports it again when it exits
-    except KeyboardInterrupt:  # Ctrl-C, in a command that has nothing to finish
+    except BrokenPipeError:  # the reader of the output, such as `head`, has closed the pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python reports it again at exit
+    except KeyboardInterrupt:  # Ctrl-C in a command without cleanup
         return _INTERRUPTED
     return code
 
@@ -61,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
     if first in {"--version", "-V"}:
         print(f"understudy {__version__} ({'compiled' if is_compiled() else 'pure Python'})")
         return 0
-    if first == "journal-writer" and getattr(sys, "frozen", False):  # the server of the binary starts itself once more
+    if first == "journal-writer" and getattr(sys, "frozen", False):  # the server of the binary starts the binary again
         importlib.import_module("broker.journal.writer").main()
         return 0
     if first not in COMMANDS:

@@ -45,7 +45,7 @@ def parser() -> Parser:
 
 
 def is_address(text: str) -> bool:
-    """Whether this is HOST:PORT."""
+    """Return whether this is HOST:PORT."""
     return re.fullmatch(r"[^,\s]+:\d{1,5}", text, re.ASCII) is not None and int(text.rpartition(":")[2]) <= 65535
 
 

@@ -1,4 +1,4 @@
-"""`understudy completion names KIND`: what a running server has of a kind, a line each, for completion in shells."""
+"""`understudy completion names KIND`: prints the names of a kind on a running server, for completion in shells."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,16 +18,16 @@ KINDS: Mapping[str, tuple[str, str, str]] = {
     "user": ("users list", "users", "name"),
     "api": ("apis", "apis", "name"),
 }
-"""Kind -> the verb that lists them, its list, and the field of the name."""
+"""Kind -> the verb that lists its objects, the list in the response, and the field with the name."""
 
 
 def kind_of_place(verb: Verb) -> str:
-    """What the first argument of a verb names; empty: nothing that a server can list."""
+    """Return the kind that the first argument of a verb names; empty if a server cannot list it."""
     return verb.places[0] if verb.places and verb.places[0] in KINDS else ""
 
 
 def names(kind: str, transport: Transport) -> list[str]:
-    """The names; none where no server answers, since a shell that completes has no use for an error."""
+    """Return the names; empty if no server answers, because an error would be useless in a completing shell."""
     verb, items, field = KINDS[kind]
     try:
         rows: list[dict[str, Any]] = transport.ask(verb, {})[items]

@@ -15,7 +15,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the script; to use it: `source <(understudy completion bash)`. `names KIND`: what a server has."""
+    """Print the script; to use it: `source <(understudy completion bash)`. `names KIND`: names on a running server."""
     if len(argv) == 2 and argv[0] == "names" and argv[1] in KINDS:
         print("".join(f"{name}\n" for name in names(argv[1], Transport(address({})))), end="")
         return 0
@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def places() -> Mapping[str, str]:
-    """Beginning of a command line of `ctl` -> the kind of name that comes next."""
+    """Return the beginnings of `ctl` command lines -> the kind of name that comes next."""
     found = {}
     for group, verbs in groups():
         for verb in verbs:
@@ -41,7 +41,7 @@ def places() -> Mapping[str, str]:
 
 
 def tree() -> Mapping[str, Sequence[str]]:
-    """Beginning of a command line -> its possible next arguments."""
+    """Return the beginnings of command lines -> their possible next arguments."""
     found: dict[str, Sequence[str]] = {
         "": [*COMMANDS, "--help", "--version"],
         "serve": [f"--{option.name}" for option in OPTIONS],
@@ -66,7 +66,7 @@ def tree() -> Mapping[str, Sequence[str]]:
 
 
 def bash() -> str:
-    """For bash: the longest known beginning of the line decides. Names are never expanded by the shell."""
+    """Return the script for bash: the longest known beginning decides. The shell never expands names."""
     cases = "\n".join(f'    "{line}") COMPREPLY=($(compgen -W "{" ".join(follow)}" -- "$current"));;'
                       for line, follow in tree().items())  # fmt: skip
     kinds = "\n".join(f'    "{line}") kind={kind};;' for line, kind in places().items())
@@ -97,12 +97,12 @@ complete -o default -F _understudy understudy
 
 
 def zsh() -> str:
-    """For zsh: by way of bash's script."""
+    """Return the script for zsh, which uses bash's."""
     return f"#compdef understudy\nautoload -U +X bashcompinit && bashcompinit\n{bash()}"
 
 
 def fish() -> str:
-    """For fish."""
+    """Return the script for fish."""
     out = ["complete -c understudy -f -n __fish_use_subcommand -a '" + " ".join(tree()[""]) + "'"]
     for line, follow in tree().items():
         if line:

@@ -10,21 +10,21 @@ from understudy.control_api.spelling import hint
 
 
 class Option(Protocol):
-    """What has to be known of an option (`understudy.serve.Option`)."""
+    """What is needed of an option (`understudy.serve.Option`)."""
 
     @property
     def name(self) -> str:
-        """As on the command line, without its dashes."""
+        """Return the name on the command line, without dashes."""
         ...
 
     @property
     def metavar(self) -> str | None:
-        """The placeholder of its value; None: a flag."""
+        """Return the placeholder of its value; None for a flag."""
         ...
 
     @property
     def repeatable(self) -> bool:
-        """Whether it may be given more than once."""
+        """Return whether it may be given more than once."""
         ...
 
 
@@ -33,7 +33,7 @@ class ConfigFileError(Exception):
 
 
 def read(path: str, options: Mapping[str, Option]) -> dict[str, list[str]]:
-    """Option name -> values; a server.properties gives the one key `properties` with KEY=VALUE values."""
+    """Return option name -> values; a server.properties gives the single key `properties` with KEY=VALUE values."""
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def read(path: str, options: Mapping[str, Option]) -> dict[str, list[str]]:
 
 
 def from_toml(path: str, text: str, options: Mapping[str, Option]) -> dict[str, list[str]]:
-    """The options of a TOML file; repeated ones as an array of strings or, where they have names, as a table."""
+    """Return the options of a TOML file; repeatable ones are an array of strings or, if they have names, a table."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -78,7 +78,7 @@ def from_toml(path: str, text: str, options: Mapping[str, Option]) -> dict[str, 
 
 
 def spelled(name: str, value: object) -> list[str]:
-    """A TOML value as the command line would spell it."""
+    """Return a TOML value as it would be written on the command line."""
     if isinstance(value, dict):
         mark = ":" if name == "topic" else "="
         return [f"{key}{mark}{lower_case(inner)}" for key, inner in dotted(value)]
@@ -88,7 +88,7 @@ def spelled(name: str, value: object) -> list[str]:
 
 
 def dotted(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """The keys of a table with their values: TOML takes log.retention.ms without quotes for tables within tables."""
+    """Return the keys of a table with their values: TOML parses log.retention.ms without quotes as nested tables."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from ((f"{key}.{rest}", inner) for rest, inner in dotted(value))
@@ -97,5 +97,5 @@ def dotted(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def lower_case(value: object) -> str:
-    """Text of a scalar; booleans in lower case, as Kafka writes them."""
+    """Return a scalar as text; booleans in lower case, like Kafka."""
     return str(value).lower() if isinstance(value, bool) else str(value)

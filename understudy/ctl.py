@@ -67,7 +67,7 @@ def add(made: argparse.ArgumentParser, parameter: Parameter) -> None:
 
 
 def placeholder(parameter: Parameter) -> str:
-    """Placeholder of a required parameter in a usage line: NAME, or NAME[:PARTITIONS[:CONFIGS]]."""
+    """Return the placeholder of a required parameter in a usage line: NAME, or NAME[:PARTITIONS[:CONFIGS]]."""
     if parameter.name == "steps":
         return "FILE"
     more = parameter.field.about.followed_by
@@ -75,7 +75,7 @@ def placeholder(parameter: Parameter) -> str:
 
 
 def split_arguments(verb: Verb, given: dict[str, Any]) -> None:
-    """Split an argument such as orders:3:cleanup.policy=compact; an option of the same name wins."""
+    """Split an argument such as orders:3:cleanup.policy=compact; an option with the same name takes precedence."""
     for parameter in verb.parameters:
         names = parameter.field.about.followed_by
         if not names or parameter.name not in given:
@@ -88,7 +88,7 @@ def split_arguments(verb: Verb, given: dict[str, Any]) -> None:
 
 
 def common() -> Parser:
-    """Options that every verb takes."""
+    """Return a parser with the options of every verb."""
     made = Parser(add_help=False)
     made.add_argument("--control", metavar="URL", default=argparse.SUPPRESS, help="URL of the control plane")
     made.add_argument("--token", default=argparse.SUPPRESS, help="bearer token of the control plane")
@@ -97,7 +97,7 @@ def common() -> Parser:
 
 
 def parser(given: Container[str] | None = None) -> Parser:
-    """Parser of all verbs; with `given`, only verbs in it get options, to save time."""
+    """Return a parser of all verbs; with `given`, only verbs in it get options, to save time."""
     shared = common()
     made = Parser(
         prog=PROGRAM,
@@ -146,7 +146,7 @@ def shape(made: argparse.ArgumentParser, verb: Verb) -> None:
 
 
 def scenario(path: str) -> scenario_file.Scenario:
-    """A scenario file, or a list of steps itself; exits with what to change in it."""
+    """Read a scenario file, or a list of steps; exits with an explanation if it is invalid."""
     try:
         if path.lstrip().startswith("["):
             return scenario_file.parse("the command line", path)
@@ -156,7 +156,7 @@ def scenario(path: str) -> scenario_file.Scenario:
 
 
 def in_file(error: UnderstudyError, file: scenario_file.Scenario) -> str:
-    """A refusal of a step, with its line in the file."""
+    """Return the rejection of a step, with its line in the file."""
     field = str(error.field if isinstance(error, ControlError) else "").split(".")
     if not isinstance(error, ControlError) or field[0] != "steps" or len(field) == 1:
         return str(error)
@@ -164,17 +164,17 @@ def in_file(error: UnderstudyError, file: scenario_file.Scenario) -> str:
 
 
 def repeats(verb: Verb, name: str) -> bool:
-    """Whether a verb has `--watch` or `--follow`."""
+    """Return whether a verb has `--watch` or `--follow`."""
     return can_watch(verb) if name == "watch" else can_follow(verb)
 
 
 def option(parameter: Parameter) -> str:
-    """The parameter's name on the command line."""
+    """Return the parameter's name on the command line."""
     return f"--{parameter.name.replace('_', '-')}"
 
 
 def unknown(verb: Verb, argument: str) -> str:
-    """Error message for an argument that the verb does not take."""
+    """Return the error message for an argument that the verb does not take."""
     options = [option(each) for each in verb.parameters if not each.required and verb.name != RUNS]
     if argument.startswith("-"):
         return f"no such option: {argument}{hint(argument, [*options, '--control', '--token', '--json'])}"
@@ -183,7 +183,7 @@ def unknown(verb: Verb, argument: str) -> str:
 
 
 def address(given: Mapping[str, Any]) -> Address:
-    """Address of the control plane: from the command line, else from the environment variables of ctl or the server."""
+    """Return the control plane's address: from the command line, else from environment variables of ctl or server."""
     port = os.environ.get("UNDERSTUDY_CONTROL_PORT") or "9099"
     url = given.get("control") or os.environ.get("UNDERSTUDY_CONTROL_URL") or f"http://127.0.0.1:{port}"
     token = given.get("token") or os.environ.get("UNDERSTUDY_CONTROL_TOKEN")
@@ -260,7 +260,7 @@ def lines_for(verb: Verb, *, as_json: bool) -> Lines:
 
 
 def print_lines(lines: Iterable[tuple[str, Mapping[str, Any] | None]]) -> None:
-    """Print at once, since a program may be waiting for a line; on a terminal, rows with errors in red."""
+    """Print lines and flush, since a program may be waiting for a line; on a terminal, rows with errors in red."""
     out = terminal() if sys.stdout.isatty() else None
     for line, row in lines:
         if out is None:
@@ -271,20 +271,20 @@ def print_lines(lines: Iterable[tuple[str, Mapping[str, Any] | None]]) -> None:
 
 
 def terminal() -> "Console":
-    """The terminal that stdout is; rich is imported where there is one."""
+    """Return the terminal that stdout is; imports rich only for a terminal."""
     from understudy.terminal import console
 
     return console()
 
 
 def token_missing(where: Address) -> str:
-    """Error message if the control plane requires a token."""
+    """Return the error message if the control plane requires a token."""
     does = "requires a token" if where.token is None else "refuses this token"
     return f"{where.url} {does}; pass the server's --control-token with --token or in UNDERSTUDY_CONTROL_TOKEN"
 
 
 def show(verb: Verb, answer: Any, given: Mapping[str, Any]) -> None:
-    """Print an answer: bytes as they are, JSON with --json, else text, which a terminal gets in colours and columns."""
+    """Print a response: bytes unchanged, JSON with --json, else text, on a terminal in colours and columns."""
     if verb.name == RECORDS and "output" in given:
         answer = f"{json.dumps(answer, indent=1, ensure_ascii=False)}\n".encode()
     if isinstance(answer, bytes):

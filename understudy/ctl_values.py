@@ -1,4 +1,4 @@
-"""Conversion of command-line arguments to values of a verb's parameters, by the parameter's kind."""
+"""Converts command-line arguments to values of a verb's parameters, by the parameter's kind."""
 
 import json
 import re
@@ -20,11 +20,11 @@ FORMS = {
     "pairs": "KEY=VALUE,..., or JSON",
     "json": "as JSON",
 }
-"""Kind -> its notation, if that is not obvious."""
+"""Kind -> its notation, if it is not obvious."""
 
 
 def reader(parameter: Parameter) -> Callable[[str], Any]:
-    """Converter from the parameter's text to its value; raises ArgumentTypeError."""
+    """Return the converter of the parameter's text; it raises ArgumentTypeError."""
     read = READERS.get(parameter.kind)
     if parameter.field.kind.is_pair:
         return lambda text: pair(parameter, text)
@@ -34,7 +34,7 @@ def reader(parameter: Parameter) -> Callable[[str], Any]:
 
 
 def duration_ms(text: str) -> int:
-    """Milliseconds, or a number with its unit: 250ms, 90s, 15m, 2h, 7d."""
+    """Parse milliseconds, or a number with its unit: 250ms, 90s, 15m, 2h, 7d."""
     found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d|)", text)
     if not found:
         raise ArgumentTypeError(f"needs milliseconds, 90s, 15m, 2h or 7d, not {text!r}")
@@ -42,7 +42,7 @@ def duration_ms(text: str) -> int:
 
 
 def whole(text: str) -> int:
-    """A whole number."""
+    """Parse a whole number."""
     try:
         return int(text)
     except ValueError:
@@ -50,7 +50,7 @@ def whole(text: str) -> int:
 
 
 def fraction(text: str) -> float:
-    """A number."""
+    """Parse a number."""
     try:
         return float(text)
     except ValueError:
@@ -58,7 +58,7 @@ def fraction(text: str) -> float:
 
 
 def perhaps(text: str) -> int | None:
-    """A whole number, or null."""
+    """Parse a whole number or null."""
     if text.lower() in {"null", "none"}:
         return None
     try:
@@ -68,7 +68,7 @@ def perhaps(text: str) -> int | None:
 
 
 def numbers(text: str) -> list[int]:
-    """Whole numbers: 1,2 or [1, 2]."""
+    """Parse whole numbers: 1,2 or [1, 2]."""
     inner = text.strip().removeprefix("[").removesuffix("]").strip()
     try:
         return [int(each) for each in inner.split(",")] if inner else []
@@ -77,7 +77,7 @@ def numbers(text: str) -> list[int]:
 
 
 def pair(parameter: Parameter, text: str) -> list[int]:
-    """Two whole numbers: 0,3 or [0, 3]."""
+    """Parse two whole numbers: 0,3 or [0, 3]."""
     about = parameter.field.about
     try:
         first, last = numbers(text)
@@ -89,9 +89,9 @@ def pair(parameter: Parameter, text: str) -> list[int]:
 
 
 def pairs(text: str) -> dict[str, Any]:
-    """KEY=VALUE,KEY=VALUE; a part without a `=` belongs to the value before it (cleanup.policy=compact,delete).
+    """Parse KEY=VALUE,KEY=VALUE; a part without `=` belongs to the value before it (cleanup.policy=compact,delete).
 
-    An object as JSON too, whose values may be null and have commas; the server checks it.
+    Also an object as JSON, whose values may be null and contain commas; the server checks it.
     """
     if text.startswith("{"):
         try:
@@ -112,7 +112,7 @@ def pairs(text: str) -> dict[str, Any]:
 
 
 def compound(parameter: Parameter, text: str) -> Any:
-    """JSON; of an object with fields also one of them as NAME=VALUE, such as disconnect=reset."""
+    """Parse JSON; if the object has fields, one of them may be given as NAME=VALUE, such as disconnect=reset."""
     kind = parameter.field.kind
     if not kind.is_object or text.startswith("{"):
         return document(parameter, text)
@@ -127,7 +127,7 @@ def compound(parameter: Parameter, text: str) -> Any:
 
 
 def document(parameter: Parameter, text: str) -> Any:
-    """JSON."""
+    """Parse JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -136,13 +136,13 @@ def document(parameter: Parameter, text: str) -> Any:
 
 
 def example(parameter: Parameter) -> str:
-    """A value as JSON that can be pasted into a shell, or nothing where the field has no example."""
+    """Return an example in JSON that can be pasted into a shell; empty if the field has none."""
     such = parameter.field.about.such
     return "" if such is None else f", such as {shlex.quote(json.dumps(such))}"
 
 
 def help_of(parameter: Parameter) -> str:
-    """One line, with the way in which the value is written."""
+    """Return a line of help, with the notation of the value."""
     form = FORMS.get(parameter.kind, "")
     if parameter.kind == "json":
         form += example(parameter)

@@ -10,13 +10,13 @@ class StartError(UnderstudyError):
 
 
 class Unreachable(UnderstudyError):
-    """No control plane answers at the address."""
+    """No control plane answers at this address."""
 
 
 class ControlError(UnderstudyError):
-    """The control plane refused (RFC 9457): 404 no such thing, 409 impossible now, 422 malformed.
+    """The control plane rejected a request (RFC 9457): 404 not found, 409 not possible in this state, 422 invalid.
 
-    `field` names the offending field of the body, if there is one.
+    `field` names the invalid field of the body, if there is one.
     """
 
     def __init__(self, status: int, title: str, detail: str = "", field: str | None = None) -> None:
@@ -26,8 +26,8 @@ class ControlError(UnderstudyError):
 
 
 class UnmetFaults(UnderstudyError):
-    """Faults were added that no request matched."""
+    """Faults were added that matched no request."""
 
 
 class ConformanceError(UnderstudyError):
-    """The conformance of clients cannot be examined: what it needs is not installed, or there is no journal."""
+    """Clients' conformance cannot be examined: a package is not installed, or there is no journal."""

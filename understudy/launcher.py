@@ -1,4 +1,4 @@
-"""Start a server in its own process, wait until it is ready, and stop it."""
+"""Starts a server in its own process, waits until it is ready, and stops it."""
 
 import json
 import os
@@ -72,7 +72,7 @@ def command_line(
 
 
 def valued(option: str, value: str) -> list[str]:
-    """An option and its value; one that begins with a dash, as tokens and topics may, would be read as an option."""
+    """Return an option and its value, joined, because a value that begins with a dash would be parsed as an option."""
     return [f"{option}={value}"] if value.startswith("-") else [option, value]
 
 
@@ -83,12 +83,12 @@ def listed(name: str, values: Iterable[object]) -> str:
 
 
 def environment() -> dict[str, str]:
-    """This process's environment without UNDERSTUDY_*, so that a test's cluster is the same on every machine."""
+    """Return this process's environment without UNDERSTUDY_*, so that a test's cluster is the same on every machine."""
     return {name: value for name, value in os.environ.items() if not name.startswith("UNDERSTUDY_")}
 
 
 def off_the_command_line(options: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Move `--set`, `--add-scram`, the token into the environment: every user of a machine can read command lines."""
+    """Move `--set`, `--add-scram` and the token to the environment: every user of a machine can read command lines."""
     left: list[str] = []
     environ = environment()
     users: list[str] = []
@@ -102,7 +102,7 @@ def off_the_command_line(options: Sequence[str]) -> tuple[list[str], dict[str, s
             token = option.partition("=")[2] or next(rest, "")
             if token == token.strip():
                 environ["UNDERSTUDY_CONTROL_TOKEN"] = token
-            else:  # a variable's blanks are not part of its value
+            else:  # surrounding blanks of a variable are not part of its value
                 left.append(f"{TOKEN}={token}")
             continue
         value = next(rest, None) if option == "--set" else None
@@ -116,13 +116,16 @@ def off_the_command_line(options: Sequence[str]) -> tuple[list[str], dict[str, s
 
 
 def without_token(options: Sequence[str]) -> list[str]:
-    """The options of a command line but for `--control-token`, to be shown."""
+    """Return the options of a command line without `--control-token`, for display."""
     tokens = {at + more for at, option in enumerate(options) if option == TOKEN for more in (0, 1)}
     return [option for at, option in enumerate(options) if at not in tokens and not option.startswith(f"{TOKEN}=")]
 
 
 class ServerProcess:
-    """A running `understudy serve`. It ends with this process, even by SIGKILL, as its standard input closes then."""
+    """A running `understudy serve`.
+
+    It ends with this process, even on SIGKILL, because its standard input closes then.
+    """
 
     def __init__(self, options: Sequence[str], command_name: str = "serve") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="understudy-"))
@@ -130,7 +133,7 @@ class ServerProcess:
         ready_file = self.folder / "ready.json"
         left, environ = off_the_command_line(options)
         self.options = without_token(left)
-        """As given, without settings, users and the token, which may be secrets."""
+        """As given, without settings, users and the token, which may be secret."""
         try:
             with self.log_file.open("wb") as log:
                 arguments = [command_name, "--lifeline", *left, "--ready-file", str(ready_file)]
@@ -146,18 +149,18 @@ class ServerProcess:
 
     @staticmethod
     def launched(arguments: Sequence[str], environ: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
-        """Start `understudy` with these arguments in a process of its own, in a fresh interpreter."""
+        """Start `understudy` with these arguments in a new process with a fresh interpreter."""
         return subprocess.Popen(
             [sys.executable, "-P", str(Path(__file__).with_name("__main__.py")), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=log,
             env=environ,
-            process_group=0,  # Ctrl-C in a shell, a debugger or a notebook is for the program there, not for its server
+            process_group=0,  # Ctrl-C in a shell or notebook is meant for the program there, not for the server
         )
 
     def wait_until_ready(self, file: Path) -> Ready:
-        """The contents of the ready file; raises StartError if the process ends first or takes too long."""
+        """Return the contents of the ready file; raise StartError if the process ends first or takes too long."""
         deadline = time.monotonic() + START_PATIENCE_S
         while not file.exists():
             if self.process.poll() is not None:
@@ -172,11 +175,11 @@ class ServerProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process is still running."""
+        """Return whether the process is still running."""
         return self.process.poll() is None
 
     def log(self, lines: int = 30) -> str:
-        """The last lines of the server's log."""
+        """Return the last lines of the server's log."""
         try:
             text = self.log_file.read_text(errors="replace")
         except FileNotFoundError:
@@ -193,5 +196,5 @@ class ServerProcess:
                 self.process.kill()
                 self.process.wait()
         if self.process.stdin is not None:
-            self.process.stdin.close()  # the lifeline last: it is a SIGTERM too, and the second one exits at once
+            self.process.stdin.close()  # the lifeline last: it causes a SIGTERM too, and a second one exits immediately
         shutil.rmtree(self.folder, ignore_errors=True)

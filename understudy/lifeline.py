@@ -7,7 +7,7 @@ import threading
 import time
 
 PATIENCE_S = 30.0
-"""How long the server may take to stop in an orderly way; it is ended then, as nothing is left that would do it."""
+"""Time for an orderly stop; then the server is killed, because nothing else would end it."""
 
 
 def hold() -> None:
@@ -16,8 +16,8 @@ def hold() -> None:
 
 
 def watch() -> None:
-    """Block until standard input closes, then end this process: by SIGTERM, and if that does not help, at once."""
-    if sys.stdin is not None:  # None: it was closed before this process began
+    """Block until standard input closes, then end this process: by SIGTERM, and if that fails, immediately."""
+    if sys.stdin is not None:  # None: it was closed before this process started
         wait_for_end(sys.stdin.fileno())
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(PATIENCE_S)
@@ -25,7 +25,7 @@ def watch() -> None:
 
 
 def wait_for_end(descriptor: int) -> None:
-    """Block until there is nothing more to read; what cannot be read has ended too."""
+    """Block until end of file; a read error counts as the end."""
     try:
         while os.read(descriptor, 1024):
             pass

@@ -52,7 +52,7 @@ class StartOptions(TypedDict, total=False):
 
 
 DOES = frozenset(name for name in fields_of(FaultEffects) if name != "where")
-"""Effects that a fault can have; each fault has one."""
+"""Effects of a fault, of which each fault has one."""
 
 
 def named(positional: tuple[object, ...], such: str) -> None:
@@ -62,7 +62,7 @@ def named(positional: tuple[object, ...], such: str) -> None:
 
 
 def between(name: str, limits: Any) -> dict[str, Any] | None:
-    """Versions of an API as JSON. Raises TypeError unless they are a pair or None."""
+    """Return versions of an API as JSON. Raises TypeError unless they are a pair or None."""
     if limits is None:
         return None
     try:
@@ -73,7 +73,7 @@ def between(name: str, limits: Any) -> dict[str, Any] | None:
 
 
 def check(names: Iterable[str], known: type, what: str) -> None:
-    """Raise TypeError, with the nearest name, for a keyword that the TypedDict does not have."""
+    """Raise TypeError, with the nearest name, for an unknown keyword."""
     for name in names:
         if name not in known.__annotations__:
             raise TypeError(f"{what} has no option {name!r}{hint(name, known.__annotations__)}")

@@ -1,7 +1,7 @@
-"""Output files at paths that the user chose: an earlier output is replaced, anything else is refused.
+"""Writes output files at user-given paths: an earlier output is replaced, any other file is not.
 
-An output of ours is recognised by a mark at its beginning, which each format carries: the generator of a page or of
-JSON, the name of a JUnit suite, the software of a picture, the first line of a table.
+Our outputs are identified by a mark at their beginning, which each format has: the generator of a page or of JSON, the
+name of a JUnit suite, the software of a picture, the first line of a table.
 """
 
 import os
@@ -27,19 +27,19 @@ class OutputFileError(Exception):
 
 
 def check(path: str | Path, option: str) -> None:
-    """Find out, before any work is done, whether an output may be written to `path`.
+    """Check, before any work is done, that an output may be written to `path`.
 
-    A path without a file will do, and so will an empty file, an earlier output, and `/dev/stdout` or a pipe.
+    The path may not exist, or be an empty file, an earlier output, `/dev/stdout` or a pipe.
 
     Raises:
-        OutputFileError: the folder does not exist, the path is a folder, or the file holds something else.
+        OutputFileError: the folder does not exist, the path is a folder, or the file contains something else.
     """
     file = Path(path)
     try:
         if file.is_dir():
             raise OutputFileError(f"{option} {path} is a folder; name a file")
         if not file.parent.is_dir():
-            raise OutputFileError(f"{option} {path}: there is no folder {file.parent}; create it first")
+            raise OutputFileError(f"{option} {path}: no such folder: {file.parent}; create it first")
         if not file.is_file():
             return
         with file.open("rb") as stream:
@@ -53,7 +53,7 @@ def check(path: str | Path, option: str) -> None:
 
 
 def make_folder(path: str | Path, option: str) -> None:
-    """Make a folder for outputs, unless it is there. Raises OutputFileError: it cannot be made."""
+    """Create a folder for outputs, unless it exists. Raises OutputFileError if it cannot be created."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -63,7 +63,7 @@ def make_folder(path: str | Path, option: str) -> None:
 
 
 def write_new(path: str | Path, content: bytes, option: str) -> None:
-    """Write a file of a format that carries no mark: nothing is replaced but an empty file.
+    """Write a file of a format without a mark: only an empty file is replaced.
 
     Raises:
         OutputFileError: the file exists, or cannot be written.
@@ -79,7 +79,7 @@ def write_new(path: str | Path, content: bytes, option: str) -> None:
 
 
 def write(path: str | Path, content: bytes, option: str) -> None:
-    """Write a file in place of an earlier output.
+    """Write a file, replacing an earlier output.
 
     Raises:
         OutputFileError: as `check` does, or the file cannot be written.
@@ -92,7 +92,7 @@ def write(path: str | Path, content: bytes, option: str) -> None:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Write a file. Where there is one already, a disk that is full leaves it as it was."""
+    """Write a file. If the disk is full, an existing file stays unchanged."""
     replaceable = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
     if file.is_symlink() or not file.is_file() or not replaceable:  # or a pipe, or /dev/stdout
         file.write_bytes(content)
@@ -100,7 +100,7 @@ def _write(file: Path, content: bytes) -> None:
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         partial.write_bytes(content)
-        with suppress(OSError):  # a file that is a mount of its own cannot be replaced
+        with suppress(OSError):  # a file that is a mount point cannot be replaced
             partial.chmod(file.stat().st_mode)
             partial.replace(file)
             return

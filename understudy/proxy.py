@@ -1,6 +1,6 @@
-"""`understudy proxy`: faults, journal and explanations in front of a cluster that runs elsewhere.
+"""`understudy proxy`: faults, journal and explanations in front of a running Kafka cluster.
 
-Options come from the command line, the environment and a file, as those of `understudy serve`; many are the same.
+Options come from the command line, the environment and a file, like those of `understudy serve`, which shares many.
 """
 
 import os
@@ -30,7 +30,7 @@ OPTIONS = (
     Option(
         "upstream",
         "HOST:PORT[,HOST:PORT...]",
-        "brokers to connect to; the others of their cluster are found through them",
+        "bootstrap brokers; the other brokers of the cluster are discovered through them",
         repeatable=True,
     ),
     Option(
@@ -39,7 +39,7 @@ OPTIONS = (
         "*.properties of a Kafka client: TLS and SASL to brokers; without SASL, the clients' SASL passes through",
     ),
     Option("port", "PORT", "port for the first broker, the others follow; 0: free ports", "19092"),
-    Option("advertise", "HOST[:PORT]", "address that clients are given; each further broker gets the next port"),
+    Option("advertise", "HOST[:PORT]", "advertised address for clients; each further broker gets the next port"),
     Option(
         "protocol",
         "plaintext|ssl",
@@ -50,7 +50,9 @@ OPTIONS = (
     replace(_AS_SERVED["config"], help="*.toml: these options, by name"),
     *(_AS_SERVED[name] for name in _SHARED),
 )
-PROXY = Command("understudy proxy", "Run in front of a Kafka cluster, to observe and to disturb its clients.", OPTIONS)
+PROXY = Command(
+    "understudy proxy", "Run in front of a Kafka cluster, to observe its clients and inject faults.", OPTIONS
+)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,9 +1,9 @@
 """pytest: the fixtures `kafka`, `kafka_module`, `kafka_session`, `kafka_cluster`, and the marker `@pytest.mark.kafka`.
 
-A session (with pytest-xdist: each worker) starts a server process when a test first needs one and passes it, reset, to
-the tests that follow. A reset disconnects all clients and moves the listeners, so that a consumer that one test left
-open does not join the groups of the next one. A test whose faults no request met fails. The report of a failed test
-shows the last requests, the unmet faults, and why the cluster refused what it refused.
+A session (with pytest-xdist: each worker) starts a server process when a test first needs one, and resets it for each
+later test. A reset disconnects all clients and moves the listeners, so that a consumer that a test left open does not
+join the groups of the next one. A test fails if a fault of it matched no request. The report of a failed test shows the
+last requests, the unmet faults, and why the cluster refused requests.
 """
 
 import json
@@ -17,7 +17,7 @@ import pytest
 
 from understudy.errors import ControlError, StartError, UnderstudyError
 
-if TYPE_CHECKING:  # sessions without a cluster do not pay for importing the client
+if TYPE_CHECKING:  # sessions without a cluster do not import the client
     from understudy.client import Cluster
     from understudy.options import StartOptions
 
@@ -27,20 +27,20 @@ CONFLICT = 409
 
 
 class Pool:
-    """The server processes of this session: each used by one test at a time, then kept for others."""
+    """The server processes of this session: each is used by one test at a time, then kept for others."""
 
     def __init__(self) -> None:
         self.idle: list[tuple[str, Cluster]] = []
         self.in_use: dict[int, str] = {}
 
     def take(self, options: dict[str, Any]) -> "Cluster":
-        """A fresh or freshly reset cluster with these options."""
+        """Return a new or freshly reset cluster with these options."""
         from understudy.client import start
 
         key = json.dumps(options, sort_keys=True, default=str)
         for each in [each for each in self.idle if each[0] == key]:
             cluster = each[1]
-            fresh = revived(cluster)  # if it raises, the cluster stays here, to be stopped at the end
+            fresh = revived(cluster)  # if this raises, the cluster remains in the pool and is stopped at the end
             self.idle.remove(each)
             if fresh:
                 break
@@ -51,7 +51,7 @@ class Pool:
         return cluster
 
     def give_back(self, cluster: "Cluster") -> None:
-        """Keep it for the next test; stop the one that was unused for longest if there are too many."""
+        """Return a cluster to the pool; stop the least recently used one if there are too many."""
         key = self.in_use.pop(id(cluster))
         if cluster.process is None or not cluster.process.alive:
             cluster.stop()
@@ -61,18 +61,18 @@ class Pool:
             self.idle.pop(0)[1].stop()
 
     def close(self) -> None:
-        """Stop them all."""
+        """Stop all of them."""
         for _, cluster in self.idle:
             cluster.stop()
         self.idle.clear()
 
 
 def revived(cluster: "Cluster") -> bool:
-    """Reset the cluster, disconnecting clients; False if it has died or does not answer."""
+    """Reset the cluster, disconnecting clients; return False if it has died or does not answer."""
     try:
         cluster.reset(disconnect=True)
     except ControlError as error:
-        if error.status == CONFLICT:  # its data directory must be kept, which also blocks a new server
+        if error.status == CONFLICT:  # a data directory that must be kept, which also blocks a new server
             raise StartError(f"the cluster of the previous test cannot be reset: {error}") from error
         return False
     except UnderstudyError:
@@ -83,11 +83,11 @@ def revived(cluster: "Cluster") -> bool:
 POOL = pytest.StashKey[Pool]()
 CLUSTERS: "pytest.StashKey[list[Cluster]]" = pytest.StashKey()
 BEGAN = pytest.StashKey[dict[int, int]]()
-"""The time of each shared cluster at the test's begin."""
+"""The time of each shared cluster at the start of the test."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """--kafka-journal."""
+    """Add --kafka-journal."""
     group = parser.getgroup("understudy", "a mock Kafka cluster")
     group.addoption("--kafka-journal", metavar="DIR", help="folder for the wire journals of failed tests")
 
@@ -107,7 +107,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def options_of(node: pytest.Item) -> dict[str, Any]:
-    """Options of the markers; a test's override its class's, which override its module's."""
+    """Return the options of the markers; a test's override its class's, which override its module's."""
     options: dict[str, Any] = {}
     for marker in reversed(list(node.iter_markers("kafka"))):
         if marker.args:
@@ -118,12 +118,12 @@ def options_of(node: pytest.Item) -> dict[str, Any]:
 
 
 def is_own(item: pytest.Item, cluster: "Cluster") -> bool:
-    """Whether the cluster belongs to this test alone."""
+    """Return whether the cluster belongs to this test alone."""
     return CLUSTERS in item.stash and cluster in item.stash[CLUSTERS]
 
 
 def cluster_for(request: pytest.FixtureRequest, options: dict[str, Any]) -> "Cluster":
-    """A cluster for a test, a module or the session, returned to the pool at its end."""
+    """Yield a cluster for a test, a module or the session, and return it to the pool at the end."""
     pool = request.config.stash[POOL]
     cluster, problem = None, ""
     try:
@@ -144,42 +144,42 @@ def cluster_for(request: pytest.FixtureRequest, options: dict[str, Any]) -> "Clu
 
 
 def clusters_of(item: pytest.Item) -> "list[Cluster]":
-    """The clusters of this test: those of the session, of its module, and its own, in the order in which it asked."""
+    """Return the clusters of this test: the session's, the module's, and its own, in the order of their creation."""
     return [cluster for node in item.listchain() if CLUSTERS in node.stash for cluster in node.stash[CLUSTERS]]
 
 
 @pytest.fixture
 def kafka(request: pytest.FixtureRequest) -> "Cluster":
-    """A cluster as just started, steered by its methods; clients connect to `kafka.bootstrap_servers`.
+    """Return a newly started cluster, controlled by its methods; clients connect to `kafka.bootstrap_servers`.
 
-    Kafka's defaults, but for those on which clients would pause in each test (`understudy serve --for-tests`): new
-    groups do not wait for further members, intervals of heartbeats are short, and the request that creates a topic is
-    answered with the topic. Settings of the marker override them.
+    It has Kafka's defaults, except those that would make clients pause in each test (`understudy serve --for-tests`):
+    new groups do not wait for further members, heartbeat intervals are short, and the response that creates a topic
+    already contains it. Settings of the marker override them.
     """
     return cluster_for(request, options_of(request.node))
 
 
 @pytest.fixture(scope="module")
 def kafka_module(request: pytest.FixtureRequest) -> "Cluster":
-    """A cluster that the tests of a module share; nothing is reset between them. Options: a marker on the module."""
+    """Return a cluster that the tests of a module share without a reset. Options: a marker on the module."""
     return cluster_for(request, options_of(request.node))
 
 
 @pytest.fixture(scope="session")
 def kafka_session_options() -> "StartOptions":
-    """Options of `kafka_session`, as in `understudy.start()`: override this fixture in conftest.py."""
+    """Return options of `kafka_session`, as in `understudy.start()`: override this fixture in conftest.py."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def kafka_session(request: pytest.FixtureRequest, kafka_session_options: "StartOptions") -> "Cluster":
-    """A cluster that all tests of the session share (with pytest-xdist: of each worker); nothing is reset."""
+    """Return a cluster that all tests of the session share (with pytest-xdist: of each worker) without a reset."""
     return cluster_for(request, dict(kafka_session_options))
 
 
 @pytest.fixture
 def kafka_cluster(request: pytest.FixtureRequest) -> "Callable[..., Cluster]":
-    """A factory, `kafka_cluster(brokers=3, ...)`, of further clusters for as long as the test runs."""
+    """Return a factory, `kafka_cluster(brokers=3, ...)`, of further clusters that live as long as the test."""
 
     def make(**options: "Unpack[StartOptions]") -> "Cluster":
         return cluster_for(request, dict(options))
@@ -189,13 +189,13 @@ def kafka_cluster(request: pytest.FixtureRequest) -> "Callable[..., Cluster]":
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Note the time of the clusters that this test shares with earlier ones: its report begins there."""
+    """Record the time of the clusters that this test shares with earlier ones, where its report starts."""
     item.stash[BEGAN] = {id(cluster): now_ms(cluster) for cluster in clusters_of(item)}
     return (yield)
 
 
 def now_ms(cluster: "Cluster") -> int:
-    """The cluster's time; 0 if it is gone, which the test will notice."""
+    """Return the cluster's time; 0 if it is gone, which the test will notice."""
     try:
         return cluster.clock.show().now_ms
     except (UnderstudyError, TypeError):
@@ -204,7 +204,7 @@ def now_ms(cluster: "Cluster") -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Fail a test that passed although no request met a fault of it; faults of earlier tests are theirs."""
+    """Fail a passed test if no request matched one of its faults; faults of earlier tests do not count."""
     shared = [cluster for cluster in clusters_of(item) if not is_own(item, cluster)]
     earlier = {(id(cluster), each) for cluster in shared for each in unmet_faults(cluster)}
     result = yield
@@ -238,7 +238,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def unmet_faults(cluster: "Cluster") -> dict[str, str]:
-    """Id -> a line, of each fault that no request met; none if the cluster is gone, which the test has noticed."""
+    """Return id -> a line, for each fault that no request matched; none if the cluster is gone."""
     try:
         return {state.id: f"  {json.dumps({'match': state.match, 'do': state.do})}" for state in cluster.faults.unmet()}
     except UnderstudyError:
@@ -246,7 +246,7 @@ def unmet_faults(cluster: "Cluster") -> dict[str, str]:
 
 
 def story(cluster: "Cluster", since_ms: int = 0) -> Iterator[tuple[str, str]]:
-    """Titles and texts for the report; sections that a dead cluster cannot provide are left out."""
+    """Return titles and texts for the report; sections that a dead cluster cannot provide are left out."""
     try:
         report = cluster.report(since=since_ms)
         yield "last requests", "\n".join(each.text for each in report.requests) or "none"
@@ -268,7 +268,7 @@ def story(cluster: "Cluster", since_ms: int = 0) -> Iterator[tuple[str, str]]:
 
 
 def file_name(test: str) -> str:
-    """A name for the files of a test, of its own also where tests differ in characters that names of files have not."""
+    """Return a file name for a test, unique even if test names differ only in characters that are not allowed."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "_", test)
     parameters = test.partition("[")[2].removesuffix("]")
     if len(name) <= LONGEST_NAME and re.fullmatch(r"[A-Za-z0-9_.-]*", parameters):
@@ -277,11 +277,11 @@ def file_name(test: str) -> str:
 
 
 def keep_journal(item: pytest.Item, cluster: "Cluster", number: int) -> None:
-    """With --kafka-journal DIR: the whole journal as JSON, and as a capture for Wireshark."""
+    """With --kafka-journal DIR: write the whole journal as JSON, and as a capture for Wireshark."""
     folder = item.config.getoption("--kafka-journal")
     if not folder:
         return
-    # Of the session, as the test may have changed to another one.
+    # Relative to where the session started, as the test may have changed its working directory.
     stem = item.config.invocation_params.dir / folder / f"{file_name(item.nodeid)}-{number}"
     stem.parent.mkdir(parents=True, exist_ok=True)
     try:

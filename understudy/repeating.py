@@ -1,4 +1,4 @@
-"""`ctl --watch` and `ctl --follow`: an answer drawn again and again, or each new row of it on a line of its own."""
+"""`ctl --watch` and `ctl --follow`: redraws an output repeatedly, or prints each new row on its own line."""
 
 import json
 import time
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 EVERY_MS = {"watch": 2000, "follow": 500}
 """Pauses between two requests."""
 FIRST_ROWS = 20
-"""Requests of the journal that `--follow` begins with."""
+"""Number of journal requests with which `--follow` starts."""
 Ask = Callable[[Mapping[str, Any]], Any]
 Row = Mapping[str, Any]
 
 
 def can_follow(verb: Verb) -> bool:
-    """Whether a verb's answer is a list that grows at its end: requests, or the events of a timeline."""
+    """Return whether a verb returns a list that grows at its end: requests, or the events of a timeline."""
     return verb.name == "journal list" or verb.items == "timeline"
 
 
 def can_watch(verb: Verb) -> bool:
-    """Whether asking again changes nothing."""
+    """Return whether repeating the verb has no side effects."""
     return verb.method == "GET" and not verb.is_file
 
 
 def watch(out: "Console", verb: Verb, ask: Callable[[], Any], every_ms: int) -> None:
-    """Draw the answer again and again, until Ctrl-C."""
+    """Redraw the output until Ctrl-C."""
     from rich.console import Group
     from rich.live import Live
     from rich.text import Text
@@ -45,7 +45,7 @@ def watch(out: "Console", verb: Verb, ask: Callable[[], Any], every_ms: int) -> 
 
 
 def follow(verb: Verb, ask: Ask, given: Mapping[str, Any], pause: Callable[[], None]) -> Iterator[Sequence[Row]]:
-    """New rows, each once and in their order; never ends by itself."""
+    """Yield new rows, each once and in order, without end."""
     rounds = _requests(ask, given) if verb.name == "journal list" else _events(ask, given)
     for rows in rounds:
         if rows:
@@ -54,10 +54,10 @@ def follow(verb: Verb, ask: Ask, given: Mapping[str, Any], pause: Callable[[], N
 
 
 def _requests(ask: Ask, given: Mapping[str, Any]) -> Iterator[Sequence[Row]]:
-    """Requests of the journal; one that is still being served is shown when it has been answered."""
+    """Yield requests of the journal; a request in progress is shown when it has been answered."""
     found = ask({**given, "limit": given.get("limit", FIRST_ROWS)})["entries"]
     rest = {name: value for name, value in given.items() if name != "limit"}
-    since, shown = given.get("since", 1), set[int]()  # given as a time, it stays one until a request is found
+    since, shown = given.get("since", 1), set[int]()  # a time stays the starting point until a request is found
     while True:
         settled = [row for row in found if row["duration_ms"] is not None and row["id"] not in shown]
         yield settled
@@ -69,7 +69,7 @@ def _requests(ask: Ask, given: Mapping[str, Any]) -> Iterator[Sequence[Row]]:
 
 
 def _events(ask: Ask, given: Mapping[str, Any]) -> Iterator[Sequence[Row]]:
-    """Events of a timeline. Old events are merged, so events are counted with those that were merged into them."""
+    """Yield events of a timeline. Old events are merged, so each counts with those merged into it."""
     seen = 0
     while True:
         answer = ask(given)
@@ -81,7 +81,7 @@ def _events(ask: Ask, given: Mapping[str, Any]) -> Iterator[Sequence[Row]]:
 
 
 class Lines:
-    """Rows as lines under one heading; a column grows as its values do, so that lines stay aligned."""
+    """Rows as lines under one heading; columns grow with their values, so that lines stay aligned."""
 
     def __init__(
         self, columns: Sequence[str], *, as_json: bool = False, shown: Callable[[Any, str], str] = cell
@@ -91,7 +91,7 @@ class Lines:
         self._begun = False
 
     def of(self, rows: Sequence[Row]) -> Iterator[tuple[str, Row | None]]:
-        """A line for each row, with the row; the first call begins with the heading, which has none."""
+        """Return a line for each row, with the row; the first call begins with the heading, which has no row."""
         if self._as_json:
             yield from ((json.dumps(row, ensure_ascii=False), row) for row in rows)
             return

@@ -1,4 +1,4 @@
-"""Dataclasses of the control plane's answers. Times are milliseconds of the cluster's clock since 1970."""
+"""Dataclasses of the control plane's responses. Times are milliseconds of the cluster's clock since 1970."""
 
 from understudy.control_api.answers.cluster import (
     Broker,

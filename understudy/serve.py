@@ -1,8 +1,8 @@
-"""`understudy serve`: one table of options, gathered from the command line, the environment and a file.
+"""`understudy serve`: one table of options, read from the command line, the environment and a file.
 
-Every option `--some-name` is also `UNDERSTUDY_SOME_NAME` in the environment and `some-name` in a TOML file. The
-command line wins over the environment, the environment over the file; of options that may be repeated, the values of
-all three are joined and the later one of the same name wins. `broker.options` parses the values.
+Every option `--some-name` is also `UNDERSTUDY_SOME_NAME` in the environment and `some-name` in a TOML file. The command
+line overrides the environment, and the environment the file; values of repeatable options are joined, and a later one
+replaces an earlier one of the same name. `broker.options` parses the values.
 """
 
 import importlib
@@ -28,7 +28,7 @@ class Option:
 
     @property
     def variable(self) -> str:
-        """The equivalent environment variable."""
+        """Return the equivalent environment variable."""
         return "UNDERSTUDY_" + self.name.replace("-", "_").upper()
 
 
@@ -76,10 +76,12 @@ OPTIONS = (
     Option(
         "lazy-coordinators",
         None,
-        "answer the first FindCoordinator with COORDINATOR_NOT_AVAILABLE, as Kafka does, after a reset too",
+        "answer the first FindCoordinator with COORDINATOR_NOT_AVAILABLE, like Kafka, and again after a reset",
     ),
     Option(
-        "strict-settings", None, "refuse unknown settings of a server.properties too; by default the log lists them"
+        "strict-settings",
+        None,
+        "reject unknown settings of a server.properties too; by default they are listed in the log",
     ),
     Option("no-strict-settings", None, "ignore unknown settings of --set, as Kafka does, and list them in the log"),
     Option("control-port", "PORT", "port of the HTTP control plane; 0: a free port; off: no control plane", "9099"),
@@ -97,7 +99,7 @@ OPTIONS = (
     Option(
         "schema-registry-url",
         "URL",
-        "schema registry whose schemas decode messages in the console and `records read --decode`; by default our own",
+        "schema registry whose schemas decode messages in the console and `records read --decode` (default: ours)",
     ),
     Option(
         "key-schema",
@@ -128,10 +130,10 @@ SETTING_PREFIX = "UNDERSTUDY_SET_"
 _FILES = frozenset({"config", "data-dir", "journal", "key-schema", "ready-file", "scenario", "value-schema"})
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
-"""What the variable of a flag may be, in any case."""
+"""Values for the variable of a flag, in any case."""
 
 _WITH_SCHEMAS = frozenset({"schema-registry", "schema-registry-url", "key-schema", "value-schema"})
-"""Options that another package than the broker's answers."""
+"""Options that another package than the broker handles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ SERVE = Command(PROGRAM, "Serve a Kafka cluster of N brokers from this one proce
 
 
 def parser(command: Command = SERVE) -> Parser:
-    """The parser of the command line, from the table."""
+    """Return the parser of the command line, built from the table."""
     made = Parser(
         prog=command.program,
         description=command.description,
@@ -167,13 +169,13 @@ def parser(command: Command = SERVE) -> Parser:
 
 
 def from_command_line(argv: Sequence[str], command: Command = SERVE) -> dict[str, list[str]]:
-    """Option name -> values as given; exits with 2 and one sentence on an option that does not exist."""
+    """Return option name -> values as given; exits with 2 and one sentence on an unknown option."""
     found = vars(parser(command).parse_args(argv))
     return {name: value if isinstance(value, list) else [value] for name, value in found.items() if value is not None}
 
 
 def from_environment(environ: Mapping[str, str], command: Command = SERVE) -> dict[str, list[str]]:
-    """Option name -> values of the UNDERSTUDY_* variables; an empty variable counts as not given.
+    """Return option name -> values of the UNDERSTUDY_* variables; an empty variable counts as not given.
 
     Exits with 2 and one sentence on a flag that is neither true nor false: --read-only must not be left out silently.
     """
@@ -196,22 +198,22 @@ def from_environment(environ: Mapping[str, str], command: Command = SERVE) -> di
 
 
 def setting_name(rest: str) -> str:
-    """LOG_RETENTION_MS -> log.retention.ms; as in Kafka's image, `__` means `_` and `___` means `-`."""
+    """Convert LOG_RETENTION_MS to log.retention.ms; as in Kafka's image, `__` means `_` and `___` means `-`."""
     name = rest.lower().replace("___", "-").replace("__", "\0")
     return name.replace("_", ".").replace("\0", "_")
 
 
 def variable_of(setting: str) -> str | None:
-    """The environment variable of a setting, as :func:`setting_name` reads it; None where there is none."""
+    """Return the environment variable of a setting, the inverse of :func:`setting_name`; None if there is none."""
     rest = setting.replace("_", "__").replace("-", "___").replace(".", "_").upper()
     return SETTING_PREFIX + rest if setting_name(rest) == setting else None
 
 
 def gather(argv: Sequence[str], environ: Mapping[str, str], command: Command = SERVE) -> dict[str, list[str]]:
-    """Merge defaults, file, environment and command line, in rising precedence; scalars hold one value.
+    """Merge defaults, file, environment and command line, in rising precedence; scalars have one value.
 
-    The key `properties` holds the lines of a server.properties, which are checked less strictly than `set`; `typed`
-    holds the names of the settings from the command line itself.
+    The key `properties` has the lines of a server.properties, which are checked less strictly than `set`; `typed` has
+    the names of the settings on the command line itself.
     """
     command_line, environment = from_command_line(argv, command), from_environment(environ, command)
     file: dict[str, list[str]] = {}
@@ -236,11 +238,11 @@ def gather(argv: Sequence[str], environ: Mapping[str, str], command: Command = S
 
 
 def _check_texts(given: Mapping[str, Sequence[str]], program: str) -> None:
-    """Refuse values that are no text: a zero byte, and bytes that are not UTF-8, which only names of files may have."""
+    """Reject values that are not text: a zero byte, or bytes that are not UTF-8, which only file names may contain."""
     for name, values in given.items():
         for value in values:
             if "\0" in value or (name not in _FILES and any("\ud800" <= each <= "\udfff" for each in value)):
-                option = "config" if name == "properties" else name  # those of a server.properties
+                option = "config" if name == "properties" else name  # the lines of a server.properties
                 refuse(program, f"--{option} has a value that is not UTF-8 text")
 
 
@@ -251,7 +253,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run(given: Mapping[str, Sequence[str]], module: str) -> int:
-    """Run the server whose module has the `main` for these options."""
+    """Run the server of the module whose `main` takes these options."""
     if "lifeline" in given:
         from understudy import lifeline
 
@@ -262,6 +264,9 @@ def run(given: Mapping[str, Sequence[str]], module: str) -> int:
     except ModuleNotFoundError as error:
         if error.name not in server_path.SERVER_PACKAGES:
             raise
-        refuse(PROGRAM, "this build has no schema registry and decodes no messages; a Python with the wheel does both")
+        refuse(
+            PROGRAM,
+            "this build has no schema registry and cannot decode messages; the wheel, installed in a Python, has both",
+        )
     code: int = server.main(given)
     return code

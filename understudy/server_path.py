@@ -15,11 +15,10 @@ from types import ModuleType
 from typing import Any
 
 SERVER_PACKAGES = ("broker", "comparison", "pipeline", "protocol", "proxy", "registry", "simulator", "storage")
-"""The packages beside `understudy`: at the top of a checkout, in `understudy/_server` of a wheel. The only list of them
-that is not held against this one by a test."""
+"""The packages beside `understudy`: at the top of a checkout, in `understudy/_server` of a wheel."""
 
 COMPILED = "understudy_compiled"
-"""Name of the group of compiled modules: beside the server's packages lies the library that holds all of them."""
+"""Name of the group of compiled modules: the library with all of them is next to the server's packages."""
 
 SHIPPED = "_shipped"
 """Folder on a cluster's executors with packages that the server's packages need (`understudy.spark.shipping`)."""
@@ -30,14 +29,14 @@ _inside: set[str] = set()
 
 
 def folder() -> Path:
-    """The folder of the server's packages: `understudy/_server` of a wheel, the repository's root of a checkout."""
+    """Return the folder of the server's packages: `understudy/_server` of a wheel, the root of a checkout."""
     here = Path(__file__).resolve().parent
     packed = here / "_server"
     return packed if (packed / "protocol").is_dir() else here.parent
 
 
 def is_compiled() -> bool:
-    """Whether this Python finds compiled modules of the server: in a wheel that was built for it (`hatch_build.py`)."""
+    """Return whether this Python finds compiled modules of the server: in a wheel built for it (`hatch_build.py`)."""
     return any((folder() / f"{COMPILED}__mypyc{suffix}").exists() for suffix in EXTENSION_SUFFIXES)
 
 
@@ -79,7 +78,7 @@ def borrow(module: str) -> Any:
 
 
 def _is_home() -> bool:
-    """Whether the loaded modules of these names are the server's."""
+    """Return whether the loaded modules of these names are the server's."""
     home = str(folder())
     loaded = [os.path.realpath(str(sys.modules[name].__file__)) for name in SERVER_PACKAGES if name in sys.modules]
     return bool(loaded) and all(path.startswith(home) for path in loaded)

@@ -1,4 +1,4 @@
-"""`understudy simulate`: a cluster and its clients on virtual time, with faults, from a seed."""
+"""`understudy simulate`: runs a cluster and its clients on virtual time, with faults, from a seed."""
 
 import importlib
 import math
@@ -11,9 +11,9 @@ from understudy.argparser import Parser, refuse
 
 KINDS = ("consumer", "share", "lag", "change", "rules", "hold", "release", "world", "streams")
 EPILOG = """\
-Each run has three brokers, producers and consumers in one process, without sockets and without waiting: the same seed
-does the same each time. Promises that were broken are printed with what happened last, and with the command that
-repeats the run. Exit code 0: all promises were kept, 1: some were broken.
+Each run has three brokers, producers and consumers in one process, without sockets and without waiting; the same seed
+gives the same run each time. Broken guarantees are printed with the last events, and with the command that
+repeats the run. Exit code 0: all guarantees held, 1: some did not.
 """
 
 
@@ -21,7 +21,7 @@ def parser() -> Parser:
     """The options."""
     made = Parser(
         prog="understudy simulate",
-        description="Run a cluster and its clients on virtual time, with faults, and check what was promised.",
+        description="Run a cluster and its clients on virtual time, with faults, and check Kafka's guarantees.",
         epilog=EPILOG,
     )
     made.add_argument("--seed", metavar="N", type=int, help="first seed (default: a random one, which is printed)")

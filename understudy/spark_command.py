@@ -59,7 +59,7 @@ def run(program: str, command: str, arguments: Mapping[str, Any]) -> int:
             refuse(program, str(error))
 
     def enter_spark() -> Any:
-        """Prepare this process for Spark; answers what makes the data sources known to a session."""
+        """Prepare this process for Spark; return the function that registers the data sources with a session."""
         enter(program)
         return importlib.import_module("understudy.spark").register
 
@@ -72,7 +72,7 @@ def run(program: str, command: str, arguments: Mapping[str, Any]) -> int:
 
 @contextmanager
 def serve(directory: str) -> Iterator[str]:
-    """Run a broker on a data directory within the block; yields its address. Raises StartError."""
+    """Run a broker on a data directory within the block; yield its address. Raises StartError."""
     server = ServerProcess(command_line(data_dir=directory, port=0, control_port="off"))
     try:
         yield server.ready.bootstrap_servers[0]
@@ -89,7 +89,7 @@ def spark_above(made: Parser) -> None:
 
 
 def parser(program: str, description: str, epilog: str = "") -> Parser:
-    """Parser of a command, with the options that all of them have."""
+    """Return the parser of a command, with the common options."""
     made = Parser(prog=program, description=description, epilog=epilog)
     made.add_argument("--master", metavar="URL", default="local[*]", help="Spark master (default local[*])")
     made.add_argument("--quiet", action="store_true", help="do not show progress on stderr")

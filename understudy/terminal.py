@@ -1,6 +1,6 @@
-"""Answers on a terminal: columns that fit its width, short local times, colours unless NO_COLOR is set.
+"""Prints responses on a terminal: columns that fit its width, short local times, colours unless NO_COLOR is set.
 
-Programs read the text of ``text_table`` or JSON instead; nothing here is printed into a pipe or a file.
+Programs read the text of ``text_table`` or JSON instead; this module prints nothing into a pipe or a file.
 """
 
 import shutil
@@ -17,7 +17,7 @@ from understudy.control_api.verb import Verb
 from understudy.text_table import WIDEST_AT_THE_END, are_numbers, cell, formatted, heading, readable
 
 NARROWEST = 10
-"""Columns of text get at least this many characters; where that does not fit, each row becomes a block of lines."""
+"""Minimum characters of a text column; if that does not fit, each row becomes a block of lines."""
 GAP = 2
 NESTED: Mapping[str, tuple[str, ...]] = {
     "timeline": ("at_ms", "event", "state_after", "epoch_after", "client_id", "api", "error", "citation"),
@@ -26,30 +26,30 @@ NESTED: Mapping[str, tuple[str, ...]] = {
     "faults": ("id", "meets", "does", "hits", "remaining"),
     "refusals": ("at_ms", "name", "error", "why"),
 }
-"""Columns of lists within an answer; of others all fields are shown."""
+"""Columns of lists within a response; other lists show all fields."""
 EXPENDABLE = (
     *("connection", "connections", "version", "broker", "throttled_ms", "host", "fault", "how", "ended_ms", "id"),
     *("groups", "topics", "producer_epoch", "transactional_ids"),
 )
-"""Columns that are left out, in this order, where a table does not fit; JSON has them."""
+"""Columns that are left out, in this order, if a table does not fit; JSON has them."""
 SPARE: Mapping[str, Sequence[str]] = {"timeline": ("citation", "epoch_after", "state_after", "api")}
-"""The same for lists within an answer that have their own order. Text that is left has ``WHOLE`` characters."""
+"""The same for lists within a response that have their own order. Remaining text has ``WHOLE`` characters."""
 WHOLE = 24
 WIDTH_OF_A_REQUEST, WIDE = 130, 110
 """Characters of a followed request with all columns and names of usual length; of an event without its rule."""
 RIGID = frozenset({"error", "state", "event", "state_after", "member_id"})
-"""Columns of names that mean nothing when they are cut."""
+"""Columns of names that are useless when truncated."""
 WRAPPED = frozenset({"meets", "does", "why", "outcome", "assignment"})
-"""Columns of sentences and lists: they take more lines rather than being cut."""
+"""Columns of sentences and lists, which are wrapped rather than truncated."""
 HIDDEN: Mapping[str, frozenset[str]] = {
     "overview": frozenset({"step_ms", "window_ms", "first_entry"}),
-    "groups show": frozenset({"offsets"}),  # `lags` has them, with the partitions that have no commit
+    "groups show": frozenset({"offsets"}),  # `lags` includes these, with the partitions that have no commit
 }
-"""Fields that only programs need, by the verb."""
+"""Fields that only programs need, by verb."""
 DIAGRAM = "diagrams show"
 BARS = "▁▂▃▄▅▆▇█"
 LATEST = 20
-"""So many of the latest values of a series are in a table."""
+"""Number of latest values of a series in a table."""
 GOOD, BUSY, BAD = "green", "yellow", "red"
 ALARMING: Mapping[str, Any] = {"up": False, "fenced": True, "stopped": True, "leader": -1}
 STATES: Mapping[str, str] = {
@@ -68,7 +68,7 @@ STATES: Mapping[str, str] = {
 
 
 class Column(NamedTuple):
-    """A column with its cells; a rigid one is never cut: numbers and times."""
+    """A column with its cells; a rigid one (numbers and times) is never truncated."""
 
     name: str
     cells: list[Text]
@@ -76,33 +76,33 @@ class Column(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Characters that it takes if it is not cut; its heading may have several lines."""
+        """Return the characters that it needs without truncation; its heading may have several lines."""
         return max([*map(len, self.title.split()), *(cell.cell_len for cell in self.cells)])
 
     @property
     def title(self) -> str:
-        """Its heading."""
+        """Return its heading."""
         return heading(self.name).upper().replace("_", " ")
 
     @property
     def is_empty(self) -> bool:
-        """Whether no row has a value."""
+        """Return whether no row has a value."""
         return all(cell.plain in {"-", ""} for cell in self.cells)
 
 
 def console() -> Console:
-    """The terminal that stdout is."""
+    """Return the terminal that stdout is."""
     return Console(highlight=False, width=shutil.get_terminal_size().columns)
 
 
 def show(out: Console, verb: Verb, answer: Any) -> None:
-    """Print an answer; a diagram goes on beyond the width rather than losing its end."""
+    """Print a response; a diagram exceeds the width rather than losing its end."""
     out.print(picture(verb, answer, out.width), soft_wrap=verb.name == DIAGRAM)
 
 
 def picture(verb: Verb, answer: Any, width: int) -> RenderableType:
-    """An answer as something that rich prints."""
-    if verb.name in {"report", DIAGRAM}:  # lines made for people by the server
+    """Return a response as something that rich prints."""
+    if verb.name in {"report", DIAGRAM}:  # lines that the server has formatted
         return Text(answer["text"])
     if not isinstance(answer, Mapping):
         return Text(str(answer))
@@ -142,7 +142,7 @@ def _is_void(name: str, value: Any) -> bool:
 
 
 def facts(document: Mapping[str, Any]) -> Table:
-    """One line a field; objects within have a line for each of their fields."""
+    """Return one line per field; nested objects have a line for each of their fields."""
     table = Table.grid(padding=(0, GAP, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -151,7 +151,7 @@ def facts(document: Mapping[str, Any]) -> Table:
             for at, (key, each) in enumerate(value.items()):
                 inner = ", ".join(f"{k} {formatted(v, k)}" for k, v in each.items()) if isinstance(each, dict) else None
                 shown = f"{formatted(key)}  {formatted(each) if inner is None else inner}"
-                table.add_row("" if at else name, Text(shown))  # as a str it would be read as markup
+                table.add_row("" if at else name, Text(shown))  # as a str it would be parsed as markup
         else:
             table.add_row(heading(name), text(value, name))
     return table
@@ -165,9 +165,10 @@ def rows(
     every: bool,
     spare: Sequence[str] = EXPENDABLE,
 ) -> RenderableType:
-    """A table; where it does not fit, a block of lines for each row.
+    """Return a table, or if it does not fit, a block of lines for each row.
 
-    Empty columns are shown only with ``every``, and only where that cuts no other. ``spare``: what is left out first.
+    Empty columns are shown only with ``every``, and only if that truncates no other. ``spare``: columns to leave out
+    first.
     """
     columns = [_column(name, found) for name in names]
     shown = [column for column in columns if every or not column.is_empty]
@@ -196,12 +197,12 @@ def rows(
 
 
 def _needs(columns: Sequence[Column], least: int = NARROWEST) -> int:
-    """Characters that a table of these columns takes, if text is cut to ``least``."""
+    """Return the characters of a table of these columns, if text is truncated to ``least``."""
     return sum(each.width if each.rigid else min(each.width, least) for each in columns) + GAP * (len(columns) - 1)
 
 
 def _fitting(columns: Sequence[Column], width: int, spare: Sequence[str], least: int) -> list[Column]:
-    """Without those that one can do without, until they fit; else all of them."""
+    """Return the columns without expendable ones, until they fit; else all of them."""
     left = list(columns)
     for name in spare:
         if _needs(left, least) <= width:
@@ -211,7 +212,7 @@ def _fitting(columns: Sequence[Column], width: int, spare: Sequence[str], least:
 
 
 def _block(columns: Sequence[Column], at: int) -> Table:
-    """A row as lines, with a blank one below."""
+    """Return a row as lines, with a blank one below."""
     table = Table.grid(padding=(0, GAP, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
@@ -222,7 +223,7 @@ def _block(columns: Sequence[Column], at: int) -> Table:
 
 
 def columns_to_follow(verb: Verb, width: int) -> tuple[str, ...]:
-    """The columns of `--follow`: of requests fewer on a narrow terminal, as the values that will come are not known."""
+    """Return the columns of `--follow`: fewer for requests on a narrow terminal, as later values are unknown."""
     columns = NESTED.get(verb.items, verb.columns)
     if verb.items == "timeline" and width < WIDTH_OF_A_REQUEST:
         return tuple(name for name in columns if name not in SPARE["timeline"][: 2 if width >= WIDE else 3])
@@ -232,7 +233,7 @@ def columns_to_follow(verb: Verb, width: int) -> tuple[str, ...]:
 
 
 def plain_cell(value: Any, name: str) -> str:
-    """A value as one line of text."""
+    """Return a value as one line of text."""
     return text(value, name, one_line=True).plain
 
 
@@ -245,7 +246,7 @@ def _column(name: str, found: Sequence[Mapping[str, Any]]) -> Column:
 
 
 def text(value: Any, name: str, *, one_line: bool = False) -> Text:
-    """A value, coloured where it deserves attention."""
+    """Return a value, coloured if it deserves attention."""
     if name in times.NAMES and isinstance(value, int) and value >= 0:
         shown = short_time(value)
     elif name.endswith("series") and isinstance(value, list):
@@ -263,13 +264,13 @@ def text(value: Any, name: str, *, one_line: bool = False) -> Text:
 
 
 def bars(series: Sequence[int]) -> str:
-    """Numbers over time as characters of different heights; a space is 0."""
+    """Return numbers over time as characters of different heights; a space is 0."""
     most = max([1, *series])
     return "".join(BARS[(value * (len(BARS) - 1)) // most] if value else " " for value in series)
 
 
 def style(name: str, value: Any) -> str:
-    """The colour of a value."""
+    """Return the colour of a value."""
     if name in {"error", "fault"} and value is not None:
         return BAD if name == "error" else "magenta"
     if name in ALARMING and value == ALARMING[name]:
@@ -280,7 +281,7 @@ def style(name: str, value: Any) -> str:
 
 
 def short_time(ms: int) -> str:
-    """Local time; with the date unless that is today's, since the cluster's clock may be pushed."""
+    """Return local time; with the date unless it is today's, since the cluster's clock may be advanced."""
     whole = times.local_time(ms)
     day, mark, clock = whole.partition("T")
     if not mark:

@@ -1,4 +1,4 @@
-"""Text output of answers: a table for a list, `name  value` lines for everything else."""
+"""Formats responses as text: a table for a list, `name  value` lines for everything else."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,15 +9,15 @@ from understudy.control_api.spelling import plain
 from understudy.control_api.verb import Verb
 
 WIDEST, WIDEST_AT_THE_END = 60, 120
-"""Characters of a cell; the last one of a line pushes nothing aside, and often is a link."""
+"""Characters of a cell; the last one of a line moves nothing, and often is a link."""
 
 
 def lines(verb: Verb, answer: Any) -> Iterator[str]:
-    """The answer of a verb, line by line."""
+    """Return the response of a verb, line by line."""
     if not isinstance(answer, Mapping):
         yield str(answer)
         return
-    if verb.name in {"report", "diagrams show"}:  # made for people by the server
+    if verb.name in {"report", "diagrams show"}:  # formatted by the server
         yield from answer["text"].splitlines()
         return
     verb, answer = readable(verb, answer)
@@ -28,7 +28,7 @@ def lines(verb: Verb, answer: Any) -> Iterator[str]:
 
 
 def readable(verb: Verb, answer: Mapping[str, Any]) -> tuple[Verb, Mapping[str, Any]]:
-    """Records as their schemas have them, with a column for these; requests with one for outcomes, if any has one."""
+    """Return records decoded by their schemas, with a column for these; requests with outcomes, if any has one."""
     if verb.name == "journal list" and any(map(unanswered, answer["entries"])):
         return verb._replace(columns=(*verb.columns, "outcome")), answer
     if verb.name != "records read" or not any(map(_is_decoded, answer["records"])):
@@ -38,17 +38,17 @@ def readable(verb: Verb, answer: Mapping[str, Any]) -> tuple[Verb, Mapping[str, 
 
 
 def unanswered(request: Mapping[str, Any]) -> bool:
-    """Whether a request got no answer, or has none yet."""
+    """Return whether a request got no response, or has none yet."""
     return bool(request.get("outcome", "answered") != "answered")
 
 
 def noted(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A request whose error is its outcome, if it got no answer: for a line that has no further column."""
+    """Return a request whose error is its outcome, if it got no response, for a line without a further column."""
     return {**request, "error": request["outcome"]} if unanswered(request) else request
 
 
 def decoded(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A record with what its key and value decode to; what was not decoded stays as it is, with the reason."""
+    """Return a record with its decoded key and value; if decoding failed, unchanged with the reason."""
     sides = {side: record.get(f"{side}_decoded") for side in ("key", "value")}
     texts = {side: each["json"] for side, each in sides.items() if each is not None and each["json"] is not None}
     schemas = [f"{side}: {_schema(each)}" for side, each in sides.items() if each is not None]
@@ -60,7 +60,7 @@ def _is_decoded(record: Mapping[str, Any]) -> bool:
 
 
 def _schema(about: Mapping[str, Any]) -> str:
-    """Its type, id and subject, and the reason why data are not decoded."""
+    """Return its type, id and subject, and the reason why data were not decoded."""
     name = about["schema_guid"] if about["schema_id"] is None else about["schema_id"]
     parts = [about["type"], None if name is None else f"schema {name}", next(iter(about["subjects"]), None)]
     if about["magic"] is None:
@@ -70,14 +70,14 @@ def _schema(about: Mapping[str, Any]) -> str:
 
 
 def facts(document: Mapping[str, Any]) -> Iterator[str]:
-    """One line a field, nested ones as JSON."""
+    """Return one line per field, nested ones as JSON."""
     width = max((len(heading(name)) for name in document), default=0)
     for name, value in document.items():
         yield f"{heading(name):{width}}  {formatted(value, name)}"
 
 
 def table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Aligned columns under their names, numbers to the right; a list in a cell is shown as its length."""
+    """Return aligned columns under their names, numbers to the right; a list in a cell is shown as its length."""
     grid = [
         [cell(row.get(column), column, WIDEST_AT_THE_END if column == columns[-1] else WIDEST) for column in columns]
         for row in rows
@@ -91,18 +91,18 @@ def table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Iterator
 
 
 def are_numbers(cells: Sequence[str]) -> bool:
-    """Whether a column belongs to the right: numbers, some of which may be unknown."""
+    """Return whether a column is aligned to the right: numbers, some of which may be unknown."""
     known = [text for text in cells if text != "-"]
     return bool(known) and all(text.lstrip("-").isdigit() for text in known)
 
 
 def heading(name: str) -> str:
-    """A field's name; of an instant without its unit, since it is no number of milliseconds here."""
+    """Return a field's name; of a time without its unit, since it is not shown in milliseconds."""
     return name.removesuffix("_ms") if name in times.NAMES else name
 
 
 def cell(value: Any, name: str, widest: int = WIDEST) -> str:
-    """A value in a table: short."""
+    """Return a value for a table: short."""
     if isinstance(value, list) and value and isinstance(value[0], (dict, list)):
         return str(len(value))
     text = formatted(value, name)
@@ -110,7 +110,7 @@ def cell(value: Any, name: str, widest: int = WIDEST) -> str:
 
 
 def formatted(value: Any, name: str = "") -> str:
-    """Text of a value; instants as local times."""
+    """Return a value as text; times as local times."""
     if name in times.NAMES and isinstance(value, int):
         return times.local_time(value) if value >= 0 else "-"
     if value is None:

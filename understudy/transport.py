@@ -1,7 +1,7 @@
 """Transport of verbs to the control plane: one connection per call, so that threads and tasks may share a client.
 
-The standard library's http.client, because it imports in 25 ms where httpx takes 165, and a call on loopback costs less
-than a millisecond either way.
+Uses http.client of the standard library, because it imports in 25 ms where httpx takes 165, and a call on loopback
+costs less than a millisecond either way.
 """
 
 import json
@@ -20,7 +20,7 @@ PATIENCE_MS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request, ready to be sent: what both transports have in common."""
+    """One request, ready to be sent: the common part of both transports."""
 
     verb: Verb
     target: str
@@ -29,9 +29,9 @@ class Call:
     patience_s: float
 
     def answer(self, status: int, content: bytes) -> Any:
-        """The decoded answer; raises ControlError for a problem document."""
+        """Return the decoded response; raise ControlError for a problem document."""
         __tracebackhide__ = True  # pytest shows the caller's line instead
-        if status >= 300:  # a control plane never redirects: that is something else, such as a gateway
+        if status >= 300:  # a control plane never redirects: this is something else, such as a gateway
             raise refusal(status, content)
         if self.verb.is_file:
             return content
@@ -45,7 +45,7 @@ class Call:
 
 
 def refusal(status: int, content: bytes) -> ControlError:
-    """The problem document (RFC 9457) as an exception; any other body is quoted as it is."""
+    """Return the problem document (RFC 9457) as an exception; any other body is quoted unchanged."""
     try:
         problem = json.loads(content)
         title, detail = str(problem["title"]), str(problem.get("detail", ""))
@@ -56,28 +56,28 @@ def refusal(status: int, content: bytes) -> ControlError:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """URL of a control plane (empty: there is none), and the token that it requires."""
+    """URL of a control plane (empty: none), and the token that it requires."""
 
     url: str
     token: str | None = None
 
     @property
     def host(self) -> str:
-        """Host of the URL."""
+        """Return the host of the URL."""
         return urlsplit(self.url).hostname or "127.0.0.1"
 
     @property
     def has_tls(self) -> bool:
-        """Whether the URL is that of a gateway with TLS; the control plane itself has none."""
+        """Return whether the URL is that of a gateway with TLS; the control plane itself has none."""
         return urlsplit(self.url).scheme == "https"
 
     @property
     def port(self) -> int:
-        """Port of the URL."""
+        """Return the port of the URL."""
         return urlsplit(self.url).port or (443 if self.has_tls else 80)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Call:
-        """The request for a verb of the table; a path's names, query and body are picked from the arguments."""
+        """Return the request for a verb of the table; the path's names, query and body are taken from the arguments."""
         if not self.url:
             raise Unreachable(f"this cluster was started without a control plane, which {name!r} needs")
         verb = BY_NAME[name]
@@ -93,7 +93,7 @@ class Address:
         return Call(verb, target, body, headers, patience_ms / 1000)
 
     def _place(self) -> str:
-        """HOST:PORT. Raises Unreachable: there can be no server, or it cannot be sent the token."""
+        """Return HOST:PORT. Raises Unreachable: the URL has no server, or the token cannot be sent."""
         token = self.token or ""
         if not token.isascii() or not token.isprintable():
             raise Unreachable("the token has a character that cannot be sent; use letters and digits")
@@ -103,12 +103,14 @@ class Address:
             return host_and_port(self.host, self.port)
         except ValueError as error:
             such = "such as http://127.0.0.1:9099"
-            raise Unreachable(f"{self.url} is no URL of a control plane, {such}: {error}") from None
+            raise Unreachable(f"{self.url} is not the URL of a control plane, {such}: {error}") from None
 
     def unreachable(self, error: Exception, patience_s: float) -> Unreachable:
-        """The error for a failed connection, or for an answer that did not come in time."""
+        """Return the error for a failed connection, or for a response that did not arrive in time."""
         if isinstance(error, TimeoutError):
-            return Unreachable(f"no answer from {self.url} within {patience_s:g} s; the server may still be at it")
+            return Unreachable(
+                f"no answer from {self.url} within {patience_s:g} s; the server may still be processing it"
+            )
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return Unreachable(f"no control plane answers at {self.url}: {reason}")
 
@@ -120,7 +122,7 @@ class Transport:
         self.address = address
 
     def ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Send the verb and return the decoded answer; raises ControlError or Unreachable."""
+        """Send the verb and return the decoded response; raise ControlError or Unreachable."""
         __tracebackhide__ = True
         from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
@@ -145,7 +147,7 @@ class AsyncTransport:
         self.address = address
 
     async def ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Send the verb and return the decoded answer; raises ControlError or Unreachable."""
+        """Send the verb and return the decoded response; raise ControlError or Unreachable."""
         __tracebackhide__ = True
         import anyio
         import h11
@@ -167,17 +169,17 @@ class AsyncTransport:
         return call.answer(status, content)
 
     async def connected(self) -> Any:
-        """A new connection."""
+        """Open a new connection."""
         import anyio
 
         host, port = self.address.host, self.address.port
         if not self.address.has_tls:
             return await anyio.connect_tcp(host, port)
-        # A peer that has sent all of its answer need not end the session of TLS.
+        # A peer that has sent its whole response need not close the TLS session.
         return await anyio.connect_tcp(host, port, tls=True, tls_standard_compatible=False)
 
     async def receive(self, stream: Any, wire: Any) -> tuple[int, bytes]:
-        """Status and body of the one response."""
+        """Return status and body of the one response."""
         import anyio
         import h11
 
@@ -196,4 +198,4 @@ class AsyncTransport:
             elif isinstance(event, h11.EndOfMessage):
                 return status, b"".join(parts)
             else:
-                raise OSError("the connection was closed before the answer")
+                raise OSError("the connection was closed before the response")

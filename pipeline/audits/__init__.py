@@ -1,4 +1,4 @@
-"""Audits: named questions to the tables of a data directory and a wire journal, one for each way of being wrong.
+"""Audits: SQL checks over the tables of a data directory and a wire journal, one for each kind of inconsistency.
 
-`registry` reads them from `checks/`, one SQL file each; `tables` makes the tables that they ask, `findings` asks.
+`registry` reads the checks from `checks/`, one SQL file each; `tables` makes their tables, `findings` runs them.
 """

@@ -1,6 +1,6 @@
-"""The small files of a data directory as rows: checkpoints, producer snapshots, identities, and what cannot be read.
+"""Reads the small files of a data directory as rows: checkpoints, producer snapshots, identities, unreadable files.
 
-What cannot be read is a finding of its own: no check may take a broken file for a missing one.
+An unreadable file is a row of its own, so that no check takes a broken file for a missing one.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ from storage.quorum_files import BOOTSTRAP, QUORUM_STATE, QuorumStateError, chec
 
 _METADATA: Final = "__cluster_metadata-0"
 _ZEROS: Final = 8
-"""Size of an entry of an offset index, none of which is zero: the first batch of a segment has no entry."""
+"""Bytes of an index entry that are not all zero: the first batch of a segment has no entry."""
 _PLACE: Final = [pa.field("directory", pa.string()), pa.field("topic", pa.string()), pa.field("partition", pa.int32())]
 
 CHECKPOINTS: Final = pa.schema([*_PLACE, pa.field("file", pa.string()), pa.field("offset", pa.int64())])
@@ -52,7 +52,7 @@ EPOCHS: Final = pa.schema(
 )
 """One row per entry of a leader epoch checkpoint."""
 UNREADABLE: Final = pa.schema([*_PLACE, pa.field("file", pa.string()), pa.field("reason", pa.string())])
-"""One row per file that cannot be read; topic and partition are null for a file of the whole directory."""
+"""One row per file that cannot be read; topic and partition are null for a file of the data directory itself."""
 SNAPSHOTS: Final = pa.schema(
     [
         *_PLACE,
@@ -60,23 +60,23 @@ SNAPSHOTS: Final = pa.schema(
         pa.field("entry", pa.int32()),  # number within the file; null for one without any
         pa.field("producer_id", pa.int64()),
         pa.field("producer_epoch", pa.int32()),
-        pa.field("last_sequence", pa.int64()),  # null where no batch is kept
+        pa.field("last_sequence", pa.int64()),  # null if no batch is kept
         pa.field("last_offset", pa.int64()),
-        pa.field("offset_delta", pa.int64()),  # last offset of its last batch less the first
-        pa.field("timestamp_ms", pa.int64()),  # of its last batch or marker
+        pa.field("offset_delta", pa.int64()),  # last offset of its last batch minus the first
+        pa.field("timestamp_ms", pa.int64()),  # of its last batch or transaction marker
         pa.field("coordinator_epoch", pa.int32()),
-        pa.field("transaction_offset", pa.int64()),  # where an open transaction begins; null without one
+        pa.field("transaction_offset", pa.int64()),  # first offset of its open transaction; null if none
     ]
 )
 """One row per producer of a producer snapshot."""
 SEGMENT_FILES: Final = pa.schema([*_PLACE, pa.field("file", pa.string()), pa.field("what", pa.string())])
-"""One row per index file that is missing beside its segment or left over, where the broker stopped cleanly."""
+"""One row per index file that is missing or left without its segment after a clean shutdown."""
 BROKERS: Final = pa.schema(
     [
         pa.field("directory", pa.string()),
         *(pa.field(name, pa.string()) for name in ("version", "cluster_id", "node_id", "directory_id")),
-        pa.field("is_clean", pa.bool_()),  # its broker stopped cleanly, and does not run
-        pa.field("has_log_starts", pa.bool_()),  # there is a checkpoint of log start offsets, if an empty one
+        pa.field("is_clean", pa.bool_()),  # the broker stopped cleanly and is not running
+        pa.field("has_log_starts", pa.bool_()),  # a checkpoint of log start offsets exists, even if it is empty
     ]
 )
 """One row per `meta.properties`."""
@@ -91,11 +91,11 @@ TABLES: Final = {
     "segment_files": SEGMENT_FILES,
     "metadata_faults": METADATA_FAULTS,
 }
-"""The tables of `BrokerFiles` by their names."""
+"""The tables of `BrokerFiles` by name."""
 
 
 def _snapshot_records(raw: bytes) -> list[Any]:
-    """The records of a finished snapshot. Raises RecordsError: it is damaged, or its header or footer is missing."""
+    """Return the records of a finished snapshot. Raises RecordsError if it is damaged, or without header or footer."""
     kinds = [
         (batch.is_control, next(read_records(batch)).key if batch.is_control else None)
         for batch in checked_batches(raw)
@@ -103,20 +103,20 @@ def _snapshot_records(raw: bytes) -> list[Any]:
     if not kinds or kinds[0] != (True, control_key(ControlType.SNAPSHOT_HEADER)):
         raise RecordsError("the header of the snapshot is missing")
     if kinds[-1] != (True, control_key(ControlType.SNAPSHOT_FOOTER)):
-        raise RecordsError("the footer of the snapshot is missing: its end is lost")
+        raise RecordsError("the footer of the snapshot is missing: it is truncated")
     return [metadata.decode(None, value) for value in snapshot_values(raw)]
 
 
 def _check_bootstrap(raw: bytes) -> None:
-    """Raise RecordsError unless these are records of the metadata with a `metadata.version` (BootstrapMetadata)."""
+    """Raise RecordsError unless these are metadata records with a `metadata.version` (BootstrapMetadata)."""
     found = _snapshot_records(raw)
     if not any(isinstance(each, FeatureLevelRecord) and each.name == "metadata.version" for each in found):
-        raise RecordsError("no level of metadata.version: a controller does not start")
+        raise RecordsError("no metadata.version: a controller refuses to start")
 
 
 @dataclass(slots=True)
 class BrokerFiles:
-    """The rows of one or several data directories, each a dict by column."""
+    """The rows of one or more data directories, each a dict by column."""
 
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
     epochs: list[dict[str, Any]] = field(default_factory=list)
@@ -155,7 +155,7 @@ class BrokerFiles:
                     self._after_a_clean_stop(tree, name, place)
 
     def _after_a_clean_stop(self, tree: Tree, folder: str, place: dict[str, Any]) -> None:
-        """A broker that stops trims its indexes; one that crashes may leave any of them, and repairs them later."""
+        """Compare index files with segments: a clean shutdown trims the indexes, a crash may leave any of them."""
         parts = [part for name, _ in tree.names(folder) if (part := segment_part(name)) is not None]
         by_suffix = {suffix: {base for base, each in parts if each == suffix} for suffix in ("log", *ENTRIES)}
         segments = by_suffix["log"]
@@ -164,7 +164,9 @@ class BrokerFiles:
             gone = [(base, "missing") for base in segments - by_suffix[suffix]] if suffix != "txnindex" else []
             for base, what in sorted(left + gone):
                 self.segment_files.append({**place, "file": f"{folder}/{base:020d}.{suffix}", "what": what})
-        for base in sorted(by_suffix["index"] if folder != _METADATA else ()):  # Kafka 4.4 leaves those of its quorum
+        for base in sorted(
+            by_suffix["index"] if folder != _METADATA else ()
+        ):  # Kafka 4.4 leaves the indexes of its metadata log
             path = f"{folder}/{base:020d}.index"
             if tree.read(path)[-_ZEROS:] == bytes(_ZEROS):
                 self.segment_files.append({**place, "file": path, "what": "not trimmed"})
@@ -207,10 +209,10 @@ class BrokerFiles:
             self.snapshots.append(place)
 
     def _index(self, tree: Tree, path: str, kind: str, place: dict[str, Any]) -> None:
-        """Indexes are long, so only their sizes are looked at, and the versions of the short ones."""
+        """Check an index by its size alone, because indexes are large; a transaction index also by its version."""
         size, entry = tree.size(path), ENTRIES[kind][1].itemsize
         if size % entry:
-            self._complain(path, f"{size} bytes, which are no whole entries of {entry}", place)
+            self._complain(path, f"{size} bytes, which is not a multiple of an entry's {entry}", place)
         elif kind == "txnindex" and size:
             raw = tree.read(path)
             strange = {raw[at : at + 2] for at in range(0, len(raw), entry)} - {b"\0\0"}

@@ -1,4 +1,4 @@
-"""The tables made of clients' own histories (`docs/client-history.md`)."""
+"""Makes the tables of clients' own histories (`docs/client-history.md`)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -8,11 +8,11 @@ import pyarrow as pa
 from pipeline.client_history import TABLES
 
 VIEWS: Final = ("sent_records", "polled_records", "poll_runs", "known_records")
-"""In the order in which they build on each other."""
+"""Views, each of which may use the ones before it."""
 
 
 class Beside(Protocol):
-    """The tables of either engine."""
+    """An engine's tables, to which histories are added."""
 
     def add(self, schemas: Mapping[str, pa.Schema], rows: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
         """Make small tables by name."""

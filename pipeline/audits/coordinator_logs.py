@@ -1,4 +1,4 @@
-"""The tables `state_*`: the records of the coordinators' logs by kind, all kinds in one pass over each log."""
+"""Reads the tables `state_*`: records of `__consumer_offsets` and the other coordinator logs, each log in one pass."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
@@ -30,18 +30,18 @@ _QUERY: Final = Query(record_schema(STATE_RECORDS, "skip"), TOPICS, mode="skip")
 
 
 def logs_of(directories: Sequence[str], *, of_metadata: bool) -> list[Log]:
-    """The logs of the metadata or those of the coordinators in some data directories, every replica.
+    """Return the metadata logs, or the coordinators' logs, of some data directories: every replica.
 
-    A broker that runs writes of a topic to its coordinators' logs when the topic is in the metadata already, and what a
-    coordinator has decided precedes what is in other logs because of it: so coordinators are read before those, and
-    the metadata behind.
+    A running broker writes a topic to the coordinators' logs once it is in the metadata, and records a coordinator's
+    decision before it acts in other logs. Therefore read the coordinators before those logs, and the metadata after
+    them.
     """
     topics = [each for each in TOPICS if (each == TOPIC) == of_metadata]
     return [(directory, each) for directory in directories for each in find_partitions(directory, topics=topics)]
 
 
 def read_state_logs(logs: Iterable[Log]) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Kind and rows (`schemas.STATE`) of the records of some logs. Damaged batches are left to other tables."""
+    """Yield kind and rows (`schemas.STATE`) of the records in some logs. Other tables report damaged batches."""
     for _, partition in logs:
         for split in plan_records([partition], _QUERY):
             for records in read_records(split, _QUERY):
@@ -49,13 +49,13 @@ def read_state_logs(logs: Iterable[Log]) -> Iterator[tuple[str, pa.RecordBatch]]
 
 
 def each_once(rows: pa.Table) -> pa.Table:
-    """The rows without those that another replica has too."""
+    """Return the rows without duplicates from other replicas."""
     seen = {repr(row): number for number, row in reversed(list(enumerate(rows.to_pylist())))}
     return rows.take(pa.array(sorted(seen.values()), pa.int64()))
 
 
 def older_metadata(files: Iterable[PartitionFiles]) -> list[dict[str, Any]]:
-    """The rows of the newest readable metadata snapshot, where no directory has the metadata log from its beginning."""
+    """Return the rows of the newest readable metadata snapshot, if no directory has the metadata log from its start."""
     begins = [each for each in files if each.topic == TOPIC]
     if not begins or min(each.first_segment_base for each in begins) == 0:
         return []
@@ -65,14 +65,14 @@ def older_metadata(files: Iterable[PartitionFiles]) -> list[dict[str, Any]]:
 
 
 class StateTables:
-    """The records of each kind, each once, from any replica: read in two steps, on Spark."""
+    """The records of each kind without duplicates from replicas, read in two steps on Spark."""
 
     def __init__(self, cache: "TableCache", directories: Sequence[str]) -> None:
         self._cache, self._directories = cache, directories
         self._frames: list[DataFrame] = []
 
     def read(self, *, of_metadata: bool) -> None:
-        """Read the metadata, or the coordinators' records; on a cluster, when they are asked for."""
+        """Read the metadata records or the coordinators'; on a cluster Spark reads them when they are used."""
         groups = packed(logs_of(self._directories, of_metadata=of_metadata))
         if not groups:
             return
@@ -87,7 +87,7 @@ class StateTables:
         numbers.mapInArrow(work, ddl(_WRITTEN)).toArrow()
 
     def tables(self) -> "Mapping[str, DataFrame]":
-        """The tables of what was read."""
+        """Return the tables of what was read."""
         if (folder := self._cache.folder) is not None:
             return {kind: _table(self._cache, kind, folder / f"read-{kind}") for kind in STATE}
         if not self._frames:

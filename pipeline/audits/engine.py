@@ -1,4 +1,4 @@
-"""What asks the queries: Spark, or DuckDB in this process."""
+"""Interface of the engines that run the queries: Spark, or DuckDB in this process."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -14,13 +14,13 @@ class Engine(Protocol):
     """Tables by name, and queries over them."""
 
     at_once: int
-    """So many queries are asked beside each other."""
+    """Number of queries that run in parallel."""
 
     def rows(self, sql: str) -> pa.Table:
         """The rows of a query of this package, in Spark's SQL. Raises EngineError."""
 
     def plain(self, sql: str) -> pa.Table:
-        """The rows of a query that every engine understands as it is. Raises EngineError."""
+        """Return the rows of a query that every engine understands without translation. Raises EngineError."""
 
     def find(self, sql: str, order: Sequence[str], most: int) -> tuple[list[dict[str, Any]], int]:
-        """The first rows of a query in the order of those of these columns that it has; how many there are in all."""
+        """Return the first rows, sorted by those of the `order` columns that the query has, and the number of rows."""

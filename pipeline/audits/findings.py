@@ -1,4 +1,4 @@
-"""Asks the checks, and holds what they found."""
+"""Runs the checks and holds their findings."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,12 +11,12 @@ from pipeline.audits.sidecar_files import is_brokers
 from pipeline.rendering.text import plain
 
 ROWS_KEPT: Final = 1000
-"""Of each check's rows, in their order; the count is of all."""
+"""Rows that are kept of each check, in order; the count covers all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Result of a check. `rows` are the first of `count`; values are JSON's."""
+    """Result of a check. `rows` are the first of `count`, with JSON values."""
 
     check: Check
     count: int
@@ -24,9 +24,9 @@ class Finding:
 
     @property
     def columns(self) -> list[str]:
-        """The rows' columns, in the order of the query; those that are null in every row left out.
+        """Return the columns of the rows, in the query's order, without those that are null in every row.
 
-        So is the data directory, unless it is one of several brokers'.
+        The data directory is left out too, unless there are several brokers.
         """
         names = list(self.rows[0]) if self.rows else []
         filled = {name for name in names if any(row[name] is not None for row in self.rows)}
@@ -37,7 +37,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that was asked and found. `findings` has those with rows, the worst first; `asked` every check."""
+    """Result of an audit. `findings` has the checks that found rows, the worst first; `asked` every check."""
 
     path: str
     journal: str | None
@@ -46,7 +46,7 @@ class Report:
     totals: dict[str, int]
 
     def at_least(self, severity: str) -> list[Finding]:
-        """The findings of this severity or a worse one."""
+        """Return the findings of this severity or a worse one."""
         worst = SEVERITIES.index(severity)
         return [each for each in self.findings if SEVERITIES.index(each.check.severity) <= worst]
 
@@ -61,7 +61,7 @@ _TOTALS: Final = """
 
 
 def ask(engine: Engine, check: Check) -> Finding:
-    """One check. The rows come in the order of topic, partition and offset, as far as they have these."""
+    """Run one check. Rows are sorted by topic, partition and offset, if the check has these columns."""
     try:
         found, count = engine.find(check.sql, _ORDER, ROWS_KEPT)
     except EngineError as error:
@@ -72,7 +72,10 @@ def ask(engine: Engine, check: Check) -> Finding:
 def ask_all(
     engine: Engine, checks: Sequence[Check], ended: Callable[[Check, int], None] = lambda _check, _count: None
 ) -> list[Finding]:
-    """All checks, a few at once; those with findings, in the order given. `ended` is called at the end of each."""
+    """Run all checks, a few in parallel, and return those with findings in the given order.
+
+    `ended` is called after each.
+    """
 
     def one(check: Check) -> Finding:
         finding = ask(engine, check)
@@ -84,7 +87,7 @@ def ask_all(
 
 
 def totals(engine: Engine, *, journal: bool = False) -> dict[str, int]:
-    """Amount of audited data: topics, partitions, batches, records, bytes; with a journal also its requests."""
+    """Return the amount of audited data: topics, partitions, batches, records, bytes; with a journal also requests."""
     counted: dict[str, int] = engine.plain(_TOTALS).to_pylist()[0]
     if journal:
         counted["requests"] = engine.plain("SELECT count(*) AS requests FROM calls").to_pylist()[0]["requests"]
@@ -92,5 +95,5 @@ def totals(engine: Engine, *, journal: bool = False) -> dict[str, int]:
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Errors, then warnings, then the rest; by name within each."""
+    """Sort findings: errors, then warnings, then the rest; by name within each."""
     return sorted(findings, key=lambda each: (SEVERITIES.index(each.check.severity), each.check.name))

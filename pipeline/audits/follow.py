@@ -1,7 +1,7 @@
-"""Audits of a directory in use, step by step: which findings are new, and what is measured beside them.
+"""Audits a directory in use, step by step: which findings are new, and measurements for metrics.
 
-A broker writes its files one after the other, so a directory in use may contradict itself for a moment. A finding
-counts once it was there in two steps in a row, and it is reported once.
+A broker writes its files one after the other, so a directory in use may contradict itself for a moment. A finding is
+confirmed when two consecutive steps have it, and is reported once.
 """
 
 import json
@@ -17,7 +17,7 @@ PLACE: Final = (
     "directory", "topic", "partition", "offset", "id", "run", "file", "what", "producer_id", "producer_epoch",
     "transactional_id", "group_id", "topic_id", "shared_partition", "name", "entry", "position", "bucket_ms",
 )  # fmt: skip
-"""Columns by which a row is known again; the others may change from step to step."""
+"""Columns that identify a row across steps; the others may change."""
 
 _RECORDS: Final = "SELECT topic, sum(record_count) AS value FROM batches WHERE NOT is_control GROUP BY topic"
 _LAG: Final = """
@@ -34,7 +34,7 @@ _OPEN: Final = """
 
 
 class Row(NamedTuple):
-    """A row of a check that is reported."""
+    """A row of a check to report."""
 
     check: Check
     row: dict[str, Any]
@@ -52,9 +52,9 @@ _STATES: Final = "SELECT state, count(DISTINCT transactional_id) AS count FROM l
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a step measured. Records by topic, lag by group and partition, open transactions by partition.
+    """Measurements of a step: records by topic, lag by group and partition, open transactions by partition.
 
-    Of a cluster also the bounds of each log and the transactional ids by state.
+    For a running cluster also the bounds of each log and the transactional ids by state.
     """
 
     records: Sequence[dict[str, Any]] = ()
@@ -65,14 +65,14 @@ class Measured:
 
 
 def measured(engine: Engine, *, is_cluster: bool = False) -> Measured:
-    """Ask the tables of one step. Queries in the SQL that both engines have."""
+    """Query the tables of one step, in SQL that both engines understand."""
     asked = (_RECORDS, _LIVE_LAG, _OPEN, _BOUNDS, _STATES) if is_cluster else (_RECORDS, _LAG, _OPEN)
     return Measured(*(engine.plain(sql).to_pylist() for sql in asked))
 
 
 @dataclass(slots=True)
 class Followed:
-    """All steps so far."""
+    """The state of an audit over all its steps."""
 
     steps: int = 0
     failures: int = 0
@@ -88,7 +88,7 @@ class Followed:
     _before: set[tuple[str, str]] = field(default_factory=set)
 
     def step(self, found: Iterable[Finding]) -> list[Row]:
-        """Take in the findings of a step; returns those that are there for the second time, and are new."""
+        """Add the findings of a step; return those that are in it for the second time and not yet reported."""
         rows = {(each.check.name, _known_by(row)): Row(each.check, row) for each in found for row in each.rows}
         new = [row for key, row in rows.items() if key in self._before and key not in self._seen]
         self._seen |= {key for key in rows if key in self._before}
@@ -103,12 +103,12 @@ class Followed:
 
     @property
     def settled(self) -> set[str]:
-        """Names of the checks with reported rows."""
+        """Return the names of the checks with reported rows."""
         return set(self.reported)
 
 
 def is_at_least(check: Check, severity: str) -> bool:
-    """Whether a check is of this severity or a worse one."""
+    """Return whether a check has this severity or a worse one."""
     return SEVERITIES.index(check.severity) <= SEVERITIES.index(severity)
 
 

@@ -1,7 +1,7 @@
-"""Batches in the order of their log -> the same, each with the state before it and its producer's history.
+"""Adds to each batch, in log order, the state before it and the history of its producer.
 
-A log is gone through once, from its beginning. What has to be remembered on the way is the batch before, and a handful
-of numbers of each producer; so it takes no more memory for a longer log.
+A log is read once, from its start. Only the previous batch and a handful of numbers per producer are kept, so memory
+does not grow with the log.
 """
 
 import re
@@ -22,9 +22,9 @@ _BATCH: Final = pa.schema(
     [
         pa.field("directory", pa.string()),  # the data directory
         *READ,
-        pa.field("segment_base", pa.int64()),  # offset that the segment is named after
+        pa.field("segment_base", pa.int64()),  # base offset of the segment
         pa.field("damage_kind", pa.string()),  # crc, count, offsets, epoch, torn, damaged
-        pa.field("stated_offset", pa.int64()),  # of a batch whose offsets are out of order: the offset in its header
+        pa.field("stated_offset", pa.int64()),  # of a batch with offsets out of order: the base offset in its header
         pa.field("stated_last", pa.int64()),
     ]
 )
@@ -35,29 +35,32 @@ _NEIGHBOURS: Final = pa.schema(
         pa.field("previous_timestamp_ms", pa.int64()),
         pa.field("previous_timestamp_type", pa.int32()),
         pa.field("previous_damage", pa.string()),
-        pa.field("next_segment_base", pa.int64()),  # of the next batch, or stretch of bytes that is none
-        pa.field("place", pa.int64()),  # the offset that it has, or would have
+        pa.field("next_segment_base", pa.int64()),  # of the next batch or damaged range
+        pa.field("place", pa.int64()),  # its base offset, or the one it should have
     ]
 )
 _PRODUCERS: Final = pa.schema(
     [
-        pa.field("turn", pa.int64()),  # markers before; a transaction's batches and its marker have the same
+        pa.field(
+            "turn", pa.int64()
+        ),  # number of earlier markers; the batches of a transaction and its marker have the same
         pa.field("highest_epoch", pa.int16()),
-        pa.field("data_epoch", pa.int16()),  # of the last batch that is no marker, as the next two
+        pa.field("data_epoch", pa.int16()),  # of the last batch that is not a marker, like the next two
         pa.field("data_sequence", pa.int32()),
         pa.field("data_offset", pa.int64()),
         pa.field("previous_coordinator_epoch", pa.int32()),  # of the last marker
     ]
 )
 HISTORY: Final = pa.schema([*_BATCH, *_NEIGHBOURS, *_PRODUCERS])
-"""One row per batch, and per stretch of bytes that is none. What the same producer did before (the last six) is null
-in its first row, but for `turn`, and where there is no producer."""
+"""One row per batch, and per damaged range. The last six columns describe the same producer's earlier batches, and are
+null in its first row, except `turn`, and for batches without a producer.
+"""
 FOUND: Final = tuple(_BATCH.names)
-"""Fields of a batch itself."""
+"""Columns of a batch itself."""
 ORDERED: Final = (*FOUND, *_NEIGHBOURS.names)
-"""The columns that every batch has."""
+"""Columns that do not depend on the producer."""
 ROWS: Final = 1 << 16
-"""So many are worked on at once."""
+"""Rows that are processed together."""
 
 _KINDS: Final = (
     ("crc", re.compile(r"checksum mismatch$")),
@@ -66,12 +69,12 @@ _KINDS: Final = (
     ("epoch", re.compile(r"leader epoch .* out of order")),
     ("torn", re.compile(r".* bytes (are there|of zeros)$|.*fewer than a header$")),
 )
-"""Decoder's reason -> kind of damage in the checks; `damaged` is any other."""
+"""Pattern of the decoder's reason -> kind of damage in the checks; others are `damaged`."""
 _STATED: Final = re.compile(r"offsets (-?[0-9]+)-(-?[0-9]+), out of order")
 _DAMAGE: Final = {"damage_kind": pa.string(), "stated_offset": pa.int64(), "stated_last": pa.int64()}
-"""Columns that come from a reason."""
+"""Columns derived from a decoder's reason."""
 _EPOCHS: Final = 1 << 17
-"""More than there are epochs of a producer."""
+"""More than the number of epochs of a producer."""
 _MEMORY: Final = np.dtype(
     [
         ("turn", "i8"), ("highest_epoch", "i4"), ("has_data", "?"), ("data_epoch", "i4"), ("data_sequence", "i8"),
@@ -82,7 +85,7 @@ _MEMORY_NAMES: Final = _MEMORY.names or ()
 
 
 class History:
-    """One partition's log in one data directory, gone through from its beginning."""
+    """One partition's log in one data directory, read from its start."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -90,7 +93,7 @@ class History:
         self._producers: dict[int, tuple[Any, ...]] = {}
 
     def rows(self, found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows of `HISTORY` for rows of `READ`, which come in the order of the log."""
+        """Return rows of `HISTORY` for rows of `READ`, which must come in log order."""
         held: pa.RecordBatch | None = None
         for batch in _gathered(found):
             if held is not None:
@@ -129,7 +132,7 @@ class History:
         return made
 
     def _before(self, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
-        """State of each batch's producer before it."""
+        """Return the state of each batch's producer before the batch."""
         has_producer = pc.and_(pc.is_null(columns["damage"]), pc.greater_equal(columns["producer_id"], 0))
         rows = np.flatnonzero(pc.fill_null(has_producer, False).to_numpy(zero_copy_only=False))
         count = len(columns["damage"])
@@ -152,9 +155,9 @@ class History:
         return {name: _scattered(count, rows, *values) for name, values in found.items()}
 
     def _turns(self, own: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], dict[str, NDArray[Any]], NDArray[Any]]:
-        """The producers; what each had done before each batch, in the order of the batches; and after them all.
+        """Return the producers, their earlier history for each batch, and their history after the last one.
 
-        What was remembered of a producer precedes its batches as if it were one of them.
+        The remembered state of a producer is treated as a batch before its first one.
         """
         remembered = [each for each in np.unique(own["producer_id"]).tolist() if each in self._producers]
         memory = np.array([self._producers[each] for each in remembered], _MEMORY)
@@ -203,7 +206,7 @@ _JOINED: Final = (
     ("data_offset", "data_offset", "base_offset"),
     ("coordinator_epoch", "coordinator_epoch", "coordinator_epoch"),
 )
-"""Computed value, its index in `_MEMORY`, and the field of a batch for it."""
+"""Computed value, its index in `_MEMORY`, and the batch field that it comes from."""
 
 
 def _gathered(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -226,7 +229,7 @@ def _base(path: str) -> int:
 
 
 def _damage(damage: pa.Array) -> dict[str, pa.Array]:
-    """The kind of damage, and the offsets of its header."""
+    """Return the kind of damage and the offsets in the header."""
     if damage.null_count == len(damage):
         return {name: pa.nulls(len(damage), kind) for name, kind in _DAMAGE.items()}
     kinds: list[str | None] = []
@@ -240,13 +243,13 @@ def _damage(damage: pa.Array) -> dict[str, pa.Array]:
 
 
 def _numbers(column: pa.Array, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The column's values in some rows; 0 where it has none."""
+    """Return the column's values in some rows; 0 for null."""
     numbers: NDArray[np.int64] = column.cast(pa.int64()).fill_null(0).to_numpy()[rows]
     return numbers
 
 
 def _scattered(count: int, rows: NDArray[np.int64], values: NDArray[Any], valid: NDArray[np.bool_]) -> pa.Array:
-    """`count` rows, in some of which there are values."""
+    """Return a column of `count` rows with values in some of them."""
     whole, missing = np.zeros(count, np.int64), np.ones(count, np.bool_)
     whole[rows] = values
     missing[rows] = ~valid

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: the pictures first, then what was found, then what was asked."""
+"""Renders a report as one self-contained HTML page: pictures, findings, then all checks."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,14 @@ _KEY = (("COMMIT", "committed"), ("ABORT", "aborted"), ("open", "open or hanging
 
 
 def draw(engine: Engine, found: Sequence[Finding]) -> list[Picture]:
-    """The pictures for these findings; partitions that were found come first."""
+    """Draw the pictures for these findings; partitions with findings come first."""
     rows = [row for finding in found for row in finding.rows]
     suspects = [(row["topic"], row["partition"]) for row in rows if {"topic", "partition"} <= set(row)]
     return pictures(engine, suspects)
 
 
 def as_html(report: Report, drawn: Sequence[Picture]) -> str:
-    """The page."""
+    """Return the page."""
     found = {finding.check.name for finding in report.findings}
     return html.page(
         "audit.html",

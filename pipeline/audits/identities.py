@@ -1,7 +1,7 @@
-"""What makes a record unique (`--id`), and the tables of records by it: exactly once, record by record.
+"""Reads records by a unique identity (`--id`), to check exactly-once delivery record by record.
 
-An identity is the key, a header or a field of a JSON value. Inputs and outputs are the topics that the user names; only
-committed records count.
+An identity is the key, a header or a field of a JSON value. The user names the input and output topics; only committed
+records count.
 """
 
 import json
@@ -22,31 +22,31 @@ IDENTIFIED: Final = pa.schema(
         pa.field("offset", pa.int64()),
         pa.field("timestamp_ms", pa.int64()),
         pa.field("producer_id", pa.int64()),
-        pa.field("id", pa.string()),  # null where a record has none
+        pa.field("id", pa.string()),  # null: the record has no identity
         pa.field("key", pa.string()),
     ]
 )
 """One row per committed record of the input and output topics."""
 PROCESSORS: Final = pa.schema([pa.field("group_id", pa.string())])
-"""The groups that the user named."""
+"""The consumer groups that the user named."""
 VIEWS: Final = ("inputs", "outputs", "input_commits")
 _COLUMNS: Final = ("topic", "partition", "offset", "timestamp_ms", "producer_id")
 _OF_PATTERNS: Final = frozenset("*?[")
-"""No topic has these in its name."""
+"""Characters of patterns, which no topic name contains."""
 
 Extract = Callable[[Mapping[str, Any]], str | None]
 
 
 class IdentityError(ValueError):
-    """An identity, or its topics, that cannot be; the message is for the user."""
+    """An invalid identity, or invalid topics for it; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What makes a record unique, where it comes from and where it goes."""
+    """Where a record's identity is, and the topics that it is read from and written to."""
 
     column: str
-    """The column that has it: `key`, `headers` or `value`."""
+    """The column with the identity: `key`, `headers` or `value`."""
     extract: Extract
     inputs: Sequence[str]
     outputs: Sequence[str]
@@ -54,10 +54,10 @@ class Identity:
 
 
 def parse(spec: str, inputs: Sequence[str], outputs: Sequence[str], groups: Sequence[str] = ()) -> Identity:
-    """An identity from the command line: `key`, `header:NAME` or `json:PATH`, such as `json:order.id`.
+    """Parse an identity from the command line: `key`, `header:NAME` or `json:PATH`, such as `json:order.id`.
 
     Raises:
-        IdentityError: the text is none of these, or no input or output is named, or by a pattern.
+        IdentityError: the text is none of these, or inputs or outputs are missing or are patterns.
     """
     if not inputs or not outputs:
         raise IdentityError("--id needs --input TOPIC and --output TOPIC: where records come from and where they go")
@@ -77,7 +77,7 @@ def parse(spec: str, inputs: Sequence[str], outputs: Sequence[str], groups: Sequ
 
 
 def identified(path: str, identity: Identity) -> Iterator[pa.RecordBatch]:
-    """The rows of `IDENTIFIED`. Each partition is read once, from its longest replica."""
+    """Return the rows of `IDENTIFIED`. Each partition is read once, from its longest replica."""
     columns = (*_COLUMNS, *dict.fromkeys(("key", identity.column)))
     roles = {**dict.fromkeys(identity.inputs, "input"), **dict.fromkeys(identity.outputs, "output")}
     for batch in read_segments(path, columns=columns, topics=list(roles), isolation="read_committed", mode="skip"):
@@ -94,7 +94,7 @@ def identified(path: str, identity: Identity) -> Iterator[pa.RecordBatch]:
 
 
 def _text(raw: bytes | None) -> str | None:
-    """Bytes as text; those that are none as hexadecimal digits."""
+    """Decode bytes as UTF-8; invalid ones become hexadecimal digits."""
     if raw is None:
         return None
     try:
@@ -104,13 +104,13 @@ def _text(raw: bytes | None) -> str | None:
 
 
 def _header(headers: Sequence[Mapping[str, Any]] | None, name: str) -> str | None:
-    """The last header of a name, as Kafka's `Headers.lastHeader`."""
+    """Return the last header with a name, like Kafka's `Headers.lastHeader`."""
     found = [each["value"] for each in headers or () if each["key"] == name]
     return _text(found[-1]) if found else None
 
 
 def _field(raw: bytes | None, path: Sequence[str]) -> str | None:
-    """A field of a JSON value by its path; names and, in arrays, numbers."""
+    """Return a field of a JSON value by its path of names and array indexes."""
     try:
         found: Any = json.loads(raw or b"null")
         for step in path:

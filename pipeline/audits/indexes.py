@@ -1,4 +1,4 @@
-"""The entries of the index files of data directories, one row each, read by Spark's tasks."""
+"""Reads the index files of data directories in Spark tasks, one row per entry."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -10,16 +10,16 @@ from pipeline.audits.sidecar_files import INDEXES, PartitionFiles, index_entries
 from pipeline.schemas import ddl
 
 _FILES_OF_A_TASK = 200
-"""A task costs as much as reading them."""
+"""Starting a task costs about as much as reading so many index files."""
 
 File = tuple[str, str]
 """A data directory, and the path of an index file within it."""
 
 
 def index_table(spark: SparkSession, files: Iterable[PartitionFiles]) -> DataFrame:
-    """The columns of `beside.INDEXES`.
+    """Return a table with the columns of `beside.INDEXES`.
 
-    No data source: Spark plans those with a worker's Python on the driver, where the code has not been sent.
+    This is not a Spark data source: Spark plans those in a Python worker on the driver, which does not have this code.
     """
     wanted = [(each.directory, file) for each in files for file in each.index_files]
     groups = [wanted[at : at + _FILES_OF_A_TASK] for at in range(0, len(wanted), _FILES_OF_A_TASK)]

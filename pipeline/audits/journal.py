@@ -1,4 +1,4 @@
-"""The tables made of a wire journal (`docs/journal.md`)."""
+"""Makes the tables of a wire journal (`docs/journal.md`)."""
 
 import base64
 import json
@@ -18,14 +18,14 @@ VIEWS: Final = (
     "producing", "effective_commits", "members", "granted", "listed", "assignments", "current_produces",
     "current_fetches", "answer_items",
 )  # fmt: skip
-"""In the order in which they build on each other."""
+"""Views, each of which may use the ones before it."""
 OWNED: Final = "array<struct<topic:string,partition:int>>"
 
 _SHORT, _INT = Struct(">h"), Struct(">i")
 
 
 def register(spark: "SparkSession", cache: "TableCache", path: str, names: Sequence[str] = VIEWS) -> None:
-    """Make the table and the views of a journal, all or those named; `partitions` has to be there."""
+    """Make the table and the views of a journal, all or those named. Requires the table `partitions`."""
     read_wire(spark, cache, path)
     make_views(spark, cache, names)
 
@@ -37,7 +37,7 @@ def read_wire(spark: "SparkSession", cache: "TableCache", path: str) -> None:
 
 
 def make_views(spark: "SparkSession", cache: "TableCache", names: Sequence[str] = VIEWS) -> None:
-    """Make the views of a journal, all or those named; `partitions` and `wire` have to be there."""
+    """Make the views of a journal, all or those named. Requires the tables `partitions` and `wire`."""
     spark.udf.register("owned_partitions", owned_partitions, OWNED)
     for name in names:
         frame = spark.sql(view(name))
@@ -45,9 +45,9 @@ def make_views(spark: "SparkSession", cache: "TableCache", names: Sequence[str] 
 
 
 def owned_partitions(shown: str | None) -> list[tuple[str, int]]:
-    """The partitions of a member's assignment as the journal shows its bytes; none where they cannot be read.
+    """Return the partitions in a member's assignment as recorded in the journal; none if it cannot be decoded.
 
-    Layout: version, then topic and partitions each (ConsumerProtocolAssignment).
+    Layout: version, then topics with their partitions (ConsumerProtocolAssignment).
     """
     if not shown:
         return []

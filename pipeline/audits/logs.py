@@ -1,8 +1,7 @@
-"""The table of all batches (`history.HISTORY`), made by Spark's tasks: each reads some partitions from their beginning.
+"""Makes the table of all batches (`history.HISTORY`) in Spark tasks, each of which reads some logs from the start.
 
-On this machine a task writes its rows to a Parquet file, from which every query reads the columns that it needs alone,
-unless they are few.
-On a cluster there is no place that all can read, so that Spark keeps the rows by itself.
+On one machine a task writes many rows to a Parquet file, from which each query reads only the columns that it needs.
+On a cluster no folder is readable by all nodes, so Spark keeps the rows itself.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SMALL_ROWS: Final = 2000
-"""Tables of no more rows are a part of Spark's plans: what is asked of an empty one is answered without work."""
+"""Smaller tables become part of Spark's plans; queries on an empty one then cost nothing."""
 Log = tuple[str, Partition]
 """A data directory, and a partition in it."""
 _WRITTEN: Final = pa.schema([pa.field("rows", pa.int64())])
@@ -33,12 +32,12 @@ _QUERY: Final = Query(READ, mode="report")
 
 
 def log_table(spark: "SparkSession", directories: Sequence[str], folder: Path | None = None) -> "DataFrame":
-    """All batches of all logs in some data directories.
+    """Return all batches of all logs in some data directories.
 
     Args:
         spark: a session.
-        directories: each is looked at for itself.
-        folder: where files may be left that this machine's tasks can read; None: nowhere.
+        directories: data directories, which are read independently.
+        folder: for files that this machine's tasks can read; None: keep the rows in Spark.
     """
     groups = packed([(directory, each) for directory in directories for each in find_partitions(directory)])
     numbers = spark.range(0, len(groups), 1, len(groups))
@@ -53,7 +52,7 @@ def log_table(spark: "SparkSession", directories: Sequence[str], folder: Path | 
 
 
 def packed(logs: Iterable[Log]) -> list[list[Log]]:
-    """Small logs put together until they are worth a task."""
+    """Group small logs until each group is worth a task."""
     packed: list[list[Log]] = []
     left = 0
     for each in logs:
@@ -67,7 +66,7 @@ def packed(logs: Iterable[Log]) -> list[list[Log]]:
 
 
 def read_history(group: Iterable[Log]) -> Iterator[pa.RecordBatch]:
-    """Each batch of some logs with its predecessors (`history.HISTORY`)."""
+    """Yield each batch of some logs with its history (`history.HISTORY`)."""
     for directory, partition in group:
         splits = plan_batches([partition], _QUERY)
         yield from History(directory).rows(batch for split in splits for batch in read_batches(split, _QUERY))

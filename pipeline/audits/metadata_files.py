@@ -1,4 +1,4 @@
-"""`__cluster_metadata-0` as rows of faults: its records replayed, its snapshots against the replay, `quorum-state`."""
+"""Checks `__cluster_metadata-0`: its records in replay order, its snapshots against the replay, and `quorum-state`."""
 
 import json
 import struct
@@ -33,14 +33,14 @@ METADATA_FAULTS: Final = pa.schema(
 _BROKEN: Final = (RecordsError, struct.error, IndexError, ValueError, OverflowError)
 _VERSIONS: Final = {0, 1}
 _MOST: Final = 20
-"""Differences that are shown of a snapshot."""
+"""Maximum number of differences that are reported of a snapshot."""
 
 Snapshots = dict[tuple[int, int], str]
-"""End offset and epoch of each snapshot, and its file's name."""
+"""End offset and epoch of each snapshot -> its file name."""
 
 
 def faults(tree: Tree) -> list[dict[str, Any]]:
-    """The rows of one data directory; none without a metadata log."""
+    """Return the faults of one data directory; none if it has no metadata log."""
     names = [name for name, _ in tree.names(METADATA_DIRECTORY)] if _has_metadata(tree) else []
     segments = sorted(part[0] for name in names if (part := segment_part(name)) is not None and part[1] == "log")
     if not segments:
@@ -59,7 +59,7 @@ def _has_metadata(tree: Tree) -> bool:
 
 
 def _batches(tree: Tree, segments: Sequence[int]) -> Iterator[RecordBatch]:
-    """The batches of the log, up to the first damaged one, which is a finding of its own."""
+    """Return the batches of the log up to the first damaged one, which another check reports."""
     for base in segments:
         try:
             yield from checked_batches(tree.read(f"{METADATA_DIRECTORY}/{base:020d}.log"))
@@ -68,7 +68,7 @@ def _batches(tree: Tree, segments: Sequence[int]) -> Iterator[RecordBatch]:
 
 
 def _values(batch: RecordBatch) -> Iterator[tuple[int, bytes, Any]]:
-    """Offset, value and record of what can be read in a batch."""
+    """Yield offset, value and record of each record in a batch that can be decoded."""
     try:
         for each in read_records(batch):
             if each.value is None:
@@ -76,7 +76,7 @@ def _values(batch: RecordBatch) -> Iterator[tuple[int, bytes, Any]]:
             try:
                 yield each.offset, each.value, metadata.decode(None, each.value)
             except _BROKEN:
-                continue  # `coordinator-record` has it
+                continue  # the check `coordinator-record` reports it
     except RecordsError:
         return
 
@@ -98,7 +98,7 @@ def _replayed(tree: Tree, first: int, batches: Sequence[RecordBatch], snapshots:
 
 
 def _bounds(key: tuple[int, int], time_ms: int, batches: Sequence[RecordBatch], end: int) -> Iterator[str]:
-    """Contradictions of the name and the header of a snapshot with the batch of its last record."""
+    """Yield contradictions between a snapshot's name and header and the batch of its last record."""
     if key[0] > end:
         yield f"beyond the end of the log, {end}"
     inside = next((batch for batch in batches if batch.base_offset < key[0] <= batch.next_offset), None)
@@ -111,7 +111,7 @@ def _bounds(key: tuple[int, int], time_ms: int, batches: Sequence[RecordBatch], 
 def _along(
     image: Image, start: int, batches: Sequence[RecordBatch], snapshots: dict[int, tuple[Image, str]]
 ) -> Iterator[dict[str, Any]]:
-    """Replay the log from `start`; compare each snapshot, by its end, when all records before it are there."""
+    """Replay the log from `start`, and compare each snapshot at its end offset, if all records before it exist."""
     end = batches[-1].next_offset if batches else start
     waiting = sorted(each for each in snapshots if start < each <= end)
     for batch in batches:
@@ -129,7 +129,7 @@ def _along(
 
 
 def _later_version(value: bytes, level: int) -> Iterator[str]:
-    """A version that no record of its kind has at a level of `metadata.version` that is known here."""
+    """Describe a record version that its `metadata.version` does not have; empty if it does or the level is unknown."""
     kind, at = read_uvarint(value, 1)
     version, _ = read_uvarint(value, at)
     if level <= metadata.LATEST_METADATA_VERSION and kind in metadata.KINDS and version > metadata.KINDS[kind][1]:
@@ -137,7 +137,7 @@ def _later_version(value: bytes, level: int) -> Iterator[str]:
 
 
 def _snapshot(tree: Tree, name: str) -> tuple[Image, list[str], int]:
-    """The image of a snapshot, what is wrong in it alone, and the time of its last record; -1: it cannot be read."""
+    """Return the image of a snapshot, its internal faults, and the time of its last record; -1: it cannot be read."""
     image, complaints = Image(is_snapshot=True), []
     raw = tree.read(f"{METADATA_DIRECTORY}/{name}")
     try:
@@ -146,7 +146,7 @@ def _snapshot(tree: Tree, name: str) -> tuple[Image, list[str], int]:
             complaints += [f"{type(record).__name__}: {each}" for each in image.add(record)]
         return image, complaints, snapshot_time_ms(raw)
     except _BROKEN:
-        return image, [], -1  # `file-unreadable` has it
+        return image, [], -1  # the check `file-unreadable` reports it
 
 
 def _differences(image: Image, end: int, other: Image, name: str) -> Iterator[dict[str, Any]]:
@@ -164,7 +164,7 @@ def _differences(image: Image, end: int, other: Image, name: str) -> Iterator[di
 
 
 def _quorum(tree: Tree, names: Sequence[str], last_epoch: int) -> Iterator[dict[str, Any]]:
-    """Contradictions of `quorum-state`; what cannot be read at all is `file-unreadable`."""
+    """Yield contradictions in `quorum-state`; if it cannot be read, `file-unreadable` reports it."""
     place = {"file": QUORUM_STATE, "type": "quorum-state"}
     if "quorum-state" not in names:
         if last_epoch > 0 and tree.is_there(META_PROPERTIES):
@@ -181,7 +181,7 @@ def _quorum(tree: Tree, names: Sequence[str], last_epoch: int) -> Iterator[dict[
     if 0 <= epoch < last_epoch:
         yield {**place, "what": f"epoch {epoch}, and the log has records of epoch {last_epoch}"}
     if version == 0 and leader >= 0 and leader not in voters:
-        yield {**place, "what": f"the leader {leader} is no voter"}
+        yield {**place, "what": f"the leader {leader} is not a voter"}
     own = decode_properties(tree.read(META_PROPERTIES)).get("cluster.id")
     if state.get("clusterId") and own and state["clusterId"] != own:
         yield {**place, "what": "of another cluster"}

@@ -1,7 +1,7 @@
-"""The records of the metadata log, replayed one by one as a controller does: what contradicts the records before it.
+"""Replays the metadata log record by record, like a controller, and reports records that contradict earlier ones.
 
 After Kafka's control managers (`ReplicationControlManager`, `ClusterControlManager`, `AclControlManager`, ...), some of
-which end the process on such a record.
+which terminate the process on such a record.
 """
 
 import re
@@ -16,7 +16,7 @@ from protocol.log_records import metadata_security as security
 NO_LEADER: Final = -1
 _UNCHANGED: Final = -2
 _WITH_CONTROLLERS: Final = 15
-"""The level of `metadata.version` from which on controllers register (3.7)."""
+"""The feature level of `metadata.version` since which controllers register (3.7)."""
 _TOPIC: Final = 2
 _KEY_SIZES: Final = {1: 32, 2: 64}
 _ITERATIONS: Final = range(4096, 16385)
@@ -32,7 +32,7 @@ _ACL_RANGES: Final = {
 
 @dataclass(slots=True)
 class Place:
-    """A partition: its replicas, and who leads."""
+    """A partition's replicas and leader."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -46,7 +46,7 @@ class Place:
 
 @dataclass(slots=True)
 class Image:
-    """What a cluster's metadata are after some records. `is_snapshot`: the records are a snapshot's."""
+    """Cluster metadata after some records. `is_snapshot`: the records are those of a snapshot."""
 
     is_snapshot: bool = False
     topics: dict[UUID, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Image:
     brokers: dict[int, md.RegisterBrokerRecord] = field(default_factory=dict)
     fenced: dict[int, bool] = field(default_factory=dict)
     fresh: set[int] = field(default_factory=set)
-    """Brokers that have registered and were neither fenced nor unfenced since; they lead again later."""
+    """Brokers that have registered but were neither fenced nor unfenced since; they are leaders again later."""
     controllers: dict[int, md.RegisterControllerRecord] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
     next_producer_id: int = 0
@@ -64,10 +64,10 @@ class Image:
     tokens: set[str] = field(default_factory=set)
     quotas: dict[Any, float] = field(default_factory=dict)
     held: list[Any] | None = None
-    """The records of an open transaction of the metadata (KIP-868)."""
+    """The records of an open metadata transaction (KIP-868)."""
 
     def add(self, record: Any) -> Iterator[str]:
-        """Apply a record; what is wrong with it."""
+        """Apply a record, and yield what is wrong with it."""
         kind = type(record).__name__
         if kind in {"BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"}:
             yield from self._transaction(kind)
@@ -79,17 +79,17 @@ class Image:
     def _transaction(self, kind: str) -> Iterator[str]:
         if kind == "BeginTransactionRecord":
             if self.held is not None:
-                yield "a transaction of the metadata within another"
+                yield "a metadata transaction begins within another"
             self.held = []
             return
         if self.held is None:
-            yield "the end of a transaction that did not begin"
+            yield "a metadata transaction ends that did not begin"
         held, self.held = self.held or [], None
         for record in held if kind == "EndTransactionRecord" else ():
             yield from self.add(record)
 
     def compared(self) -> dict[tuple[Any, ...], Any]:
-        """What two images of the same records have in common, by subject."""
+        """Return, by subject, the state that two images of the same records must share."""
         answer: dict[tuple[Any, ...], Any] = {("topic", name): topic_id for topic_id, name in self.topics.items()}
         for (topic_id, number), place in self.places.items():
             shown = (place.replicas, place.isr, place.leader, place.leader_epoch, place.partition_epoch)
@@ -112,7 +112,7 @@ class Image:
         return answer | {("producer ids",): self.next_producer_id}
 
     def moved_to(self, other: "Image") -> Iterator[tuple[str, str]]:
-        """Partitions whose replicas are in other directories in another image, where both know them all."""
+        """Yield partitions whose replicas are in other directories in another image, if both know all directories."""
         for key, place in self.places.items():
             own = place.others["directories"]
             others = other.places[key].others["directories"] if key in other.places else ()
@@ -120,13 +120,13 @@ class Image:
                 yield f"{self.topics.get(key[0])}-{key[1]}", f"{[*map(str, others)]}"
 
     def led_by_fenced(self) -> Iterator[str]:
-        """Partitions whose leader may not lead."""
+        """Yield partitions whose leader is a fenced broker."""
         for (topic_id, number), place in self.places.items():
             if self.fenced.get(place.leader, False) and place.leader not in self.fresh:
                 yield f"{self.topics.get(topic_id)}-{number} is led by the fenced broker {place.leader}"
 
     def without_partitions(self) -> Iterator[str]:
-        """Topics without partitions, where brokers are registered: else the log is but a part."""
+        """Yield topics without partitions, if brokers are registered; otherwise the log is incomplete."""
         if not self.brokers:
             return
         filled = {topic_id for topic_id, _ in self.places}
@@ -137,11 +137,11 @@ class Image:
 
 def _topic(image: Image, record: md.TopicRecord) -> Iterator[str]:
     if record.topic_id.int == 0 or record.topic_id in image.topics:
-        yield "a topic id that is zero or given already"
+        yield "a topic id that is zero or already in use"
     if record.name in image.topics.values() and image.topics.get(record.topic_id) != record.name:
-        yield "a topic's name that is given already"
+        yield "a topic name that is already in use"
     if not _NAME.fullmatch(record.name) or record.name in {".", ".."}:
-        yield "a name that no topic may have"
+        yield "an invalid topic name"
     image.topics[record.topic_id] = record.name
 
 
@@ -162,7 +162,7 @@ def _partition(image: Image, record: md.PartitionRecord) -> Iterator[str]:
     if known is not None and (
         image.is_snapshot or record.leader_epoch < known.leader_epoch or record.partition_epoch < known.partition_epoch
     ):
-        yield "a partition that there is already"
+        yield "a partition that already exists"
     if record.leader_epoch < 0 or record.partition_epoch < 0 or record.partition_id < 0:
         yield "a negative epoch or number of a partition"
     others = {name: tuple(getattr(record, name) or ()) for name in _OTHERS}
@@ -212,9 +212,9 @@ def _judged(place: Place, recovery: int) -> Iterator[str]:
     if set(others.get("eligible_leader_replicas", ())) & isr:
         yield "a replica that is in the ISR and eligible beside it"
     if (directories := others.get("directories", ())) and len(directories) != len(place.replicas):
-        yield "another number of directories than of replicas"
+        yield "the number of directories differs from the number of replicas"
     if recovery not in {-1, 0, 1}:
-        yield "an unknown state of the leader's recovery"
+        yield "an unknown leader recovery state"
 
 
 def _setting(image: Image, record: md.ConfigRecord) -> Iterator[str]:
@@ -238,29 +238,29 @@ def _register(image: Image, record: md.RegisterBrokerRecord) -> Iterator[str]:
 
 
 def _registration(record: md.RegisterBrokerRecord | md.RegisterControllerRecord, *more: Any) -> tuple[Any, ...]:
-    """What a broker or controller registers, in any order."""
+    """Return what a broker or controller registers, in canonical order."""
     places = sorted((each.name, each.host, each.port, each.security_protocol) for each in record.end_points)
     ranges = sorted((each.name, each.min_supported_version, each.max_supported_version) for each in record.features)
     return str(record.incarnation_id), *more, places, ranges
 
 
 def _supporting(record: md.RegisterBrokerRecord | md.RegisterControllerRecord) -> Iterator[str]:
-    """Faults of the endpoints and features of a registration."""
+    """Yield the faults in the endpoints and features of a registration."""
     names = [each.name for each in record.end_points]
     if not names or len(set(names)) < len(names):
-        yield "a registration without an endpoint, or with one of a name twice"
+        yield "a registration without an endpoint, or with a duplicate endpoint name"
     if any(not each.host or not each.port or each.security_protocol not in _PROTOCOLS for each in record.end_points):
         yield "an endpoint without a host or port, or of an unknown protocol"
     ranges = [(each.min_supported_version, each.max_supported_version) for each in record.features]
     if any(not 0 <= least <= most for least, most in ranges) or len({each.name for each in record.features}) < len(
         ranges
     ):
-        yield "a feature that is registered twice, or with a range that there is not"
+        yield "a feature that is registered twice, or with an invalid range"
 
 
 def _register_controller(image: Image, record: md.RegisterControllerRecord) -> Iterator[str]:
     if image.is_snapshot and record.controller_id in image.controllers:
-        yield "a controller that there is already"
+        yield "a controller that is already registered"
     image.controllers[record.controller_id] = record
     yield from _supporting(record)
 
@@ -268,7 +268,7 @@ def _register_controller(image: Image, record: md.RegisterControllerRecord) -> I
 def _registered(image: Image, broker_id: int, epoch: int) -> Iterator[str]:
     known = image.brokers.get(broker_id)
     if known is None or known.broker_epoch != epoch:
-        yield "a change of a registration that there is not"
+        yield "a change of a registration that does not exist"
 
 
 def _unregister(image: Image, record: md.UnregisterBrokerRecord) -> Iterator[str]:
@@ -280,7 +280,7 @@ def _unregister(image: Image, record: md.UnregisterBrokerRecord) -> Iterator[str
 def _registration_change(image: Image, record: md.BrokerRegistrationChangeRecord) -> Iterator[str]:
     yield from _registered(image, record.broker_id, record.broker_epoch)
     if record.fenced not in {-1, 0, 1} or record.in_controlled_shutdown not in {0, 1}:
-        yield "a change of a registration to what there is not"
+        yield "a change of a registration to an invalid state"
     if record.broker_id in image.brokers and record.fenced:
         image.fenced[record.broker_id] = record.fenced > 0
         image.fresh.discard(record.broker_id)
@@ -309,7 +309,7 @@ def _feature(image: Image, record: md.FeatureLevelRecord) -> Iterator[str]:
 
 def _producer_ids(image: Image, record: md.ProducerIdsRecord) -> Iterator[str]:
     if 0 < record.next_producer_id <= image.next_producer_id:  # ProducerIdControlManager.replay fails
-        yield "producer ids that were given out already"
+        yield "producer ids that were already allocated"
     if not image.is_snapshot and image.brokers and record.broker_id not in image.brokers:
         yield "producer ids for a broker that is not registered"
     image.next_producer_id = record.next_producer_id
@@ -318,9 +318,9 @@ def _producer_ids(image: Image, record: md.ProducerIdsRecord) -> Iterator[str]:
 def _credential(image: Image, record: security.UserScramCredentialRecord) -> Iterator[str]:
     size = _KEY_SIZES.get(record.mechanism)
     if size is None or record.iterations not in _ITERATIONS:
-        yield "a mechanism or number of iterations that there is not"
+        yield "an unknown mechanism or invalid number of iterations"
     elif len(record.stored_key) != size or len(record.server_key) != size:
-        yield "keys that are not those of the mechanism"
+        yield "keys of another mechanism"
     image.credentials.add((record.name, record.mechanism))
 
 
@@ -332,9 +332,9 @@ def _remove_credential(image: Image, record: security.RemoveUserScramCredentialR
 
 def _acl(image: Image, record: security.AccessControlEntryRecord) -> Iterator[str]:
     if record.id in image.acls:
-        yield "the id of another ACL"
+        yield "the id of an existing ACL"
     if any(getattr(record, name) not in allowed for name, allowed in _ACL_RANGES.items()):
-        yield "an ACL for what there is not"
+        yield "an ACL with an unknown resource type, pattern type, operation or permission"
     if not _PRINCIPAL.fullmatch(record.principal):
         yield "an ACL of a principal without a type"
     image.acls[record.id] = (record.resource_name, record.principal, record.operation, record.permission_type)
@@ -347,7 +347,7 @@ def _remove_acl(image: Image, record: security.RemoveAccessControlEntryRecord) -
 
 def _token(image: Image, record: security.DelegationTokenRecord) -> Iterator[str]:
     if not record.issue_timestamp_ms <= record.expiration_timestamp_ms <= record.max_timestamp_ms:
-        yield "a token that expires before it is issued, or after its latest end"
+        yield "a token that expires before it is issued, or after its maximum time"
     image.tokens.add(record.token_id)
 
 
@@ -360,7 +360,7 @@ def _remove_token(image: Image, record: security.RemoveDelegationTokenRecord) ->
 def _quota(image: Image, record: security.ClientQuotaRecord) -> Iterator[str]:
     names = tuple(sorted((each.entity_type, each.entity_name or "") for each in record.entity))
     if not names or {kind for kind, _ in names} - _ENTITIES:
-        yield "a quota of an entity that there is not"
+        yield "a quota of an invalid entity"
     if record.remove:
         image.quotas.pop((names, record.key), None)
         return

@@ -1,4 +1,4 @@
-"""The table `partition_files`: each partition's directory, with the contents of its small files."""
+"""Makes the table `partition_files`: each partition's directory with the contents of its small files."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -18,18 +18,18 @@ PARTITION_FILES: Final = pa.schema(
         pa.field("cleaner_offset", pa.int64()),
         pa.field("first_segment_base", pa.int64()),
         pa.field("last_segment_base", pa.int64()),
-        pa.field("last_segment_bytes", pa.int64()),  # as long as it was before the coordinators were read
+        pa.field("last_segment_bytes", pa.int64()),  # its size before the coordinators were read
     ]
 )
 COMPACTED_TOPICS: Final = "SELECT DISTINCT topic FROM partitions WHERE is_compacted AND left(topic, 2) <> '__'"
-"""The compacted topics but the internal ones."""
+"""The compacted topics except the internal ones."""
 
 
 def partition_rows(files: Iterable[PartitionFiles]) -> list[dict[str, Any]]:
-    """The rows of `PARTITION_FILES`.
+    """Return the rows of `PARTITION_FILES`.
 
-    A log starts with its first segment at the earliest, also where the checkpoint is before: retention may have removed
-    segments since it was written, and with tiered storage the start is that of the remote segments.
+    A log starts no earlier than its first segment, even if the checkpoint is lower: retention may have removed segments
+    since it was written, and with tiered storage the checkpoint has the start of the remote segments.
     """
     rows = [
         (

@@ -1,6 +1,6 @@
-"""The pictures of a report: how transactions went and what they held back, and how much was written when.
+"""Draws the pictures of a report: transactions and the last stable offset that they held back, and records over time.
 
-Colours: committed blue, aborted orange, open and hanging red; distinguished by shape too.
+Colours: committed blue, aborted orange, open and hanging red; also distinguished by shape.
 """
 
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ MOST_BATCHES: Final = 4000
 MOST_TOPICS: Final = 8
 COLOURS: Final = {"COMMIT": BLUE, "ABORT": ORANGE, "open": RED}
 _REST: Final = 0.03
-"""Of the time that is shown, after the last batch."""
+"""Space after the last batch, as a share of the time shown."""
 _HATCHES: Final = {"COMMIT": "", "ABORT": "////", "open": "xx"}
 
 
 def pictures(engine: Engine, suspects: Sequence[tuple[str, int]]) -> list[Picture]:
-    """All pictures of the tables; `suspects`: partitions that had findings, which come first."""
+    """Return all pictures. `suspects`: partitions with findings, which come first."""
     made = [_windows(engine)]
     for topic, partition in _partitions(engine, suspects):
         made.append(_timeline(engine, topic, partition))
@@ -40,7 +40,7 @@ def _rows(engine: Engine, query: str) -> list[dict[str, Any]]:
 
 
 def _partitions(engine: Engine, suspects: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """The partitions with transactions: those with findings, then those with most of them."""
+    """Return the partitions with transactions: those with findings, then those with the most transactions."""
     query = """
       SELECT topic, partition, count(*) AS transactions FROM transactions
       WHERE first_offset IS NOT NULL GROUP BY ALL ORDER BY transactions DESC, topic, partition LIMIT 1000
@@ -52,7 +52,7 @@ def _partitions(engine: Engine, suspects: Sequence[tuple[str, int]]) -> list[tup
 
 
 def _windows(engine: Engine) -> Picture | None:
-    """Records per window of time, topic by topic."""
+    """Draw the records per time window, topic by topic."""
     query = """
       SELECT min(max_timestamp_ms) AS low, max(max_timestamp_ms) AS high FROM batches
       WHERE damage IS NULL AND max_timestamp_ms BETWEEN 0 AND now_ms() AND left(topic, 2) <> '__'
@@ -98,7 +98,7 @@ def _windows(engine: Engine) -> Picture | None:
 
 
 def _timeline(engine: Engine, topic: str, partition: int) -> Picture | None:
-    """The transactions of a partition over time, and how far its last stable offset lagged behind its end."""
+    """Draw the transactions of a partition over time, and the distance from its last stable offset to its end."""
     name = topic.replace("'", "''")
     where = f"topic = '{name}' AND partition = {partition}"
     query = f"""
@@ -116,7 +116,7 @@ def _timeline(engine: Engine, topic: str, partition: int) -> Picture | None:
         return None
     times_ms = [row["max_timestamp_ms"] for row in batches]
     end_ms = max(times_ms)
-    end_ms += max((end_ms - min(times_ms)) * _REST, 1)  # so that the last state is seen, and a single batch
+    end_ms += max((end_ms - min(times_ms)) * _REST, 1)  # shows the last state, and a single batch
     names = _transactional_ids(engine)
     for row in transactions:
         row["lane"] = names.get(row["producer_id"], f"producer {row['producer_id']}")
@@ -145,7 +145,7 @@ def _timeline(engine: Engine, topic: str, partition: int) -> Picture | None:
 
 
 def _transactional_ids(engine: Engine) -> dict[int, str]:
-    """Producer id -> transactional id, as far as the coordinator's log is in the directory."""
+    """Return producer id -> transactional id, as far as the transaction log is in the directory."""
     query = """
       SELECT transaction_producer_id AS producer_id, max(transactional_id) AS transactional_id
       FROM state_transactions WHERE transaction_producer_id >= 0 GROUP BY transaction_producer_id
@@ -154,7 +154,7 @@ def _transactional_ids(engine: Engine) -> dict[int, str]:
 
 
 def stable(batches: Sequence[dict[str, Any]], transactions: Sequence[dict[str, Any]]) -> list[int]:
-    """The last stable offset after each batch: the first offset of a transaction that was open then, else the end."""
+    """Return the last stable offset after each batch: the first offset of an open transaction, else the log's end."""
     found = []
     for row in batches:
         end = row["last_offset"] + 1
@@ -172,7 +172,11 @@ def _caption(transactions: Sequence[dict[str, Any]]) -> str:
     committed = counted(counts["COMMIT"], "transaction")
     text = f"{committed} committed, {counts['ABORT']} aborted (hatched), {counts['open']} not ended"
     newest = f"; the newest {MOST_TRANSACTIONS} are shown" if len(transactions) == MOST_TRANSACTIONS else ""
-    return text + newest + ". Between the two lines below lies what consumers that read committed cannot see."
+    return (
+        text
+        + newest
+        + ". Consumers with isolation.level=read_committed cannot see what is between the two lines below."
+    )
 
 
 def _two_figures(producers: int) -> tuple[Figure, tuple[Axes, Axes]]:

@@ -24,27 +24,27 @@ from pipeline.rendering import queries
 SEVERITIES: Final = ("error", "warning", "info")
 """The worst first."""
 NEEDS: Final = ("records", "journal", "id", "counts", "live", "history", "logs")
-"""Tables beyond those of the logs that a check may ask; `logs` itself, where a check of a history needs them too."""
+"""Tables that a check may use besides those of the logs; `logs`, if a check of a history uses them too."""
 PARTITION_VIEWS: Final = ("topic_settings", "partitions")
-"""The views that all others need, in order."""
+"""The views that all others use, in order."""
 LOG_VIEWS: Final = (
     "produced", "transactions", "coordinator", "metadata_topics", "metadata_partitions", "whole_topics",
     "open_transactions", "committed", "decisions", "leader_epochs", "share_states", "group_states", "group_tasks",
 )  # fmt: skip
-"""The views of the logs and of the coordinators' records, in the order in which they build on each other."""
+"""Views of the logs and of the coordinators' records; each may use the ones before it."""
 
 
 class NoSuchCheckError(LookupError):
-    """A name that no check has; the message is for the user."""
+    """No check has this name; the message is for the user."""
 
 
 class CheckFileError(ValueError):
-    """A folder of checks that cannot be used; the message is for the user."""
+    """An unusable folder of checks; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question. `sql` answers the offending rows; `explanation` is plain text, a paragraph."""
+    """One check. `sql` returns the offending rows; `explanation` is one paragraph of plain text."""
 
     name: str
     title: str
@@ -55,10 +55,10 @@ class Check:
 
 
 def parse(name: str, text: str) -> Check:
-    """A check from its file.
+    """Parse the file of a check.
 
     Raises:
-        ValueError: the comment lines have no title, a severity or an explanation.
+        ValueError: a title, a severity or an explanation is missing.
     """
     query = queries.parse(text, ("title", "severity", "needs"))
     fields = query.fields
@@ -70,16 +70,16 @@ def parse(name: str, text: str) -> Check:
 
 @cache
 def checks() -> Mapping[str, Check]:
-    """All checks by name, the worst first."""
+    """Return all checks by name, the worst first."""
     found = [parse(name, text) for name, text in queries.read_all("pipeline.audits", "checks").items()]
     return {check.name: check for check in sorted(found, key=lambda each: (SEVERITIES.index(each.severity), each.name))}
 
 
 def with_folder(folder: str) -> dict[str, Check]:
-    """All checks, and those of a folder of SQL files.
+    """Return all checks, together with those in a folder of SQL files.
 
     Raises:
-        CheckFileError: a file is no check, or has the name of one that is there already.
+        CheckFileError: a file is not a check, or has the name of an existing check.
     """
     try:
         paths = sorted(each for each in Path(folder).iterdir() if each.suffix == ".sql")
@@ -108,10 +108,10 @@ def chosen(
     has: Iterable[str] = (),
     known: Mapping[str, Check] | None = None,
 ) -> list[Check]:
-    """The checks to run: those named (default: all) but some, as far as the tables that they need are there.
+    """Return the checks to run: those in `names` (default: all) except `without`, if the tables that they need exist.
 
     Raises:
-        NoSuchCheckError: a name that no check has.
+        NoSuchCheckError: no check has this name.
     """
     known, there = known or checks(), set(has)
     for name in (*names, *without):
@@ -122,5 +122,5 @@ def chosen(
 
 
 def view(name: str) -> str:
-    """The query of one of the views that the checks ask."""
+    """Return the query of a view that the checks use."""
     return files("pipeline.audits").joinpath("views", f"{name}.sql").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A report as a table for people, as JSON, and as JUnit XML for continuous integration."""
+"""Renders a report as a table, as JSON, and as JUnit XML for continuous integration."""
 
 import json
 from typing import Final
@@ -13,7 +13,7 @@ _UNFIT: Final = {code: None for code in range(32) if code not in (9, 10, 13)}
 
 
 def summary(report: Report) -> str:
-    """One line: what was looked at and what came out."""
+    """Return one line: what was audited, and the result."""
     seen = report.totals
     counts = [counted(seen[f"{noun}{'es' if noun == 'batch' else 's'}"], noun) for noun in _COUNTED]
     looked = ", ".join([*counts, size_text(seen["bytes"])])
@@ -26,7 +26,7 @@ def summary(report: Report) -> str:
 
 
 def as_table(report: Report, width: int | None = None) -> str:
-    """For people; `width`: of the terminal."""
+    """Return the report as text; `width`: of the terminal."""
     parts = [_paragraph(finding, width) for finding in report.findings]
     return "\n".join([*parts, summary(report)])
 
@@ -43,7 +43,7 @@ def _paragraph(finding: Finding, width: int | None = None) -> str:
 
 
 def as_json(report: Report) -> str:
-    """For programs: everything, the queries too."""
+    """Return the report as JSON, including the queries."""
     document = {
         "generator": "understudy audit",
         "path": report.path,
@@ -67,7 +67,10 @@ def as_json(report: Report) -> str:
 
 
 def as_junit(report: Report, *, fails: str = "warning") -> str:
-    """A test case for each check; those that found something of `fails` or worse have failed, the others mention it."""
+    """Return a test case per check.
+
+    It fails if it found something of severity `fails` or worse, else it notes findings.
+    """
     found = {finding.check.name: finding for finding in report.findings}
     failing = {finding.check.name for finding in report.at_least(fails)}
     suite = ET.Element(

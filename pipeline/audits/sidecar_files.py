@@ -1,6 +1,6 @@
-"""Files beside the segments: checkpoints, leader epochs, and the entries of the index files.
+"""Reads the files beside the segments: checkpoints, leader epochs, and index entries.
 
-A directory is local or a URI that `pyarrow.fs` knows.
+A directory is local or a URI that `pyarrow.fs` supports.
 """
 
 import os
@@ -40,12 +40,12 @@ INDEXES: Final = pa.schema(
         pa.field("partition", pa.int32()),
         pa.field("file", pa.string()),
         pa.field("segment_base", pa.int64()),
-        pa.field("kind", pa.string()),  # offset, time, transaction
+        pa.field("kind", pa.string()),  # offset, time or transaction
         pa.field("entry", pa.int32()),  # number within the file
         pa.field("offset", pa.int64()),
-        pa.field("position", pa.int64()),  # of offset
-        pa.field("timestamp_ms", pa.int64()),  # of time
-        pa.field("producer_id", pa.int64()),  # these four of transaction
+        pa.field("position", pa.int64()),  # of the offset index
+        pa.field("timestamp_ms", pa.int64()),  # of the time index
+        pa.field("producer_id", pa.int64()),  # these four: of the transaction index
         pa.field("first_offset", pa.int64()),
         pa.field("last_offset", pa.int64()),
         pa.field("last_stable_offset", pa.int64()),
@@ -72,7 +72,7 @@ ENTRIES: Final = {
 
 
 def is_brokers(directory: str) -> bool:
-    """Whether a data directory is called as one of several brokers'."""
+    """Return whether a data directory is named like one of several brokers."""
     return _BROKER.fullmatch(directory.rpartition("/")[2]) is not None
 
 
@@ -89,12 +89,12 @@ class PartitionFiles(NamedTuple):
     first_segment_base: int
     last_segment_base: int
     last_segment_bytes: int
-    """Of its file, before anything else is read: a broker may be writing to it."""
+    """Size of the last segment's file before anything else is read, as a broker may be writing to it."""
     index_files: tuple[str, ...]
 
 
 class Tree:
-    """A data directory, looked at through `pyarrow.fs`."""
+    """A data directory, read through `pyarrow.fs`."""
 
     def __init__(self, path: str) -> None:
         """Open a path or URI. Raises FileNotFoundError: there is no such directory."""
@@ -109,16 +109,16 @@ class Tree:
         if kind == fs.FileType.File:
             raise FileNotFoundError(f"{path} is a file; name a broker's data directory, or the folder of several")
         if kind != fs.FileType.Directory:
-            raise FileNotFoundError(f"there is no directory {path}")
+            raise FileNotFoundError(f"no such directory: {path}")
 
     def names(self, folder: str = "") -> list[tuple[str, bool]]:
-        """Name and whether it is a directory, of all that lies in a folder of the tree."""
+        """Return name and whether it is a directory, for each entry in a folder of the tree."""
         inside = f"{self.root}/{folder}" if folder else self.root
         found = self._files.get_file_info(fs.FileSelector(inside))
         return sorted((info.base_name, info.type == fs.FileType.Directory) for info in found)
 
     def read(self, path: str) -> bytes:
-        """A file's bytes; none if there is no such file."""
+        """Return a file's bytes; empty if it does not exist."""
         try:
             with self._files.open_input_stream(f"{self.root}/{path}") as stream:
                 content: bytes = stream.read()
@@ -127,11 +127,11 @@ class Tree:
         return content
 
     def size(self, path: str) -> int:
-        """A file's bytes, counted."""
+        """Return a file's size in bytes."""
         return int(self._files.get_file_info(f"{self.root}/{path}").size or 0)
 
     def directories(self) -> list[str]:
-        """The data directories: this one, or those in it: `broker-N`, or any with a `meta.properties` (`log.dirs`)."""
+        """Return the data directories: this one, or its folders `broker-N` and those with a `meta.properties`."""
         if self.is_there(META_PROPERTIES):
             return [self.path]
         below = [
@@ -142,11 +142,11 @@ class Tree:
         return [f"{self.path}/{name}" for name in below] or [self.path]
 
     def is_there(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether a file exists."""
         return bool(self._files.get_file_info(f"{self.root}/{path}").type == fs.FileType.File)
 
     def offsets(self, name: str) -> dict[tuple[str, int], int] | None:
-        """An offset checkpoint; None if it is not there, or cannot be read."""
+        """Return the offsets of a checkpoint; None if it does not exist or cannot be read."""
         content = self.read(name)
         try:
             return decode_offsets(content) if content else None
@@ -154,7 +154,7 @@ class Tree:
             return None
 
     def partitions(self) -> Iterator[PartitionFiles]:
-        """Every partition's directory."""
+        """Yield the directory of every partition."""
         starts, marks, cleaned = self.offsets(LOG_START), self.offsets(HIGH_WATERMARK), self.offsets(CLEANER)
         for name, is_directory in self.names():
             key = partition_of(name) if is_directory else None
@@ -184,13 +184,13 @@ class Tree:
 
 
 def _snapshot_ends(names: Iterable[str]) -> list[int]:
-    """The end offset of the oldest metadata snapshot: the metadata log begins there, or in its segment."""
+    """Return the end offset of the oldest metadata snapshot: the metadata log starts there, or in its segment."""
     ends = sorted(found[0] for name in names if (found := metadata_snapshot(name)) is not None)
     return ends[:1]
 
 
 def index_entries(directory: str, path: str) -> pa.RecordBatch:
-    """The entries of one index file, `path` within `directory`; unused space at its end and torn entries left out."""
+    """Return the entries of an index file, `path` within `directory`, without preallocated space and torn entries."""
     folder, _, name = path.rpartition("/")
     key, part = partition_of(folder), segment_part(name)
     assert key is not None

@@ -1,4 +1,4 @@
-"""Queries asked of a Spark session."""
+"""Runs queries in a Spark session."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,22 +16,22 @@ class SparkEngine:
     """The tables of a session."""
 
     at_once = 3
-    """While one query is planned another one works."""
+    """Spark plans one query while another one runs."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
 
     def rows(self, sql: str) -> pa.Table:
-        """The rows of a query. Raises EngineError."""
+        """Return the rows of a query. Raises EngineError."""
         with _errors():
             return self.spark.sql(sql).toArrow()
 
     def plain(self, sql: str) -> pa.Table:
-        """As `rows`."""
+        """Same as `rows`."""
         return self.rows(sql)
 
     def find(self, sql: str, order: Sequence[str], most: int) -> tuple[list[dict[str, Any]], int]:
-        """As `Engine.find`."""
+        """See `Engine.find`."""
         with _errors():
             frame = self.spark.sql(sql)
             names = [name for name in order if name in frame.columns]

@@ -1,4 +1,4 @@
-"""Cache of tables that many queries use: files on this machine, on a cluster Spark's own memory and disks."""
+"""Caches tables that many queries use: in files on one machine, in Spark's memory and disks on a cluster."""
 
 import tempfile
 from pathlib import Path
@@ -10,7 +10,7 @@ from pipeline.audits.logs import SMALL_ROWS
 
 
 class TableCache:
-    """The tables that one audit, or one report, keeps. `forget` releases everything."""
+    """The tables that one audit or report keeps. `forget` releases them."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -20,13 +20,13 @@ class TableCache:
 
     @property
     def folder(self) -> Path | None:
-        """Folder for files that all tasks can read; None on a cluster."""
+        """Return a folder for files that all tasks can read; None on a cluster."""
         if self._is_here and self._files is None:
             self._files = tempfile.TemporaryDirectory(prefix="understudy-tables-")
         return None if self._files is None else Path(self._files.name)
 
     def kept(self, name: str, frame: DataFrame) -> DataFrame:
-        """Compute the rows once, so that queries on them do not repeat their plan."""
+        """Compute the rows once, so that queries do not repeat the plan."""
         if self.folder is None:
             rows = frame.limit(SMALL_ROWS + 1).toArrow()
             if len(rows) <= SMALL_ROWS:
@@ -45,7 +45,7 @@ class TableCache:
         return frame
 
     def forget(self) -> None:
-        """Drop what was kept."""
+        """Release everything."""
         for frame in self._cached:
             frame.unpersist()
         self._cached.clear()

@@ -1,8 +1,8 @@
-"""The tables that the checks ask, as temporary views of a Spark session.
+"""Makes the tables that the checks query, as temporary views of a Spark session.
 
-`batches`, `records` (if asked for), `partitions`, `epochs`, `indexes` and `state_*` come from the data directory,
-`calls` from the journal; the others are made of them by the queries in `views/`. All of a log's tables have the column
-`directory`: where the data directory is the folder of several brokers', each one is looked at for itself.
+`batches`, `records` (on request), `partitions`, `epochs`, `indexes` and `state_*` come from the data directory, `calls`
+from the journal; the others are made from them by the queries in `views/`. Every table of the logs has the column
+`directory`: if the data directory contains several brokers' directories, each is read independently.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,17 +32,17 @@ from pipeline.schemas import STATE, ddl
 KEPT: Final = (
     "partitions", "indexes", "transactions", "coordinator", "committed", "decisions", "share_states", "group_states",
 )  # fmt: skip
-"""Tables that are computed at once (`TableCache.kept`)."""
+"""Tables that are computed immediately (`TableCache.kept`)."""
 
 _KEYS: Final = "directory string, topic string, partition int, offset bigint, is_transactional boolean, key_hash bigint"
 _NOW: Final = "CREATE OR REPLACE TEMPORARY FUNCTION now_ms() RETURNS BIGINT RETURN unix_millis(current_timestamp())"
 
 
 class Tables:
-    """The tables of one data directory. Made by `register`; `forget` gives memory back."""
+    """The tables of one data directory. `register` makes them, `forget` releases their memory."""
 
     def __init__(self, spark: SparkSession, path: str, journal_path: str | None = None) -> None:
-        """Raises FileNotFoundError: there is no such directory, no partition in it, or no such journal."""
+        """Open the data. Raises FileNotFoundError: no such directory, no partition in it, or no such journal."""
         self.spark = spark
         self.engine = SparkEngine(spark)
         self.path, self.journal_path = path, journal_path
@@ -62,9 +62,9 @@ class Tables:
         log_views: Sequence[str] = LOG_VIEWS,
         journal_views: Sequence[str] = journal.VIEWS,
     ) -> None:
-        """Make the views of the logs and of the journal: all of them, or those named, which have to be in order.
+        """Make the views of the logs and of the journal, all or those named, which must be in order.
 
-        Read in the order of `DuckTables`, as far as Spark does not read when it is asked.
+        Reads in the same order as `DuckTables`, unless Spark reads lazily.
         """
         spark = self.spark
         spark.sql(_NOW)
@@ -103,14 +103,14 @@ class Tables:
             self._view(name, self.spark.sql(view(name)))
 
     def forget(self) -> None:
-        """Drop what was kept."""
+        """Release everything."""
         self._cache.forget()
 
     def _view(self, name: str, frame: DataFrame) -> None:
         (self._cache.kept(name, frame) if name in KEPT else frame).createOrReplaceTempView(name)
 
     def _each(self, source: str, **options: str) -> DataFrame:
-        """A data source read from every directory, with the column `directory` in front."""
+        """Read a data source from every directory, with the column `directory` first."""
         frames = [
             self.spark.read.format(source).options(**options).load(directory).withColumn("directory", F.lit(directory))
             for directory in self.directories
@@ -130,7 +130,7 @@ class Tables:
         return self._each("kafka_segments", mode="report", values="false", columns=columns)
 
     def _state(self, states: StateTables) -> None:
-        """The coordinators' records of each kind, each once, from any replica; metadata with those of a snapshot."""
+        """Return each kind of coordinator record without duplicates from replicas; metadata includes a snapshot's."""
         for kind, found in states.tables().items():
             if kind == "metadata" and (snapshot := older_metadata(self.files)):
                 older = self._rows(snapshot, STATE[kind])
@@ -143,7 +143,7 @@ class Tables:
             self._view(name, self.spark.sql(view(name)))
 
     def _compacted_keys(self) -> DataFrame:
-        """Offset and hash of the key of every record of the compacted topics but the internal ones."""
+        """Return offset and key hash of every record in the compacted topics except the internal ones."""
         wanted = self.spark.sql(COMPACTED_TOPICS)
         topics = wanted.toArrow().column("topic").to_pylist()
         if not topics:
@@ -154,7 +154,7 @@ class Tables:
         return found.selectExpr("directory", "topic", "partition", "offset", "is_transactional", hashed)
 
     def _identities(self, identity: Identity) -> None:
-        """Records by identity; they are read by this process."""
+        """Return the records by identity, read in this process."""
         found = pa.Table.from_batches(identified(self.path, identity), IDENTIFIED)
         self._view("identified", self.spark.createDataFrame(found, ddl(IDENTIFIED)))
         self._rows([{"group_id": each} for each in identity.groups], PROCESSORS).createOrReplaceTempView("processors")
@@ -162,12 +162,12 @@ class Tables:
             self._view(name, self.spark.sql(view(name)))
 
     def _answers(self, path: str | None) -> None:
-        """What is wrong in the answers one by one; this process reads the lines that are not Produce or Fetch."""
+        """Return the faults in responses; this process reads all lines except Produce and Fetch."""
         for name, rows in answer_tables(path).items() if path is not None else ():
             self.spark.createDataFrame(rows, ddl(rows.schema)).createOrReplaceTempView(name)
 
     def _look_beside(self) -> None:
-        """The small files of all directories, as views."""
+        """Make views of the small files of all directories."""
         found = BrokerFiles()
         for directory in self.directories:
             found.look(Tree(directory))
@@ -175,5 +175,5 @@ class Tables:
             self._rows(getattr(found, name), schema).createOrReplaceTempView(name)
 
     def _rows(self, rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> DataFrame:
-        """A small table that the planner knows the size of."""
+        """Return a small table whose size the planner knows."""
         return self.spark.createDataFrame(pa.Table.from_pylist(rows, schema), ddl(schema))

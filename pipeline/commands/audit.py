@@ -59,7 +59,7 @@ def main(arguments: Mapping[str, Any]) -> int:
 
 
 def tables_there(arguments: Mapping[str, Any]) -> set[str]:
-    """Which tables beyond those of the logs this command line brings. Raises IdentityError."""
+    """Return the kinds of tables, besides those of the logs, that this command line provides. Raises IdentityError."""
     given = {
         "records": arguments["records"],
         "journal": arguments["journal"],
@@ -73,7 +73,7 @@ def tables_there(arguments: Mapping[str, Any]) -> set[str]:
 
 
 def identity_of(arguments: Mapping[str, Any]) -> Identity | None:
-    """What `--id` names. Raises IdentityError: it is none, or its topics are missing."""
+    """Return the identity of `--id`. Raises IdentityError if it is invalid or its topics are missing."""
     topics = arguments.get("input"), arguments.get("output"), arguments.get("group")
     if arguments.get("id") is None:
         if any(topics) and not (arguments.get("count_by") and not topics[2]):
@@ -83,7 +83,7 @@ def identity_of(arguments: Mapping[str, Any]) -> Identity | None:
 
 
 def listed(checks: Mapping[str, Check]) -> str:
-    """Every check in a line."""
+    """Return one line for every check."""
     known = checks.values()
     width = max(len(check.name) for check in known)
     return "\n".join(
@@ -94,12 +94,12 @@ def listed(checks: Mapping[str, Check]) -> str:
 
 
 def described(check: Check) -> str:
-    """A check with its query."""
+    """Return a check with its query."""
     return f"{check.name} ({check.severity}): {check.title}\n{check.explanation}\n\n{check.sql}"
 
 
 def audit(arguments: Mapping[str, Any], wanted: list[Check], progress: Progress) -> tuple[findings.Report, str]:
-    """Make the tables, ask; the report, and its page if that was wanted.
+    """Make the tables, run the checks, and return the report and, on request, its HTML page.
 
     Raises:
         FileNotFoundError: there is nothing to read.
@@ -108,7 +108,7 @@ def audit(arguments: Mapping[str, Any], wanted: list[Check], progress: Progress)
     """
     directory, journal = arguments["dir"], arguments["journal"]
     if directory:
-        Tree(directory)  # reports a wrong path before an engine starts
+        Tree(directory)  # report a wrong path before starting an engine
     if journal:
         find_files(journal)
     tables = tables_of(arguments, progress)
@@ -138,7 +138,7 @@ def audit(arguments: Mapping[str, Any], wanted: list[Check], progress: Progress)
 
 
 def followed(arguments: Mapping[str, Any], wanted: list[Check]) -> int:
-    """Audit again and again. Raises FileNotFoundError: there is no such directory."""
+    """Audit repeatedly. Raises FileNotFoundError: no such directory."""
     from pipeline.commands import follow, live  # noqa: PLC0415 - for this alone
 
     if arguments.get("is_cluster"):
@@ -157,7 +157,7 @@ def followed(arguments: Mapping[str, Any], wanted: list[Check]) -> int:
 
 
 def registered(arguments: Mapping[str, Any], progress: Progress) -> "Tables | DuckTables":
-    """The tables of one step."""
+    """Return the tables of one step."""
     tables = tables_of(arguments, progress)
     try:
         _register(tables, arguments)
@@ -168,7 +168,7 @@ def registered(arguments: Mapping[str, Any], progress: Progress) -> "Tables | Du
 
 
 def _register(tables: "Tables | DuckTables", arguments: Mapping[str, Any]) -> None:
-    """Make the tables of the logs, of the journal and of `--history`, which is read first: clients go on meanwhile.
+    """Make the tables of the logs, the journal and `--history`, which is read first, while clients may be active.
 
     Raises:
         HistoryError: a history cannot be read.
@@ -182,13 +182,13 @@ def _register(tables: "Tables | DuckTables", arguments: Mapping[str, Any]) -> No
 
 
 def counts_of(arguments: Mapping[str, Any]) -> Counts | None:
-    """What `--count-by` counts."""
+    """Return the counter for `--count-by`."""
     width_s = arguments.get("count_by")
     return None if width_s is None else Counts(width_s * 1000, arguments["input"], arguments["output"])
 
 
 def tables_of(arguments: Mapping[str, Any], progress: Progress) -> "Tables | DuckTables":
-    """The tables on the engine that fits the size. Raises FileNotFoundError: there is no partition."""
+    """Return the tables, on the engine that suits the size. Raises FileNotFoundError: there is no partition."""
     directory, journal = arguments["dir"], arguments["journal"]
     if not directory:
         if importlib.util.find_spec("duckdb") is None:
@@ -209,7 +209,7 @@ def tables_of(arguments: Mapping[str, Any], progress: Progress) -> "Tables | Duc
 
 
 def written(report: findings.Report, form: str, fail_on: str, width: int | None = None) -> str:
-    """The report in a format of the command line; `width`: of the terminal."""
+    """Return the report in the format of the command line; `width`: of the terminal."""
     if form == "json":
         return render.as_json(report)
     if form == "junit":

@@ -34,17 +34,17 @@ def main(arguments: Mapping[str, Any]) -> int:
 
 
 def compared(arguments: Mapping[str, Any], progress: Progress, scratch: Path) -> tuple[int, str, str]:
-    """Exit code, report, one line about it. What the pytest fixture kept is converted below `scratch`.
+    """Return the exit code, the report and a one-line summary; the pytest fixture's journals go through `scratch`.
 
     Raises:
-        FileNotFoundError: no journal, or nothing in it.
-        NoSuchCheckError: a name that no invariant has.
+        FileNotFoundError: no journal, or an empty one.
+        NoSuchCheckError: no invariant has this name.
     """
     from pipeline.conformance import kept_journals, render, run  # noqa: PLC0415 - they bring the plots
 
     checks = run.invariants(arguments["only"], arguments["without"])
     given = [path for path in (arguments["journal"], arguments["against"]) if path is not None]
-    # Reports a wrong path before an engine starts.
+    # Report a wrong path before starting an engine.
     paths = [kept_journals.readable(path, scratch / str(number)) for number, path in enumerate(given)]
     look = looked_at(arguments, paths, progress)
     runs = [replace(look(path, checks), journal=name) for name, path in zip(given, paths, strict=True)]
@@ -72,7 +72,7 @@ def compared(arguments: Mapping[str, Any], progress: Progress, scratch: Path) ->
 def looked_at(
     arguments: Mapping[str, Any], paths: Sequence[str], progress: Progress
 ) -> "Callable[[str, Sequence[Check]], Run]":
-    """Function that analyses a journal, on the engine that fits the size."""
+    """Return a function that analyses a journal, on the engine that suits the size."""
     from pipeline.conformance import run  # noqa: PLC0415 - as above
 
     def ask(engine: Engine, path: str, checks: Sequence[Check]) -> "Run":

@@ -1,4 +1,4 @@
-"""Which engine a command asks: this process, with DuckDB for audits, for what is small; Spark for the rest."""
+"""Chooses the engine of a command: this process (with DuckDB for audits) for small data, else Spark."""
 
 import importlib.util
 import sys
@@ -12,13 +12,13 @@ from pipeline.locations import files_below, is_file, locate, size_of
 from pipeline.rendering.text import last_line
 
 DEFAULT_MB: Final = 256
-"""Above this size Spark starts. DuckDB takes some ten times of a journal's size in memory, of a log's a tenth."""
+"""Data above this size use Spark. DuckDB needs about ten times a journal's size in memory, and a tenth of a log's."""
 _MB: Final = 1 << 20
 _DATA: Final = (".log", ".jsonl", ".open", ".gz", ".parquet")
 
 
 def is_small(arguments: Mapping[str, Any], paths: Sequence[str], needs: Sequence[str] = ("duckdb",)) -> bool:
-    """Whether the packages are there, and the files below the paths are within the limit of the command line."""
+    """Return whether the packages are installed, and the files below the paths are within the command line's limit."""
     if not arguments["master"].startswith("local") or not all(map(importlib.util.find_spec, needs)):
         return False
     limit = int(arguments["spark_above"]) * _MB
@@ -33,7 +33,7 @@ def _size(path: str) -> int:
 
 
 def session_for(arguments: Mapping[str, Any], path: str, progress: Progress, *, needs_sql: bool) -> Any:
-    """A Spark session for an export or a load of these files; None if they are small and no SQL is needed."""
+    """Return a Spark session to export or load these files; None if they are small and no SQL is needed."""
     if not needs_sql and is_small(arguments, [path], ()):
         return None
     register = arguments["enter_spark"]()
@@ -45,7 +45,7 @@ def session_for(arguments: Mapping[str, Any], path: str, progress: Progress, *, 
 
 @contextmanager
 def engine_errors() -> Iterator[None]:
-    """Raise Spark's errors as EngineError, without importing Spark for that."""
+    """Raise Spark's errors as EngineError, without importing Spark."""
     try:
         yield
     except Exception as error:

@@ -36,7 +36,7 @@ PROGRAM: Final = "understudy export"
 
 
 def choice_of(arguments: Mapping[str, Any]) -> Choice:
-    """The selection that the arguments describe. Raises ChoiceError."""
+    """Return the selection of the command line. Raises ChoiceError."""
     return Choice(
         topics=tuple(arguments["topic"]),
         offsets=parse_offsets(arguments["offsets"]),
@@ -96,13 +96,13 @@ def main(arguments: Mapping[str, Any]) -> int:
 
 
 def schemas_of(arguments: Mapping[str, Any]) -> Schemas:
-    """Where the schemas of keys and values come from. Raises SchemaError."""
+    """Return the sources of schemas for keys and values. Raises SchemaError."""
     files = [read_file(text, side) for side in SIDES for text in arguments[f"{side}_schema"]]
     return Schemas(arguments["schema_registry"], dict(files), arguments["schema_ids"])
 
 
 def starts_of(before: Manifest | None) -> dict[tuple[str, int], int]:
-    """Where each partition of an earlier export goes on, by the names in the export."""
+    """Return the offset at which each partition of an earlier export continues, by the names in the export."""
     return {
         (name, number): bounds.last_offset + 1
         for name, partitions in (before.topics if before is not None else {}).items()
@@ -112,7 +112,7 @@ def starts_of(before: Manifest | None) -> dict[tuple[str, int], int]:
 
 
 def check_source(source: str, choice: Choice, security: Security) -> None:
-    """Find out, before Spark starts, whether the source can be reached and has a topic that is wanted.
+    """Check, before Spark starts, that the source is reachable and has a selected topic.
 
     Raises:
         FileNotFoundError: no such directory, or no such topic.
@@ -129,7 +129,7 @@ def copied(
     arguments: Mapping[str, Any], source: str, choice: Choice, schemas: Schemas, progress: Progress,
     configs: Mapping[str, Any] | None = None,
 ) -> Manifest:  # fmt: skip
-    """The export proper, from a directory."""
+    """Run the export of a directory."""
     spark = session_for(arguments, source, progress, needs_sql=choice.needs_sql)
     progress.show("copying ...")
     return export.export(

@@ -1,4 +1,4 @@
-"""`understudy audit --follow`: audits a directory in use again and again, reports what is new, and serves metrics."""
+"""`understudy audit --follow`: audits a directory in use repeatedly, reports what is new, and serves metrics."""
 
 import json
 import signal
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.live.counts import Counts
 
 OF_THE_COPY: Final = ("directory", "segment", "position", "file")
-"""Columns that name files: of a cluster there is only a copy."""
+"""Columns that name files; for a running cluster they would name the files of the copy."""
 BOUNDS: Final = {
     "log_start_offset": "First offset of the log.",
     "last_stable_offset": "Consumers of committed records get what is below.",
@@ -35,13 +35,13 @@ BOUNDS: Final = {
 }
 PROGRAM: Final = "understudy audit"
 HOST: Final = "127.0.0.1"
-"""Metrics are for the same machine."""
+"""Metrics are served to this machine only."""
 
 
 class Follower:
     """The steps of one command.
 
-    `pause` waits and returns whether to end; `show` gets each line of output, `complain` why a step could not be done.
+    `pause` waits and returns whether to end; `show` gets each line of output, `complain` the reason of a failed step.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class Follower:
         self._progress = Progress(quiet=True)
 
     def run(self) -> int:
-        """Step until the end.
+        """Run steps until the end.
 
-        Exit code 1: something of the severity of `--fail-on` was reported; 2: no step could be done.
+        Exit code 1: something of the severity of `--fail-on` was reported; 2: no step succeeded.
         """
         most, code = self._arguments["steps"], 0
         while True:
@@ -80,7 +80,7 @@ class Follower:
                 return 2 if self.followed.failures == self.followed.steps else code
 
     def _show_counts(self) -> None:
-        """Each bucket once, when it is over and its length has passed."""
+        """Show each bucket once, after its end and another bucket's length."""
         if self._counts is None or self._arguments["format"] != "json":
             return
         now_ms = int(time.time() * 1000)  # noqa: TID251 - the time of records
@@ -100,7 +100,7 @@ class Follower:
         return self.followed.step(found)
 
     def _asked(self) -> "Sequence[Finding]":
-        """The findings of a step; what it measured is kept."""
+        """Return the findings of a step, and keep its measurements."""
         tables = self._register(self._progress)
         try:
             found = findings.ask_all(tables.engine, self._wanted)
@@ -111,9 +111,9 @@ class Follower:
         return found
 
     def _failed(self, why: str) -> list[Row]:
-        """Count a step that could not be done, such as for a file that went while it was read: the next one goes on.
+        """Count a failed step, for example because a file was deleted while it was read; the next step continues.
 
-        The reason is given once, until it is another one.
+        The reason is reported once, until it changes.
         """
         self.followed.failures += 1
         self.followed.steps += 1
@@ -128,7 +128,7 @@ def _without_copy(row: Row) -> Row:
 
 
 def line(row: Row, form: str, step: int) -> str:
-    """A finding in one line: text, or JSON."""
+    """Return a finding as one line of text or JSON."""
     if form == "json":
         head = {"step": step, "check": row.check.name, "severity": row.check.severity}
         return json.dumps({**head, **row.row}, default=str)
@@ -142,7 +142,7 @@ def follow(
     register: "Callable[[Progress], Tables | DuckTables]",
     counts: "Counts | None" = None,
 ) -> int:
-    """Follow until a signal or `--until-finding` ends it; returns the exit code. Raises OSError: the port is taken."""
+    """Follow until a signal or `--until-finding`; return the exit code. Raises OSError: the port is in use."""
     over = threading.Event()
 
     def answer(text: str) -> None:
@@ -174,13 +174,13 @@ def follow(
 
 
 class Collector:
-    """The metrics of prometheus_client."""
+    """The metrics for prometheus_client."""
 
     def __init__(self, followed: Followed) -> None:
         self._followed = followed
 
     def collect(self) -> "Iterator[Metric]":
-        """All families, from the last step."""
+        """Yield all metric families of the last step."""
         known = self._followed
         yield _gauge("steps", "Audits done, those included that could not read the directory.", [], [((), known.steps)])
         yield _gauge("failed_steps", "Audits that could not read the directory.", [], [((), known.failures)])

@@ -1,4 +1,4 @@
-"""`understudy audit HOST:PORT --follow`: the steps beside a running cluster."""
+"""`understudy audit HOST:PORT --follow`: audits a running cluster step by step."""
 
 import tempfile
 import time
@@ -24,10 +24,10 @@ Register = Callable[[Mapping[str, Any], "Progress"], "Tables | DuckTables"]
 
 
 def follow_cluster(arguments: Mapping[str, Any], wanted: "list[Check]", registered: Register) -> int:
-    """Follow a cluster; the exit code.
+    """Follow a cluster; return the exit code.
 
     Raises:
-        WireError: no broker answers, or it does not let this client in.
+        WireError: no broker answers, or it does not accept this client.
         SecurityError: the client configuration cannot be used.
     """
     security = read_security(arguments["client_config"])
@@ -46,7 +46,7 @@ def follow_cluster(arguments: Mapping[str, Any], wanted: "list[Check]", register
 
 
 def look_of(counts: Counts | None) -> Callable[[Watch], None]:
-    """What counts the records of a copy while it grows."""
+    """Return a function that counts the records of a copy while it grows."""
 
     def look(watch: Watch) -> None:
         if counts is not None:
@@ -61,7 +61,7 @@ def look_of(counts: Counts | None) -> Callable[[Watch], None]:
 def register_of(
     watch: Watch, arguments: Mapping[str, Any], registered: Register, counts: Counts | None
 ) -> "Callable[[Progress], Tables | DuckTables]":
-    """What makes the tables of one step. It raises OSError, WireError, EngineError."""
+    """Return a function that makes the tables of one step. It raises OSError, WireError, EngineError."""
 
     def register(progress: "Progress") -> "Tables | DuckTables":
         answers = watch.step()

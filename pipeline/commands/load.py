@@ -26,7 +26,7 @@ from storage.files import DirectoryLockedError
 
 PROGRAM: Final = "understudy load"
 KEPT: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
-"""Settings of loaded topics by default: retention would delete old records before they can be read."""
+"""Default settings of loaded topics: retention would delete old records before they can be read."""
 
 
 def main(arguments: Mapping[str, Any]) -> int:
@@ -47,9 +47,9 @@ def main(arguments: Mapping[str, Any]) -> int:
             export.verify(store, manifest)
         codec, speed = _codec(arguments["codec"]), _speed(arguments["speed"])
         settings = KEPT | parse_pairs("--config", arguments["config"])
-        targets.targets(store, manifest, choice)  # reports an invalid selection before Spark starts
+        targets.targets(store, manifest, choice)  # report an invalid selection before Spark starts
         security = read_security(arguments["client_config"])
-        if is_bootstrap(arguments["to"]):  # an address without a broker is reported before Spark starts
+        if is_bootstrap(arguments["to"]):  # report an unreachable address before Spark starts
             Cluster(arguments["to"], security=security).close()
         with engine_errors(), tempfile.TemporaryDirectory(prefix="understudy-load-") as folder:
             spark = session_for(arguments, arguments["source"], progress, needs_sql=choice.needs_sql)

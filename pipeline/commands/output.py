@@ -1,4 +1,4 @@
-"""The report of a command: to standard output, or to the file of `--out`."""
+"""Writes a command's report to standard output or to the file of `--out`."""
 
 import shutil
 import sys
@@ -10,9 +10,9 @@ def deliver(program: str, subject: str, arguments: Mapping[str, Any], text: str,
     """Print the report; with `--out` write it to the file, and print the summary.
 
     Args:
-        program: the command, which heads a table in a file.
-        subject: path of the data directory or journal that the report is about.
-        arguments: the command's, with `out`, `format` and `write`, which replaces earlier reports only.
+        program: the command, which is the heading of a table in a file.
+        subject: path of the data directory or journal that the report describes.
+        arguments: the command's, with `out`, `format` and `write`, which only overwrites earlier reports.
         text: the report in its format.
         summary: one line.
     """
@@ -25,6 +25,6 @@ def deliver(program: str, subject: str, arguments: Mapping[str, Any], text: str,
 
 
 def terminal_width(arguments: Mapping[str, Any]) -> int | None:
-    """The width of the terminal that shows the report; None: it goes to a file or another program."""
+    """Return the width of the terminal that shows the report; None if it goes to a file or another program."""
     is_shown = not arguments["out"] and sys.stdout.isatty()
     return shutil.get_terminal_size().columns if is_shown else None

@@ -1,4 +1,4 @@
-"""Progress and error messages of a command on stderr."""
+"""Prints progress and error messages of a command to stderr."""
 
 import errno
 import sys
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Final, NoReturn
 
 LINE_EVERY_S: Final = 10.0
-"""Seconds between two lines of a long command whose stderr is no terminal."""
+"""Seconds between progress lines if stderr is not a terminal."""
 
 
 class Progress:
-    """One line on stderr that is overwritten; where stderr is no terminal, a new line every ten seconds."""
+    """One line on stderr that is overwritten; if stderr is not a terminal, a new line every ten seconds."""
 
     def __init__(self, *, quiet: bool, clock: Callable[[], float] = time.monotonic) -> None:  # noqa: TID251
         self._shown = not quiet and sys.stderr.isatty()
@@ -43,6 +43,6 @@ def refuse(program: str, sentence: object, code: int = 2) -> NoReturn:
 
 
 def code_of(error: OSError) -> int:
-    """Exit code for an error of the system: 2 for a place that cannot be there, which was named wrongly; else 1."""
+    """Return the exit code for an OSError: 2 for an impossible path, which the user gave wrongly; else 1."""
     wrong = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
     return 2 if isinstance(error, wrong) or error.errno == errno.ENAMETOOLONG else 1

@@ -47,7 +47,7 @@ def main(arguments: Mapping[str, Any]) -> int:
 
 
 def asked_of(arguments: Mapping[str, Any]) -> Asked:
-    """The selection that the arguments describe. Raises ChoiceError."""
+    """Return the selection of the command line. Raises ChoiceError."""
     now_ms = parse_time("--at", arguments["at"])
     return Asked(
         topics=tuple(arguments["topic"]),
@@ -60,7 +60,7 @@ def asked_of(arguments: Mapping[str, Any]) -> Asked:
 
 
 def listed() -> str:
-    """Every report in a line."""
+    """Return one line for every report."""
     known = registry.questions().values()
     width = max(len(each.name) for each in known)
     return "\n".join(
@@ -70,21 +70,21 @@ def listed() -> str:
 
 
 def described(question: Question) -> str:
-    """A report with its query."""
+    """Return a report with its query."""
     return f"{question.name}: {question.title}\n{question.explanation}\n\n{question.sql}"
 
 
 def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, progress: Progress) -> tuple[str, str]:
-    """Make the tables, ask; the report in its format, and one line about it.
+    """Make the tables, run the queries, and return the report in its format with a one-line summary.
 
     Raises:
-        FileNotFoundError: there is nothing to look at.
+        FileNotFoundError: there is nothing to report on.
         EngineError: a query failed.
         DamagedError: a line of the journal cannot be read.
     """
     from pipeline.reports import render  # noqa: PLC0415 - it brings the plots
 
-    Tree(arguments["dir"])  # reports a wrong path before an engine starts
+    Tree(arguments["dir"])  # report a wrong path before starting an engine
     if arguments["journal"]:
         find_files(arguments["journal"])
     report = reported(arguments, wanted, asked, progress)
@@ -105,7 +105,7 @@ def written(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, 
 
 
 def reported(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked, progress: Progress) -> answers.Report:
-    """All answers. Raises FileNotFoundError, EngineError, DamagedError."""
+    """Return all results. Raises FileNotFoundError, EngineError, DamagedError."""
     directory, journal = arguments["dir"], arguments["journal"]
     if is_small(arguments, [directory, journal] if journal else [directory]):
         from pipeline.reports.duck_tables import DuckReportTables  # noqa: PLC0415 - it brings DuckDB
@@ -128,7 +128,7 @@ def reported(arguments: Mapping[str, Any], wanted: list[Question], asked: Asked,
 def answered(
     tables: TablesOfReports, arguments: Mapping[str, Any], wanted: list[Question], progress: Progress
 ) -> answers.Report:
-    """Make the tables and ask them."""
+    """Make the tables and query them."""
     try:
         progress.show("reading ...")
         tables.prepare(wanted)

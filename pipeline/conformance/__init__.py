@@ -1,1 +1,1 @@
-"""Conformance of clients to the protocol, from a journal; comparison of two runs."""
+"""Checks from a journal whether clients conform to the protocol, and compares two runs."""

@@ -1,6 +1,6 @@
-"""Two runs held against each other: what is broken now and was not, what clients do otherwise.
+"""Compares two runs: invariants that are newly violated, and changes in the clients' behaviour.
 
-Clients are compared by the name of their software, regardless of its version: users mostly compare versions.
+Clients are identified by the name of their software without its version, because users mostly compare versions.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -10,19 +10,19 @@ from typing import Any, Final
 from pipeline.conformance.run import NOT_EXERCISED, Broken, Run, times
 
 KINDS: Final = ("worse", "better", "other")
-"""The first is what a build should fail for."""
+"""`worse` is what a build should fail for."""
 _TIMES: Final = 2
-"""A latency or a number of requests that changed by less is no change."""
+"""A latency or number of requests that changed by a smaller factor is not reported."""
 _LEAST_MS: Final = 1.0
 _LEAST_REQUESTS: Final = 10
-"""So many more or fewer; and of fewer no latency is compared."""
+"""Minimum difference in requests; with fewer requests, latencies are not compared either."""
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A difference. `subject`: an invariant, an API, an error of an API; texts are None where there was nothing."""
+    """A difference. `subject`: an invariant, an API, an error of an API; texts are None if that run has nothing."""
 
     kind: str
     part: str
@@ -33,7 +33,7 @@ class Change:
 
 
 def changes(before: Run, now: Run) -> list[Change]:
-    """All that differs, the worse first."""
+    """Return all differences, `worse` first."""
     found = [
         *_invariants(before, now),
         *_rows(before, now, "clients", (), _versions_of_clients),
@@ -45,7 +45,7 @@ def changes(before: Run, now: Run) -> list[Change]:
 
 
 def is_new(each: Broken, before: Run) -> bool:
-    """Whether the same software did not break this in the earlier run."""
+    """Return whether the same software did not violate this invariant in the earlier run."""
     return not any(old.software == each.software and old.check.name == each.check.name for old in before.broken)
 
 
@@ -112,7 +112,7 @@ def _reactions(rows: list[Row]) -> str:
 
 
 def _numbers(before: Run, now: Run) -> Iterator[Change]:
-    """Requests and latencies of APIs that both runs used."""
+    """Compare requests and latencies of APIs that both runs used."""
     old, new = _grouped(before, "latencies", ("api",)), _grouped(now, "latencies", ("api",))
     for key in sorted(old.keys() & new.keys()):
         was, count = (sum(row["requests"] for row in side[key]) for side in (old, new))

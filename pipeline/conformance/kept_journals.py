@@ -1,7 +1,7 @@
-"""Journals of failed tests, as the pytest fixture keeps them (`--kafka-journal DIR`) -> the files of `serve --journal`.
+"""Converts the journals of failed tests (`--kafka-journal DIR` of the pytest fixture) to files of `serve --journal`.
 
-A kept journal is a JSON array of the control plane's entries (`GET /v1/journal`), one file per test and cluster. It has
-no headers of batches: what i04 compares of their bytes, and i40 of their counts, cannot be seen in it.
+Such a journal is a JSON array of the control plane's entries (`GET /v1/journal`), one file per test and cluster. It has
+no batch headers, so i04 cannot compare the bytes of batches, nor i40 their counts.
 """
 
 import json
@@ -18,10 +18,10 @@ _MARKS: Final = ("id", "ts_us", "api", "connection", "outcome", "request", "resp
 
 
 def readable(path: str, scratch: Path) -> str:
-    """The path of a journal's files: the given one, or a folder in `scratch` with what the fixture kept there.
+    """Return the path of a journal's files: the given one, or a folder in `scratch` with converted journals.
 
     Raises:
-        FileNotFoundError: neither lies there.
+        FileNotFoundError: there are neither.
     """
     try:
         journal.find_files(path)
@@ -39,7 +39,7 @@ def _kept_files(path: str) -> list[Path]:
 
 
 def _write(file: Path, scratch: Path) -> bool:
-    """Write the entries of one file as lines; False where it holds none."""
+    """Write the entries of one file as lines; return False if it has none."""
     try:
         entries = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -59,7 +59,7 @@ def _is_entry(value: Any) -> bool:
 def _lines(run: str, entries: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for each in entries:
         if each["duration_ms"] is None:
-            continue  # it was being served
+            continue  # the request was being served
         software, _, version = (each["software"] or "").rpartition(" ")
         yield {
             "v": 1, "run": run, "era": 0, "id": each["id"], "lost": 0, "cluster_id": "", "ts_us": each["ts_us"],

@@ -1,4 +1,4 @@
-"""The pictures of a conformance report: which versions were used of those offered, and how long answers took."""
+"""Draws the pictures of a conformance report: API versions used and offered, and response latencies."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ Client = tuple[str, str]
 
 
 def pictures(run: Run) -> list[tuple[str, Picture]]:
-    """The pictures with a name for each."""
+    """Return the pictures by name."""
     clients = [
         (row["software"], row["software_version"])
         for row in sorted(run.parts["clients"], key=lambda row: -row["requests"])[:MOST_CLIENTS]
@@ -35,7 +35,7 @@ def _own(rows: Rows, client: Client) -> Rows:
 
 
 def _apis(rows: Rows, clients: list[Client]) -> list[str]:
-    """The APIs of these clients, those with most requests, in the order of their keys."""
+    """Return the APIs with the most requests of these clients, sorted by API key."""
     counts: dict[str, int] = {}
     for client in clients:
         for row in _own(rows, client):
@@ -45,7 +45,7 @@ def _apis(rows: Rows, clients: list[Client]) -> list[str]:
 
 
 def _versions(rows: Rows, clients: list[Client]) -> Picture | None:
-    """Each API a line: what was offered as a bar, what was used as marks."""
+    """Draw a line per API: the offered versions as a bar, the used ones as marks."""
     apis = _apis(rows, clients)
     if not apis:
         return None
@@ -68,11 +68,11 @@ def _versions(rows: Rows, clients: list[Client]) -> Picture | None:
     axes.set_xlabel("version")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     caption = "The bar of an API has the versions that the broker offered; the marks are those that were used."
-    return Picture("Versions used, of those offered", caption, figure)
+    return Picture("Versions offered and used", caption, figure)
 
 
 def _latencies(rows: Rows, clients: list[Client]) -> Picture | None:
-    """Each API a line: the median as a mark, and a line from there to the 99th percentile."""
+    """Draw a line per API: the median latency as a mark, and a line from there to the 99th percentile."""
     apis = _apis(rows, clients)
     if not apis:
         return None
@@ -88,7 +88,7 @@ def _latencies(rows: Rows, clients: list[Client]) -> Picture | None:
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("ms")
-    return Picture("How long answers took", "A mark is the median, its line goes to the 99th percentile.", figure)
+    return Picture("Response latencies", "A mark is the median, its line goes to the 99th percentile.", figure)
 
 
 def _marks(axes: Axes, points: list[tuple[float, int]], number: int, of: int, client: Client) -> None:
@@ -100,7 +100,7 @@ def _marks(axes: Axes, points: list[tuple[float, int]], number: int, of: int, cl
 
 
 def _shift(number: int, of: int) -> float:
-    """Vertical offset of a client within a line, so that marks do not hide each other."""
+    """Return the vertical offset of a client within a line, so that marks do not hide each other."""
     return 0.0 if of == 1 else 0.36 * (number / (of - 1) - 0.5)
 
 

@@ -1,4 +1,4 @@
-"""The conformance report as tables for people, as JSON, as JUnit XML, and as one HTML page."""
+"""Renders the conformance report as text tables, JSON, JUnit XML or one HTML page."""
 
 import json
 from collections.abc import Sequence
@@ -23,25 +23,25 @@ _LEFT_OUT: Final = ("software", "software_version")
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """A run, and the earlier one that it is held against."""
+    """A run, and the earlier one to compare it with."""
 
     now: Run
     before: Run | None = None
 
     @property
     def changes(self) -> list[Change]:
-        """Differences; none without an earlier run."""
+        """Return the differences; none without an earlier run."""
         return [] if self.before is None else changes(self.before, self.now)
 
     def failing(self, fail_on: str) -> list[Broken]:
-        """Violations at this severity or worse; with an earlier run, only new ones."""
+        """Return the violations of this severity or worse; with an earlier run, only new ones."""
         worst = SEVERITIES.index(fail_on)
         found = [each for each in self.now.broken if SEVERITIES.index(each.check.severity) <= worst]
         return [each for each in found if self.before is None or is_new(each, self.before)]
 
     @property
     def summary(self) -> str:
-        """One line."""
+        """Return a one-line summary."""
         if self.before is None:
             return self.now.summary
         worse = sum(each.kind == "worse" for each in self.changes)
@@ -50,7 +50,7 @@ class Conformance:
 
 
 def _columns(rows: Rows) -> list[str]:
-    """Those that have something in a row."""
+    """Return the columns that have a value in some row."""
     return [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
 
 
@@ -63,7 +63,7 @@ def _changed(conformance: Conformance) -> list[dict[str, Any]]:
 
 
 def as_table(conformance: Conformance, width: int | None = None) -> str:
-    """For people; `width`: of the terminal."""
+    """Return the report as text; `width`: of the terminal."""
     parts = []
     if conformance.before is not None:
         lines = [f"differences from {conformance.before.journal}"]
@@ -84,7 +84,7 @@ def as_table(conformance: Conformance, width: int | None = None) -> str:
 
 
 def _not_exercised(run: Run) -> list[str]:
-    """The invariants that no client had an occasion to break."""
+    """Return the invariants that no client had an occasion to violate."""
     exercised = {each.check.name for each in run.verdicts() if each.text != NOT_EXERCISED}
     return sorted(check.name for check in run.checks if check.name not in exercised)
 
@@ -101,7 +101,7 @@ def _invariant(each: Broken, width: int | None = None) -> str:
 
 
 def as_json(conformance: Conformance) -> str:
-    """For programs."""
+    """Return the report as JSON."""
     document = {"generator": "understudy conformance"} | _run(conformance.now)
     if conformance.before is not None:
         document |= {"against": _run(conformance.before), "changes": _changed(conformance)}
@@ -142,7 +142,7 @@ def _run(run: Run) -> dict[str, Any]:
 
 
 def as_junit(conformance: Conformance, *, fail_on: str) -> str:
-    """A test case for each client and invariant. What is broken fails; with an earlier run, new violations."""
+    """Return a test case for each client and invariant; violations fail, with an earlier run only new ones."""
     failing = {(each.software, each.version, each.check.name) for each in conformance.failing(fail_on)}
     broken = {(each.software, each.version, each.check.name): each for each in conformance.now.broken}
     verdicts = list(conformance.now.verdicts())
@@ -166,7 +166,7 @@ def as_junit(conformance: Conformance, *, fail_on: str) -> str:
 
 
 def as_html(conformance: Conformance, drawn: Sequence[Picture]) -> str:
-    """The page: the pictures, what differs, what is broken, then the parts."""
+    """Return the page: pictures, differences, violations, then the parts."""
     broken = {each.check.name for each in conformance.now.broken}
     silent = set(_not_exercised(conformance.now))
     return html.page(

@@ -1,4 +1,4 @@
-"""One run's report: the parts, and the invariants that were broken."""
+"""The report of one run: its parts, and the violated invariants."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,24 +14,24 @@ from pipeline.rendering.text import counted, plain
 
 Rows = Sequence[dict[str, Any]]
 UNKNOWN: Final = "?"
-"""The version of a client that sent none (`views/spoken.sql`)."""
+"""Version of a client that did not send one (`views/spoken.sql`)."""
 NOT_EXERCISED: Final = "not exercised"
 _PART: Final = "software"
 
 
 def named(software: str, version: str) -> str:
-    """A client with its version, if it sent one."""
+    """Return a client's name with its version, if it sent one."""
     return software if version == UNKNOWN else f"{software} {version}"
 
 
 def times(count: int) -> str:
-    """Text of a count."""
+    """Return a count as text."""
     return "once" if count == 1 else f"{count} times"
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """An invariant that one client software broke `count` times; `rows` are the first of them."""
+    """An invariant that one client software violated `count` times; `rows` are the first violations."""
 
     software: str
     version: str
@@ -42,7 +42,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """An invariant and a client: `broken`, `kept` on all of its `occasions`, or, without any, `not exercised`."""
+    """An invariant and a client: `broken`, `kept` on all of its `occasions`, or `not exercised` without any."""
 
     software: str
     version: str
@@ -52,13 +52,13 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """The verdict."""
+        """Return the verdict as text."""
         return "broken" if self.broken else "kept" if self.occasions else NOT_EXERCISED
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Analysis of a journal. `parts`: the rows of each question by its name; `broken`: the worst first."""
+    """Analysis of a journal. `parts`: the rows of each question by name; `broken`: violations, the worst first."""
 
     journal: str
     checks: Sequence[Check]
@@ -67,12 +67,12 @@ class Run:
 
     @property
     def requests(self) -> int:
-        """How many there are."""
+        """Return the number of requests."""
         return sum(row["requests"] for row in self.parts["clients"])
 
     @property
     def summary(self) -> str:
-        """One line."""
+        """Return a one-line summary."""
         names = [named(row["software"], row["software_version"]) for row in self.parts["clients"]]
         summary = (
             f"{counted(self.requests, 'request')} of {', '.join(names[:6])}{' and others' if len(names) > 6 else ''}"
@@ -86,7 +86,7 @@ class Run:
         return f"{summary}: {broken}{often}; {len(exercised) - len(kinds)} kept, {quiet} {NOT_EXERCISED}"
 
     def verdicts(self) -> Iterator[Verdict]:
-        """Each invariant for each client."""
+        """Return the verdict on each invariant for each client."""
         occasions = {(row["software"], row["software_version"], row["invariant"]): row["occasions"]
                      for row in self.parts["occasions"]}  # fmt: skip
         broken = {(each.software, each.version, each.check.name): each.count for each in self.broken}
@@ -98,7 +98,10 @@ class Run:
 
 
 def invariants(names: Iterable[str] = (), without: Iterable[str] = ()) -> list[Check]:
-    """The checks of clients on the wire: those named (default: all) but some. Raises NoSuchCheckError."""
+    """Return the checks of clients on the wire: those in `names` (default: all) except `without`.
+
+    Raises NoSuchCheckError.
+    """
     known = {name for name in registry.checks() if name[0] == "i" and name[1:3].isdigit()}
     for name in (*names, *without):
         if name not in known:
@@ -115,13 +118,13 @@ def look(
     software: Sequence[str] = (),
     show: Callable[[str], None] = lambda _what: None,
 ) -> Run:
-    """Ask everything of a journal.
+    """Run all queries on a journal.
 
     Args:
-        engine: has its tables.
+        engine: has the journal's tables.
         path: the journal's folder.
-        checks: the invariants to look for.
-        software: only clients of these names or patterns; none: all.
+        checks: the invariants to check.
+        software: only clients with these names or patterns; none: all.
         show: called with the name of each step.
 
     Raises:
@@ -149,7 +152,7 @@ def _wanted(row: dict[str, Any], software: Sequence[str]) -> bool:
 
 
 def by_software(check: Check) -> str:
-    """The query that splits a check's rows by client, using the request that each row refers to."""
+    """Return the query that groups a check's rows by client, using the request that each row refers to."""
     return f"""
       SELECT spoken.software, spoken.software_version, count(*) AS count,
              slice(array_sort(collect_set(struct(found.run, found.id))), 1, {ROWS_KEPT}) AS places

@@ -1,4 +1,4 @@
-"""The tables that the conformance report asks: the audits' that are made of a journal alone, and a few of its own."""
+"""Makes the tables of the conformance report: those of the audits that need only a journal, and a few more."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -19,26 +19,26 @@ WIRE_VIEWS: Final = tuple(
     for name in journal.VIEWS
     if name not in {"era", "deletions", "group_clients", "deliveries", "current_produces", "current_fetches"}
 )
-"""Of the audits' views, those that speak of the wire alone and that the invariants ask."""
+"""Views of the audits that describe the wire alone and that the invariants use."""
 
 
 def questions() -> Mapping[str, Question]:
-    """The parts of the report that are queries, in their order."""
+    """Return the parts of the report that are queries, in order."""
     return queries.questions(PACKAGE, ORDER)
 
 
 VIEWS: Final = ("spoken", "offered", "reactions", "occasions")
-"""Views of this report, in the order in which they build on each other."""
+"""Views of this report, each of which may use the ones before it."""
 
 
 def views() -> Mapping[str, str]:
-    """The queries of the views by their names."""
+    """Return the queries of the views by name."""
     return queries.read_all(PACKAGE, "views")
 
 
 def register(spark: "SparkSession", cache: "TableCache", path: str) -> None:
     """Make the tables of a journal."""
-    # Names of topics come from the journal alone: there is no directory.
+    # Topic names come from the journal alone, as there is no data directory.
     spark.createDataFrame([], "topic_id string, topic string").createOrReplaceTempView("partitions")
     journal.register(spark, cache, path, WIRE_VIEWS)
     for name in VIEWS:

@@ -1,1 +1,1 @@
-"""Segment bytes -> Arrow, by columns: no step of it looks at one record alone. Nothing in the bytes is believed."""
+"""Decodes segment bytes into Arrow, column by column instead of record by record; no byte is trusted unchecked."""

@@ -1,4 +1,4 @@
-"""Batches of aborted transactions (transactions D.11)."""
+"""Finds the batches of aborted transactions (transactions D.11)."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -15,11 +15,11 @@ class AbortedRange(NamedTuple):
     producer_id: int
     first_offset: int
     last_offset: int
-    """Of the marker."""
+    """Offset of the marker."""
 
 
 class AbortedRanges:
-    """The aborted transactions of one partition, or of a part of it."""
+    """The aborted transactions of one partition or of a part of it."""
 
     __slots__ = ("_producers", "ranges")
 
@@ -28,11 +28,14 @@ class AbortedRanges:
         self._producers = np.unique(np.array([each.producer_id for each in self.ranges], np.int64))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travels to Spark's workers as its ranges."""
+        """Pickle for Spark's workers as a list of ranges."""
         return AbortedRanges, (self.ranges,)
 
     def of(self, headers: NDArray[Any]) -> NDArray[np.bool_]:
-        """For each batch header, whether its records were aborted. Markers were not: they are the ABORT."""
+        """Return, for each batch header, whether its records were aborted.
+
+        The ABORT markers themselves do not count.
+        """
         aborted = np.zeros(len(headers), np.bool_)
         if not self.ranges or not len(headers):
             return aborted

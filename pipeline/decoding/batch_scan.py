@@ -1,8 +1,8 @@
-"""Positions of the batches of a segment: their headers as one array, each checked for consistency.
+"""Finds the batches of a segment: their positions and headers, each checked for consistency.
 
-A header outside the checksum (base offset, length, leader epoch, magic) is believed where it fits what is around it:
-offsets and epochs grow along a log. After bytes that are no batch, the next sound batch is searched by its checksum, so
-that one broken length does not hide what follows.
+Header fields outside the checksum (base offset, length, leader epoch, magic) are trusted if they fit their
+neighbours: offsets and epochs increase along a log. After bytes that are not a batch, the next valid batch is found by
+its checksum, so that one broken length does not hide what follows.
 """
 
 from dataclasses import dataclass, field
@@ -58,32 +58,32 @@ _COLUMNS: Final = np.arange(BATCH_HEADER_SIZE)
 
 
 class Framed(NamedTuple):
-    """Sound batches in a row: their positions in the bytes, and their headers."""
+    """Consecutive valid batches: their positions in the bytes, and their headers."""
 
     positions: Positions
     headers: Headers
 
 
 class Messages(NamedTuple):
-    """Messages of magic 0 and 1 in a row: the range of bytes that they take."""
+    """Consecutive messages of magic 0 and 1: the range of bytes that they occupy."""
 
     start: int
     stop: int
 
 
 Piece = Framed | Messages | Damage
-"""`Damage.position` is that of the file; the positions of the others count from the first byte given."""
+"""`Damage.position` is relative to the file, the other positions to the given bytes."""
 
 
 @dataclass(slots=True)
 class Framer:
-    """Frames the bytes of one segment, chunk after chunk.
+    """Frames the bytes of one segment, chunk by chunk.
 
     Args:
-        base_offset: the segment's, by its name.
-        next_base_offset: of the segment after it; None for the last one.
-        crc: whether checksums are compared.
-        zeros_from: from this byte of the file on there are zeros only; None: that is not known.
+        base_offset: the segment's, from its name.
+        next_base_offset: of the next segment; None for the last one.
+        crc: whether to verify checksums.
+        zeros_from: position in the file from which there are only zeros; None: unknown.
     """
 
     base_offset: int
@@ -91,24 +91,24 @@ class Framer:
     crc: bool = True
     zeros_from: int | None = None
     due_offset: int = field(init=False)
-    """The least offset that may come next."""
+    """The lowest offset that may come next."""
     due_epoch: int = field(default=NO_LEADER_EPOCH, init=False)
     is_lost: bool = field(default=False, init=False)
-    """Whether bytes were given up before, so that the next batch has to be found."""
+    """Whether the preceding bytes were skipped as damaged, so that the next batch has to be searched."""
 
     def __post_init__(self) -> None:
         self.due_offset = self.base_offset
 
     def frame(self, data: Bytes, origin: int, *, at_end: bool) -> tuple[list[Piece], int, int]:
-        """The pieces in `data`, which begins at byte `origin` of the file.
+        """Return the pieces in `data`, which begins at byte `origin` of the file.
 
         Args:
             data: some bytes.
-            origin: where they lie.
+            origin: their position in the file.
             at_end: whether the file ends with them.
 
         Returns:
-            The pieces in order; how many bytes they take; how many bytes the next batch needs, 0 where that is unknown.
+            The pieces in order; the bytes consumed; the bytes that the next batch needs, 0 if unknown.
         """
         pieces: list[Piece] = []
         at = 0
@@ -142,7 +142,7 @@ class Framer:
         return pieces, at, 0
 
     def _stopped(self, data: Bytes, at: int, origin: int, wanted: int, *, at_end: bool) -> Messages | Damage | None:
-        """Kind of the bytes where the hops ended; None for a batch of which more bytes have to be read."""
+        """Return the kind of the bytes at which `hop` ended; None for a batch of which more bytes must be read."""
         left = len(data) - at
         if left > MAGIC_POSITION and data[at + MAGIC_POSITION] < MAGIC_V2 and wanted >= SMALLEST_MESSAGE:
             stop = _messages(data, at)
@@ -161,7 +161,7 @@ class Framer:
         return Damage(origin + at, size, _reason(data, at), offset, is_tail)
 
     def _is_hidden(self, data: Bytes, at: int, wanted: int) -> bool:
-        """Whether a length that would take much memory is wrong, because sound batches follow within it."""
+        """Return whether a very large length is wrong, because valid batches follow within it."""
         if wanted <= _LARGE:
             return False
         later = find_batch(data, at + 1, self.due_offset)
@@ -172,10 +172,10 @@ class Framer:
         return offset if offset == self.due_offset else None
 
     def _checked(self, data: Bytes, positions: Positions, origin: int, pieces: list[Piece]) -> int | None:
-        """Add the batches at these positions, cut where one is not sound.
+        """Add the batches at these positions, up to one that is damaged.
 
         Returns:
-            Where to go on, if a batch's length was so wrong that sound batches lie within it; else None.
+            The position to continue at, if a batch's length was so wrong that valid batches are within it; else None.
         """
         if not len(positions):
             return None
@@ -197,7 +197,7 @@ class Framer:
     def _add(
         self, positions: Positions, headers: Headers, wrong: dict[int, str], origin: int, pieces: list[Piece]
     ) -> None:
-        """Add sound batches and damage in the order of their positions."""
+        """Add valid batches and damage in order of position."""
         wrong = {index: reason for index, reason in wrong.items() if index < len(positions)}
         self._out_of_order(headers, wrong)
         start = 0
@@ -218,7 +218,7 @@ class Framer:
             self.due_epoch = int(head["leader_epoch"])
 
     def _wrong_bytes(self, data: Bytes, positions: Positions, headers: Headers) -> dict[int, str]:
-        """Index -> what is wrong with that batch alone."""
+        """Return index -> fault, for batches that are invalid by themselves."""
         wrong: dict[int, str] = {}
         if self.crc:
             view = data.data
@@ -242,7 +242,7 @@ class Framer:
         return wrong
 
     def _out_of_order(self, headers: Headers, wrong: dict[int, str]) -> None:
-        """Add the batches whose offsets or epochs do not grow along the log."""
+        """Add the batches whose offsets or epochs do not increase along the log."""
         names = [index for index in range(len(headers)) if index not in wrong]
         good = headers[names] if wrong else headers
         bases = good["base_offset"].astype(np.int64)
@@ -257,10 +257,10 @@ class Framer:
 
 
 def hop(data: Bytes, at: int) -> tuple[Positions, int, int]:
-    """Follow the length fields from `at`, as long as whole batches of magic 2 come.
+    """Follow the length fields from `at`, as long as there are complete batches of magic 2.
 
     Returns:
-        Their positions; where the hops end; the size in the length field there (0: there is none).
+        Their positions; the position after the last one; the size in the length field there (0: there is none).
     """
     view = data.data
     end = len(view)
@@ -281,7 +281,7 @@ def _size(data: Bytes, at: int) -> int:
 
 
 def _is_whole(data: Bytes, at: int) -> bool:
-    """Whether the bytes from `at` to the end are a batch, regardless of its length field."""
+    """Return whether the bytes from `at` to the end are one batch, regardless of its length field."""
     if len(data) - at < BATCH_HEADER_SIZE:
         return False
     stored = int.from_bytes(data[at + CRC_POSITION : at + CRC_POSITION + 4].tobytes(), "big")
@@ -289,7 +289,7 @@ def _is_whole(data: Bytes, at: int) -> bool:
 
 
 def _reason(data: Bytes, at: int) -> str:
-    """Why there is no batch at `at`."""
+    """Return why there is no batch at `at`."""
     left = len(data) - at
     if left < LOG_OVERHEAD:
         return f"{left} bytes are fewer than a header"
@@ -304,7 +304,7 @@ def _reason(data: Bytes, at: int) -> str:
 
 
 def _messages(data: Bytes, at: int) -> int:
-    """End of the complete messages of magic 0 and 1 that begin at `at`."""
+    """Return the end of the complete messages of magic 0 and 1 that start at `at`."""
     view = data.data
     end = len(view)
     while at + MAGIC_POSITION < end:
@@ -316,10 +316,10 @@ def _messages(data: Bytes, at: int) -> int:
 
 
 def find_batch(data: Bytes, at: int, due_offset: int, before: int | None = None) -> tuple[int, bool] | None:
-    """The next place from `at` on where a batch of magic 2 begins, and whether all of it is there and sound.
+    """Return where the next batch of magic 2 starts, from `at` on, and whether it is complete and valid.
 
-    It begins before `before`, and its offsets are not below `due_offset`. A batch that goes on behind the bytes given
-    counts where nothing sound comes before. None: there is neither.
+    It starts before `before`, and its offsets are not below `due_offset`. A batch that continues after the given bytes
+    counts if no valid one precedes it. None: there is neither.
     """
     stop = len(data) - BATCH_HEADER_SIZE + 1
     stop = stop if before is None else min(stop, before)

@@ -1,4 +1,4 @@
-"""Arrow columns out of byte strings that lie in one buffer, copied once and in one call."""
+"""Makes Arrow columns from byte strings that are in one buffer, with a single copy in one call."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +11,10 @@ _MOST_MS = (2**63 - 1) // 1000
 
 
 def binary(data: Bytes, slices: Slices) -> pa.Array:
-    """The byte strings as an Arrow array of type binary.
+    """Return the byte strings as an Arrow array of type binary.
 
-    The offsets [start 0, end 0, start 1, end 1, ...] make an array of twice as many strings: ours, and the gaps between
-    them. Arrow then takes every other one.
+    The offsets [start 0, end 0, start 1, end 1, ...] describe twice as many strings: ours and the gaps between them.
+    Arrow then takes every other one.
     """
     count = len(slices.starts)
     if not count:
@@ -31,7 +31,7 @@ def binary(data: Bytes, slices: Slices) -> pa.Array:
 
 
 def headers(data: Bytes, found: HeaderSlices) -> pa.Array:
-    """The headers as lists of key and value; null where a record has none, as Spark's own source has it."""
+    """Return the headers as lists of key and value; null for a record without headers, like Spark's Kafka source."""
     counts = np.diff(found.bounds)
     keys = _text(binary(data, found.keys))
     pairs = pa.StructArray.from_arrays([keys, binary(data, found.values)], fields=list(HEADERS.value_type))
@@ -49,11 +49,11 @@ def _text(strings: pa.Array) -> pa.Array:
 
 
 def instants(timestamps_ms: Positions) -> pa.Array:
-    """Milliseconds as instants in microseconds; null where 64 bits are too few."""
+    """Convert milliseconds to timestamps in microseconds; null if they exceed 64 bits."""
     beyond = (timestamps_ms > _MOST_MS) | (timestamps_ms < -_MOST_MS)
     return pa.array(timestamps_ms * 1000, pa.int64(), mask=beyond if beyond.any() else None).view(INSTANT)
 
 
 def repeated(value: object, kind: pa.DataType, count: int) -> pa.Array:
-    """A column with the same value in every row."""
+    """Return a column with the same value in every row."""
     return pa.nulls(count, kind) if value is None else pa.repeat(pa.scalar(value, kind), count)

@@ -1,24 +1,24 @@
-"""Damage in a log: reason and position."""
+"""Damage in a log: its reason and position."""
 
 from typing import NamedTuple
 
 
 class Damage(NamedTuple):
-    """A stretch of a segment that holds no sound batch."""
+    """A range of a segment without a valid batch."""
 
     position: int
-    """Of its first byte in the file."""
+    """Position of its first byte in the file."""
     size: int
-    """Bytes."""
+    """Size in bytes."""
     reason: str
     base_offset: int | None = None
-    """From the batch's header, if its checksum or its place makes that likely."""
+    """From the batch's header, if its checksum or position makes it plausible."""
     is_tail: bool = False
-    """Whether the file only ends too early, as it does while a broker writes and after it was killed."""
+    """Whether only the end of the file is missing, as while a broker writes or after it was killed."""
 
 
 class DamagedError(ValueError):
-    """Bytes of a log that cannot be believed; the message is for the user."""
+    """Bytes of a log that cannot be trusted; the message is for the user."""
 
     def __init__(self, path: str, damage: Damage) -> None:
         super().__init__(f"{path}: byte {damage.position}: {damage.reason}")
@@ -27,5 +27,5 @@ class DamagedError(ValueError):
         self.reason = damage.reason
 
     def __reduce__(self) -> tuple[type["DamagedError"], tuple[str, Damage]]:
-        """Errors travel from Spark's workers as pickles."""
+        """Pickle, because Spark's workers return errors as pickles."""
         return DamagedError, (self.path, Damage(self.position, 0, self.reason))

@@ -1,6 +1,6 @@
-"""The fields of all records of some batches, as arrays: numbers, and where keys, values and headers lie.
+"""Decodes the fields of all records of some batches into arrays: numbers, and positions of keys, values, headers.
 
-Every length is held against the end of its record before it is followed. Layout: transactions F.5 (DefaultRecord).
+Every length is compared with the end of its record before it is used. Layout: transactions F.5 (DefaultRecord).
 """
 
 from typing import NamedTuple
@@ -14,14 +14,14 @@ from protocol.records.errors import MalformedRecordsError
 
 
 class Slices(NamedTuple):
-    """Byte strings inside a buffer; a negative length is null."""
+    """Byte strings in a buffer; a negative length is null."""
 
     starts: Positions
     lengths: Positions
 
 
 class HeaderSlices(NamedTuple):
-    """The headers of records, one behind another. `bounds` has one more entry than there are records."""
+    """The headers of records, concatenated. `bounds` has one more entry than there are records."""
 
     bounds: NDArray[np.int32]
     keys: Slices
@@ -32,7 +32,7 @@ class Fields(NamedTuple):
     """Result of `read_fields`, one entry per record."""
 
     batch: Positions
-    """Index of its batch."""
+    """Index of the record's batch."""
     timestamp_delta: Positions
     offset_delta: Positions
     key: Slices
@@ -41,21 +41,21 @@ class Fields(NamedTuple):
 
 
 def read_fields(data: Bytes, starts: Positions, stops: Positions, counts: Positions, spans: Positions) -> Fields:
-    """Read the records of batches, whose records parts lie in `data` from `starts` to `stops`.
+    """Decode the records of batches, which are in `data` from `starts` to `stops`.
 
     Args:
-        data: decompressed records parts, and `varints.PADDING` zeros.
-        starts: of each records part.
-        stops: of each records part.
-        counts: records in each; none of them zero.
-        spans: largest offset delta that each may have.
+        data: decompressed records of batches, and `varints.PADDING` zeros.
+        starts: first byte of each batch's records.
+        stops: end of each batch's records.
+        counts: number of records in each batch; none of them zero.
+        spans: largest offset delta that each batch may have.
 
     Raises:
-        MalformedRecordsError: anything that does not add up, in any of the batches.
+        MalformedRecordsError: any inconsistency, in any of the batches.
     """
     at, ends = find_records(data, starts, stops, counts)
     batch = np.repeat(np.arange(len(starts)), counts)
-    timestamps, at = read_varints(data, at + 1, VARLONG_BYTES)  # over the attributes, which mean nothing
+    timestamps, at = read_varints(data, at + 1, VARLONG_BYTES)  # skip the attributes, which are unused
     offsets, at = read_varints(data, at)
     _check_offsets(offsets, batch, spans)
     key_lengths, key_starts = read_varints(data, at)
@@ -76,7 +76,7 @@ def read_fields(data: Bytes, starts: Positions, stops: Positions, counts: Positi
 
 
 def _skip(starts: Positions, lengths: Positions, ends: Positions, what: str) -> Positions:
-    """The positions behind fields of these lengths."""
+    """Return the positions after fields of these lengths."""
     after = starts + np.maximum(lengths, 0)
     if (after > ends).any():
         raise MalformedRecordsError(f"{what} that is longer than its record")
@@ -84,7 +84,7 @@ def _skip(starts: Positions, lengths: Positions, ends: Positions, what: str) -> 
 
 
 def _check_offsets(offsets: Positions, batch: Positions, spans: Positions) -> None:
-    """Offset deltas lie within the batch's, and grow."""
+    """Check that offset deltas are within their batch and increase."""
     if (offsets < 0).any() or (offsets > spans[batch]).any():
         raise MalformedRecordsError("a record's offset lies outside its batch")
     if ((offsets[1:] <= offsets[:-1]) & (batch[1:] == batch[:-1])).any():
@@ -92,7 +92,7 @@ def _check_offsets(offsets: Positions, batch: Positions, spans: Positions) -> No
 
 
 def _read_headers(data: Bytes, at: Positions, ends: Positions, counts: Positions) -> tuple[HeaderSlices, Positions]:
-    """Step k reads header k of every record that has so many."""
+    """Read headers: step k reads header k of every record that has one."""
     if (counts < 0).any() or (counts > ends - at).any():
         raise MalformedRecordsError("more headers than bytes, or fewer than none")
     bounds = np.zeros(len(counts) + 1, np.int64)

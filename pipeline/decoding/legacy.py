@@ -1,4 +1,4 @@
-"""Messages of the formats before v2 as rows: read one by one, since logs of them are old and rare."""
+"""Decodes messages of formats before v2 into rows, one by one, since such logs are old and rare."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ _ATTRIBUTES_POSITION = 17
 
 
 def messages(data: Bytes, found: Messages) -> Iterator[tuple[int, int]]:
-    """Positions and sizes of the messages, wrappers of compressed ones counted as one."""
+    """Return positions and sizes of the messages; a compressed wrapper message counts as one."""
     view = data.data
     at = found.start
     while at < found.stop:
@@ -31,7 +31,7 @@ def messages(data: Bytes, found: Messages) -> Iterator[tuple[int, int]]:
 def decode_messages(
     data: Bytes, found: Messages, wanted: Wanted, path: str, origin: int
 ) -> Iterator[pa.RecordBatch | Damage]:
-    """The records of messages, in their order, and what of them cannot be read. Arguments as of `records.decode`."""
+    """Decode messages: yield their records in order, and damage. Arguments as in `records.decode`."""
     view = data.data
     for at, size in messages(data, found):
         try:

@@ -1,4 +1,4 @@
-"""Detection of offset ranges that are out of order."""
+"""Detects offset ranges that are out of order."""
 
 from bisect import bisect_left
 from typing import Final
@@ -7,21 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 _STEP: Final = 2**32
-"""What a range more counts in a chain; that it fits the one before exactly counts 1."""
+"""Weight of one more range in a chain; adjoining the previous range exactly adds 1."""
 
 
 def disordered(starts: NDArray[np.int64], lasts: NDArray[np.int64], due: int, limit: int) -> list[int]:
-    """Indexes of the ranges that do not lie in [due, limit), each after the one before.
+    """Return the indexes of the ranges that break the order: each within [due, limit), after the one before.
 
-    As few as possible are blamed: what is left is a longest chain that grows, and of several such chains the one with
-    the fewest gaps that what is blamed cannot explain. So one wrong number condemns neither what follows it nor its
+    As few ranges as possible are blamed: the others form a longest increasing chain, and among such chains the one with
+    the fewest gaps that the blamed ranges cannot explain. So one wrong number condemns neither its successors nor its
     neighbour.
 
     Args:
-        starts: of each range.
-        lasts: of each range, included; `starts - 1` lets the same number come again.
-        due: the least start.
-        limit: above the last.
+        starts: first offset of each range.
+        lasts: last offset of each range, inclusive; `starts - 1` lets the same number occur again.
+        due: the lowest allowed start.
+        limit: all last offsets must be below it.
     """
     if not len(starts):
         return []
@@ -33,13 +33,13 @@ def disordered(starts: NDArray[np.int64], lasts: NDArray[np.int64], due: int, li
 
 
 def _longest(starts: list[int], lasts: list[int], due: int, limit: int) -> set[int]:
-    """The indexes of the best chain."""
+    """Return the indexes of the best chain."""
     ends = sorted(set(lasts))
     best = _PrefixMaximum(len(ends))
     before = [-1] * len(starts)
     top = (0, -1)
-    # Two ranges fit each other exactly if between their offsets is as much space as all ranges between them take: then
-    # both are shifted alike against a log that begins at 0.
+    # Two ranges adjoin exactly if the gap between their offsets equals the size of all ranges between them. Then both
+    # are shifted by the same amount against a log that starts at 0.
     shifted_by: dict[int, tuple[int, int]] = {due: (0, -1)}
     taken = 0
     shift_at_end = limit - sum(last - start + 1 for start, last in zip(starts, lasts, strict=True) if last >= start)
@@ -65,13 +65,13 @@ def _longest(starts: list[int], lasts: list[int], due: int, limit: int) -> set[i
 
 
 class _PrefixMaximum:
-    """The largest of the values below a place, as values grow (a Fenwick tree)."""
+    """Maximum over all positions below a given one, as values are raised (a Fenwick tree)."""
 
     def __init__(self, size: int) -> None:
         self._tree = [(0, -1)] * (size + 1)
 
     def below(self, place: int) -> tuple[int, int]:
-        """The largest value at a place below this one; (0, -1) without any."""
+        """Return the largest value at a position below this one; (0, -1) if there is none."""
         found = (0, -1)
         while place > 0:
             found = max(found, self._tree[place])
@@ -79,7 +79,7 @@ class _PrefixMaximum:
         return found
 
     def raise_to(self, place: int, value: tuple[int, int]) -> None:
-        """The value at a place is at least this."""
+        """Raise the value at a position to at least this."""
         place += 1
         while place < len(self._tree):
             self._tree[place] = max(self._tree[place], value)

@@ -1,8 +1,8 @@
-"""Boundaries of the records of batches: chains of sizes, many of which are followed side by side (DefaultRecord).
+"""Finds the boundaries of records in batches by following many chains of record sizes in parallel (DefaultRecord).
 
-Many small batches go in lock step. A large batch is cut into lanes first: each begins where it looks as if a record
-began. Looks do not count: a lane is right if the one before it, and so the chain from the batch's start, arrives
-exactly there. A batch of which that is not true is walked record by record.
+Many small batches advance in lock step. A large batch is split into lanes first: each starts at what looks like the
+start of a record. A guess is only accepted if the lane before it, and thus the chain from the batch's start, arrives
+exactly there. Otherwise the batch is walked record by record.
 """
 
 from collections.abc import Callable
@@ -17,35 +17,35 @@ Places = tuple[Positions, Positions]
 """Start and end of each record's fields."""
 
 _STEP_COST: Final = 25
-"""What a step of the walk in lock step costs, in the unit of which a record costs..."""
+"""Cost of a step in lock step, relative to the cost of a record..."""
 _RECORD_COST: Final = 0.25
-"""...where one is walked after another..."""
+"""...when walked one after another..."""
 _LANE_COST: Final = 0.1
 """...and in lanes..."""
 _MANY: Final = 8192
-"""...which are worth it from so many records on."""
+"""...which pay off from this number of records on."""
 
 _LANE_RECORDS: Final = 64
 _MOST_STEPS: Final = 16 * _LANE_RECORDS
-"""Of a lane, before its batch is walked record by record."""
+"""Steps of a lane before its batch is walked record by record."""
 _LEAST_SIZE: Final = 6
-"""Of a record's fields, each of one byte."""
+"""Minimum size of a record's fields, each of one byte."""
 _WINDOW_BYTES: Final = 4096
 _HOPS: Final = 4
-"""Records in a row that must look like records before a lane begins."""
+"""Consecutive plausible records that are required before a lane starts."""
 
 
 def find_records(data: Bytes, starts: Positions, stops: Positions, counts: Positions) -> Places:
-    """Start (after the size) and end of each record's fields, batch after batch.
+    """Return start (after the size) and end of each record's fields, batch by batch.
 
     Args:
-        data: records parts, and `PADDING`.
-        starts: of each batch's records part.
-        stops: of each batch's records part.
-        counts: records of each batch, none of them zero.
+        data: records of batches, and `PADDING`.
+        starts: first byte of each batch's records.
+        stops: end of each batch's records.
+        counts: number of records of each batch, none of them zero.
 
     Raises:
-        MalformedRecordsError: sizes that do not add up.
+        MalformedRecordsError: inconsistent sizes.
     """
     most, total = int(counts.max(initial=0)), int(counts.sum())
     if int((stops - starts).sum()) < total:
@@ -63,7 +63,7 @@ def find_records(data: Bytes, starts: Positions, stops: Positions, counts: Posit
 
 
 def _in_lock_step(data: Bytes, starts: Positions, _stops: Positions, counts: Positions) -> Places:
-    """Step k finds record k of every batch; those with the most records come first, so that all others drop out."""
+    """Find record k of every batch in step k; batches with the most records come first, so that the others drop out."""
     order = np.argsort(-counts, kind="stable")
     sorted_counts = counts[order]
     firsts = (np.cumsum(counts) - counts)[order]
@@ -76,7 +76,7 @@ def _in_lock_step(data: Bytes, starts: Positions, _stops: Positions, counts: Pos
         sizes, begin = _sizes(data, current[:lane_count])
         end = begin + sizes
         if end.view(np.uint64).max() > limit:
-            raise MalformedRecordsError("a record that goes on behind its batch")
+            raise MalformedRecordsError("a record that extends beyond its batch")
         at = firsts[:lane_count] + step
         begins[at], ends[at] = begin, end
         current = end
@@ -84,10 +84,10 @@ def _in_lock_step(data: Bytes, starts: Positions, _stops: Positions, counts: Pos
 
 
 def _in_lanes(data: Bytes, starts: Positions, stops: Positions, counts: Positions) -> Places:
-    """Parts of large batches side by side."""
+    """Follow parts of large batches in parallel."""
     try:
         return _walk_lanes(data, starts, stops, counts)
-    except MalformedRecordsError:  # it may be that of a lane that begins at a wrong place
+    except MalformedRecordsError:  # it may belong to a lane that starts at a wrong position
         return _one_by_one(data, starts, stops, counts)
 
 
@@ -112,7 +112,7 @@ def _walk_lanes(data: Bytes, starts: Positions, stops: Positions, counts: Positi
     walked = np.bincount(lanes, minlength=len(begun))
     is_sound &= np.bincount(batch, walked, len(counts)) == counts
     begins, ends = (np.empty(int(counts.sum()), np.int64) for _ in range(2))
-    # The first record of a lane comes after those of the lanes before it, as long as those of all batches add up.
+    # The first record of a lane follows those of the lanes before it, if the numbers of records of all batches add up.
     walked = np.where(is_sound[batch], walked, 0)
     missing = np.cumsum(np.where(is_sound, 0, counts))[batch]
     firsts = np.cumsum(walked) - walked + missing
@@ -128,7 +128,7 @@ def _walk_lanes(data: Bytes, starts: Positions, stops: Positions, counts: Positi
 
 
 def _lanes(data: Bytes, starts: Positions, stops: Positions, counts: Positions) -> tuple[Positions, Positions]:
-    """Batch and first byte of each lane, in their order."""
+    """Return batch and first byte of each lane, in order."""
     lanes = np.maximum(counts // _LANE_RECORDS, 1)
     batch = np.repeat(np.arange(len(counts)), lanes)
     number = np.arange(len(batch)) - np.repeat(np.cumsum(lanes) - lanes, lanes)
@@ -144,9 +144,10 @@ def _lanes(data: Bytes, starts: Positions, stops: Positions, counts: Positions) 
 
 
 def _guesses(data: Bytes, aims: Positions, stops: Positions, width: int) -> Positions:
-    """From each aim on, a place where a record seems to begin; -1 without any.
+    """Return, after each aim, a position where a record seems to start; -1 if none.
 
-    It is some records behind what looks like one: sizes that are followed from a wrong place soon meet the right ones.
+    It is some records after something that looks like a record: following sizes from a wrong position soon meets the
+    right ones.
     """
     found = np.full(len(aims), -1, np.int64)
     fits = np.flatnonzero(aims + width + 3 <= len(data))
@@ -154,7 +155,7 @@ def _guesses(data: Bytes, aims: Positions, stops: Positions, width: int) -> Posi
         return found
     windows = np.lib.stride_tricks.sliding_window_view(data, width + 3)[aims[fits]]
     first, second, third, fourth = (windows[:, at : at + width] for at in range(4))
-    # Sizes are even, as they are not negative; the attributes behind them are 0.
+    # Encoded sizes are even, because sizes are not negative; the attributes after them are 0.
     likely = (first < 0x80) & (first >= 2 * _LEAST_SIZE) & (second == 0)
     likely |= (first >= 0x80) & (second < 0x80) & (third == 0)
     likely |= (first >= 0x80) & (second >= 0x80) & (third < 0x80) & (fourth == 0)
@@ -174,7 +175,7 @@ def _guesses(data: Bytes, aims: Positions, stops: Positions, width: int) -> Posi
 
 
 def _short_size(data: Bytes, at: Positions) -> Places:
-    """The size at this position and the position after it; -1 where it takes more than three bytes."""
+    """Return the size at this position and the position after it; -1 if it has more than three bytes."""
     first, second, third = (data[at + place].astype(np.int64) for place in range(3))
     length = 1 + (first >= 0x80) + ((first >= 0x80) & (second >= 0x80))
     value = (first & 0x7F) | np.where(length > 1, (second & 0x7F) << 7, 0) | np.where(length > 2, third << 14, 0)
@@ -182,7 +183,7 @@ def _short_size(data: Bytes, at: Positions) -> Places:
 
 
 def _sizes(data: Bytes, at: Positions) -> Places:
-    """As `read_varints`; sizes of one or two bytes in fewer steps."""
+    """Do the same as `read_varints`, in fewer steps for sizes of one or two bytes."""
     low, high = data[at], data[at + 1]
     is_long = low >= 0x80
     if (is_long & (high >= 0x80)).any():
@@ -213,6 +214,6 @@ def _one_by_one(data: Bytes, starts: Positions, _stops: Positions, counts: Posit
             add_begin(at)
             at += size >> 1
             if size & 1 or at > limit:
-                raise MalformedRecordsError("a record that goes on behind its batch")
+                raise MalformedRecordsError("a record that extends beyond its batch")
             add_end(at)
     return np.array(begins, np.int64), np.array(ends, np.int64)

@@ -1,4 +1,4 @@
-"""Framed batches -> the records in them, as Arrow record batches of the columns that are wanted."""
+"""Decodes framed batches into Arrow record batches with the requested columns."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,25 +26,25 @@ from protocol.records.compression import DEFAULT_DECOMPRESSED_LIMIT, decompress
 from protocol.records.errors import RecordsError
 
 GROUP_BYTES: Final = 16 * 1024 * 1024
-"""Decompressed bytes after which a group of batches becomes rows. Smaller is slower, larger leaves the cache."""
+"""Decompressed bytes of batches that are decoded together. Smaller is slower, larger exceeds the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Selection of records of a partition, and of their columns.
+    """Selection of a partition's records and of their columns.
 
     Attributes:
-        topic: of all of them.
-        partition: of all of them.
+        topic: the partition's topic.
+        partition: the partition.
         schema: the columns, of `schemas.KAFKA` and `schemas.EXTRA`.
-        start_offset: the first.
-        stop_offset: after the last.
+        start_offset: the first offset.
+        stop_offset: the offset after the last.
         start_ms: the earliest time; None: any.
         stop_ms: after the latest time; None: any.
         control: whether control records are rows.
-        committed: whether aborted records are left out.
-        aborted: transactions that were aborted.
-        limit: bytes that one batch may become.
+        committed: whether to leave out aborted records.
+        aborted: the aborted transactions.
+        limit: maximum decompressed bytes of a batch.
     """
 
     topic: str
@@ -61,7 +61,7 @@ class Wanted:
 
 
 class Group(NamedTuple):
-    """Batches whose records parts lie decompressed in one buffer."""
+    """Batches whose records are decompressed into one buffer."""
 
     data: Bytes
     starts: Positions
@@ -70,14 +70,14 @@ class Group(NamedTuple):
 
 
 def decode(data: Bytes, framed: Framed, wanted: Wanted, path: str, origin: int) -> Iterator[pa.RecordBatch | Damage]:
-    """The records of batches, in their order, and what of them cannot be read.
+    """Decode batches: yield their records in order, and damage.
 
     Args:
         data: bytes of a segment, followed by `PADDING` zeros.
-        framed: sound batches in them.
+        framed: valid batches in them.
         wanted: which records, which columns.
         path: of the segment.
-        origin: where in it `data` begins.
+        origin: position of `data` in it.
     """
     framed = _select(framed, wanted)
     for part in _groups(data, framed, wanted.limit, origin):
@@ -88,7 +88,7 @@ def decode(data: Bytes, framed: Framed, wanted: Wanted, path: str, origin: int) 
 
 
 def _select(framed: Framed, wanted: Wanted) -> Framed:
-    """The batches that can have rows for us, by their headers."""
+    """Return the batches that may have selected rows, by their headers."""
     heads = framed.headers
     keep = (heads["count"] > 0) & (heads["base_offset"] < wanted.stop_offset)
     keep &= heads["base_offset"] + heads["last_offset_delta"].astype(np.int64) >= wanted.start_offset
@@ -102,7 +102,7 @@ def _select(framed: Framed, wanted: Wanted) -> Framed:
 
 
 def _groups(data: Bytes, framed: Framed, limit: int, origin: int) -> Iterator[Group | Damage]:
-    """Decompress, and put together what makes a good size of rows."""
+    """Decompress batches, and group them to a suitable size."""
     codecs = framed.headers["attributes"] & CODEC_MASK
     starts = framed.positions + BATCH_HEADER_SIZE
     stops = framed.positions + LOG_OVERHEAD + framed.headers["length"]
@@ -149,7 +149,7 @@ def _group(
 
 
 def _rows(group: Group, wanted: Wanted, path: str, origin: int) -> Iterator[pa.RecordBatch | Damage]:
-    """The rows of a group; where it holds something malformed, of its halves, down to the batch that it is in."""
+    """Return the rows of a group; if something in it is malformed, halve it down to the batch that contains it."""
     heads = group.framed.headers
     counts = heads["count"].astype(np.int64)
     spans = heads["last_offset_delta"].astype(np.int64)
@@ -176,7 +176,7 @@ def _rows(group: Group, wanted: Wanted, path: str, origin: int) -> Iterator[pa.R
 
 
 class Columns:
-    """The columns of decoded records, each made when it is asked for."""
+    """The columns of decoded records, each made on demand."""
 
     def __init__(self, group: Group, fields: Fields, wanted: Wanted, path: str, origin: int) -> None:
         self._group, self._fields, self._wanted, self._path, self._origin = group, fields, wanted, path, origin
@@ -185,7 +185,7 @@ class Columns:
         self.count = len(fields.batch)
 
     def kept(self) -> NDArray[np.bool_] | None:
-        """Rows within the bounds; None: all."""
+        """Return the rows within the bounds; None: all."""
         wanted, offsets = self._wanted, self._offsets()
         keep = np.ones(self.count, np.bool_)
         if int(self._heads["base_offset"][0]) < wanted.start_offset or int(offsets[-1]) >= wanted.stop_offset:
@@ -197,12 +197,12 @@ class Columns:
         return None if keep.all() else keep
 
     def column(self, name: str) -> pa.Array:
-        """One column of `schemas.KAFKA` or `schemas.EXTRA`."""
+        """Return one column of `schemas.KAFKA` or `schemas.EXTRA`."""
         made: pa.Array = getattr(self, f"_{name}")()
         return made
 
     def _each(self, name: str) -> NDArray[np.int64]:
-        """A header's field for each record."""
+        """Return a batch header's field for each record."""
         values: NDArray[np.int64] = self._heads[name].astype(np.int64)[self._fields.batch]
         return values
 

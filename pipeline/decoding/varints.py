@@ -1,6 +1,6 @@
-"""Zig-zag varints, many at a time (Kafka: ByteUtils).
+"""Decodes many zig-zag varints at a time (Kafka: ByteUtils).
 
-All bytes are followed by `PADDING` zeros, which end any varint: what is read behind the end is wrong, but there.
+`PADDING` zeros follow all bytes and end any varint: what is read after the end is wrong, but never out of bounds.
 """
 
 from typing import Final
@@ -14,13 +14,16 @@ Bytes = NDArray[np.uint8]
 Positions = NDArray[np.int64]
 
 PADDING: Final = 64
-"""Zeros behind the bytes. The varints of one record's fields cannot lead further."""
+"""Zeros after the bytes. The varints of one record's fields cannot extend further."""
 VARINT_BYTES: Final = 5
 VARLONG_BYTES: Final = 10
 
 
 def read_varints(data: Bytes, at: Positions, max_bytes: int = VARINT_BYTES) -> tuple[Positions, Positions]:
-    """The numbers at these positions, and the positions after them. Raises MalformedRecordsError for a longer one."""
+    """Return the numbers at these positions, and the positions after them.
+
+    Raises MalformedRecordsError if one is longer.
+    """
     first = data[at]
     value = first.astype(np.int64)
     after = at + 1
@@ -38,5 +41,5 @@ def read_varints(data: Bytes, at: Positions, max_bytes: int = VARINT_BYTES) -> t
         shift += 7
         more = more[byte >= 0x80]
     if max_bytes == VARINT_BYTES and shift > 28:
-        value &= 0xFFFFFFFF  # Java drops what does not fit
+        value &= 0xFFFFFFFF  # Java truncates to 32 bits too
     return (value >> 1 & 0x7FFFFFFFFFFFFFFF) ^ -(value & 1), after

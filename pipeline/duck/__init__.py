@@ -1,1 +1,1 @@
-"""The same queries without Spark, on DuckDB: for what fits into memory."""
+"""Runs the same queries without Spark, on DuckDB, for data that fit into memory."""

@@ -20,14 +20,14 @@ _MACROS: Final = (
     "CREATE MACRO pmod(value, divisor) AS ((value % divisor) + divisor) % divisor",
     "CREATE MACRO get(items, place) AS list_extract(items, place + 1)",
 )
-"""Spark's functions that DuckDB has under another name, or not at all."""
+"""Spark functions that DuckDB does not have, or has under another name."""
 
 
 class DuckEngine:
     """One connection, with tables and views by name."""
 
     at_once = 1
-    """A query uses all cores."""
+    """Each query uses all cores."""
 
     def __init__(self) -> None:
         self._connection = duckdb.connect()
@@ -36,8 +36,8 @@ class DuckEngine:
             self._connection.execute(macro)
 
     def function(self, name: str, call: Callable[..., Any], kinds: Sequence[str], result: str) -> None:
-        """Make a Python function known; types are DuckDB's. It is called with null too."""
-        create: Any = self._connection.create_function  # its types name each type that there is
+        """Register a Python function; types are DuckDB's. It is called for null too."""
+        create: Any = self._connection.create_function  # the stub lists every type by name
         create(name, call, list(kinds), result, null_handling="special")
 
     def table(self, name: str, rows: pa.Table) -> None:
@@ -47,7 +47,7 @@ class DuckEngine:
         self._connection.unregister("arrow_rows")
 
     def view(self, name: str, sql: str, arguments: Mapping[str, Any] | None = None, *, kept: bool = True) -> None:
-        """Make a table of a query's rows, or a view of it; a table where it has arguments. Raises EngineError."""
+        """Make a view of a query, or a table if `kept` or with arguments. Raises EngineError."""
         with _errors():
             kind = "TABLE" if kept else "VIEW"
             text = f'CREATE OR REPLACE {kind} "{name}" AS {translated(sql)}'
@@ -68,17 +68,20 @@ class DuckEngine:
             return _narrow(self._connection.sql(sql).to_arrow_table())
 
     def answer(self, sql: str, arguments: Mapping[str, Any], most: int) -> tuple[list[dict[str, Any]], int, list[str]]:
-        """The first rows of a query in its own order, how many there are, and the columns. Raises EngineError."""
+        """Return the first rows of a query in its own order, the number of rows, and the columns.
+
+        Raises EngineError.
+        """
         with _errors():
             found = self._connection.sql(translated(sql), params=dict(arguments)).to_arrow_table()
         rows = _narrow(found.slice(0, most)).to_pylist()
         return rows, len(found), list(found.column_names)
 
     def find(self, sql: str, order: Sequence[str], most: int) -> tuple[list[dict[str, Any]], int]:
-        """As `Engine.find`."""
+        """See `Engine.find`."""
         text = translated(sql)
         with _errors():
-            # Planning costs more than the rest: most checks have few rows, or none, and are planned once.
+            # Planning costs more than the rest. Most checks have few rows, or none, and are planned once.
             kept = f"CREATE OR REPLACE TEMP TABLE found_rows AS SELECT * FROM ({text}) LIMIT {most}"  # noqa: S608 - our query
             ((count,),) = self._connection.execute(kept).fetchall()
             if not count:
@@ -93,12 +96,12 @@ class DuckEngine:
             return rows, int(counted["count"])
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Close the connection, which releases its memory."""
         self._connection.close()
 
 
 def _narrow(rows: pa.Table) -> pa.Table:
-    """Sums are of 128 bits in DuckDB, and 64 in Spark."""
+    """Convert sums, which have 128 bits in DuckDB and 64 in Spark."""
     fields = [pa.field(each.name, pa.int64()) if pa.types.is_decimal(each.type) else each for each in rows.schema]
     return rows.cast(pa.schema(fields))
 

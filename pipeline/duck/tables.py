@@ -1,4 +1,4 @@
-"""The audits' tables on DuckDB: read from the files by this process, and by the same queries as on Spark."""
+"""Makes the audits' tables on DuckDB: files are read by this process, queries are the same as on Spark."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -33,10 +33,10 @@ _KEYS: Final = ("topic", "partition", "offset", "is_transactional", "key")
 
 
 class DuckTables:
-    """The tables of one data directory, and of a journal. Made by `register`; `forget` gives memory back."""
+    """The tables of one data directory and a journal. `register` makes them, `forget` releases their memory."""
 
     def __init__(self, path: str, journal_path: str | None = None) -> None:
-        """Raises FileNotFoundError: there is no such directory, or no partition in it."""
+        """Open the data. Raises FileNotFoundError: no such directory, or no partition in it."""
         self.engine = DuckEngine()
         self.path, self.journal_path = path, journal_path
         self.directories = Tree(path).directories()
@@ -47,8 +47,8 @@ class DuckTables:
     def register(self, *, records: bool = False, identity: Identity | None = None) -> None:
         """Make the tables of the logs and of the journal, and of records by identity.
 
-        What brokers and coordinators write because of a log is read before it: else, in a directory in use, it would be
-        ahead of what is read of the log.
+        What brokers and coordinators write because of a log is read before the log; otherwise, in a directory in use,
+        it would be ahead of the log.
         """
         engine = self.engine
         if self.journal_path is not None:
@@ -70,7 +70,7 @@ class DuckTables:
             journal_views(engine)
 
     def _logs(self) -> None:
-        """The small files, the coordinators' records, batches, the metadata and the partitions, read in this order."""
+        """Read the small files, the coordinators' records, batches, metadata and partitions, in this order."""
         engine = self.engine
         self._small_files()
         decided = self._coordinators()
@@ -109,11 +109,11 @@ class DuckTables:
             self.engine.table(name, pa.Table.from_pylist(getattr(found, name), schema))
 
     def _coordinators(self) -> list[tuple[str, pa.RecordBatch]]:
-        """Kind and rows of the coordinators' records."""
+        """Yield kind and rows of the coordinators' records."""
         return list(read_state_logs(logs_of(self.directories, of_metadata=False)))
 
     def _states(self, decided: Iterable[tuple[str, pa.RecordBatch]]) -> None:
-        """Read the metadata, and make the tables of both."""
+        """Read the metadata, and make the tables of metadata and coordinators' records."""
         read: dict[str, list[pa.RecordBatch]] = {kind: [] for kind in STATE}
         for kind, rows in (*decided, *read_state_logs(logs_of(self.directories, of_metadata=True))):
             read[kind].append(rows)
@@ -137,7 +137,7 @@ class DuckTables:
         self.engine.view("compacted_keys", COMPACTED_KEYS)
 
     def _each(self, columns: Sequence[str], topics: Sequence[str] | None, mode: Mode) -> pa.Table:
-        """Records of every directory, with the column `directory`."""
+        """Yield the records of every directory, with the column `directory`."""
         schema = pa.schema([*pick(_AVAILABLE, columns), pa.field("directory", pa.string())])
         found = []
         for directory in self.directories if topics is None or topics else ():
@@ -148,7 +148,7 @@ class DuckTables:
 
 
 class NoLogs(DuckTables):
-    """Tables without a data directory: those that are added, and empty ones of the logs that a report counts."""
+    """Tables without a data directory: added tables, and empty tables of the logs for the report's counts."""
 
     def __init__(self) -> None:
         self.engine = DuckEngine()
@@ -157,11 +157,11 @@ class NoLogs(DuckTables):
         self.engine.table("partitions", pa.table({"topic": pa.array([], pa.string())}))
 
     def register(self, **_: object) -> None:
-        """Nothing to read."""
+        """Do nothing: there are no logs."""
 
 
 def register_journal(engine: DuckEngine, path: str, names: Sequence[str] = journal.VIEWS) -> None:
-    """Make the table and the views of a journal, all or those named; `partitions` has to be there."""
+    """Make the table and the views of a journal, all or those named. Requires the table `partitions`."""
     read_wire(engine, path)
     journal_views(engine, names)
 
@@ -172,7 +172,7 @@ def read_wire(engine: DuckEngine, path: str) -> None:
 
 
 def journal_views(engine: DuckEngine, names: Sequence[str] = journal.VIEWS) -> None:
-    """Make the views of a journal, all or those named; `partitions` and `wire` have to be there."""
+    """Make the views of a journal, all or those named. Requires the tables `partitions` and `wire`."""
     engine.function("owned_partitions", _owned, ["VARCHAR"], "STRUCT(topic VARCHAR, partition INTEGER)[]")
     for name in names:
         engine.view(name, view(name))

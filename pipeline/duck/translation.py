@@ -1,7 +1,7 @@
-"""Queries in Spark's SQL -> DuckDB's. The text of a query is Spark's; the other one is made from it.
+"""Translates queries from Spark's SQL, in which they are written, to DuckDB's.
 
-`translations.json` has the result for every query of this package, by the checksum of its text, so that a command needs
-no translator. `python tools/translate_queries.py` writes it.
+`translations.json` has the translation of every query of this package, by the checksum of its text, so that a command
+needs no translator. `python tools/translate_queries.py` writes it.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ _PARTS: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[<>:,]")
 
 
 class NoTranslationError(EngineError):
-    """A query that DuckDB cannot be asked; the message is for the user."""
+    """A query that cannot be translated; the message is for the user."""
 
 
 def key_of(sql: str) -> str:
-    """Checksum of a query's text."""
+    """Return the checksum of a query's text."""
     return hashlib.sha256(sql.encode()).hexdigest()[:24]
 
 
@@ -41,17 +41,17 @@ def _known() -> dict[str, str]:
 
 
 def translated(sql: str) -> str:
-    """A query for DuckDB.
+    """Translate a query for DuckDB.
 
     Raises:
-        NoTranslationError: it is none of this package's, and the translator is not installed or does not understand it.
+        NoTranslationError: it is not a query of this package, and the translator is missing or does not understand it.
     """
     known = _known().get(key_of(sql))
     return translate(sql) if known is None else known
 
 
 def translate(sql: str) -> str:
-    """A query of Spark's SQL in DuckDB's. Raises NoTranslationError."""
+    """Translate a query from Spark's SQL to DuckDB's. Raises NoTranslationError."""
     try:
         import sqlglot  # noqa: PLC0415 - an extra
         from sqlglot import exp  # noqa: PLC0415 - as above
@@ -63,7 +63,7 @@ def translate(sql: str) -> str:
     except sqlglot.ParseError as error:
         raise NoTranslationError(f"the query cannot be read: {error}") from None
     assert tree is not None
-    for node in reversed(list(tree.walk())):  # what is inside first
+    for node in reversed(list(tree.walk())):  # inner nodes first
         changed = _changed(node, exp)
         if changed is not node:
             node.replace(changed)
@@ -71,13 +71,15 @@ def translate(sql: str) -> str:
 
 
 def _changed(node: Any, exp: Any) -> Any:
-    """A node of the query as DuckDB has it, where the translator does not know."""
+    """Return a node in DuckDB's form, where the translator does not know it."""
     if isinstance(node, exp.FromJson):
         schema = exp.Literal.string(json.dumps(structure(node.expression.name)))
         return exp.Anonymous(this="json_transform", expressions=[node.this, schema])
     if isinstance(node, exp.ArrayDistinct):
         return exp.Anonymous(this="distinct_in_order", expressions=[node.this])
-    if isinstance(node, exp.ArgMax | exp.ArgMin):  # their values may be null in Spark; `arg_max` takes another row then
+    if isinstance(
+        node, exp.ArgMax | exp.ArgMin
+    ):  # in Spark their values may be null, where `arg_max` would take another row
         name = "arg_max_null" if isinstance(node, exp.ArgMax) else "arg_min_null"
         return exp.Anonymous(this=name, expressions=[node.this, node.expression])
     if isinstance(node, exp.ArrayUniqueAgg):
@@ -100,7 +102,7 @@ def _changed(node: Any, exp: Any) -> Any:
 
 
 def structure(ddl: str) -> dict[str, Any]:
-    """The columns of a Spark schema as DuckDB's `json_transform` wants them."""
+    """Return the columns of a Spark schema in the form of DuckDB's `json_transform`."""
     parts = _PARTS.findall(ddl)
     found, rest = _fields(parts, 0)
     assert rest == len(parts), ddl

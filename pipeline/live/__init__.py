@@ -1,1 +1,1 @@
-"""A running cluster as an audit sees it: the copy of its logs that grows step by step, and what its brokers answer."""
+"""A running cluster for audits: a copy of its logs that grows step by step, and what its brokers report."""

@@ -1,6 +1,6 @@
-"""What the brokers of a running cluster answer: bounds of logs, producers, transactions, committed offsets.
+"""Queries the brokers of a running cluster: bounds of logs, producers, transactions, committed offsets.
 
-One request to each broker for all its partitions. Brokers before 2.8 do not serve DescribeProducers, those before 3.0
+Each broker gets one request for all its partitions. Brokers before 2.8 do not serve DescribeProducers, those before 3.0
 neither ListTransactions nor DescribeTransactions: then the rows are missing, and `Answers.has_transactions` is false.
 """
 
@@ -29,7 +29,7 @@ _ABOUT_TRANSACTIONS: Final = (ApiKey.DESCRIBE_PRODUCERS, ApiKey.LIST_TRANSACTION
 
 @dataclass(slots=True)
 class Answers:
-    """The answers of one step as rows, named as in `pipeline.live.tables`."""
+    """The results of one step as rows, named as in `pipeline.live.tables`."""
 
     partitions: list[dict[str, Any]] = field(default_factory=list)
     producers: list[dict[str, Any]] = field(default_factory=list)
@@ -40,12 +40,12 @@ class Answers:
 
 
 class LiveCluster(Cluster):
-    """A cluster that is asked again and again."""
+    """A cluster that is queried repeatedly."""
 
     _versions: dict[int, int] | None = None
 
     def refresh(self) -> None:
-        """As `Cluster.refresh`, with the topics' ids, by a version that brokers have since 3.1."""
+        """Do the same as `Cluster.refresh`, and get topic ids, with a version that brokers serve since 3.1."""
         if self._versions is None:
             answer = self._ask_any(ApiKey.API_VERSIONS, ApiVersionsRequest())
             self._versions = {each.api_key: each.max_version for each in answer.api_keys}
@@ -56,11 +56,11 @@ class LiveCluster(Cluster):
 
     @property
     def lists_transactions(self) -> bool:
-        """Whether the brokers can be asked about producers and transactions."""
+        """Return whether the brokers can report producers and transactions."""
         return all(key in (self._versions or {}) for key in _ABOUT_TRANSACTIONS)
 
     def bounds(self, places: Sequence[Place], timestamp: int, *, committed: bool = False) -> dict[Place, int]:
-        """The log's start (EARLIEST), high watermark (LATEST) or, `committed`, last stable offset of each partition."""
+        """Return each partition's log start (EARLIEST), high watermark (LATEST) or (`committed`) last stable offset."""
         found: dict[Place, int] = {}
         for node, topics in self._by_leader(places):
             asked = ListOffsetsRequest(
@@ -78,7 +78,7 @@ class LiveCluster(Cluster):
         return found
 
     def pieces(self, wanted: Mapping[Place, int]) -> Iterator[tuple[Place, bytes]]:
-        """One fetch from each leader: what it has from these offsets on; the last batch may be cut off."""
+        """Send one fetch to each leader, and yield the data from these offsets on; the last batch may be incomplete."""
         for node, topics in self._by_leader(list(wanted)):
             asked = FetchRequest(
                 replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=FETCH_BYTES, isolation_level=0, session_id=0,
@@ -101,7 +101,7 @@ class LiveCluster(Cluster):
                         )
 
     def producers(self, places: Sequence[Place]) -> Iterator[tuple[Place, list[dict[str, Any]] | None]]:
-        """The producers with state of each partition; None: the broker does not answer."""
+        """Return the producers with state on each partition; None: the broker does not report them."""
         for node, topics in self._by_leader(places):
             asked = DescribeProducersRequest([TopicRequest(topic, numbers) for topic, numbers in topics.items()])
             for topic in self.ask_node(node, ApiKey.DESCRIBE_PRODUCERS, asked).topics:
@@ -111,7 +111,7 @@ class LiveCluster(Cluster):
                     yield (topic.name, each.partition_index), rows if is_known else None
 
     def transactions(self) -> tuple[list[dict[str, Any]], bool]:
-        """The transactions of all coordinators, a row for each partition; whether these are all."""
+        """Return the transactions of all coordinators, a row per partition, and whether they are complete."""
         found, is_all = [], True
         for node in sorted(self._nodes):
             listed = self.ask_node(node, ApiKey.LIST_TRANSACTIONS, ListTransactionsRequest())
@@ -127,7 +127,7 @@ class LiveCluster(Cluster):
         return found, is_all
 
     def commits(self) -> list[dict[str, Any]]:
-        """The committed offsets of all groups."""
+        """Return the committed offsets of all groups."""
         found = []
         for node in sorted(self._nodes):
             for group in self.ask_node(node, ApiKey.LIST_GROUPS, ListGroupsRequest()).groups:
@@ -143,7 +143,7 @@ class LiveCluster(Cluster):
         return found
 
     def compacted(self, topics: Sequence[str]) -> set[str]:
-        """The topics that a cleaner works on; those too whose settings are not reported."""
+        """Return the topics that are compacted, and those whose configuration is not reported."""
         asked = [DescribeConfigsResource(2, name, ["cleanup.policy"]) for name in topics]
         found = set(topics)
         for each in self._ask_any(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=asked)).results:
@@ -152,7 +152,7 @@ class LiveCluster(Cluster):
         return found
 
     def ask_node(self, node: int, key: ApiKey, request: Any) -> Any:
-        """Ask one broker. A connection that breaks is made again at the next request. Raises OSError."""
+        """Send a request to one broker. A broken connection is reopened for the next request. Raises OSError."""
         address = self._nodes[node]
         try:
             return self._connection(address).ask(key, request)
@@ -161,7 +161,7 @@ class LiveCluster(Cluster):
             raise
 
     def _by_leader(self, places: Sequence[Place]) -> Iterator[tuple[int, dict[str, list[int]]]]:
-        """Partitions by leader and topic; those without a leader are left out."""
+        """Group partitions by leader and topic; those without a leader are left out."""
         nodes: dict[int, dict[str, list[int]]] = {}
         for topic, number in places:
             leader = self.topics[topic].leaders.get(number, -1) if topic in self.topics else -1

@@ -1,4 +1,4 @@
-"""Committed records by topic and bucket of their timestamps, counted once each while a log grows."""
+"""Counts committed records by topic and time bucket while a log grows, each record once."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -13,7 +13,7 @@ RECORD_COUNTS: Final = pa.schema(
     [
         pa.field("role", pa.string()),  # input, output; null for other topics
         pa.field("topic", pa.string()),
-        pa.field("bucket_ms", pa.int64()),  # where the bucket begins
+        pa.field("bucket_ms", pa.int64()),  # start of the bucket
         pa.field("bucket_end_ms", pa.int64()),
         pa.field("records", pa.int64()),
     ]
@@ -21,7 +21,7 @@ RECORD_COUNTS: Final = pa.schema(
 COUNTED_FROM: Final = pa.schema(
     [
         pa.field("topic", pa.string()),
-        pa.field("from_ms", pa.int64()),  # the first bucket that was counted from its beginning
+        pa.field("from_ms", pa.int64()),  # the first bucket that was counted completely
     ]
 )
 TABLES: Final = {"record_counts": RECORD_COUNTS, "counted_from": COUNTED_FROM}
@@ -29,18 +29,18 @@ _FIRST: Final = -(2**62)
 
 
 class Counts:
-    """Counts so far. `width_ms` is that of a bucket."""
+    """Counts so far. `width_ms` is the length of a bucket."""
 
     def __init__(self, width_ms: int, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> None:
         self.width_ms = width_ms
         self._roles = {**dict.fromkeys(inputs, "input"), **dict.fromkeys(outputs, "output")}
         self.records: dict[tuple[str, int], int] = {}
-        """Topic and beginning of the bucket -> records."""
+        """Topic and start of the bucket -> records."""
         self._next: dict[tuple[str, int], int] = {}
         self._from_ms: dict[str, int] = {}
 
     def add(self, path: str, topics: Iterable[str] | None = None) -> None:
-        """Count what is new below a path: records below the last stable offset. Internal topics are left out.
+        """Count new records below a path, up to the last stable offset. Internal topics are left out.
 
         Raises FileNotFoundError: there is no log.
         """
@@ -72,11 +72,11 @@ class Counts:
                 self.records[at] = self.records.get(at, 0) + each["counts"]
 
     def begin_again(self, key: tuple[str, int]) -> None:
-        """Forget where a log's counting goes on."""
+        """Forget the position up to which a log was counted."""
         self._next.pop(key, None)
 
     def tables(self) -> Mapping[str, list[dict[str, Any]]]:
-        """The rows of `TABLES`."""
+        """Return the rows of `TABLES`."""
         return {
             "record_counts": [
                 {"role": self._roles.get(topic), "topic": topic, "bucket_ms": at, "bucket_end_ms": at + self.width_ms,
@@ -87,7 +87,7 @@ class Counts:
         }  # fmt: skip
 
     def recent(self, most: int = 10) -> list[dict[str, Any]]:
-        """The newest buckets of each topic."""
+        """Return the newest buckets of each topic."""
         rows = self.tables()["record_counts"]
         newest: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
@@ -95,5 +95,5 @@ class Counts:
         return [row for each in newest.values() for row in each[-most:]]
 
     def over(self, before_ms: int) -> list[dict[str, Any]]:
-        """The buckets that ended before a time."""
+        """Return the buckets that ended before a time."""
         return [row for row in self.tables()["record_counts"] if row["bucket_end_ms"] <= before_ms]

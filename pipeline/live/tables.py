@@ -1,4 +1,4 @@
-"""The tables of what brokers answer, beside those of the logs."""
+"""Defines the tables of what brokers report, beside those of the logs."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ OF_FILES: Final = (
     "leader-epoch-checkpoint", "leader-epoch-entries", "meta-properties", "partition-missing", "partition-twice",
     "producer-snapshot", "replica-differs",
 )  # fmt: skip
-"""Checks of what only a broker's own files answer, which a copy of its logs has not."""
+"""Checks that need a broker's own files, which a copy of its logs does not have."""
 TABLES: Final = {
     "live_partitions": pa.schema(
         [
@@ -32,7 +32,7 @@ TABLES: Final = {
             pa.field("last_sequence", pa.int32()),
             pa.field("last_timestamp_ms", pa.int64()),
             pa.field("coordinator_epoch", pa.int32()),
-            pa.field("transaction_offset", pa.int64()),  # where an open transaction begins; -1 without one
+            pa.field("transaction_offset", pa.int64()),  # start of its open transaction; -1 if none
         ]
     ),
     "live_transactions": pa.schema(
@@ -41,11 +41,11 @@ TABLES: Final = {
             *_PRODUCER,
             pa.field("state", pa.string()),
             pa.field("timeout_ms", pa.int32()),
-            pa.field("start_ms", pa.int64()),  # -1 where none is open
+            pa.field("start_ms", pa.int64()),  # -1 if none is open
             pa.field("coordinator", pa.int32()),
-            *_PLACE,  # null where no partition is in it
-            pa.field("age_ms", pa.int64()),  # since its start; null where none is open
-            pa.field("in_state_ms", pa.int64()),  # since a step saw it in this state first
+            *_PLACE,  # null if no partition is in it
+            pa.field("age_ms", pa.int64()),  # since its start; null if none is open
+            pa.field("in_state_ms", pa.int64()),  # since the step that first saw it in this state
         ]
     ),
     "live_commits": pa.schema([pa.field("group_id", pa.string()), *_PLACE, pa.field("committed_offset", pa.int64())]),
@@ -53,7 +53,7 @@ TABLES: Final = {
         [
             *_PLACE,
             pa.field("what", pa.string()),  # log_start, high_watermark, last_stable_offset
-            pa.field("offset", pa.int64()),  # where it went back to
+            pa.field("offset", pa.int64()),  # the value that it went back to
             pa.field("before", pa.int64()),
             pa.field("step", pa.int64()),
         ]

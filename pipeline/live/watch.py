@@ -1,8 +1,8 @@
-"""A cluster, step by step: the copy of its logs in a folder like a data directory, and what its brokers answer.
+"""Follows a cluster step by step: a copy of its logs in a folder like a data directory, and its brokers' reports.
 
-Batches are copied as they are, so that the checks of a data directory find in them what they find there. What the
-cluster compacts later stays in the copy until its size is over the limit, what it deletes goes with the next step;
-what a cleaner had removed before is known by the holes.
+Batches are copied unchanged, so the checks of a data directory find the same faults in them. What the cluster compacts
+later stays in the copy until it exceeds its size limit, what it deletes is removed in the next step; what was compacted
+before is recognized by the gaps.
 """
 
 import shutil
@@ -28,7 +28,7 @@ from storage.log.segment import LOG_SUFFIX, offset_name
 SEGMENT_BYTES: Final = 4 << 20
 MOST_BYTES: Final = 128 << 20
 COORDINATORS: Final = ("__transaction_state", "__consumer_offsets", "__share_group_state")
-"""Copied first: what a coordinator decided precedes what is in the logs because of it."""
+"""Copied first: coordinators record a decision before it takes effect in other logs."""
 _HEAD: Final = struct.Struct(">qiibIhi")
 _OVERHEAD: Final = 12
 _COUNT_AT: Final = 57
@@ -37,7 +37,7 @@ _FINISHING: Final = ("PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 
 
 class Frame(NamedTuple):
-    """A batch by its header; nothing else of it is believed."""
+    """A batch, known only by its header, which is not verified."""
 
     start: int
     stop: int
@@ -48,7 +48,7 @@ class Frame(NamedTuple):
 
 
 def frames(piece: bytes) -> Iterator[Frame]:
-    """The whole batches of a fetched piece."""
+    """Return the complete batches of a fetched piece."""
     at = 0
     while at + _HEAD.size <= len(piece):
         base, size, _, magic, _, _, delta = _HEAD.unpack_from(piece, at)
@@ -70,9 +70,9 @@ class Copied:
         self.folder, self.topic_id = folder, topic_id
         self.start = self.end = start
         self.cleaned_to = 0
-        """After the last offset that is missing."""
+        """Offset after the last gap."""
         self.segments: list[tuple[int, int, Path]] = []
-        """First offset, bytes and file of each."""
+        """First offset, bytes and file of each segment."""
         folder.mkdir(parents=True)
         self._empty = folder / offset_name(start, LOG_SUFFIX)
         self._empty.touch()
@@ -80,7 +80,7 @@ class Copied:
             (folder / PARTITION_METADATA).write_bytes(encode_partition_metadata(UUID(topic_id)))
 
     def append(self, piece: bytes) -> bool:
-        """Take in what was fetched from `end` on; false: there was no whole batch that goes on."""
+        """Append what was fetched from `end` on; return False if it has no complete batch that continues the log."""
         found = [each for each in frames(piece) if each.next_offset > self.end]
         if found and not self.segments:
             self._empty.unlink(missing_ok=True)
@@ -97,7 +97,7 @@ class Copied:
         return bool(found)
 
     def trim(self, start: int) -> int:
-        """Remove the segments below an offset; answers how many bytes."""
+        """Remove the segments below an offset; return the number of bytes removed."""
         removed = 0
         while len(self.segments) > 1 and self.segments[1][0] <= start:
             _, size, path = self.segments.pop(0)
@@ -108,7 +108,7 @@ class Copied:
 
 
 class Watch:
-    """All steps beside one cluster. `folder` holds the copy."""
+    """All steps of the audit of one cluster. `folder` holds the copy."""
 
     def __init__(
         self,
@@ -121,16 +121,16 @@ class Watch:
         most_bytes: int = MOST_BYTES,
         look: Callable[["Watch"], None] = lambda _: None,
     ) -> None:
-        """Begin.
+        """Prepare the first step.
 
         Args:
             cluster: its connection.
-            folder: an empty one.
+            folder: an empty folder.
             now_ms: the time.
-            topics: names or patterns; none: all. The coordinators' topics are copied anyway.
-            from_end: whether the logs of ordinary topics are copied from their ends of now on.
-            most_bytes: size of the copy; the oldest segments of the longest logs are removed above it.
-            look: called with what is new in the copy, before something old is removed.
+            topics: names or patterns; none: all. The coordinators' topics are always copied.
+            from_end: whether the logs of ordinary topics are copied only from their current ends.
+            most_bytes: maximum size of the copy; above it, the oldest segments of the longest logs are removed.
+            look: called with what is new in the copy, before old segments are removed.
         """
         self.cluster, self.folder, self._now_ms = cluster, folder, now_ms
         self._topics, self._from_end, self._most_bytes = tuple(topics), from_end, most_bytes
@@ -138,13 +138,13 @@ class Watch:
         self.copied: dict[Place, Copied] = {}
         self.changes: list[dict[str, Any]] = []
         self.renewed: list[Place] = []
-        """Copies that were begun again since `look` was called."""
+        """Copies that were restarted since the last call of `look`."""
         self.steps = 0
         self._bounds: dict[tuple[Place, str], int] = {}
         self._states: dict[tuple[str, int, int, str], int] = {}
 
     def step(self) -> Answers:
-        """Ask, and copy what is new. Raises OSError, WireError."""
+        """Query the brokers, and copy what is new. Raises OSError, WireError."""
         self.cluster.refresh()
         self.steps += 1
         places = [(topic, number) for topic in self._wanted() for number in sorted(self.cluster.topics[topic].leaders)]
@@ -166,7 +166,7 @@ class Watch:
         return answers
 
     def _wanted(self) -> list[str]:
-        """The topics, the coordinators' first."""
+        """Return the topics, the coordinators' first."""
         names = [
             name
             for name in self.cluster.topics
@@ -176,7 +176,7 @@ class Watch:
         return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
     def _forget(self, places: set[Place]) -> None:
-        """Remove the copies of topics that are gone, or were made again."""
+        """Remove the copies of topics that were deleted, or deleted and recreated."""
         for place, each in list(self.copied.items()):
             if place not in places or each.topic_id != self.cluster.topic_ids.get(place[0]):
                 self._remove(place)
@@ -205,7 +205,7 @@ class Watch:
             self._bounds[place, name] = offset
         start, _, mark = bounds
         if place in self.copied and self.copied[place].end > mark:
-            self._remove(place)  # the log was cut: what was copied is no longer its content
+            self._remove(place)  # the log was truncated: the copy is no longer its content
         if place not in self.copied:
             begin = mark if self._from_end and topic not in COORDINATORS else start
             self.copied[place] = Copied(self.folder / f"{topic}-{number}", topic_id, begin)
@@ -216,7 +216,7 @@ class Watch:
             self.copied[place] = Copied(self.folder / f"{topic}-{number}", topic_id, start)
 
     def _age(self, transactions: list[dict[str, Any]]) -> None:
-        """How long transactions are open, and how long they are known in their state."""
+        """Record how long transactions have been open, and how long they have been seen in their state."""
         now, states = self._now_ms(), {}
         for row in transactions:
             key = row["transactional_id"], row["producer_id"], row["producer_epoch"], row["state"]
@@ -226,7 +226,7 @@ class Watch:
         self._states = states
 
     def _copy(self, starts: dict[Place, int], marks: dict[Place, int]) -> None:
-        """Fetch up to the high watermarks, topic kind after topic kind."""
+        """Fetch up to the high watermarks, coordinators' topics first."""
         for coordinators in (True, False):
             places = [each for each in self.copied if (each[0] in COORDINATORS) == coordinators]
             behind = {each: self.copied[each].end for each in places if self.copied[each].end < marks.get(each, 0)}

@@ -1,6 +1,6 @@
-"""Pages that need no other file, for a light and a dark screen, made of Jinja's templates.
+"""Renders self-contained HTML pages, for a light and a dark screen, from Jinja templates.
 
-Everything that a template shows is escaped but for what is marked as HTML: drawings, and prose with its code.
+Templates escape everything except what is marked as HTML: drawings, and prose with code.
 """
 
 import re
@@ -15,11 +15,11 @@ from markupsafe import Markup, escape
 from pipeline.rendering.text import formatted, is_number
 
 MOST_ROWS: Final = 50
-"""Of a table on a page."""
+"""Maximum number of rows of a table on a page."""
 
 
 def page(template: str, title: str, summary: str, **values: Any) -> str:
-    """A page: its title, one line of what was looked at, and what its template shows of the values."""
+    """Render a page: its title, a one-line summary, and the values that its template shows."""
     return _environment().get_template(template).render(title=title, summary=summary, **values)
 
 
@@ -46,5 +46,5 @@ def _is_number(rows: Sequence[dict[str, Any]], column: str) -> bool:
 
 
 def prose(text: str) -> Markup:
-    """Plain text, with the text between backticks as code."""
+    """Escape plain text, with text between backticks as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - it was escaped

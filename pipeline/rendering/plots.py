@@ -1,6 +1,6 @@
-"""Plots by matplotlib, as pieces of SVG that take the page's own colours, and as PNG files.
+"""Draws plots with matplotlib, as SVG fragments that use the page's colours, and as PNG files.
 
-Black is ink: in an SVG it becomes `currentColor`, so that a plot is seen on a light and on a dark page.
+In an SVG, black becomes `currentColor`, so that a plot is visible on a light and on a dark page.
 """
 
 import io
@@ -23,7 +23,8 @@ _PNG_DPI: Final = 144
 _LABELS: Final = ["%Y", "%b", "%d", "%H:%M", "%H:%M", "%H:%M:%S.%f"]
 _FIRST_LABELS: Final = ["", "%Y", "%b", "%b-%d", "%H:%M", "%H:%M:%S"]
 _DAYS: Final = ["", "%Y", "%Y-%b", "%Y-%b-%d UTC", "%Y-%b-%d UTC", "%Y-%b-%d UTC"]
-"""Labels where the ticks are years, months, days, hours, minutes, seconds; the first one of the next longer span."""
+"""Labels of ticks that are years, months, days, hours, minutes, seconds; each first label shows the next larger unit.
+"""
 _UNITS: Final = (("d", DAY_MS), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 
 
@@ -36,7 +37,7 @@ class Picture(NamedTuple):
 
     @property
     def svg(self) -> str:
-        """The drawing itself, texts as texts, without the file's head."""
+        """Return the drawing as SVG, with text as text and without the file header."""
         out = io.StringIO()
         with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "understudy", "hatch.linewidth": 0.6}):
             self.figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
@@ -47,14 +48,14 @@ class Picture(NamedTuple):
 
     @property
     def png(self) -> bytes:
-        """The drawing on white."""
+        """Return the drawing as PNG on white."""
         out = io.BytesIO()
         self.figure.savefig(out, format="png", dpi=_PNG_DPI, metadata={"Software": "understudy"})
         return out.getvalue()
 
 
 def figure(height: float, width: float = 10) -> tuple[Figure, Axes]:
-    """A figure of one plot; inches."""
+    """Return a figure with one plot; sizes in inches."""
     made = Figure(figsize=(width, height), layout="constrained")
     axes = made.add_subplot()
     bare(axes)
@@ -62,13 +63,13 @@ def figure(height: float, width: float = 10) -> tuple[Figure, Axes]:
 
 
 def bare(axes: Axes) -> None:
-    """No frame above and to the right, small numbers."""
+    """Remove the frame above and to the right, and make the numbers small."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize="small")
 
 
 def dated(axes: Axes) -> None:
-    """The horizontal axis has times of UTC: every label below a day has its hour, and the day is named once."""
+    """Format the horizontal axis as UTC times: labels below a day show the hour, and the day is shown once."""
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(
@@ -77,22 +78,22 @@ def dated(axes: Axes) -> None:
 
 
 def beside(axes: Axes, **options: Any) -> None:
-    """The legend, to the right of the plot."""
+    """Place the legend to the right of the plot."""
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small", **options)
 
 
 def literal(name: str) -> str:
-    """A name of a client's, as matplotlib shows it unchanged: a dollar sign begins no formula."""
+    """Escape a client's name, so that matplotlib shows it unchanged: a dollar sign would begin a formula."""
     return name.replace("$", r"\$")
 
 
 def when(at_ms: float) -> float:
-    """A moment as matplotlib has it: days since 1970."""
+    """Convert a time to matplotlib's: days since 1970."""
     return at_ms / DAY_MS
 
 
 def span_text(width_ms: float) -> str:
-    """A length of time for people: 2.5 min."""
+    """Format a duration: 2.5 min."""
     for unit, size in _UNITS:
         if width_ms >= size:
             return f"{width_ms / size:.3g} {unit}"
@@ -100,7 +101,7 @@ def span_text(width_ms: float) -> str:
 
 
 def window_ms(span_ms: int) -> int:
-    """A round length of windows of which `WINDOWS` are enough."""
+    """Return a round window length, such that `WINDOWS` windows cover the span."""
     least = span_ms // WINDOWS + 1
     rounded = [1, 2, 5, 10, 20, 50, 100, 200, 500]
     rounded += [unit * factor for unit in (1000, 60_000, 3_600_000, DAY_MS) for factor in (1, 2, 5, 10, 15, 30)]

@@ -1,4 +1,4 @@
-"""Queries that are kept as files: SQL under comment lines that describe it.
+"""Reads queries from files: SQL below comment lines that describe it.
 
 ```
 -- title: ...
@@ -16,7 +16,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query and its head. `fields`: the lines `name: text`; `explanation`: the rest, one paragraph."""
+    """A query and its header. `fields`: the lines `name: text`; `explanation`: the rest, one paragraph."""
 
     fields: dict[str, str]
     explanation: str
@@ -24,7 +24,7 @@ class Query:
 
 
 def parse(text: str, names: Sequence[str]) -> Query:
-    """Parse a file's text; `names` are the fields of the head, absent ones are empty."""
+    """Parse a file's text; `names` are the fields of the header, missing ones are empty."""
     lines = text.splitlines()
     fields = dict.fromkeys(names, "")
     explanation: list[str] = []
@@ -39,12 +39,12 @@ def parse(text: str, names: Sequence[str]) -> Query:
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Names with commas between."""
+    """Split names at commas."""
     return frozenset(filter(None, (name.strip() for name in text.split(","))))
 
 
 def read_all(package: str, folder: str) -> dict[str, str]:
-    """The texts of a folder's SQL files by their names, in alphabetical order."""
+    """Return the texts of a folder's SQL files by name, in alphabetical order."""
     found = {
         entry.name.removesuffix(".sql"): entry.read_text(encoding="utf-8")
         for entry in files(package).joinpath(folder).iterdir()
@@ -55,7 +55,7 @@ def read_all(package: str, folder: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One named question. Its rows come in the order in which they are shown."""
+    """One named query of a report. Its rows are in display order."""
 
     name: str
     title: str
@@ -66,7 +66,7 @@ class Question:
 
 @cache
 def questions(package: str, order: tuple[str, ...]) -> Mapping[str, Question]:
-    """The questions in a package's folder `questions`, by name, in an order that names all of them.
+    """Return the questions in a package's folder `questions` by name, in an order that must contain all of them.
 
     Raises:
         ValueError: one has no title, explanation or query.

@@ -1,4 +1,4 @@
-"""Values and tables for people, in a terminal or on a page."""
+"""Formats values and tables for people, for a terminal or a page."""
 
 import re
 import textwrap
@@ -9,13 +9,13 @@ from typing import Any, Final
 _UNIT: Final = 1024
 _WIDEST: Final = 48
 _LEAST: Final = 12
-"""Widths of a column of texts."""
+"""Minimum width of a column of text."""
 _PARAGRAPH: Final = 110
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def size_text(count: float) -> str:
-    """Bytes for people: 12.3 MiB."""
+    """Format a number of bytes: 12.3 MiB."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if abs(count) < _UNIT:
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
@@ -24,13 +24,13 @@ def size_text(count: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A number and its noun: 1 finding, 2 findings, 3 batches."""
+    """Format a number and its noun: 1 finding, 2 findings, 3 batches."""
     plural = "es" if noun.endswith(("ch", "s", "x")) else "s"
     return f"{count} {noun}{'' if count == 1 else plural}"
 
 
 def last_line(error: Exception) -> str:
-    """Message of a worker's exception without its traceback: the last meaningful line."""
+    """Return the last meaningful line of a worker's exception, without its traceback."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith(("  ", "\t"))]
     named = [line for line in lines if re.match(r"[\w.]+(Error|Exception)?: ", line)]
     message = (named or lines or [type(error).__name__])[-1]
@@ -38,7 +38,7 @@ def last_line(error: Exception) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value for JSON. Times are in UTC, as ISO 8601 does."""
+    """Convert a value for JSON. Times are in UTC, in ISO 8601 format."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, list | tuple):
@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 def formatted(name: str, value: Any) -> str:
-    """A value of a column for people: sizes and shares by the column's name, lists with commas, nothing as `-`."""
+    """Format a column's value: sizes and shares by the column's name, lists with commas, null as `-`."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -66,20 +66,20 @@ def formatted(name: str, value: Any) -> str:
             return f"{value:.1%}"
         if isinstance(value, float):
             return f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
-    # Keys and names come from clients, and may hold what a terminal obeys.
+    # Keys and names come from clients, and may contain control characters of terminals.
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), str(value))
 
 
 def is_number(values: Sequence[Any]) -> bool:
-    """Whether a column holds numbers: then it is aligned to the right."""
+    """Return whether a column contains numbers and is aligned to the right."""
     found = [value for value in values if value is not None]
     return bool(found) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in found)
 
 
 def grid(columns: Sequence[str], rows: Sequence[dict[str, Any]], width: int | None = None) -> list[str]:
-    """Rows under their columns' names; long texts lose their beginning, because the end of a path matters more.
+    """Format rows below their column names; long texts lose their beginning, because the end of a path matters more.
 
-    In a `width` the widest texts are cut further. If the columns do not fit even then, each row is a paragraph of
+    To fit `width`, the widest texts are cut further. If the columns do not fit even then, each row is a paragraph of
     names and values.
     """
     cells = [[formatted(name, row.get(name)) for name in columns] for row in rows]
@@ -106,7 +106,7 @@ def _line_width(widths: Sequence[int]) -> int:
 
 
 def _paragraphs(columns: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Each row as `name=value`, the second and later lines of it indented further."""
+    """Format each row as `name=value`, with its second and later lines indented further."""
     lines = []
     for row in cells:
         begin = "  "
@@ -122,7 +122,7 @@ def _paragraphs(columns: Sequence[str], cells: Sequence[Sequence[str]], width: i
 
 
 def shortened(text: str, width: int = 24) -> str:
-    """A text without what a terminal obeys, and without its beginning where it is too long."""
+    """Remove control characters from a text, and cut its beginning if it is too long."""
     return _short(formatted("", text), width)
 
 
@@ -131,5 +131,5 @@ def _short(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int | None = None) -> list[str]:
-    """A paragraph, indented as tables are."""
+    """Wrap a paragraph, indented like tables."""
     return textwrap.wrap(text, min(width or _PARAGRAPH, _PARAGRAPH), initial_indent="  ", subsequent_indent="  ")

@@ -1,4 +1,4 @@
-"""Asks the reports, and holds what they answered."""
+"""Runs the reports' queries and holds their results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from pipeline.rendering.text import counted, plain
 from pipeline.reports.asking import TablesOfReports
 
 ROWS_KEPT: Final = 1000
-"""Of each report's rows, in their order; the count is of all."""
+"""Rows that are kept of each report, in order; the count covers all of them."""
 LAGS: Final = """
   SELECT run, era, reader, topic, at_ms, sum(lag) AS lag FROM lag_windows
   GROUP BY run, era, reader, topic, at_ms ORDER BY at_ms
@@ -18,7 +18,7 @@ LAGS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A report's rows: the first of `count`, with JSON's values."""
+    """A report's rows: the first of `count`, with JSON values."""
 
     question: Question
     count: int
@@ -27,13 +27,13 @@ class Answer:
 
     @property
     def shown_columns(self) -> list[str]:
-        """The columns but those that have nothing in any row."""
+        """Return the columns that have a value in some row."""
         return [name for name in self.columns if any(row[name] is not None for row in self.rows)]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All answers, of which directory and journal."""
+    """All results, with their directory and journal."""
 
     path: str
     journal: str | None
@@ -43,18 +43,18 @@ class Report:
     """For the picture: lag by reader, topic and window."""
 
     def rows(self, name: str) -> Sequence[dict[str, Any]]:
-        """The rows of a report; none if it was not asked."""
+        """Return the rows of a report; none if it was not requested."""
         return next((each.rows for each in self.answers if each.question.name == name), ())
 
     @property
     def summary(self) -> str:
-        """One line."""
+        """Return a one-line summary."""
         text = f"{counted(len(self.topics), 'topic')} of {self.path}"
         return text if self.journal is None else f"{text}, journal {self.journal}"
 
 
 def ask(tables: TablesOfReports, question: Question) -> Answer:
-    """One report."""
+    """Run one report."""
     found, count, columns = tables.ask(question.sql, ROWS_KEPT)
     rows = [{name: plain(value) for name, value in row.items()} for row in found]
     return Answer(question, count, tuple(columns), rows)
@@ -63,7 +63,7 @@ def ask(tables: TablesOfReports, question: Question) -> Answer:
 def ask_all(
     tables: TablesOfReports, questions: Sequence[Question], show: Callable[[str], None] = lambda _name: None
 ) -> list[Answer]:
-    """All of them, one after the other; `show` is called with the name of each before it begins."""
+    """Run all reports, one after the other; `show` is called with each name before it starts."""
     answers = []
     for question in questions:
         show(question.name)
@@ -72,5 +72,5 @@ def ask_all(
 
 
 def lags(tables: TablesOfReports) -> list[dict[str, Any]]:
-    """The lag of each reader and topic over time: what its picture shows. At most sixty windows each."""
+    """Return the lag of each reader and topic over time, for the picture; at most sixty windows each."""
     return tables.ask(LAGS, 20_000)[0]

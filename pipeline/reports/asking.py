@@ -1,4 +1,4 @@
-"""What the reports ask of either engine: the options, the queries in `views/`, and their arguments."""
+"""What both engines need for the reports: the options, the queries in `views/`, and their arguments."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from pipeline.transfer.selection import Choice
 
 LOG_VIEWS: Final = ("produced", "transactions", "committed")
 JOURNAL_VIEWS: Final = ("calls", "topic_names", "produces", "fetches", "commits", "group_clients")
-"""Of the audits' views, those that reports ask."""
+"""Views of the audits that the reports use."""
 OF_RECORDS: Final = ("keys", "hot-keys")
-"""Reports that ask the view `keys`."""
+"""Reports that use the view `keys`."""
 _MILLION: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Options of the command line. Times in milliseconds since 1970; None: as the topics have it."""
+    """Options of the command line. Times in milliseconds since 1970; None: the topic's own configuration."""
 
     topics: tuple[str, ...] = ()
     now_ms: int = 0
@@ -27,37 +27,37 @@ class Asked:
     retention_bytes: int | None = None
     top: int = 20
     values: int = 100_000
-    """So many records are looked into, about."""
+    """Approximate number of records to sample."""
 
 
 class TablesOfReports(Protocol):
-    """The tables on one of the engines."""
+    """The reports' tables on one of the engines."""
 
     topics: list[str]
 
     def prepare(self, wanted: Iterable[Question]) -> None:
-        """Make what these reports ask."""
+        """Make the tables of these reports."""
 
     def ask(self, sql: str, most: int) -> tuple[list[dict[str, Any]], int, list[str]]:
-        """The first rows of a query, how many there are, and the columns."""
+        """Return the first rows of a query, the number of rows, and the columns."""
 
     def forget(self) -> None:
-        """Drop what was kept."""
+        """Release everything."""
 
 
 def views() -> Mapping[str, str]:
-    """The queries of the tables by name."""
+    """Return the queries of the views by name."""
     return queries.read_all(PACKAGE, "views")
 
 
 def wanted_of(asked: Asked, topics: Iterable[str]) -> list[str]:
-    """Those of the topics that are wanted."""
+    """Return the selected topics."""
     choice = Choice(topics=asked.topics)
     return sorted({topic for topic in topics if choice.wants(topic)})
 
 
 def wanted_topics(asked: Asked, path: str, topics: Iterable[str]) -> list[str]:
-    """The same; raises FileNotFoundError: there is none."""
+    """Return the selected topics; raises FileNotFoundError if there are none."""
     there = set(topics)
     found = wanted_of(asked, there)
     if not found:
@@ -67,21 +67,21 @@ def wanted_topics(asked: Asked, path: str, topics: Iterable[str]) -> list[str]:
 
 
 def arguments_of(asked: Asked) -> dict[str, Any]:
-    """What the queries name with a colon, as far as the options have it."""
+    """Return the arguments of the queries (`:name`) that the options define."""
     names = ("now_ms", "retention_ms", "retention_bytes", "top")
     return {name: getattr(asked, name) for name in names}
 
 
 def named(arguments: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """Those of the arguments that a query names."""
+    """Return the arguments that a query uses."""
     return {name: value for name, value in arguments.items() if f":{name}" in text}
 
 
 def sample_ppm(asked: Asked, records: int) -> int:
-    """How many of a million records are looked into."""
+    """Return how many of a million records to sample."""
     return min(_MILLION, max(1, round(asked.values / max(records, 1) * _MILLION)))
 
 
 def window_ms(low_us: int | None, high_us: int | None) -> int:
-    """A round length of which sixty cover a journal."""
+    """Return a round window length, such that sixty windows cover a journal."""
     return plots.window_ms(((high_us or 0) - (low_us or 0)) // 1000)

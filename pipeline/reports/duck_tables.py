@@ -1,4 +1,4 @@
-"""The reports' tables on DuckDB: made by the queries that Spark is asked too."""
+"""Makes the reports' tables on DuckDB, with the same queries as on Spark."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -21,17 +21,17 @@ _FIELDS: Final = ("path", "types", "is_null", "example")
 
 
 class DuckReportTables(DuckTables):
-    """The tables of a data directory and a journal. `prepare` makes them; `forget` gives memory back."""
+    """The tables of a data directory and a journal. `prepare` makes them, `forget` releases their memory."""
 
     def __init__(self, path: str, journal: str | None, asked: Asked) -> None:
-        """Raises FileNotFoundError: there is no such directory, nothing in it, or nothing that is wanted."""
+        """Open the data. Raises FileNotFoundError: no such directory, or nothing in it that is selected."""
         super().__init__(path, journal)
         self.asked = asked
         self.topics = asking.wanted_topics(asked, path, (each.topic for each in self.files))
         self.arguments = asking.arguments_of(asked)
 
     def prepare(self, wanted: Iterable[Question]) -> None:
-        """Make what these reports ask."""
+        """Make the tables of these reports."""
         names = {each.name for each in wanted}
         needs = {need for each in wanted for need in each.needs}
         engine = self.engine
@@ -61,7 +61,7 @@ class DuckReportTables(DuckTables):
             self._view("lag_windows")
 
     def ask(self, sql: str, most: int) -> tuple[list[dict[str, Any]], int, list[str]]:
-        """The first rows of a query, how many there are, and the columns."""
+        """Return the first rows of a query, the number of rows, and the columns."""
         return self.engine.answer(sql, asking.named(self.arguments, sql), most)
 
     def _view(self, name: str) -> None:
@@ -69,7 +69,7 @@ class DuckReportTables(DuckTables):
         self.engine.view(name, text, asking.named(self.arguments, text))
 
     def _records_of(self, topics: Sequence[str]) -> None:
-        """Each partition once: by its longest replica, as the reader takes it."""
+        """Return the records of each partition from its longest replica, like the reader."""
         schema = pick(pa.schema([*KAFKA, *EXTRA]), _RECORDS)
         rows = read_segments(self.path, columns=_RECORDS, topics=topics, mode="skip")
         self.engine.table("records", pa.Table.from_batches((each.select(_RECORDS) for each in rows), schema))

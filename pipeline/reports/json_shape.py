@@ -1,4 +1,4 @@
-"""What the reports look into, value by value: which kind it has, the paths of JSON with their types, keys as text.
+"""Inspects values for the reports: their kind, the paths and types of JSON, keys as text.
 
 Both engines call these functions, with bytes or null.
 """
@@ -9,14 +9,14 @@ from typing import Any, Final, NoReturn
 from pipeline.values.texts import sound
 
 MOST_PATHS: Final = 500
-"""Of one value: objects that are used as maps have a path for every key."""
+"""Maximum paths of one value: objects that are used as maps have a path for every key."""
 MOST_DEPTH: Final = 20
 EXAMPLE: Final = 40
 EXAMPLE_OF_A_KEY: Final = 60
 _REGISTRY_HEAD: Final = 5
-"""A zero byte and the schema's number, as the serializers of registries write them."""
+"""A zero byte and the schema id, as the serializers of schema registries write them."""
 LEAVES: Final = "array<struct<path:string,types:array<string>,is_null:boolean,example:string>>"
-"""Spark type of the answer of `json_paths`."""
+"""Spark type of the result of `json_paths`."""
 
 STRUCTS: Final = "STRUCT(path VARCHAR, types VARCHAR[], is_null BOOLEAN, example VARCHAR)[]"
 """The same type in DuckDB."""
@@ -25,7 +25,7 @@ Leaf = tuple[str, list[str], bool, str | None]
 
 
 def value_kind(value: bytes | None) -> str:
-    """Whether a record's value is JSON, text, bytes, or written for a schema registry."""
+    """Return whether a record's value is JSON, text, bytes, or in a schema registry's format."""
     if value is None:
         return "null"
     if not value:
@@ -42,19 +42,19 @@ def value_kind(value: bytes | None) -> str:
 
 
 def _no_number(name: str) -> NoReturn:
-    """NaN and infinities, which JSON does not have."""
+    """Reject NaN and infinities, which JSON does not have."""
     raise ValueError(name)
 
 
 def schema_number(value: bytes | None) -> str | None:
-    """The number of the schema that a value was written with; None: it has none."""
+    """Return the id of the schema that a value was written with; None if it has none."""
     if value_kind(value) != "schema registry":
         return None
     return str(int.from_bytes(bytes(value or b"")[1:_REGISTRY_HEAD]))
 
 
 def shown_bytes(key: bytes | None) -> str | None:
-    """A key as text, or as X'...'; 60 characters of it."""
+    """Return a key as text, or as X'...'; at most 60 characters."""
     if key is None:
         return None
     try:
@@ -64,10 +64,10 @@ def shown_bytes(key: bytes | None) -> str | None:
 
 
 def json_paths(text: bytes | str | None) -> list[Leaf]:
-    """Each path of a value once: its types, whether null is one of them, and one example; [] for no JSON."""
+    """Return each path of a value once: its types, whether it may be null, and an example; [] if it is not JSON."""
     try:
         value = json.loads(text if isinstance(text, str) else bytes(text or b"").decode())
-    except (ValueError, RecursionError):  # UnicodeDecodeError is one too
+    except (ValueError, RecursionError):  # includes UnicodeDecodeError
         return []
     found: dict[str, tuple[set[str], list[str]]] = {}
     _walk(value, "$", 0, found)

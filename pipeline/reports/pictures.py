@@ -1,4 +1,4 @@
-"""The pictures of a report, each made of the rows of one question, whose name it carries."""
+"""Draws the pictures of a report, each from the rows of the question with the same name."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -20,20 +20,20 @@ Rows = Sequence[dict[str, Any]]
 
 
 def pictures(report: Report) -> list[tuple[str, Picture]]:
-    """All pictures that these answers give, with the name of the report that each belongs to."""
+    """Return all pictures for these results, with the name of the report that each belongs to."""
     made: list[tuple[str, Picture | None]] = [
         ("size", _sizes(report.rows("size"))),
         ("skew", _skew(report.rows("skew"), report.rows("partitions"))),
         ("hot-keys", _hot_keys(report.rows("hot-keys"))),
-        ("compaction", _goes(report.rows("compaction"), "removable_bytes", "What compaction would take")),
-        ("retention", _goes(report.rows("retention"), "removed_bytes", "What retention would take")),
+        ("compaction", _goes(report.rows("compaction"), "removable_bytes", "What compaction would remove")),
+        ("retention", _goes(report.rows("retention"), "removed_bytes", "What retention would remove")),
         ("lag-history", _lags(report.lags)),
     ]
     return [(name, picture) for name, picture in made if picture is not None]
 
 
 def _sizes(rows: Rows) -> Picture | None:
-    """Bytes topic by topic."""
+    """Draw the bytes of each topic."""
     if not rows:
         return None
     shown = rows[:MOST_BARS]
@@ -50,7 +50,7 @@ def _sizes(rows: Rows) -> Picture | None:
 
 
 def _skew(topics: Rows, partitions: Rows) -> Picture | None:
-    """For the most uneven topics, each partition against the mean."""
+    """Draw each partition against the mean, for the most uneven topics."""
     shown = [row for row in topics if row["most_times_the_mean"] is not None][:MOST_TOPICS]
     if not shown:
         return None
@@ -66,11 +66,11 @@ def _skew(topics: Rows, partitions: Rows) -> Picture | None:
     axes.set_xticks([])
     axes.set_ylabel("times the mean")
     caption = "Each bar is a partition; the line is where it would end if all of its topic were equally full."
-    return Picture("Partitions against the mean of their topic", caption, figure)
+    return Picture("Partitions compared with the mean of their topic", caption, figure)
 
 
 def _hot_keys(rows: Rows) -> Picture | None:
-    """The first keys of the topics whose hottest key is hottest."""
+    """Draw the most frequent keys of the topics whose top key has the largest share."""
     topics = sorted({row["topic"] for row in rows}, key=lambda topic: -_hottest(rows, topic))[:MOST_TOPICS]
     if not topics:
         return None
@@ -99,7 +99,7 @@ def _keys_of(rows: Rows, topic: str) -> int:
 
 
 def _goes(rows: Rows, part: str, title: str) -> Picture | None:
-    """Removed and remaining bytes, topic by topic."""
+    """Draw removed and remaining bytes, topic by topic."""
     totals: dict[str, list[float]] = {}
     for row in rows:
         goes = row[part] or 0
@@ -119,7 +119,7 @@ def _goes(rows: Rows, part: str, title: str) -> Picture | None:
 
 
 def _lags(rows: Rows) -> Picture | None:
-    """Lag over time, a line for each reader and topic."""
+    """Draw lag over time, a line for each reader and topic."""
     lines: dict[tuple[Any, ...], list[tuple[float, int]]] = {}
     for row in rows:
         lines.setdefault((row["reader"], row["topic"], row["run"], row["era"]), []).append((row["at_ms"], row["lag"]))
@@ -157,7 +157,7 @@ def _sized(axes: Axes) -> None:
 
 def _short(text: str, most: int = _WIDEST) -> str:
     shown = text if len(text) <= most else text[: most - 3] + "..."
-    return shown.replace("$", r"\$")  # matplotlib would take two of them for a formula
+    return shown.replace("$", r"\$")  # matplotlib would treat a pair of them as a formula
 
 
 def _first(shown: int, whole: int, what: str) -> str:

@@ -1,6 +1,6 @@
 """The reports as data: one SQL file each, whose first comment lines describe it.
 
-`needs`: `records` (keys and values are decoded) or `journal`. Rows come in the order in which they are shown.
+`needs`: `records` (keys and values are decoded) or `journal`. Rows are in display order.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,19 +19,19 @@ ORDER: Final = (
 
 
 class NoSuchReportError(LookupError):
-    """A name that no report has; the message is for the user."""
+    """No report has this name; the message is for the user."""
 
 
 def questions() -> Mapping[str, Question]:
-    """All reports by name, in their order."""
+    """Return all reports by name, in order."""
     return queries.questions(PACKAGE, ORDER)
 
 
 def chosen(names: Iterable[str] = (), without: Iterable[str] = (), *, journal: bool = True) -> list[Question]:
-    """The reports to make: those named (default: all that can be made) but some.
+    """Return the reports to make: those in `names` (default: all that are possible) except `without`.
 
     Raises:
-        NoSuchReportError: a name that no report has, or one that needs the journal that there is not.
+        NoSuchReportError: an unknown name, or a report that needs a journal without one.
     """
     known, left_out = questions(), set(without)
     for name in (*names, *left_out):

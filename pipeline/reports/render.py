@@ -1,4 +1,4 @@
-"""A report as tables for people, as JSON, and as one HTML page: pictures first, then the tables."""
+"""Renders a report as text tables, as JSON, or as one HTML page: pictures first, then the tables."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _NOTHING: Final = "no rows"
 
 
 def as_table(report: Report, width: int | None = None) -> str:
-    """For people; `width`: of the terminal."""
+    """Return the report as text; `width`: of the terminal."""
     return "\n".join([*(_paragraph(each, width) for each in report.answers), report.summary])
 
 
@@ -29,7 +29,7 @@ def _paragraph(answer: Answer, width: int | None) -> str:
 
 
 def as_json(report: Report) -> str:
-    """For programs: everything, the queries too. Sizes are bytes, shares 0 to 1, times UTC."""
+    """Return the report as JSON, including the queries. Sizes are bytes, shares 0 to 1, times UTC."""
     document = {
         "generator": "understudy report",
         "path": report.path,
@@ -50,7 +50,7 @@ def as_json(report: Report) -> str:
 
 
 def as_html(report: Report, drawn: Sequence[tuple[str, Picture]]) -> str:
-    """The page; a picture goes with the report of its name."""
+    """Return the page; each picture is shown with the report of its name."""
     sections = [
         (answer, [picture for name, picture in drawn if name == answer.question.name]) for answer in report.answers
     ]

@@ -1,7 +1,7 @@
-"""The tables that the reports ask, beside those of the audits (`pipeline.audits.tables`), on Spark.
+"""Makes the tables of the reports on Spark, beside those of the audits (`pipeline.audits.tables`).
 
-`logs` has each partition that is wanted once, by its longest replica; `segments`, `records`, `keys`, `sampled`,
-`readers`, `ends` and `lag_windows` are made by the queries in `views/`.
+`logs` has the longest replica of each selected partition; `segments`, `records`, `keys`, `sampled`, `readers`, `ends`
+and `lag_windows` are made by the queries in `views/`.
 """
 
 from collections.abc import Iterable
@@ -17,10 +17,10 @@ from pipeline.reports.json_shape import LEAVES, json_paths, schema_number, shown
 
 
 class ReportTables:
-    """The tables of a data directory and a journal. `prepare` makes them; `forget` gives memory back."""
+    """The tables of a data directory and a journal. `prepare` makes them, `forget` releases their memory."""
 
     def __init__(self, spark: SparkSession, path: str, journal: str | None, asked: Asked) -> None:
-        """Raises FileNotFoundError: there is no such directory, nothing in it, or nothing that is wanted."""
+        """Open the data. Raises FileNotFoundError: no such directory, or nothing in it that is selected."""
         self.spark = spark
         self.path = path
         self.asked = asked
@@ -29,7 +29,7 @@ class ReportTables:
         self.arguments = asking.arguments_of(asked)
 
     def prepare(self, wanted: Iterable[Question]) -> None:
-        """Make what these reports ask."""
+        """Make the tables of these reports."""
         names = {each.name for each in wanted}
         needs = {need for each in wanted for need in each.needs}
         self._tables.register(log_views=LOG_VIEWS, journal_views=JOURNAL_VIEWS if "journal" in needs else ())
@@ -52,14 +52,14 @@ class ReportTables:
             self._view("lag_windows", settled=True)
 
     def ask(self, sql: str, most: int) -> tuple[list[dict[str, Any]], int, list[str]]:
-        """The first rows of a query, how many there are, and the columns."""
+        """Return the first rows of a query, the number of rows, and the columns."""
         frame = self.spark.sql(sql, args=asking.named(self.arguments, sql))
         found = frame.limit(most + 1).toArrow().to_pylist()
         count = len(found) if len(found) <= most else frame.count()
         return found[:most], count, list(frame.columns)
 
     def forget(self) -> None:
-        """Drop what was kept."""
+        """Release everything."""
         if self.spark.catalog.tableExists("keys"):
             self.spark.catalog.uncacheTable("keys")
         self._tables.forget()
@@ -73,7 +73,7 @@ class ReportTables:
         self.spark.createDataFrame([(topic,) for topic in topics], "topic string").createOrReplaceTempView(view)
 
     def _records(self) -> None:
-        """Each partition once: the data source takes the longest replica by itself."""
+        """Return the records; the data source itself chooses the longest replica of each partition."""
         options = {
             "topics": ",".join(self.topics),
             "columns": "timestamp_ms,aborted,batch_base_offset",

@@ -1,1 +1,1 @@
-"""Logs -> Parquet -> logs, without loss: `export` and `load`, the manifest that makes a copy verifiable, the wire."""
+"""Copies logs to Parquet and back, without loss: `export`, `load`, the manifest to verify a copy, a Kafka client."""

@@ -1,7 +1,7 @@
-"""An export as a table of Delta Lake or Iceberg: metadata beside the same Parquet files, nothing is copied.
+"""Registers an export as a table of Delta Lake or Iceberg: adds metadata for the same Parquet files, copies nothing.
 
-Delta's is in `_delta_log`, so the export's folder is the table. Iceberg's is in `_iceberg/metadata`; it names
-the files by their full paths, so the folder must not move.
+Delta's metadata is in `_delta_log`, so the export's folder is the table. Iceberg's is in `_iceberg/metadata`; it has
+the full paths of the files, so the folder must not be moved.
 """
 
 import importlib.util
@@ -28,7 +28,7 @@ class RegisterError(RuntimeError):
 
 
 def check(kinds: Iterable[str]) -> None:
-    """See that what is needed is installed. Raises RegisterError."""
+    """Check that the libraries are installed. Raises RegisterError."""
     for kind in kinds:
         missing = [name for name in LIBRARIES[kind] if importlib.util.find_spec(name) is None]
         if missing:
@@ -36,13 +36,13 @@ def check(kinds: Iterable[str]) -> None:
 
 
 def register(store: Store, manifest: Manifest, kinds: Sequence[str]) -> Mapping[str, str]:
-    """Make the tables of these kinds of an export that has just been written.
+    """Register an export that has just been written as tables of these kinds.
 
     Returns:
-        Kind -> where readers find the table: the folder (Delta), the metadata file (Iceberg).
+        Kind -> location for readers of the table: the folder (Delta), the metadata file (Iceberg).
 
     Raises:
-        RegisterError: there is no file, or the library refused.
+        RegisterError: there is no file, or the library failed.
     """
     if kinds and not manifest.files:
         raise RegisterError(f"{store.path} holds no record: there is no file that could be registered")
@@ -52,18 +52,18 @@ def register(store: Store, manifest: Manifest, kinds: Sequence[str]) -> Mapping[
     for kind in kinds:
         try:
             made[kind] = makers[kind](store, manifest, columns)
-        except Exception as error:  # the libraries' errors have no common base
+        except Exception as error:  # the libraries' exceptions have no common base class
             raise RegisterError(f"{store.path} cannot be registered with {kind}: {error}") from error
     return made
 
 
 def registered(store: Store) -> list[str]:
-    """The kinds of tables that have been made of an export."""
+    """Return the kinds of tables as which an export is registered."""
     return [kind for kind, folder in FOLDERS.items() if store.exists(folder)]
 
 
 def forget(store: Store) -> None:
-    """Take away what was registered: it names files that go."""
+    """Remove the registration, because the files that it lists will be removed."""
     for folder in FOLDERS.values():
         if store.exists(folder):
             store.files.delete_dir(store.full(folder))
@@ -80,7 +80,7 @@ def _delta(store: Store, manifest: Manifest, columns: pa.Schema) -> str:
         info = store.files.get_file_info(store.full(each.path))
         at_ms = int((info.mtime.timestamp() if info.mtime else 0) * 1000)
         added.append(AddAction(each.path, each.bytes, {}, at_ms, True, json.dumps(_statistics(each))))
-    # Not partitioned: then the files could not have the topic themselves. They are passed over by their bounds.
+    # Not partitioned, because then the files could not contain the topic column. Statistics let readers skip files.
     table.create_write_transaction(added, mode="append", schema=kinds, partition_by=[])
     return store.path
 
@@ -97,11 +97,11 @@ def _statistics(file: ExportedFile) -> dict[str, Any]:
 def _iceberg(store: Store, manifest: Manifest, columns: pa.Schema) -> str:
     from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415 - an extra
 
-    # It warns of each column without statistics; that those are few is known.
+    # It warns of each column without statistics, which are few on purpose.
     logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
     place = store.path if "://" in store.path else f"file://{store.absolute}"
     with tempfile.TemporaryDirectory(prefix="understudy-register-") as folder:
-        # A catalog only for this call: readers of the table register the metadata file in their own.
+        # The catalog is only for this call: readers register the metadata file in their own catalog.
         own = f"{place}/{FOLDERS[ICEBERG]}"
         catalog = SqlCatalog("understudy", uri=f"sqlite:///{folder}/catalog.db", warehouse=own)
         catalog.create_namespace("understudy")

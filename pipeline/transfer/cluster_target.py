@@ -1,4 +1,4 @@
-"""A running cluster before a load: topics are created, emptied, or found to hold the beginning of the same records."""
+"""Prepares a running cluster for a load: creates or empties topics, or finds the start of the same records in them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,13 +15,13 @@ _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 
 
 def prepare(cluster: Cluster, wanted: Sequence[Target], *, resume: bool, overwrite: bool) -> list[Target]:
-    """Create the topics that are missing, wait for leaders, and find where each partition goes on.
+    """Create missing topics, wait for leaders, and find the offset at which each partition continues.
 
     Args:
         cluster: the cluster.
-        wanted: what is loaded.
-        resume: topics may hold the first records of the load already, and nothing else.
-        overwrite: topics that hold records are deleted and created again.
+        wanted: the targets of the load.
+        resume: whether topics may already hold the first records of the load, and nothing else.
+        overwrite: whether to delete and recreate topics that hold records.
 
     Raises:
         LoadError: a topic holds records, or has fewer partitions than the export.
@@ -48,19 +48,19 @@ def prepare(cluster: Cluster, wanted: Sequence[Target], *, resume: bool, overwri
 
 
 def replaced_times(cluster: Cluster, wanted: Sequence[Target]) -> list[str]:
-    """The topics whose records get new times: those of the log (LogAppendTime)."""
+    """Return the topics whose records get new timestamps (LogAppendTime)."""
     names = sorted({each.topic for each in wanted})
     configs: Mapping[str, Mapping[str, str]] = cluster.configs(names) if names else {}
     return [name for name in names if configs.get(name, {}).get(_TIMESTAMP_TYPE) == "LogAppendTime"]
 
 
 def _end(cluster: Cluster, topic: str, partition: int) -> int:
-    """Number of offsets of a partition."""
+    """Return the number of offsets of a partition."""
     return cluster.offset(topic, partition, LATEST) - cluster.offset(topic, partition, EARLIEST)
 
 
 def _goes_on(cluster: Cluster, target: Target) -> Target:
-    """The target with the offset of its first record; its records so far have to be the first ones of the load."""
+    """Return the target with the offset of its first record; existing records must be the first ones of the load."""
     start, end = (cluster.offset(target.topic, target.partition, at) for at in (EARLIEST, LATEST))
     if end > start:
         last = _record(cluster, target, end - 1)
@@ -85,7 +85,7 @@ def _record(cluster: Cluster, target: Target, offset: int) -> tuple[Any, Any] | 
 
 
 def _row(target: Target, number: int) -> tuple[Any, Any] | None:
-    """Key and value of the n-th record that a load produces."""
+    """Return key and value of the n-th record that a load produces."""
     for found in tables(target):
         table = found.filter(pc.invert(found.column("is_control"))) if target.producers else found
         if number < table.num_rows:

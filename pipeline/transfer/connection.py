@@ -1,4 +1,4 @@
-"""One connection to a broker: plain or TLS, with or without SASL; a request and its response at a time."""
+"""A blocking connection to a broker: plain or TLS, with or without SASL; one request at a time."""
 
 import socket
 import ssl
@@ -31,18 +31,18 @@ _VERSIONS: Final = {
     ApiKey.LIST_TRANSACTIONS: 0,
     ApiKey.DESCRIBE_TRANSACTIONS: 0,
 }
-"""Every broker since 2.4 and until 4.x serves these; the last three only since 2.8 and 3.0."""
+"""Versions that every broker from 2.4 to 4.x serves; the last three only since 2.8 and 3.0."""
 
 
 class Connection:
     """A connection to one address."""
 
     def __init__(self, address: tuple[str, int], patience_s: float, security: Security) -> None:
-        """Connect, and authenticate. Raises OSError, SecurityError."""
+        """Connect and authenticate. Raises OSError, SecurityError."""
         self._count = 0
         try:
             self._socket = socket.create_connection(address, timeout=patience_s)
-        except (ValueError, OverflowError) as error:  # a name that no host can have, a port that there is not
+        except (ValueError, OverflowError) as error:  # an invalid host name, or an invalid port
             raise ConnectionError(str(error)) from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
@@ -58,7 +58,7 @@ class Connection:
             raise
 
     def ask(self, key: ApiKey, request: Any, version: int | None = None) -> Any:
-        """Send and wait. Raises OSError."""
+        """Send a request and return the response. Raises OSError."""
         self._count += 1
         version = _VERSIONS[key] if version is None else version
         self._socket.sendall(encode_request(key, version, self._count, CLIENT_ID, request))
@@ -66,10 +66,10 @@ class Connection:
         try:
             return decode_response(key, version, self._receive(size))[1]
         except (IndexError, ValueError, struct.error) as error:
-            raise ConnectionError(f"an answer to {ApiKey(key).name} cannot be read: {error}") from error
+            raise ConnectionError(f"a response to {ApiKey(key).name} cannot be read: {error}") from error
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
     def _authenticate(self, security: Security) -> None:

@@ -1,4 +1,4 @@
-"""The tasks of an export: records -> Parquet files."""
+"""The tasks of an export: they write records to Parquet files."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from pipeline.values.columns import NO_SCHEMAS, Schemas, with_values
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A folder and the columns of its files. `run` is a part of their names; `schemas` decode keys and values."""
+    """A folder and the columns of its files. `run` is a part of the file names; `schemas` decode keys and values."""
 
     out: str
     columns: pa.Schema
@@ -26,15 +26,15 @@ class Target:
     schemas: Schemas = NO_SCHEMAS
 
     def files(self, rows: Iterable[pa.RecordBatch], task: int) -> Iterator[str]:
-        """Write the rows of a task; its files, as JSON."""
+        """Write the rows of a task; return its files as JSON."""
         made = with_values(rows, self.schemas)
         return parquet.answers(parquet.write_files(made, self.out, self.columns, task, self.run))
 
 
 def copied(run: Run, options: Mapping[str, str], target: Target, choice: Choice) -> list[ExportedFile]:
-    """Write the records of logs that are wanted; what was written, in the order of the paths.
+    """Write the selected records of logs; return the written files in path order.
 
-    Nothing is asked in SQL, so no record becomes a row of Spark's: each task goes from bytes to Parquet by itself.
+    Nothing needs SQL, so no record becomes a Spark row: each task converts bytes to Parquet by itself.
     """
     base = [name for name in target.columns.names if name not in target.schemas.columns.names]
     tasks = sources.tasks("kafka_segments", options, base, choice.conditions)
@@ -46,7 +46,7 @@ def _copy(number: int, *, tasks: Sequence[bytes], target: Target, choice: Choice
 
 
 def selected(run: Run, store: Store, paths: Sequence[str], target: Target, choice: Choice) -> list[ExportedFile]:
-    """Write the records of an export's files that are wanted, each file as a task; what was written, as `copied`."""
+    """Write the selected records of an export's files, one task per file; return the written files like `copied`."""
     return _files(run(partial(_select, path=store.path, names=paths, target=target, choice=choice), len(paths)))
 
 
@@ -62,7 +62,7 @@ def _files(answers: Iterable[str]) -> list[ExportedFile]:
 
 
 def ends(run: Run, options: Mapping[str, str]) -> Iterator[tuple[str, int, int]]:
-    """Topic, partition and last offset of the batches in logs; a partition more than once, if it is large."""
+    """Yield topic, partition and last offset of batches in logs; a large partition occurs more than once."""
     tasks = sources.tasks("kafka_batches", options, ("topic", "partition", "last_offset"))
     for text in run(partial(_ends, tasks=tasks), len(tasks)):
         topic, partition, last = json.loads(text)

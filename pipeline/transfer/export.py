@@ -1,4 +1,4 @@
-"""A data directory -> Parquet and a manifest."""
+"""Exports a data directory to Parquet and a manifest."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -39,20 +39,19 @@ def export(
     schemas: Schemas | None = None,
     warn: Callable[[str], object] = lambda _: None,
 ) -> Manifest:
-    """Copy what is wanted of the logs in `source` to `out`: aside first, and into force when all of it is written.
+    """Copy the selected logs in `source` to `out`: to a staging folder first, and into place when all is written.
 
-    With `producers` everything is copied as it is, aborted transactions and markers too, so that a load can make
-    the same transactions again; else what a consumer of that isolation sees. With `append` an export in `out` is
-    continued: each partition from behind the last record that was copied. `warn` gets a sentence for each partition of
-    which records were deleted before they could be copied.
-
-    Without a session all of it happens in this process, with the same files; a choice that `needs_sql` takes one.
+    With `producers` everything is copied unchanged, including aborted transactions and markers, so that a load can
+    recreate the transactions; otherwise what a consumer with this isolation level sees. With `append` an export in
+    `out` is continued: each partition after the last copied record. `warn` gets a sentence for each partition of which
+    records were deleted before they could be copied. Without a session, everything runs in this process, with the
+    same files; a choice that `needs_sql` requires a session.
 
     Raises:
         ManifestError: `out` holds an export already, and is neither to be overwritten nor continued; or it cannot be
             continued with these arguments.
-        FileNotFoundError: there is no such directory.
-        ChoiceError: there is no session for a choice that needs one, or two topics would become one.
+        FileNotFoundError: no such directory.
+        ChoiceError: a choice needs a session and there is none, or two topics would get the same name.
     """
     choice, schemas = choice or Choice(), schemas or Schemas()
     store = Store(out)
@@ -104,7 +103,7 @@ def _session(spark: "SparkSession | None") -> "SparkSession":
 
 
 def _options(made: Manifest, starts: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
-    """Options of `kafka_segments`; `starts`: topic of the source -> partition -> first offset, where it is known."""
+    """Return options of `kafka_segments`; `starts`: source topic -> partition -> first offset, where known."""
     return {
         "columns": ",".join(name for name in parquet.schema(producers=made.producers).names[7:] if name != "headers"),
         "includeHeaders": "true",
@@ -118,7 +117,7 @@ def _options(made: Manifest, starts: Mapping[str, Mapping[str, int]]) -> dict[st
 def chosen(
     spark: "SparkSession | None", store: Store, manifest: Manifest, choice: Choice, out: str
 ) -> tuple[Store, Manifest]:
-    """An export of those records of an export that are wanted, in another folder. Without Spark, as `export`."""
+    """Export the selected records of an export to another folder. Without Spark as in `export`."""
     columns = parquet.schema(producers=manifest.producers)
     names = [each.path for each in manifest.files if choice.wants(each.topic)]
     unnamed, target = replace(choice, renamed={}), Target(out, columns)
@@ -128,7 +127,7 @@ def chosen(
         from pipeline.transfer.spark_tasks import applied, written  # noqa: PLC0415 - it brings Spark
 
         read = _session(spark).read.schema(ddl(columns)).parquet(*(f"{store.path}/{name}" for name in names))
-        # Spark gives a task files by their sizes: it could get the first and the last one of a partition, none between.
+        # Spark distributes files by size: a task could get the first and last of a partition, but none in between.
         whole = read.repartition("topic", "partition")
         records = whole.sortWithinPartitions("topic", "partition", "offset")
         made = written(applied(unnamed, records.select(*columns.names)), target)
@@ -142,7 +141,7 @@ def chosen(
 
 
 def prepare(store: Store, *, overwrite: bool, append: bool = False) -> Manifest | None:
-    """Remove what a killed export has left, and find the export that is to be replaced or continued.
+    """Remove what a killed export has left, and return the export that is to be replaced or continued.
 
     Raises:
         ManifestError: the folder holds an export that may not be replaced, files that belong to no export, or an export
@@ -165,17 +164,17 @@ def prepare(store: Store, *, overwrite: bool, append: bool = False) -> Manifest 
 
 
 def check_source(source: str, choice: Choice) -> None:
-    """Find out, without Spark, whether a data directory has a topic that is wanted. Raises as `check_topics`."""
+    """Check, without Spark, that a data directory has a selected topic. Raises as `check_topics`."""
     partitions = [each for directory in Tree(source).directories() for each in Tree(directory).partitions()]
     check_topics(source, (each.topic for each in partitions), choice)
 
 
 def check_topics(source: str, topics: Iterable[str], choice: Choice) -> None:
-    """Look at the topics that there are.
+    """Check the existing topics.
 
     Raises:
-        FileNotFoundError: none of them is wanted.
-        ChoiceError: two of them would become one.
+        FileNotFoundError: none of them is selected.
+        ChoiceError: two of them would get the same name.
     """
     known = sorted(set(topics))
     if not any(map(choice.wants, known)):
@@ -187,7 +186,7 @@ def check_topics(source: str, topics: Iterable[str], choice: Choice) -> None:
 
 
 def check_names(topics: Iterable[str], choice: Choice) -> None:
-    """Raise ChoiceError if two topics would become one: their records would have the same offsets."""
+    """Raise ChoiceError if two topics would get the same name: their records would have the same offsets."""
     if (double := choice.twice(topics)) is not None:
         raise ChoiceError(f"two topics would become {double}; give them different names with --topic-map")
 
@@ -195,7 +194,7 @@ def check_names(topics: Iterable[str], choice: Choice) -> None:
 def described(
     spark: "SparkSession | None", source: str, choice: Choice
 ) -> tuple[dict[str, dict[int, Bounds]], dict[str, dict[str, str]], dict[str, str]]:
-    """The wanted topics with the bounds of their partitions' logs; their settings; their ids. Raises ChoiceError."""
+    """Return the selected topics with the bounds of their logs, their settings and their ids. Raises ChoiceError."""
     topics: dict[str, dict[int, Bounds]] = {}
     ids: dict[str, str] = {}
     for directory in Tree(source).directories():
@@ -217,7 +216,7 @@ def described(
 
 
 def topic_settings(source: str, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The own settings of the topics that there are, from the metadata log and its newest snapshot."""
+    """Return the topic configurations of existing topics, from the metadata log and its newest snapshot."""
     wanted = set(topics)
     names: dict[str, str] = {}
     found: dict[str, dict[str, str]] = {}
@@ -227,7 +226,7 @@ def topic_settings(source: str, topics: Iterable[str]) -> dict[str, dict[str, st
         record = json.loads(row["record"])
         if row["type"] == "TopicRecord":
             names[record["topic_id"]] = record["name"]
-        elif row["type"] == "RemoveTopicRecord":  # its settings go without a record of their own
+        elif row["type"] == "RemoveTopicRecord":  # deleting the topic removes its configuration without a record
             found.pop(names.get(record["topic_id"], ""), None)
         elif record.get("resource_type") == _TOPIC_RESOURCE and record.get("resource_name") in wanted:
             settings = found.setdefault(record["resource_name"], {})
@@ -241,10 +240,10 @@ def topic_settings(source: str, topics: Iterable[str]) -> dict[str, dict[str, st
 def check_continued(
     store: Store, before: Manifest, now: Manifest, warn: Callable[[str], object]
 ) -> dict[str, dict[str, int]]:
-    """Where each partition of an earlier export goes on: topic -> partition -> offset.
+    """Return where each partition of an earlier export continues: topic -> partition -> offset.
 
     Raises:
-        ManifestError: the earlier export was made with other arguments, or its topics are not those of the source.
+        ManifestError: the earlier export has other options, or its topics are not those of the source.
     """
     names = ("producers", "isolation", "selection", "values")
     if differing := [name for name in names if getattr(before, name) != getattr(now, name)]:
@@ -276,7 +275,7 @@ def check_continued(
 
 
 def continued(before: Manifest, now: Manifest) -> Manifest:
-    """The manifest of an export and of what was copied since."""
+    """Return the manifest of an export and of what was added to it."""
     topics: dict[str, dict[int, Bounds]] = {name: dict(partitions) for name, partitions in before.topics.items()}
     for name, partitions in now.topics.items():
         for number, new in partitions.items():
@@ -301,7 +300,7 @@ def _joined(old: Bounds, new: Bounds) -> Bounds:
 def with_counts(
     topics: Mapping[str, Mapping[int, Bounds]], files: Iterable[ExportedFile]
 ) -> dict[str, dict[int, Bounds]]:
-    """Bounds with what was copied of each partition; of a source that is being written, that may be more."""
+    """Return the bounds with what was copied of each partition, which may be more if the source is being written."""
     counted = {name: dict(partitions) for name, partitions in topics.items()}
     for each in files:
         for part in each.parts:
@@ -319,7 +318,7 @@ def with_counts(
 
 
 def verify(store: Store, manifest: Manifest) -> None:
-    """Hold every file against its checksum. Raises ManifestError for the first that differs or is missing."""
+    """Verify the checksum of every file. Raises ManifestError for the first that differs or is missing."""
     for each in manifest.files:
         if not store.exists(each.path):
             raise ManifestError(f"{store.path}: {each.path} is missing")

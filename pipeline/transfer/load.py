@@ -1,7 +1,7 @@
-"""Parquet and its manifest -> a data directory that a broker serves, or a running cluster.
+"""Loads an export into a data directory, which a broker then serves, or into a running cluster.
 
-Into a directory, one task per partition, everything is kept: offsets, times, and the producers' side where the export
-has it. A running cluster gives offsets of its own. Without a session the tasks run one after another in this process.
+In a directory, one task per partition keeps everything: offsets, times, and the producers' data if the export has it.
+A running cluster assigns its own offsets. Without a session the tasks run one after another in this process.
 """
 
 import json
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
 _FAR_MS = 2**62
 _MOST_DELTA = 2**31 - 1
-"""A batch has its last offset as a distance of 32 bits from its first one."""
+"""Maximum distance from the base offset to the last offset of a batch: 32 bits."""
 
 Load = Callable[[list[Target]], list[dict[str, Any]]]
-"""Function of a task: its share of the targets -> its answers."""
+"""Function of a task: its share of the targets -> its results."""
 
 
 def into_directory(
@@ -56,11 +56,11 @@ def into_directory(
 ) -> int:  # fmt: skip
     """Write the logs of topics that a broker has created in its data directory, while no broker has it open.
 
-    `records` identifies the export and the selection. The same load, called again after it was interrupted, writes the
-    partitions that are not finished. Until then no broker serves the directory.
+    `records` identifies the export and the selection. If the same load is run again after an interruption, it writes
+    the unfinished partitions. Until then no broker opens the directory.
 
     Raises:
-        LoadError: a partition is not there, or not empty and not to be overwritten; a topic has records in a partition
+        LoadError: a partition is missing, or not empty and not to be overwritten; a topic has records in a partition
             that is not loaded; another load was interrupted here.
         DirectoryLockedError: a broker has the directory open.
     """
@@ -89,7 +89,7 @@ def into_directory(
 def into_cluster(
     spark: "SparkSession | None", bootstrap: str, wanted: Sequence[Target], security: Security | None = None
 ) -> int:
-    """Produce to the topics of a running cluster; how many records. Raises WireError."""
+    """Produce to the topics of a running cluster; return the number of records. Raises WireError."""
     wanted = begun(wanted, time.time())  # noqa: TID251 - what a speed counts from
     shares = shared_out(wanted, 1 if spark is None else spark.sparkContext.defaultParallelism)
     return sum(
@@ -99,7 +99,7 @@ def into_cluster(
 
 
 def _each(run: Run, shares: Sequence[Sequence[Target]], load: Load) -> list[dict[str, Any]]:
-    """Run `load` for every share of the targets, each in a task of its own; its answers."""
+    """Run `load` for every share of the targets, each in its own task; return the results."""
     texts = [json.dumps([asdict(each) for each in share]) for share in shares]
     return [json.loads(text) for text in run(partial(_load_share, load=load, texts=texts), len(texts))]
 
@@ -121,7 +121,7 @@ def _write_partition(target: Target, *, directory: str, now_ms: int) -> dict[str
     if (known := load_notes.answer_of(files, target)) is not None:
         return known
     load_notes.empty(files, target)
-    context = LogContext(files, sync=SYNC_ROLL)  # the clean stop that a broker finds vouches for it
+    context = LogContext(files, sync=SYNC_ROLL)  # a broker trusts the log because of the clean shutdown marker
     config = LogConfig.from_settings(target.configs)
     log = open_log(
         context, f"{target.topic}-{target.partition}", target.topic, target.partition,
@@ -140,7 +140,7 @@ def _write_partition(target: Target, *, directory: str, now_ms: int) -> dict[str
         _begin_at(log, target.log_start, now_ms)
     _end_at(log, target, now_ms)
     log.restore_high_watermark(log.log_end_offset)
-    log.delete_records_before(target.log_start)  # within its first batch, where DeleteRecords had cut one
+    log.delete_records_before(target.log_start)  # within its first batch, if DeleteRecords ended there
     end, first = log.log_end_offset, log.segments.first.base_offset
     log.close(clean=True)
     answer = {
@@ -158,7 +158,7 @@ def _begin_at(log: PartitionLog, offset: int, now_ms: int) -> None:
 
 
 def _end_at(log: PartitionLog, target: Target, now_ms: int) -> None:
-    """The log ends where it ended, though its last records were not copied: empty batches, as a cleaner leaves them."""
+    """Extend the log to its original end with empty batches, like the cleaner, if its last records are missing."""
     while target.log_end > log.log_end_offset:
         base = log.log_end_offset
         empty = frame_batch(
@@ -180,7 +180,7 @@ def _check(files: DiskFiles, target: Target, *, may_hold_records: bool) -> None:
 
 
 def _check_others(files: DiskFiles, wanted: Sequence[Target]) -> None:
-    """Raise LoadError if a topic has records in a partition that is not loaded: they would stay beside the new ones."""
+    """Raise LoadError if a topic has records in a partition that is not loaded, which would therefore remain."""
     keys = {(each.topic, each.partition) for each in wanted}
     topics = {topic for topic, _ in keys}
     for folder in files.list():

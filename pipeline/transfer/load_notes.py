@@ -1,7 +1,7 @@
-"""What a load notes in a data directory while it writes logs: a broker refuses the directory until it is complete.
+"""Marks a data directory while a load writes to it: a broker refuses the directory until the load is complete.
 
-`.understudy-loading/plan.json` identifies the load, `.understudy-loading/orders-0.json` has the answer of a finished
-partition. The same load, run again after it was killed, writes the other partitions only.
+`.understudy-loading/plan.json` identifies the load, `.understudy-loading/orders-0.json` has the result of a finished
+partition. If the same load is run again after it was killed, it writes only the other partitions.
 """
 
 import hashlib
@@ -20,18 +20,18 @@ _PLAN: Final = f"{LOADING}/plan.json"
 
 
 def plan_of(wanted: Sequence[Target], records: str) -> str:
-    """A text that is the same for the same records into the same partitions; `records` identifies the former."""
+    """Return a text that identifies a load: the records (`records`) and the partitions."""
     fields = [{**asdict(each), **_OF_ONE_RUN} for each in wanted]
     return hashlib.sha256(json.dumps([records, fields], sort_keys=True).encode()).hexdigest()
 
 
 def is_unfinished(directory: str) -> bool:
-    """Whether a load of this directory has begun and not ended."""
+    """Return whether a load of this directory has begun and not ended."""
     return DiskFiles(directory).exists(_PLAN)
 
 
 def begin(files: DiskFiles, wanted: Sequence[Target], records: str) -> None:
-    """Note the load, or see that it is the one that was interrupted.
+    """Mark the directory, or check that this load is the one that was interrupted.
 
     Raises:
         LoadError: another load was interrupted here.
@@ -49,23 +49,23 @@ def begin(files: DiskFiles, wanted: Sequence[Target], records: str) -> None:
 
 
 def answer_of(files: DiskFiles, target: Target) -> dict[str, Any] | None:
-    """The answer of a partition that is finished; None: it is not."""
+    """Return the result of a finished partition; None if it is not finished."""
     name = _name(target)
     return None if not files.exists(name) else dict(json.loads(files.read_file(name)))
 
 
 def finish(files: DiskFiles, target: Target, answer: dict[str, Any]) -> None:
-    """Note that a partition is complete."""
+    """Mark a partition as complete."""
     files.replace(_name(target), json.dumps(answer).encode())
 
 
 def end(files: DiskFiles) -> None:
-    """The directory is whole."""
+    """Remove the mark: the load is complete."""
     files.remove_tree(LOADING)
 
 
 def empty(files: DiskFiles, target: Target) -> None:
-    """Remove the segments of a partition, and its leader epochs: what was written before counts no more."""
+    """Remove the segments and leader epochs of a partition, which an interrupted load has written."""
     folder = f"{target.topic}-{target.partition}"
     for name in files.list(folder):
         if segment_part(name) is not None or name == LEADER_EPOCHS:

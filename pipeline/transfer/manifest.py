@@ -1,4 +1,4 @@
-"""`_manifest.json`: what an export holds, so that it can be verified, and done again without doubling anything.
+"""`_manifest.json`: the contents of an export, for verification and for continuing it without duplicates.
 
 ```
 {"version": 1, "source": "...", "producers": false, "isolation": "read_committed", "selection": {},
@@ -7,9 +7,8 @@
  "files": [{"path": "part-orders-1f0c2a9b-00000-0000.parquet",
             "records": 117, "bytes": 4711, "sha256": "...",
             "parts": [{"partition": 0, "first_offset": 0, "last_offset": 118, "records": 117}]}]}
-```
-`selection` (which records) and `id` (of the topic) are compared before an export is continued. Paths are relative to
-the manifest. Within a file records are sorted by partition and offset.
+``` `selection` (which records) and `id` (of the topic) are compared before an export is continued. Paths are relative
+to the manifest. Within a file records are sorted by partition and offset.
 """
 
 import hashlib
@@ -30,7 +29,7 @@ _LEFT_BY_SYSTEMS: Final = {"lost+found", ".DS_Store", "Thumbs.db", "desktop.ini"
 
 
 class ManifestError(ValueError):
-    """An export that cannot be believed; the message is for the user."""
+    """An invalid export; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +76,19 @@ class Manifest:
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     files: tuple[ExportedFile, ...] = ()
     selection: Mapping[str, Any] = field(default_factory=dict)
-    """Which records of the topics; empty: all of them."""
+    """Selection of records in the topics; empty: all of them."""
     ids: Mapping[str, str] = field(default_factory=dict)
     """Topic -> id, where known."""
     values: tuple[str, ...] = ()
-    """Columns about the schemas of keys and values."""
+    """Columns with the schemas of keys and values."""
 
     @property
     def records(self) -> int:
-        """How many there are."""
+        """Return the number of records."""
         return sum(each.records for each in self.files)
 
     def encode(self) -> str:
-        """As JSON."""
+        """Return the manifest as JSON."""
         topics = {
             name: {
                 **({"id": self.ids[name]} if name in self.ids else {}),
@@ -108,10 +107,10 @@ class Manifest:
 
 
 def decode(text: str) -> Manifest:
-    """A manifest from JSON.
+    """Parse a manifest.
 
     Raises:
-        ManifestError: it is none, or of a later version.
+        ManifestError: it is not a manifest, or of a later version.
     """
     try:
         document = json.loads(text)
@@ -138,17 +137,17 @@ def decode(text: str) -> Manifest:
 
 
 def file_of(document: Mapping[str, Any]) -> ExportedFile:
-    """A file from its JSON. Raises ManifestError: its path leads out of the export's folder."""
+    """Parse a file's entry. Raises ManifestError: its path is outside the export's folder."""
     file = ExportedFile(**{**document, "parts": tuple(Part(**part) for part in document["parts"])})
     file_name(file.path)
     return file
 
 
 def file_name(path: str) -> str:
-    """A path within the folder of an export. Raises ManifestError: it leads out of it."""
+    """Return a path within the folder of an export. Raises ManifestError: it is outside."""
     parts = PurePosixPath(path)
     if parts.is_absolute() or ".." in parts.parts or path in {"", "."}:
-        raise ManifestError(f"{NAME} names a file outside of its folder: {path}")
+        raise ManifestError(f"{NAME} contains a path outside its folder: {path}")
     return path
 
 
@@ -156,68 +155,68 @@ class Store:
     """A folder, local or behind a URI that `pyarrow.fs` knows, as exports and loads use it."""
 
     def __init__(self, path: str) -> None:
-        """Name the folder; it need not be there. Raises FileNotFoundError for an unknown URI."""
+        """Open the folder, which need not exist. Raises FileNotFoundError for an unknown URI."""
         self.path = path.rstrip("/")
         self.files, self.root = file_system(self.path)
 
     @property
     def absolute(self) -> str:
-        """The folder's path from the root on; local ones only."""
+        """Return the folder's absolute path; local folders only."""
         return str(Path(self.root).resolve())
 
     def full(self, name: str) -> str:
-        """The path of a file in the folder, as the file system wants it."""
+        """Return the path of a file in the folder, as the file system needs it."""
         return f"{self.root}/{name}"
 
     def exists(self, name: str = "") -> bool:
-        """Whether there is a file or folder of this name."""
+        """Return whether a file or folder with this name exists."""
         return bool(self.files.get_file_info(self.full(name).rstrip("/")).type != fs.FileType.NotFound)
 
     def names(self, folder: str = "") -> list[str]:
-        """The names of what lies in the folder, or in one in it, but for what file systems and file managers leave."""
+        """Return the names in the folder or a subfolder, except files that file systems and file managers create."""
         selector = fs.FileSelector(self.full(folder).rstrip("/"), allow_not_found=True)
         return sorted({info.base_name for info in self.files.get_file_info(selector)} - _LEFT_BY_SYSTEMS)
 
     def read_manifest(self) -> Manifest:
-        """The export's manifest. Raises ManifestError: there is none, or it cannot be read."""
+        """Return the export's manifest. Raises ManifestError: there is none, or it cannot be read."""
         if not self.exists(NAME):
             raise ManifestError(f"{self.path} holds no {NAME}: is it an export?")
         return decode(self.read(NAME).decode("utf-8", "replace"))
 
     def read(self, name: str) -> bytes:
-        """The contents of a file. Raises OSError."""
+        """Return the contents of a file. Raises OSError."""
         with self.files.open_input_stream(self.full(name)) as stream:
             content: bytes = stream.read()
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, and the folders that it needs."""
+        """Write a file, and create the folders for it."""
         with self.create(name) as stream:
             stream.write(content)
 
     def create(self, name: str) -> Any:
-        """A new file, open for writing. A local one gets the folders that it needs; object stores know none."""
+        """Return a new file, open for writing. Folders are created on a local file system; object stores have none."""
         if isinstance(self.files, fs.LocalFileSystem):
             self.files.create_dir(self.full(name).rpartition("/")[0], recursive=True)
         return self.files.open_output_stream(self.full(name))
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         if self.exists(name):
             self.files.delete_file(self.full(name))
 
     def move(self, name: str, to: str) -> None:
-        """Move a file within the folder, in place of one of that name. Atomic on a local file system."""
+        """Rename a file within the folder, replacing one with that name. Atomic on a local file system."""
         if isinstance(self.files, fs.LocalFileSystem):
             self.files.create_dir(self.full(to).rpartition("/")[0], recursive=True)
         self.files.move(self.full(name), self.full(to))
 
     def remove_folder(self, name: str) -> None:
-        """Remove a folder of our own with all that is in it."""
+        """Remove one of our folders with everything in it."""
         self.files.delete_dir(self.full(name))
 
     def sha256(self, name: str) -> str:
-        """The checksum of a file."""
+        """Return the checksum of a file."""
         total = hashlib.sha256()
         with self.files.open_input_stream(self.full(name)) as stream:
             while piece := stream.read(_PIECE):

@@ -1,4 +1,4 @@
-"""A running cluster -> a folder like a data directory: every batch as it was fetched, to be read like any log."""
+"""Copies a running cluster's logs into a folder like a data directory, with every batch unchanged."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,13 +23,13 @@ SEGMENT_BYTES = 1 << 30
 def mirror(
     cluster: Cluster, folder: Path, choice: Choice, goes_on: Mapping[tuple[str, int], int] | None = None
 ) -> dict[str, dict[str, str]]:
-    """Fetch the wanted topics into `folder`; answers the topics' own settings. Raises WireError.
+    """Fetch the selected topics into `folder`; return the topics' configurations. Raises WireError.
 
     Args:
-        cluster: the source. Topics of which it knows the ids are copied with them.
-        folder: an empty one.
+        cluster: the source. Topics whose ids it knows are copied with them.
+        folder: an empty folder.
         choice: which topics, and their names in the export.
-        goes_on: name in the export and partition -> the first offset to fetch, where that is not the log's start.
+        goes_on: name in the export and partition -> the first offset to fetch, unless it is the log start.
     """
     starts: dict[tuple[str, int], int] = {}
     ends: dict[tuple[str, int], int] = {}
@@ -42,7 +42,7 @@ def mirror(
                 (place / PARTITION_METADATA).write_bytes(encode_partition_metadata(UUID(topic_id)))
             starts[topic.name, partition] = start = cluster.offset(topic.name, partition, EARLIEST)
             begin = max(start, (goes_on or {}).get((choice.name_of(topic.name), partition), start))
-            if begin > start:  # not behind the end, where a log that was truncated would look as if it went so far
+            if begin > start:  # no offset beyond the end, which would hide that the log was truncated
                 begin = max(start, min(begin, cluster.offset(topic.name, partition, LATEST)))
             ends[topic.name, partition] = _copy(cluster, topic.name, partition, place, begin)
     (folder / LOG_START).write_bytes(encode_offsets(starts))
@@ -51,7 +51,7 @@ def mirror(
 
 
 def _copy(cluster: Cluster, topic: str, partition: int, place: Path, start: int) -> int:
-    """One partition's batches; the offset after the last one. The first batch may begin before the log's start."""
+    """Copy a partition's batches; return the offset after the last. The first batch may begin before the log start."""
     end = start
     file: BinaryIO | None = None
     try:

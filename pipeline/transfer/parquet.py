@@ -1,4 +1,4 @@
-"""Records -> Parquet files, within a task: one topic a file, in order, with the manifest's entry for each."""
+"""Writes records to Parquet files within a task: one topic per file, in order, with the manifest's entry for each."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,14 +19,17 @@ PRODUCERS: Final = (
     "producer_id", "producer_epoch", "sequence", "is_transactional", "is_control", "batch_base_offset",
 )  # fmt: skip
 FILE_BYTES: Final = 256 << 20
-"""Of Arrow data that go into a file: 50 to 250 MB once they are compressed."""
+"""Arrow data per file: 50 to 250 MB when compressed."""
 ROW_GROUP_ROWS: Final = 128 * 1024
 ROW_GROUP_BYTES: Final = 64 << 20
-"""Of Arrow data in one row group: writers and readers hold this much in memory."""
+"""Arrow data per row group, which writers and readers hold in memory."""
 
 
 def schema(*, producers: bool, values: Sequence[str] = ()) -> pa.Schema:
-    """The columns of an export: Spark's own, the exact time, headers; the producers' side and `values` if asked for."""
+    """Return the columns of an export: Spark's own, the exact time, headers.
+
+    Optionally producer fields and `values`.
+    """
     extra = RECORDS + (PRODUCERS if producers else ())
     about = pa.schema([*IDS, *DECODED])
     return pa.schema([*KAFKA, *(EXTRA.field(name) for name in extra), *(about.field(name) for name in values)])
@@ -68,7 +71,7 @@ class _OpenFile:
                 self.parts.append([partition, first, last, count])
 
     def _flush(self) -> None:
-        """Write what waits as row groups: as one, unless it is very large."""
+        """Write the pending rows as one row group, or several if they are very large."""
         if self._waiting:
             self._writer.write_table(pa.Table.from_batches(self._waiting), row_group_size=ROW_GROUP_ROWS)
             self._waiting.clear()
@@ -85,7 +88,7 @@ class _OpenFile:
 
 
 def _runs(column: pa.Array) -> Iterator[tuple[Any, slice]]:
-    """Runs of equal values, and their positions."""
+    """Return runs of equal values, and their positions."""
     encoded = pc.run_end_encode(column)
     start = 0
     for value, stop in zip(encoded.values.to_pylist(), encoded.run_ends.to_pylist(), strict=True):
@@ -96,9 +99,9 @@ def _runs(column: pa.Array) -> Iterator[tuple[Any, slice]]:
 def write_files(
     batches: Iterable[pa.RecordBatch], out: str, columns: pa.Schema, task: int, run: str = "0"
 ) -> Iterator[ExportedFile]:
-    """Write the batches of a task in their order; a new file for another topic and after `FILE_BYTES`.
+    """Write the batches of a task in order; start a new file for another topic and after `FILE_BYTES`.
 
-    `run` is a part of the files' names: those of different exports into one folder have different names.
+    `run` is part of the file names, so that different exports to one folder do not collide.
     """
     store = Store(out)
     current: _OpenFile | None = None
@@ -122,12 +125,12 @@ def _name(topic: str, run: str, task: int, number: int) -> str:
 
 
 def answers(files: Iterable[ExportedFile]) -> Iterator[str]:
-    """Files as JSON, one text for each."""
+    """Return files as JSON, one text for each."""
     return (json.dumps(asdict(each)) for each in files)
 
 
 def first_time_ms(store: Store, paths: Iterable[str]) -> int:
-    """The earliest time of the records in some files of an export; 0 where none has one."""
+    """Return the earliest timestamp of the records in some files of an export; 0 if none has one."""
     earliest = []
     for path in paths:
         with store.files.open_input_file(store.full(path)) as stream:

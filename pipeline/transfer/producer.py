@@ -1,4 +1,4 @@
-"""An idempotent producer (KIP-98): a batch that is sent again after a lost answer is appended once."""
+"""An idempotent producer (KIP-98): a batch that is retried after a lost response is appended once."""
 
 import struct
 import time
@@ -10,7 +10,7 @@ from protocol.errors import ErrorCode
 from protocol.records.batch import RecordBatch, increment_sequence
 
 PATIENCE_S: Final = 120.0
-"""So long a batch is sent again, as `delivery.timeout.ms` has it."""
+"""Time for which a batch is retried, like `delivery.timeout.ms`."""
 _PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 2.0
 _CRC_AT, _PRODUCER_AT = 17, 43
@@ -35,7 +35,7 @@ class Producer:
         sleep: Callable[[float], object] = time.sleep,  # noqa: TID251 - retries wait in real time
         clock: Callable[[], float] = time.monotonic,  # noqa: TID251 - as above
     ) -> None:
-        """Take a producer id. Raises WireError."""
+        """Get a producer id. Raises WireError."""
         self._cluster, self._sleep, self._clock = cluster, sleep, clock
         self._id, self._epoch = cluster.producer_id()
         self._sequences: dict[tuple[str, int], int] = {}
@@ -44,7 +44,7 @@ class Producer:
         """Append one batch, acknowledged by all in-sync replicas.
 
         Raises:
-            WireError: the cluster refused it, or did not take it within `PATIENCE_S`.
+            WireError: the cluster rejected it, or did not accept it within `PATIENCE_S`.
         """
         sequence = self._sequences.get((topic, partition), 0)
         struct.pack_into(">qhi", batch, _PRODUCER_AT, self._id, self._epoch, sequence)
@@ -63,7 +63,7 @@ class Producer:
         self._sequences[topic, partition] = increment_sequence(sequence, header.record_count)
 
     def _sent(self, topic: str, partition: int, batch: bytearray) -> str | None:
-        """Send once; None: it is in the log, else why it may be tried again. Raises WireError."""
+        """Send once; return None if the batch is in the log, else why it may be retried. Raises WireError."""
         try:
             code = self._cluster.append(topic, partition, batch)
         except OSError as error:

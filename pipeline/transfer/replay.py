@@ -1,7 +1,7 @@
-"""An export -> a running cluster: the batches of some partitions, each produced when it is due.
+"""Replays an export to a running cluster: produces the batches of some partitions, each when it is due.
 
-A replay at a given speed keeps the pace of all partitions together. So the tasks count from one moment, which the
-driver has set, and a task that has several partitions produces their batches in the order in which they are due.
+A replay at a given speed keeps all partitions in step. So the tasks count from one start time, which the driver has
+set, and a task with several partitions produces their batches in the order in which they are due.
 """
 
 import heapq
@@ -19,13 +19,13 @@ from pipeline.transfer.targets import Target, tables
 from protocol.records.batch import RecordBatch
 
 LEAD_S = 2.0
-"""From the driver's start signal to the first batch: all tasks have started by then."""
+"""Delay from the driver's start time to the first batch, within which all tasks start."""
 _BURST_MS = 100
-"""Records so close together in a replay at a speed go out together."""
+"""Records that are this close together in a replay at a speed are sent together."""
 
 
 class Due(NamedTuple):
-    """A batch, and when to produce it: milliseconds behind the earliest record of all that is loaded, as written."""
+    """A batch, and when to produce it: milliseconds after the earliest timestamp of all loaded records."""
 
     at_ms: int
     number: int
@@ -35,12 +35,15 @@ class Due(NamedTuple):
 
 
 def begun(wanted: Sequence[Target], now_s: float) -> list[Target]:
-    """Add the start time of the first record to the targets."""
+    """Return the targets with the start time of the first record."""
     return [replace(each, began_s=now_s + LEAD_S) for each in wanted]
 
 
 def shared_out(wanted: Sequence[Target], tasks: int) -> list[list[Target]]:
-    """Which partitions each task has. At a speed, only as many tasks as run at once: one that waits would be late."""
+    """Distribute the partitions over tasks.
+
+    At a speed, only as many tasks as run in parallel: waiting ones would be late.
+    """
     if not any(each.speed > 0 for each in wanted):
         return [[each] for each in wanted]
     return [found for start in range(max(1, tasks)) if (found := list(wanted[start :: max(1, tasks)]))]
@@ -54,11 +57,11 @@ def replay(
     now_s: Callable[[], float] = time.time,  # noqa: TID251 - speed refers to real time
     sleep: Callable[[float], object] = time.sleep,  # noqa: TID251 - as above
 ) -> list[int]:
-    """Give the partitions' batches to `produce`, each when it is due at their speed (0: at once).
+    """Pass the partitions' batches to `produce`, each when it is due at their speed (0: immediately).
 
-    A batch is due when its last record was written, counted from the earliest record of all, but not before the one in
-    front of it in its partition. What is late goes out at once. The first `done` records of each partition are left
-    out. Returns how many records each partition got.
+    A batch is due at the timestamp of its last record, relative to the earliest of all, but not before the previous
+    batch of its partition. Late batches are sent immediately. The first `done` records of each partition are left out.
+    Returns the number of records of each partition.
     """
     counts = [0] * len(wanted)
     streams = [_batches(number, each, done[number] if done else 0) for number, each in enumerate(wanted)]
@@ -81,14 +84,14 @@ def _batches(number: int, target: Target, done: int) -> Iterator[Due]:
         done -= left_out
         table = table.slice(left_out)  # noqa: PLW2901 - the rest
         for batch in encode(_as_new(table), how):
-            batch[:8] = bytes(8)  # a producer counts from 0; the checksum does not cover it
+            batch[:8] = bytes(8)  # a producer's offsets start at 0; the checksum does not cover them
             header = RecordBatch(batch)
             at_ms = max(at_ms, header.max_timestamp_ms - target.first_ms)
             yield Due(at_ms if target.speed > 0 else 0, number, header.record_count, batch)
 
 
 def _as_new(table: pa.Table) -> pa.Table:
-    """Records as a producer sends them: without holes, and with times of its own."""
+    """Return records as a producer sends them: without gaps, and with their own timestamps."""
     for name, values in (("offset", np.arange(table.num_rows)), ("timestampType", np.zeros(table.num_rows))):
         at = table.schema.get_field_index(name)
         table = table.set_column(at, table.schema.field(at), pa.array(values).cast(table.schema.field(at).type))

@@ -1,4 +1,4 @@
-"""Where the tasks of an export or a load run: in this process, or on Spark, which is imported for that alone."""
+"""Chooses where the tasks of an export or a load run: in this process, or on Spark, which is imported only then."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def runner(spark: "SparkSession | None") -> Run:
-    """What runs tasks: Spark, or this process without a session."""
+    """Return a function that runs tasks: on Spark, or without a session in this process."""
     if spark is None:
         return in_process
     from pipeline.transfer.spark_tasks import on_spark  # noqa: PLC0415 - it brings Spark

@@ -1,4 +1,4 @@
-"""How to reach a secured cluster: TLS and SASL, as a properties file of Kafka's tools or of librdkafka has it."""
+"""Settings for a secured cluster: TLS and SASL, from a properties file of Kafka's tools or of librdkafka."""
 
 import base64
 import hashlib
@@ -29,16 +29,16 @@ _NAMES: Final = {
     "ssl.key.password": "key_password",
 }
 _LEAST_ITERATIONS: Final = 4096
-"""As Kafka's clients demand (``ScramMechanism``): fewer would make it easy to find the password."""
+"""Minimum of Kafka's clients (``ScramMechanism``): with fewer it would be easy to find the password."""
 _MOST_ITERATIONS: Final = 100_000
-"""A tenth of a second of work. Kafka's brokers store 16,384 at most; its clients do what any server asks."""
+"""About a tenth of a second of work. Kafka's brokers store at most 16,384; its clients accept any number."""
 _SHOWN_BYTES: Final = 200
 _IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
 _IGNORED: Final = ("ssl.truststore.type", "ssl.keystore.type", "bootstrap.servers")
 
 
 class SecurityError(ValueError):
-    """A client configuration that cannot be used; the message is for the user."""
+    """An unusable client configuration; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,16 @@ class Security:
 
     @property
     def has_tls(self) -> bool:
-        """Whether connections are encrypted."""
+        """Return whether connections are encrypted."""
         return self.protocol.endswith("SSL")
 
     @property
     def has_sasl(self) -> bool:
-        """Whether clients authenticate with SASL."""
+        """Return whether clients authenticate with SASL."""
         return self.protocol.startswith("SASL")
 
     def context(self) -> ssl.SSLContext:
-        """TLS settings. Raises SecurityError: a file cannot be read."""
+        """Return the TLS settings. Raises SecurityError: a file cannot be read."""
         try:
             made = ssl.create_default_context(cafile=self.authorities)
             if not self.checks_host:
@@ -79,10 +79,10 @@ class Security:
 
 
 def read_security(path: str | None) -> Security:
-    """The security settings of a client configuration file; without a file, plaintext.
+    """Read the security settings of a client configuration file; without a file, plaintext.
 
     Raises:
-        SecurityError: the file cannot be read, or has a setting that is not known here.
+        SecurityError: the file cannot be read, or has an unknown setting.
     """
     if path is None:
         return Security()
@@ -94,7 +94,7 @@ def read_security(path: str | None) -> Security:
 
 
 def from_properties(given: Mapping[str, str]) -> Security:
-    """Security settings from properties. Raises SecurityError."""
+    """Return security settings from properties. Raises SecurityError."""
     fields: dict[str, str] = {}
     for name, value in given.items():
         if name == "sasl.jaas.config":
@@ -119,7 +119,7 @@ def _from_jaas(text: str) -> dict[str, str]:
 
 
 class Scram:
-    """The client's side of SCRAM (RFC 5802): `first`, `final` with the server's answer, `check` its last message."""
+    """The client side of SCRAM (RFC 5802): `first`, `final` for the server's reply, `check` for its last message."""
 
     def __init__(self, security: Security) -> None:
         self._hash = MECHANISMS[security.mechanism]
@@ -130,11 +130,11 @@ class Scram:
         self._signature = b""
 
     def first(self) -> bytes:
-        """The client's first message."""
+        """Return the client's first message."""
         return f"n,,{self._bare}".encode()
 
     def final(self, answer: bytes) -> bytes:
-        """The client's proof. Raises SecurityError: the server's message cannot be right."""
+        """Return the client's proof. Raises SecurityError: the server's message is invalid."""
         fields = _fields(answer)
         nonce, count = fields.get("r", ""), fields.get("i", "")
         try:
@@ -157,7 +157,7 @@ class Scram:
         return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
 
     def check(self, answer: bytes) -> None:
-        """See that the server knows the password too. Raises SecurityError."""
+        """Check that the server knows the password too. Raises SecurityError."""
         if not hmac.compare_digest(_fields(answer).get("v", "").encode(), base64.b64encode(self._signature)):
             raise SecurityError("the server's SCRAM signature is wrong: it does not know the password")
 

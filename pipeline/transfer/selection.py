@@ -24,11 +24,11 @@ class Choice:
     """Selection of records.
 
     Attributes:
-        topics: names, or patterns with `*` and `?`; none: every topic but internal ones.
-        offsets: from (included) and to (not included).
+        topics: names, or patterns with `*` and `?`; none: every topic except internal ones.
+        offsets: from (inclusive) and to (exclusive).
         times: the same in milliseconds.
-        sample: this share of the keys, 0 to 1; the same ones in every run, a key with all its records or none of them.
-        masks: column -> SQL expression that takes its place.
+        sample: share of the keys, 0 to 1; the same keys in every run, each with all its records.
+        masks: column -> SQL expression that replaces it.
         where: an SQL condition.
         renamed: topic -> new name.
     """
@@ -43,13 +43,13 @@ class Choice:
 
     @property
     def changes_records(self) -> bool:
-        """Whether records are left out or altered, beyond whole topics."""
+        """Return whether records are left out or altered, beyond whole topics."""
         plain = self.offsets == self.times == (None, None) and self.sample >= 1
         return not plain or bool(self.masks) or self.where is not None
 
     @property
     def of_records(self) -> dict[str, object]:
-        """What selects or changes records within a topic, as JSON; empty: all records as they are."""
+        """Return what selects or changes records within a topic, as JSON; empty: all records unchanged."""
         fields: dict[str, object] = {
             "offsets": list(self.offsets), "times": list(self.times), "sample": self.sample, "masks": dict(self.masks),
             "where": self.where, "renamed": dict(self.renamed),
@@ -58,33 +58,33 @@ class Choice:
         return {name: value for name, value in fields.items() if value != _as_json(getattr(plain, name))}
 
     def wants(self, topic: str) -> bool:
-        """Whether a topic is wanted."""
+        """Return whether a topic is selected."""
         if not self.topics:
             return not topic.startswith("__")
         return any(fnmatchcase(topic, pattern) for pattern in self.topics)
 
     def name_of(self, topic: str) -> str:
-        """A topic's new name."""
+        """Return a topic's new name."""
         return self.renamed.get(topic, topic)
 
     def twice(self, topics: Iterable[str]) -> str | None:
-        """A name that two of these topics would have."""
+        """Return a name that two of these topics would get."""
         counts = Counter(self.name_of(topic) for topic in topics)
         return next((name for name, count in counts.items() if count > 1), None)
 
     @property
     def needs_sql(self) -> bool:
-        """Whether only Spark can select or change the records: it knows the functions of SQL, and samples keys."""
+        """Return whether the selection needs Spark: for SQL functions or to sample keys."""
         return self.sample < 1 or bool(self.masks) or self.where is not None
 
     @property
     def conditions(self) -> list[tuple[str, str, int]]:
-        """The offsets that are wanted, as `sources.tasks` spares reading others."""
+        """Return the selected offsets as conditions for `sources.tasks`, which then does not read others."""
         pairs = zip((">=", "<"), self.offsets, strict=True)
         return [("offset", operator, bound) for operator, bound in pairs if bound is not None]
 
     def rows(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The records that are wanted, under the new name of their topic, of which all rows are. Without SQL.
+        """Return the selected records, under the new name of their topic (all rows are of one topic). Without SQL.
 
         Control records are kept regardless of time: without its marker a transaction would never end.
         """
@@ -117,7 +117,7 @@ def _within(rows: pa.RecordBatch, column: str, bounds: tuple[int | None, int | N
 
 
 def parse_offsets(text: str | None) -> tuple[int | None, int | None]:
-    """`100:200`, `100:` or `:200`. Raises ChoiceError."""
+    """Parse `100:200`, `100:` or `:200`. Raises ChoiceError."""
     if text is None:
         return None, None
     low, colon, high = text.partition(":")
@@ -132,7 +132,7 @@ def parse_offsets(text: str | None) -> tuple[int | None, int | None]:
 
 
 def parse_time(option: str, text: str | None) -> int | None:
-    """Milliseconds, or a date and time of ISO 8601, in UTC unless it has another zone. Raises ChoiceError."""
+    """Parse milliseconds, or an ISO 8601 date and time, in UTC unless it has a time zone. Raises ChoiceError."""
     if text is None:
         return None
     if re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
@@ -145,7 +145,7 @@ def parse_time(option: str, text: str | None) -> int | None:
 
 
 def parse_pairs(option: str, texts: Sequence[str], names: Sequence[str] = ()) -> dict[str, str]:
-    """`NAME=TEXT`, repeated. Raises ChoiceError, also for a name that is not among `names`."""
+    """Parse `NAME=TEXT`, repeated. Raises ChoiceError, also for a name that is not among `names`."""
     pairs = {}
     for text in texts:
         name, equals, rest = text.partition("=")
@@ -158,7 +158,7 @@ def parse_pairs(option: str, texts: Sequence[str], names: Sequence[str] = ()) ->
 
 
 def parse_sample(text: str | None) -> float:
-    """A share such as 0.1 or 10%. Raises ChoiceError."""
+    """Parse a share such as 0.1 or 10%. Raises ChoiceError."""
     if text is None:
         return 1.0
     try:

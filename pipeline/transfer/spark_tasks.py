@@ -1,4 +1,4 @@
-"""Exports and loads on Spark: tasks on its workers, and the selections that take its SQL."""
+"""Runs exports and loads on Spark: tasks on its workers, and the selections that need its SQL."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -22,10 +22,10 @@ _HASHED: Final = 1_000_000
 
 
 def on_spark(spark: SparkSession) -> Run:
-    """Runs each task as one of Spark's."""
+    """Return a function that runs each task as a Spark task."""
 
     def run(task: Task, count: int) -> list[str]:
-        # One number a partition of the range: no shuffle puts two of them into one task.
+        # One number per partition of the range: no shuffle puts two of them into one task.
         numbers = spark.range(0, count, 1, max(1, count))
         answers = numbers.mapInArrow(partial(_run, task=task), ddl(ANSWER)).toArrow()
         return list(answers.column("answer").to_pylist())
@@ -46,7 +46,7 @@ def _answers(texts: Iterable[str]) -> Iterator[pa.RecordBatch]:
 
 
 def applied(choice: Choice, records: DataFrame) -> DataFrame:
-    """The records that are wanted, as they are wanted.
+    """Return the selected records with all changes applied.
 
     Control records are kept regardless of time, key and value: without its marker a transaction would never end.
     """
@@ -69,7 +69,7 @@ def applied(choice: Choice, records: DataFrame) -> DataFrame:
     for column, expression in choice.masks.items():
         masked = F.expr(expression).cast(types[column])
         frame = frame.withColumn(column, F.when(marker, F.col(column)).otherwise(masked))
-    if choice.renamed:  # all at once: two topics may change their names
+    if choice.renamed:  # all in one step, because two topics may swap their names
         topic = F.col("topic")
         cases = [F.when(topic == old, F.lit(new)) for old, new in choice.renamed.items()]
         frame = frame.withColumn("topic", F.coalesce(*cases, topic))
@@ -84,7 +84,7 @@ def _within(frame: DataFrame, column: str, bounds: tuple[int | None, int | None]
 
 
 def written(records: DataFrame, target: Target) -> list[ExportedFile]:
-    """Write the records, each task its own files; what was written, in the order of the paths."""
+    """Write the records, each task its own files; return the written files in path order."""
     work = partial(_write_task, target=target)
     answers = records.mapInArrow(work, ddl(ANSWER)).toArrow().column("answer").to_pylist()
     return sorted((file_of(json.loads(text)) for text in answers), key=lambda each: each.path)

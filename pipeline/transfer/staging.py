@@ -1,8 +1,8 @@
-"""An export in the making: its files are written aside, and moved into the folder when all are complete.
+"""Stages an export: its files are written to a folder of their own, and moved to the target when all are complete.
 
-`OUT/_writing-RUN` holds the files, `owner.json` (who writes) and, from the moment at which everything is written,
-`plan.json` (which files the export adds and removes). A later export removes what a killed one has left: every planned
-file that the manifest in force does not list. Readers of the folder ignore names that begin with `_`.
+`OUT/_writing-RUN` holds the files, `owner.json` (who writes) and, once everything is written, `plan.json` (which files
+the export adds and removes). A later export removes what a killed one has left: every planned file that the current
+manifest does not list. Readers of the folder ignore names that begin with `_`.
 """
 
 import json
@@ -31,20 +31,20 @@ class Staging:
         """Where tasks write files."""
 
     def begin(self) -> None:
-        """Note who writes, before any file is written."""
+        """Record the owner, before any file is written."""
         owner = {"host": socket.gethostname(), "pid": os.getpid()}
         self._store.write(f"{self.folder}/{_OWNER}", json.dumps(owner).encode())
 
     def commit(self, manifest: Manifest, before: Manifest | None) -> None:
-        """Put the files and the manifest into force, and remove the files that only the manifest before lists.
+        """Move the files and the manifest into place, and remove files that only the previous manifest lists.
 
         Raises:
-            ManifestError: another export was put into force meanwhile, and would be lost.
+            ManifestError: another export was committed meanwhile, and would be lost.
         """
         now = self._store.read_manifest() if self._store.exists(NAME) else None
         if _encoded(now) != _encoded(before):
             raise ManifestError(
-                f"another export into {self._store.path} has ended meanwhile; it is in force, and this one is given up"
+                f"another export into {self._store.path} has completed meanwhile, so this one was discarded"
             )
         kept = {each.path for each in manifest.files}
         known = set() if before is None else {each.path for each in before.files}
@@ -62,7 +62,7 @@ class Staging:
         self._store.remove_folder(self.folder)
 
     def discard(self) -> None:
-        """Remove what was written, unless it is in force."""
+        """Remove what was written, unless it is committed."""
         if self._store.exists(self.folder):
             _undo(self._store, self.folder)
 
@@ -80,7 +80,7 @@ def recover(store: Store) -> None:
     for folder in filter(_FOLDER.fullmatch, store.names()):
         owner = _document(store, f"{folder}/{_OWNER}")
         if not owner and not store.exists(f"{folder}/{_OWNER}") and store.names(folder):
-            continue  # of no export: it notes its owner before it writes anything
+            continue  # not of an export, which records its owner before it writes anything
         if owner and owner.get("host") != socket.gethostname():
             raise ManifestError(
                 f"an export into {store.path} was started on {owner.get('host')} and has not ended; if it is not "
@@ -105,7 +105,7 @@ def _names(paths: Iterable[str]) -> set[str]:
 
 
 def _document(store: Store, name: str) -> dict[str, Any]:
-    """A JSON file; empty if it is not there or was being written."""
+    """Return a JSON file; empty if it does not exist or was being written."""
     if not store.exists(name):
         return {}
     try:

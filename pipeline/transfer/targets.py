@@ -1,4 +1,4 @@
-"""Targets of a load: one for each partition, with the records that it gets."""
+"""Targets of a load: one per partition, with the records for it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ _CHUNK_ROWS, _CHUNK_BYTES = 64 * 1024, 32 << 20
 
 
 class LoadError(RuntimeError):
-    """Error of a load that is not possible; the message is for the user."""
+    """A load is not possible; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Target of a partition, for its task."""
+    """A partition as the target of a task."""
 
     store: str
     source: str
@@ -35,15 +35,15 @@ class Target:
     codec: int
     speed: float
     first_ms: int
-    """The earliest time of all that is loaded: what `speed` counts from, the same for all partitions."""
+    """The earliest timestamp of all loaded records, the reference of `speed`, the same for all partitions."""
     base_offset: int = 0
-    """Of a running cluster's partition: where its records begin. As many as lie behind are loaded already."""
+    """In a running cluster: the offset of the load's first record. Records from there on are loaded already."""
     began_s: float = 0.0
-    """Time to produce a record of that timestamp, in seconds since 1970."""
+    """When to produce the record of that timestamp, in seconds since 1970."""
 
 
 def targets(store: Store, manifest: Manifest, choice: Choice, *, codec: int = 0, speed: float = 0.0) -> list[Target]:
-    """One for each wanted partition, empty ones too. Raises LoadError: nothing is wanted, or two become one."""
+    """Return a target per selected partition, including empty ones. Raises LoadError: no selection, or a name clash."""
     wanted = [name for name in manifest.topics if choice.wants(name)]
     if not wanted:
         raise LoadError(f"{store.path} has no topic that is wanted; there are {', '.join(manifest.topics) or 'none'}")
@@ -72,7 +72,7 @@ def targets(store: Store, manifest: Manifest, choice: Choice, *, codec: int = 0,
 
 
 def counts(wanted: Iterable[Target]) -> dict[str, tuple[int, Mapping[str, str]]]:
-    """Topic -> number of partitions and settings, as a cluster creates it."""
+    """Return topic -> number of partitions and configurations, for creating the topic."""
     found: dict[str, tuple[int, Mapping[str, str]]] = {}
     for each in wanted:
         count = max(found.get(each.topic, (0, {}))[0], each.partition + 1)
@@ -81,7 +81,7 @@ def counts(wanted: Iterable[Target]) -> dict[str, tuple[int, Mapping[str, str]]]
 
 
 def tables(target: Target) -> Iterator[pa.Table]:
-    """The partition's records, in order, in pieces that end where a batch ends."""
+    """Yield the partition's records, in order, in tables that end at the end of a batch."""
     store = Store(target.store)
     rest: pa.Table | None = None
     for path in target.files:
@@ -105,15 +105,15 @@ def tables(target: Target) -> Iterator[pa.Table]:
 
 
 def _chunk_rows(metadata: pq.FileMetaData) -> int:
-    """Number of rows to hold at a time: fewer for large records."""
+    """Return the number of rows to hold at a time: fewer for large records."""
     size: int = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
     fitting: int = _CHUNK_BYTES * metadata.num_rows // max(1, size)
     return min(_CHUNK_ROWS, max(1, fitting))
 
 
 def _groups_of(metadata: pq.FileMetaData, partition: int) -> list[int]:
-    """The row groups of a file that can hold records of the partition, by their statistics."""
-    column = metadata.schema.to_arrow_schema().get_field_index("partition")  # none before it is nested
+    """Return the row groups of a file that may hold records of the partition, by their statistics."""
+    column = metadata.schema.to_arrow_schema().get_field_index("partition")  # the columns before it are not nested
     found = []
     for number in range(metadata.num_row_groups):
         bounds = metadata.row_group(number).column(column).statistics
@@ -123,7 +123,7 @@ def _groups_of(metadata: pq.FileMetaData, partition: int) -> list[int]:
 
 
 def _cut(table: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Up to the last batch, which may go on in the next piece; and that batch."""
+    """Split a table before its last batch, which may continue in the next one."""
     bases = table.column("batch_base_offset").to_numpy()
     start = int(np.flatnonzero(bases == bases[-1])[0])
     return table.slice(0, start), table.slice(start)

@@ -1,4 +1,4 @@
-"""A small Kafka client: what copying to and from a running cluster needs, batches as they are.
+"""A small Kafka client for copying to and from a running cluster; it transfers batches unchanged.
 
 Blocking, one connection per broker.
 """
@@ -34,12 +34,12 @@ _MOVING: Final = frozenset(
         ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )  # fmt: skip
-"""Errors of a partition that is being created, or has got another leader, which are over soon."""
+"""Transient errors of a partition that is being created, or whose leader changes."""
 _DYNAMIC_TOPIC_CONFIG: Final = 1
 
 
 class WireError(RuntimeError):
-    """The cluster refused, or is not there; the message is for the user."""
+    """The cluster refused, or cannot be reached; the message is for the user."""
 
 
 class Topic(NamedTuple):
@@ -50,10 +50,10 @@ class Topic(NamedTuple):
 
 
 class Cluster:
-    """A cluster, reached by one of its addresses `HOST:PORT[,...]`. `close` hangs up."""
+    """A cluster, reached by one of its addresses `HOST:PORT[,...]`. `close` closes the connections."""
 
     def __init__(self, bootstrap: str, patience_s: float = 30.0, security: Security | None = None) -> None:
-        """Connect. Raises WireError: no server listens there, or it does not let this client in."""
+        """Connect. Raises WireError: no broker answers, or it does not accept this client."""
         self._patience_s = patience_s
         self._security = security or Security()
         self._connections: dict[tuple[str, int], Connection] = {}
@@ -61,7 +61,7 @@ class Cluster:
         self._bootstrap = [_address(each) for each in bootstrap.split(",")]
         self.topics: dict[str, Topic] = {}
         self.topic_ids: Mapping[str, str] = {}
-        """Topic -> id, as far as the last answer has them."""
+        """Topic -> id, if the last response has ids."""
         try:
             self.refresh()
         except BaseException:
@@ -75,20 +75,20 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Hang up on every broker."""
+        """Close the connections to all brokers."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
 
     def refresh(self) -> None:
-        """Ask again which topics there are and who leads."""
+        """Refresh topics and leaders."""
         self.learn(self._ask_any(ApiKey.METADATA, MetadataRequest(topics=None)))
 
     def learn(self, answer: MetadataResponse) -> None:
-        """Remember the brokers and topics of an answer. Raises WireError for a name that no topic can have."""
+        """Store the brokers and topics of a response. Raises WireError for an invalid topic name."""
         for topic in answer.topics:
-            if topic.name and complaint_of(topic.name) is not None:  # names become those of folders
-                raise WireError(f"a broker names a topic that no Kafka cluster has: {topic.name!r}")
+            if topic.name and complaint_of(topic.name) is not None:  # topic names become folder names
+                raise WireError(f"a broker returned an invalid topic name: {topic.name!r}")
         self._nodes = {each.node_id: (each.host, each.port) for each in answer.brokers}
         self.topics = {
             topic.name: Topic(topic.name, {each.partition_index: each.leader_id for each in topic.partitions})
@@ -102,7 +102,7 @@ class Cluster:
         }
 
     def create(self, topics: Mapping[str, tuple[int, Mapping[str, str]]]) -> None:
-        """Create topics: name -> partitions, settings. One that is there stays as it is. Raises WireError."""
+        """Create topics: name -> partitions, settings. An existing topic stays unchanged. Raises WireError."""
         wanted = [
             CreatableTopic(
                 name, count, -1, configs=[CreatableTopicConfig(key, text) for key, text in sorted(configs.items())]
@@ -117,7 +117,7 @@ class Cluster:
         self.refresh()
 
     def configs(self, topics: Sequence[str]) -> dict[str, dict[str, str]]:
-        """The settings that topics have of their own."""
+        """Return the topics' own configurations."""
         asked = [DescribeConfigsResource(2, name, None) for name in topics]
         answer = self._ask_any(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=asked))
         return {
@@ -130,7 +130,7 @@ class Cluster:
         }
 
     def offset(self, topic: str, partition: int, timestamp: int) -> int:
-        """The log's start (EARLIEST) or high watermark (LATEST). Raises WireError."""
+        """Return the log start (EARLIEST) or high watermark (LATEST). Raises WireError."""
         asked = ListOffsetsRequest(
             replica_id=-1, topics=[ListOffsetsTopic(topic, [ListOffsetsPartition(partition, timestamp)])]
         )
@@ -141,10 +141,10 @@ class Cluster:
         return int(answer.offset)
 
     def fetch(self, topic: str, partition: int, offset: int) -> tuple[bytes, int]:
-        """Whole batches from the one that holds `offset` on, aborted ones and markers too; and the high watermark.
+        """Return complete batches from the one with `offset` on (markers and aborted ones too), and the high watermark.
 
         Raises:
-            WireError: the broker refused, or gives nothing; or no leader answers.
+            WireError: the broker refused, or returns no data; or no leader answers.
         """
         piece = FetchPartition(partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES, current_leader_epoch=-1)
         asked = FetchRequest(
@@ -160,9 +160,9 @@ class Cluster:
         return bytes(records or b""), int(answer.high_watermark)
 
     def _settled(self, topic: str, partition: int, ask: Callable[[], Any]) -> Any:
-        """The leader's answer about a partition, which is asked for again while it moves. Raises WireError.
+        """Return the leader's response about a partition, retrying while the leader changes. Raises WireError.
 
-        A connection that breaks is such a case too: its broker may be gone, and another one leads soon.
+        A broken connection is retried too: its broker may be gone, and another one becomes the leader.
         """
         for _ in self._tries():
             reason: OSError | None = None
@@ -182,20 +182,20 @@ class Cluster:
         return answer
 
     def _unthrottled(self, topic: str, partition: int, asked: FetchRequest) -> Any:
-        """The answer with the partition: over its quota a client gets one without any, and a time to wait (KIP-219)."""
+        """Return the response with the partition; over its quota a client gets none, and a time to wait (KIP-219)."""
         for _ in range(_MOST_THROTTLED):
             answer = self._at_leader(topic, partition, ApiKey.FETCH, asked)
             if answer.responses:
                 return answer
             time.sleep(answer.throttle_time_ms / 1000)  # noqa: TID251 - a command waits in real time
-        raise WireError(f"{topic}-{partition}: the broker gives nothing, as of a client over its quota")
+        raise WireError(f"{topic}-{partition}: the broker returns no data, as for a client over its quota")
 
     def append(self, topic: str, partition: int, batch: bytes | bytearray) -> ErrorCode | None:
         """Produce one batch once, acknowledged by all in-sync replicas; None: no leader is known.
 
         Raises:
             OSError: the connection broke.
-            WireError: the broker does not let this client in.
+            WireError: the broker does not accept this client.
         """
         if self._known_leader(topic, partition) is None:
             self.refresh_if_possible()
@@ -211,7 +211,7 @@ class Cluster:
         return ErrorCode(answer.error_code)
 
     def producer_id(self) -> tuple[int, int]:
-        """A new producer id and its epoch. Raises WireError."""
+        """Return a new producer id and its epoch. Raises WireError."""
         asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         for _ in self._tries():
             answer = self._ask_any(ApiKey.INIT_PRODUCER_ID, asked)
@@ -230,7 +230,7 @@ class Cluster:
             self.refresh()
             if not self.topics.keys() & set(topics):
                 return
-        raise WireError(f"{', '.join(topics)}: deleted, and still there after {self._patience_s:.0f} s")
+        raise WireError(f"{', '.join(topics)}: deleted, but still present after {self._patience_s:.0f} s")
 
     def wait_for_leaders(self, partitions: Sequence[tuple[str, int]]) -> None:
         """Wait until each of these partitions has a leader. Raises WireError."""
@@ -242,12 +242,12 @@ class Cluster:
         raise WireError(f"{', '.join(waiting[:5])} has no leader after {self._patience_s:.0f} s")
 
     def refresh_if_possible(self) -> None:
-        """As `refresh`, where a broker answers."""
+        """Do the same as `refresh`, if a broker answers."""
         with suppress(WireError):
             self.refresh()
 
     def _tries(self) -> Iterator[None]:
-        """As often as it makes sense to ask again, with pauses."""
+        """Yield for each useful retry, with pauses."""
         end_s = time.monotonic() + self._patience_s  # noqa: TID251 - a command waits in real time
         while True:
             yield
@@ -286,7 +286,7 @@ class Cluster:
                 return self._connection(address).ask(key, request, version)
             except SecurityError as error:
                 raise WireError(str(error)) from None
-            except ssl.SSLError as error:  # TLS 1.3: a certificate of a client is refused after the handshake
+            except ssl.SSLError as error:  # TLS 1.3: a client's certificate is rejected after the handshake
                 self._drop(address)
                 raise WireError(f"{address[0]}:{address[1]}: TLS failed: {error.reason or error}") from None
             except OSError as error:
@@ -317,25 +317,25 @@ def _check(code: ErrorCode, topic: str, partition: int) -> None:
 
 
 def is_bootstrap(text: str) -> bool:
-    """Whether a text is the address of a cluster, `HOST:PORT[,...]`, rather than a directory."""
+    """Return whether a text is the address of a cluster, `HOST:PORT[,...]`, rather than a directory."""
     addresses = [each.strip().rpartition(":") for each in text.split(",")]
     return "/" not in text and all(host and port.isdecimal() for host, _, port in addresses)
 
 
 def batches_of(cluster: Cluster, topic: str, partition: int, start: int) -> Iterator[bytes]:
-    """Everything between an offset and the log's high watermark as of now, in pieces of whole batches."""
+    """Yield everything from an offset to the current high watermark, in pieces of complete batches."""
     at, end = start, cluster.offset(topic, partition, LATEST)
     while at < end:
         piece, _ = cluster.fetch(topic, partition, at)
         whole, next_offset = _whole(piece)
         if not whole:
-            raise WireError(f"{topic}-{partition}: the broker gave no whole batch from offset {at} on")
+            raise WireError(f"{topic}-{partition}: the broker returned no complete batch from offset {at} on")
         yield whole
         at = next_offset
 
 
 def _whole(piece: bytes) -> tuple[bytes, int]:
-    """The whole batches of a fetched piece, and the offset after them."""
+    """Return the complete batches of a fetched piece, and the offset after them."""
     stop, next_offset = 0, -1
     for batch in batches(piece):
         stop, next_offset = batch.end, batch.next_offset

@@ -1,1 +1,1 @@
-"""Keys and values that were written with schemas: the ids in the registries' wire format, and what they decode to."""
+"""Keys and values of a schema registry: schema ids in the wire format, and decoding to JSON."""

@@ -1,4 +1,4 @@
-"""Columns of an export about schemas: ids and GUIDs as the data name them, and what the data decode to."""
+"""Columns of an export for schemas: ids and GUIDs in the data, and the decoded data."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,22 +24,22 @@ DECODED: Final = pa.schema([pa.field(f"{side}_{name}", pa.string()) for side in 
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """Where schemas come from. `files`: side and topic (None: all) -> schema, for data that no registry knows."""
+    """Sources of schemas. `files`: side and topic (None: all) -> schema, for data without a registry."""
 
     registry: str | None = None
     files: dict[tuple[str, str | None], Schema] = field(default_factory=dict)
     is_wanted: bool = False
-    """Whether ids are columns even if nothing is decoded."""
+    """Whether to add columns for ids even if nothing is decoded."""
 
     @property
     def columns(self) -> pa.Schema:
-        """The columns that an export has because of them."""
+        """Return the columns that an export has for schemas."""
         if self.registry is not None or self.files:
             return pa.schema([*IDS, *DECODED])
         return IDS if self.is_wanted else pa.schema([])
 
     def check(self) -> None:
-        """Find out, before an engine starts, whether they can be used. Raises RegistryError, SchemaError."""
+        """Check, before an engine starts, that the schemas can be used. Raises RegistryError, SchemaError."""
         if self.registry is not None:
             Registry(self.registry).check()
         for schema in self.files.values():
@@ -50,7 +50,7 @@ NO_SCHEMAS: Final = Schemas()
 
 
 class Values:
-    """Decodes keys and values, one task's. Each schema is fetched and read once."""
+    """The decoder of keys and values of one task. Each schema is fetched and parsed once."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
@@ -59,7 +59,7 @@ class Values:
         self.of_file = cache(self._of_file)
 
     def _of_registry(self, schema_id: int | None, guid: str | None) -> Decode | str | None:
-        """What decodes the data, or why nothing does; None: without a registry."""
+        """Return the decoder of the data, or why there is none; None: no registry."""
         if self._registry is None:
             return None
         schema = self._registry.by_guid(guid) if guid is not None else self._registry.by_id(schema_id or 0)
@@ -76,7 +76,7 @@ class Values:
         return None if schema is None else decoder(schema, framed=is_framed)
 
     def row(self, side: str, topic: str, data: bytes, found: Framed | None) -> tuple[str | None, str | None]:
-        """What a key or value decodes to, as JSON, or the reason why not."""
+        """Return the decoded key or value as JSON, or why it cannot be decoded."""
         reason = None
         if found is not None:
             decode = self.of_registry(found.schema_id, found.guid)
@@ -95,7 +95,7 @@ class Values:
 
 
 def with_values(batches: Iterable[pa.RecordBatch], schemas: Schemas) -> Iterator[pa.RecordBatch]:
-    """Rows of records with the columns of `schemas`. Raises RegistryError, SchemaError."""
+    """Return record batches with the columns of `schemas` added. Raises RegistryError, SchemaError."""
     columns = schemas.columns
     if not columns.names:
         yield from batches

@@ -1,4 +1,4 @@
-"""Data of a schema -> JSON, by well-kept libraries: fastavro, Protobuf's own, jsonschema."""
+"""Decodes data with their schema to JSON, with fastavro, Google's Protobuf and jsonschema."""
 
 import importlib.util
 import io
@@ -26,14 +26,14 @@ _MAIN: Final = "schema.proto"
 
 
 class SchemaError(ValueError):
-    """A schema that cannot be used; the message is for the user."""
+    """An unusable schema; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A schema's kind and text, and those that it refers to by their names.
+    """A schema's type and text, and the schemas that it references, by name.
 
-    Of Protobuf also the name of the message to take, if it is not the first one, and what protoc has made of it.
+    For Protobuf also the message to use, if it is not the first one, and protoc's output.
     """
 
     kind: str
@@ -48,10 +48,10 @@ Decode = Callable[[bytes], str]
 
 
 def read_file(text: str, side: str) -> tuple[tuple[str, str | None], Schema]:
-    """A schema as the command line names it: `FILE`, `TOPIC=FILE`; Protobuf's also `FILE#package.Message`.
+    """Read a schema from the command line: `FILE`, `TOPIC=FILE`; for Protobuf also `FILE#package.Message`.
 
     Raises:
-        SchemaError: the file cannot be read, or its name does not show what it is.
+        SchemaError: the file cannot be read, or its name does not show its type.
     """
     topic, is_named, name = text.rpartition("=")
     name, _, message = name.partition("#")
@@ -68,7 +68,7 @@ def read_file(text: str, side: str) -> tuple[tuple[str, str | None], Schema]:
 
 
 def missing_library(kind: str) -> str | None:
-    """The first library of this kind that is not installed."""
+    """Return the first missing library for this type."""
     for name in LIBRARIES[kind]:
         try:
             if importlib.util.find_spec(name) is None:
@@ -79,7 +79,7 @@ def missing_library(kind: str) -> str | None:
 
 
 def decoder(schema: Schema, *, framed: bool) -> Decode:
-    """What decodes the data of a schema; `framed`: they come from behind an id, so Protobuf's have their indexes.
+    """Return a decoder for a schema; `framed`: the data follow a schema id, so Protobuf data have message indexes.
 
     Raises:
         SchemaError: the schema cannot be used, or its library is not installed.
@@ -111,16 +111,16 @@ def _avro(schema: Schema, _: bool) -> Decode:
         try:
             value = schemaless_reader(stream, parsed, None)
         except Exception as error:  # noqa: BLE001 - garbage makes it fail in many ways
-            raise FormatError(f"it does not fit its Avro schema: {str(error) or type(error).__name__}") from None
+            raise FormatError(f"it does not match its Avro schema: {str(error) or type(error).__name__}") from None
         if left := stream.read():
-            raise FormatError(f"it does not fit its Avro schema: {len(left)} bytes are left over")
+            raise FormatError(f"it does not match its Avro schema: {len(left)} bytes are left over")
         return json.dumps(plain(value), ensure_ascii=False)
 
     return decode
 
 
 def _in_order(schema: Schema) -> list[Schema]:
-    """What a schema refers to, then itself."""
+    """Return the schemas that a schema references, then itself."""
     found: list[Schema] = []
     for each in schema.references.values():
         found += [one for one in _in_order(each) if one not in found]
@@ -128,7 +128,7 @@ def _in_order(schema: Schema) -> list[Schema]:
 
 
 def plain(value: Any) -> Any:
-    """A value of Avro as JSON has it: bytes as in Avro's own JSON, times by ISO 8601, decimals and UUIDs as texts."""
+    """Convert an Avro value for JSON: bytes as in Avro's JSON encoding, ISO 8601 times, decimals and UUIDs as text."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     if isinstance(value, Mapping):
@@ -168,14 +168,14 @@ def _json(schema: Schema, _: bool) -> Decode:
         except Exception as problem:  # noqa: BLE001 - a reference that leads nowhere, a number that is too large
             raise FormatError(f"its JSON schema cannot be applied: {problem}") from None
         if error is not None:
-            raise FormatError(f"it does not fit its JSON schema: {error.message}")
+            raise FormatError(f"it does not match its JSON schema: {error.message}")
         return json.dumps(value, ensure_ascii=False)
 
     return decode
 
 
 def _no_number(name: str) -> NoReturn:
-    """NaN and infinities, which JSON does not have."""
+    """Reject NaN and infinities, which JSON does not have."""
     raise ValueError(name)
 
 
@@ -186,7 +186,7 @@ def _protobuf(schema: Schema, framed: bool) -> Decode:
     pool = descriptor_pool.DescriptorPool()
     for file in files:
         pool.Add(file)
-    main = pool.FindFileByName(files[-1].name)  # behind those that it imports
+    main = pool.FindFileByName(files[-1].name)  # after the files that it imports
     names = [each.name for each in files[-1].message_type]
     if not names:
         raise SchemaError("the schema has no message")
@@ -215,13 +215,13 @@ def _protobuf(schema: Schema, framed: bool) -> Decode:
                 json_format.MessageToJson(message, preserving_proto_field_name=True, indent=None, descriptor_pool=pool)
             )
         except Exception as error:  # noqa: BLE001 - as with Avro
-            raise FormatError(f"it does not fit its Protobuf schema: {error}") from None
+            raise FormatError(f"it does not match its Protobuf schema: {error}") from None
 
     return decode
 
 
 def compiled(folder: Path, name: str) -> bytes:
-    """What protoc makes of a file in a folder, and of what it imports. Raises SchemaError."""
+    """Compile a file in a folder, and its imports, with protoc. Raises SchemaError."""
     if (missing := missing_library(PROTOBUF)) is not None:
         raise SchemaError(f"schemas of type {PROTOBUF} need {missing}; run: pip install 'understudy-kafka[values]'")
     with tempfile.TemporaryDirectory(prefix="understudy-protoc-") as scratch:
@@ -237,7 +237,7 @@ def compiled(folder: Path, name: str) -> bytes:
 
 
 def _of_texts(schema: Schema) -> bytes:
-    """The same for a schema without a file."""
+    """Do the same for a schema without a file."""
     with tempfile.TemporaryDirectory(prefix="understudy-schema-") as scratch:
         folder = Path(scratch).resolve()
         for name, each in {**_imports(schema), _MAIN: schema}.items():
@@ -257,7 +257,7 @@ def _imports(schema: Schema) -> dict[str, Schema]:
 
 
 def tried(decode: Decode, data: bytes) -> tuple[str | None, str | None]:
-    """What data decode to, as JSON, or the reason why not."""
+    """Return the decoded data as JSON, or why they cannot be decoded."""
     try:
         return sound(decode(data)), None
     except FormatError as error:

@@ -1,4 +1,4 @@
-"""Schemas out of a schema registry, by its REST API; each of them once."""
+"""Fetches schemas from a schema registry over its REST API, each of them once."""
 
 import json
 import urllib.error
@@ -16,7 +16,7 @@ _NOT_FOUND: Final = 404
 
 
 class RegistryError(RuntimeError):
-    """A registry that does not answer; the message is for the user."""
+    """A registry that cannot be used; the message is for the user."""
 
 
 class Registry:
@@ -27,7 +27,7 @@ class Registry:
         try:
             parts = urllib.parse.urlsplit(url)
             is_url = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-        except ValueError:  # of the port, of an address in brackets
+        except ValueError:  # raised for an invalid port or an invalid address in brackets
             is_url = False
         if not is_url:
             raise RegistryError(f"{url} is not the URL of a registry, such as http://localhost:8081")
@@ -39,20 +39,20 @@ class Registry:
             self._headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
 
     def check(self) -> None:
-        """See that it answers. Raises RegistryError."""
+        """Check that the registry answers. Raises RegistryError."""
         if self._get("/subjects") is None:
             raise RegistryError(f"{self.url} is not the URL of a registry: it has no /subjects")
 
     def by_id(self, schema_id: int) -> Schema | None:
-        """A schema by its id; None: there is none. Raises RegistryError."""
+        """Return a schema by its id; None: there is none. Raises RegistryError."""
         return self._schema(self._get(f"/schemas/ids/{schema_id}"))
 
     def by_guid(self, guid: str) -> Schema | None:
-        """A schema by its GUID; None: there is none. Raises RegistryError."""
+        """Return a schema by its GUID; None: there is none. Raises RegistryError."""
         return self._schema(self._get(f"/schemas/guids/{guid}"))
 
     def subjects_of(self, schema_id: int) -> list[tuple[str, int]]:
-        """The subjects and versions that have an id. Raises RegistryError."""
+        """Return the subjects and versions that have an id. Raises RegistryError."""
         return [(each["subject"], each["version"]) for each in self._get(f"/schemas/ids/{schema_id}/versions") or ()]
 
     def _schema(self, answer: dict[str, Any] | None, depth: int = 0) -> Schema | None:
@@ -61,7 +61,7 @@ class Registry:
         references = {}
         for each in answer.get("references") or ():
             subject = urllib.parse.quote(each["subject"], safe="")
-            place = f"/subjects/{subject}/versions/{each['version']}?deleted=true"  # data outlive deletions, as ids do
+            place = f"/subjects/{subject}/versions/{each['version']}?deleted=true"  # ids outlive deletions
             found = self._schema(self._get(place), depth + 1)
             if found is not None:
                 references[each["name"]] = found
@@ -76,10 +76,8 @@ class Registry:
             if error.code == _NOT_FOUND:
                 return None
             raise RegistryError(f"the registry at {self.url} answers {path} with {error.code}") from None
-        except HTTPException as error:  # another protocol, such as TLS, or an answer that is cut
-            raise RegistryError(
-                f"the registry at {self.url} does not answer as servers of HTTP do: {error!r}"
-            ) from None
+        except HTTPException as error:  # another protocol, such as TLS, or a truncated response
+            raise RegistryError(f"the registry at {self.url} does not answer with valid HTTP: {error!r}") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise RegistryError(f"the registry at {self.url} does not answer: {reason}") from None

@@ -1,4 +1,4 @@
-"""Texts out of JSON as every reader can take them."""
+"""Cleans text from JSON."""
 
 import re
 from typing import Final
@@ -7,5 +7,5 @@ _LONE: Final = re.compile("[\ud800-\udfff]")
 
 
 def sound(text: str) -> str:
-    """The text, with U+FFFD for halves of characters (surrogates), which JSON can name and UTF-8 does not have."""
+    """Return the text with U+FFFD for unpaired surrogates, which JSON can express and UTF-8 cannot."""
     return _LONE.sub("\ufffd", text)

@@ -1,7 +1,7 @@
-"""How serializers of a schema registry name the schema of a key or value.
+"""How serializers of a schema registry identify the schema of a key or value.
 
-In front of the data: a magic byte 0 and the schema's id in four bytes, or a magic byte 1 and its GUID in sixteen. Newer
-serializers write the same into a header instead (`HeaderSchemaIdSerializer`), and leave the data as it is. With
+Before the data: a magic byte 0 and the schema id in four bytes, or a magic byte 1 and its GUID in sixteen. Newer
+serializers write the same into a header instead (`HeaderSchemaIdSerializer`), and leave the data unchanged. With
 Protobuf, the indexes of the message within its schema follow.
 """
 
@@ -18,23 +18,23 @@ _GUID_END: Final = 17
 
 
 class Framed(NamedTuple):
-    """A key or value with the name of its schema."""
+    """A key or value with the id of its schema."""
 
     schema_id: int | None
     guid: str | None
     rest: bytes
-    """What follows; with Protobuf it begins with the message's indexes."""
+    """The bytes that follow; with Protobuf they begin with the message indexes."""
 
 
 class FormatError(ValueError):
-    """Data that their schema does not fit; the message is for the user."""
+    """Data that do not match their schema; the message is for the user."""
 
 
 def framed(data: bytes, headers: Sequence[dict[str, Any]] | None, side: str) -> Framed | None:
-    """The schema of a key or value (`side`), and the data; None: they have none, or are no data of a registry.
+    """Return the schema id of a key or value (`side`) and the data; None: the data are not in this format.
 
-    A header counts before what the data begin with, and the first header of its name before others, as in Confluent's
-    deserializers. A GUID is expected in a header alone: data may begin with a byte 1 for other reasons.
+    A header takes precedence over the start of the data, and the first header with its name over others, as in
+    Confluent's deserializers. A GUID is expected only in a header: data may begin with a byte 1 for other reasons.
     """
     name = HEADERS[side]
     for header in headers or ():
@@ -42,7 +42,7 @@ def framed(data: bytes, headers: Sequence[dict[str, Any]] | None, side: str) -> 
             found = _named(header["value"])
             if found is None:
                 break
-            # Protobuf's indexes are behind the id, wherever it is.
+            # Protobuf's indexes precede the data, wherever the id is.
             return found._replace(rest=found.rest + data)
     return _named(data) if data[:1] == b"\0" else None
 
@@ -56,10 +56,10 @@ def _named(data: bytes) -> Framed | None:
 
 
 def message_indexes(data: bytes) -> tuple[list[int], bytes]:
-    """The path to a Protobuf message within its schema, and the message.
+    """Return the path to a Protobuf message within its schema, and the message.
 
     Raises:
-        FormatError: these are no indexes.
+        FormatError: the indexes are invalid.
     """
     count, at = _varint(data, 0)
     if count < 0 or count > len(data):

@@ -60,7 +60,7 @@ def test_messages_are_shown_by_their_schemas(page: Page, plane_of: ControlPlaneO
         text = page.sees("AVRO, id 2", "t-value version 1", "t-key version 1", "Magic byte", "unknown, id 99")
         assert f"Not decoded: the registry at {plane.kafka.registry.show().url} has no schema 99" in text
         assert "0000  00 00 00 00 63 ff fe 64  ....c..d" in text
-        assert "Not decoded: it does not fit its Avro schema" in text
+        assert "Not decoded: it does not match its Avro schema" in text
         page.row('{"id": "p-2"}')
         page.row(str(EXACT))
         page.row("plain text")

@@ -50,7 +50,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (("--client-config", "x", "--", "x"), "--client-config needs --upstream"),
         (("--upstream", "x:1", "--as-version", "4.0", "--", "x"), "and --upstream is another one"),
         (("--against", "/does/not/exist", "--", "x"), "cannot be read"),
-        (("--out", "/does/not/exist", "--", "x"), "there is no folder"),
+        (("--out", "/does/not/exist", "--", "x"), "no such folder"),
         (("--", "/does/not/exist"), "cannot be started"),
     ],
 )
@@ -256,7 +256,7 @@ def test_a_wrong_record_or_partition_is_the_driver_s_failure(command: str, resul
 
 def test_a_report_that_cannot_be_written_is_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The folder was removed while the exam ran for half an hour."""
-    with pytest.raises(OutputFileError, match="there is no folder"):
+    with pytest.raises(OutputFileError, match="no such folder"):
         deliver(str(tmp_path / "gone" / "out"), "the report\n", "lib 1.0")
     assert capsys.readouterr().out == "the report\n"
 

@@ -237,7 +237,7 @@ def test_a_journal_without_files_is_refused(tmp_path: Path, capsys: pytest.Captu
     with pytest.raises(SystemExit) as refused:
         command.main({**options, "only": [], "without": [], "quiet": True})
     assert refused.value.code == 2
-    assert "no journal lies there" in capsys.readouterr().err
+    assert "no journal there" in capsys.readouterr().err
 
 
 def test_reports_as_table_json_and_junit(of_logs: tuple[set[Found], Report, str]) -> None:

@@ -163,7 +163,7 @@ MALFORMED: dict[str, Any] = {
     "a header without a key": b"\x12\x00\x00\x00\x01\x02v\x02\x01\x01",
     "a record's offset lies outside its batch": b"\x0e\x00\x00\x04\x01\x02v\x00",
     "a varint of more than 5 bytes": b"\x1a\x00\x00\x00\xff\xff\xff\xff\xff\xff\x01v\x00\x00",
-    "a record that goes on behind its batch": b"\xfe\xff\x7f\x00\x00\x00\x01\x02v\x00",
+    "a record that extends beyond its batch": b"\xfe\xff\x7f\x00\x00\x00\x01\x02v\x00",
 }
 
 

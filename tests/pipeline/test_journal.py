@@ -117,5 +117,5 @@ def test_files_are_read_run_by_run(tmp_path: Path) -> None:
         write(tmp_path, line(number), name=f"wire-{name}")
     assert [row["id"] for row in rows(read_journal(tmp_path, columns=["id"]))] == [2, 1, 0]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="no journal lies there"):
+    with pytest.raises(FileNotFoundError, match="no journal there"):
         rows(read_journal(tmp_path / "empty"))

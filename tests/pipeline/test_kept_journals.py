@@ -61,6 +61,6 @@ def test_other_files_are_no_journal(tmp_path: Path) -> None:
     """JSON of something else, a request without its fields, what is no JSON: the message is that of an empty folder."""
     for name, text in {"a": "{}", "b": json.dumps([{"id": 1}]), "c": "no JSON"}.items():
         (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
-    with pytest.raises(FileNotFoundError, match="no journal lies there"):
+    with pytest.raises(FileNotFoundError, match="no journal there"):
         kept_journals.readable(str(tmp_path), tmp_path / "scratch")
     assert not (tmp_path / "scratch").exists()

@@ -108,10 +108,10 @@ def test_what_cannot_be_decoded_has_a_reason(kafka: Cluster, registry: Rest, cli
     written = AvroSerializer(client, ORDER)({"id": "abc", "amount": 1}, SIDES[MessageField.VALUE])
     assert written is not None
     send(kafka, written[:-2])
-    assert str(value_of(kafka).problem).startswith("it does not fit its Avro schema: ")
+    assert str(value_of(kafka).problem).startswith("it does not match its Avro schema: ")
     assert read(kafka).value == written[:-2]
     send(kafka, written + b"more")
-    assert value_of(kafka).problem == "it does not fit its Avro schema: 4 bytes are left over"
+    assert value_of(kafka).problem == "it does not match its Avro schema: 4 bytes are left over"
     send(kafka, b"plain text", b"\0\0")
     assert (read(kafka).key_decoded, read(kafka).value_decoded) == (None, None)
     send(kafka, None)
@@ -205,7 +205,7 @@ def test_schemas_of_files_decode_what_has_no_id(tmp_path: Path) -> None:
         send(kafka, b"\x02a\x06", b'"x"')
         found = read(kafka)
         assert found.key_decoded is not None
-        assert found.key_decoded.problem == "it does not fit its JSON schema: 'x' is not of type 'integer'"
+        assert found.key_decoded.problem == "it does not match its JSON schema: 'x' is not of type 'integer'"
         kafka.topics["u"].write("\x02a\x06")
         (other,) = kafka.topics["u"].partitions[0].records(decode=True)
         assert other.value_decoded is None

@@ -300,8 +300,8 @@ def test_an_option_that_a_scenario_does_not_have_is_not_proposed(capsys: pytest.
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [
-        (["--control", "http://h:port", "health"], "http://h:port is no URL of a control plane, such as http://"),
-        (["--control", "http://[::1", "health"], "http://[::1 is no URL of a control plane, such as http://"),
+        (["--control", "http://h:port", "health"], "http://h:port is not the URL of a control plane, such as http://"),
+        (["--control", "http://[::1", "health"], "http://[::1 is not the URL of a control plane, such as http://"),
         (["--control", "http://a..b:1", "health"], "no control plane answers at http://a..b:1: "),
         (["--token", "a\nb", "health"], "the token has a character that cannot be sent; use letters and digits"),
         (["--token", "☃", "health"], "the token has a character that cannot be sent; use letters and digits"),

@@ -83,7 +83,7 @@ def test_a_gap_in_a_sequence_is_named(kafka: understudy.Cluster) -> None:
 
 def test_what_is_no_journal_is_an_error() -> None:
     """As is a package that is missing: with the command's sentence."""
-    with pytest.raises(understudy.ConformanceError, match="no journal lies there"):
+    with pytest.raises(understudy.ConformanceError, match="no journal there"):
         judge([{"id": 1}])
 
 

@@ -61,7 +61,7 @@ def test_a_place_that_cannot_hold_the_output_is_named(tmp_path: Path) -> None:
     """A folder, a folder that does not exist, a file where a folder is needed."""
     with pytest.raises(OutputFileError, match="is a folder; name a file"):
         check(tmp_path, "--json")
-    with pytest.raises(OutputFileError, match=r"there is no folder .*nowhere; create it first"):
+    with pytest.raises(OutputFileError, match=r"no such folder: .*nowhere; create it first"):
         check(tmp_path / "nowhere" / "out", "--json")
     (tmp_path / "file").write_text("mine")
     with pytest.raises(OutputFileError, match="is a file; name a folder"):

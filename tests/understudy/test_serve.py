@@ -136,7 +136,7 @@ def test_a_build_without_the_registry_refuses_its_options(
     monkeypatch.setattr(importlib, "import_module", missing("registry"))
     with pytest.raises(SystemExit):
         serve.run({}, "registry.cli")
-    assert "this build has no schema registry and decodes no messages" in capsys.readouterr().err
+    assert "this build has no schema registry and cannot decode messages" in capsys.readouterr().err
     monkeypatch.setattr(importlib, "import_module", missing("structlog"))
     with pytest.raises(ModuleNotFoundError):
         serve.run({}, "broker.cli")

@@ -4,4 +4,4 @@ from understudy.aio.verbs import ClusterVerbs
 
 
 class AsyncBridge(ClusterVerbs):
-    """Base class without a twin: asynchronous code needs no other cluster."""
+    """Base class that is empty here; the blocking cluster's one gives access to the asynchronous cluster."""

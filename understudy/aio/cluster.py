@@ -1,4 +1,4 @@
-"""A cluster as a whole: started, controlled, stopped."""
+"""A whole cluster: start, control and stop."""
 
 from collections.abc import Iterable
 from types import TracebackType
@@ -28,7 +28,7 @@ from understudy.transport import Address, AsyncTransport
 
 
 class AsyncCluster(AsyncBridge):
-    """A running cluster and its control plane. Leaving it as a context manager stops the process that it started."""
+    """A running cluster and its control plane. As a context manager it stops the process that it started."""
 
     def __init__(
         self, address: Address, bootstrap_servers: Iterable[str], process: ServerProcess | None = None
@@ -58,7 +58,7 @@ class AsyncCluster(AsyncBridge):
         self.registry = AsyncRegistry(self._send)
 
     def __repr__(self) -> str:
-        """Where it is, and which process with which options; nothing is asked for."""
+        """Return its address, process and options, without a request to the server."""
         parts = [f"bootstrap_servers={self.bootstrap_servers!r}", f"control_url={self.control_url!r}"]
         if self.process is not None:
             ready = self.process.ready
@@ -68,21 +68,24 @@ class AsyncCluster(AsyncBridge):
 
     @property
     def bootstrap_servers(self) -> str:
-        """bootstrap.servers for clients: HOST:PORT of each broker, joined by commas."""
+        """Return bootstrap.servers for clients: HOST:PORT of each broker, joined by commas."""
         return ",".join(self.servers)
 
     @property
     def control_url(self) -> str:
-        """URL of the control plane; empty if there is none, then every verb raises Unreachable."""
+        """Return the URL of the control plane; empty if there is none, in which case every verb raises Unreachable."""
         return self.address.url
 
     @property
     def schema_registry_url(self) -> str:
-        """schema.registry.url for clients; empty unless this client started the server with `schema_registry=0`."""
+        """Return schema.registry.url for clients.
+
+        Empty unless this client started the server with `schema_registry=0`.
+        """
         return "" if self.process is None else self.process.ready.schema_registry_url or ""
 
     async def reset(self, *, keep: Iterable[str] = (), disconnect: bool = False) -> None:
-        """Return to the state after the start.
+        """Reset the cluster to its state after the start.
 
         `keep` names what stays: topics, groups, transactions, faults, clock, journal, versions.
 
@@ -93,28 +96,28 @@ class AsyncCluster(AsyncBridge):
         chosen = {"keep": kept} if kept else {}
         done = await self._ask("reset", **chosen, **({"disconnect": True} if disconnect else {}))
         if disconnect:
-            self.servers[:] = done["bootstrap_servers"]  # in place: the twin has the same list
+            self.servers[:] = done["bootstrap_servers"]  # in place, as the twin shares the list
         if "faults" not in kept:
             self.faults.forget()
 
     async def conformance(self, *, since: int = 0, software: Iterable[str] = ()) -> Conformance:
-        """What the clients did since the start or the last reset, by the invariants of the protocol.
+        """Check the clients since the start or the last reset against the invariants of the protocol.
 
-        It runs `understudy conformance` on the requests that the journal has, which takes about two seconds and needs
+        It runs `understudy conformance` on the requests in the journal, which takes about two seconds and needs
         `understudy-kafka[duckdb]`. `since`: milliseconds of the cluster's clock, or the id of a request. `software`:
-        only clients of these names, or of patterns such as `librdkafka*`.
+        only clients with these names or patterns, such as `librdkafka*`.
         """
         names = [software] if isinstance(software, str) else list(software)
         entries = (await self._ask("journal list", **({"since": since} if since else {})))["entries"]
         return await in_thread(judge, entries, names)
 
     async def metrics(self) -> str:
-        """Prometheus metrics."""
+        """Return Prometheus metrics."""
         text: str = await self._ask("metrics")
         return text
 
     def log(self, lines: int = 30) -> str:
-        """The last lines that the server's process logged, if this client started it."""
+        """Return the last lines of the server's log, if this client started it."""
         return "" if self.process is None else self.process.log(lines)
 
     async def stop(self) -> None:
@@ -123,13 +126,13 @@ class AsyncCluster(AsyncBridge):
             await in_thread(self.process.stop)
 
     async def __aenter__(self) -> Self:
-        """Itself."""
+        """Return the cluster."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop."""
+        """Stop the process, if this client started it."""
         await self.stop()
 
 

@@ -1,4 +1,4 @@
-"""Brokers, transactions, producers and groups by their names, and the versions that clients are offered."""
+"""Brokers, transactions, producers and groups by id, and the API versions that clients are offered."""
 
 from collections.abc import Mapping
 from typing import Never
@@ -24,38 +24,38 @@ from understudy.options import between, named
 
 
 class AsyncBroker(BrokerVerbs):
-    """One broker identity."""
+    """One broker, by its id."""
 
 
 class AsyncBrokers(BrokersVerbs):
     """The brokers, by id."""
 
     def __getitem__(self, broker: int) -> AsyncBroker:
-        """The broker with this id."""
+        """Return the broker with this id."""
         return AsyncBroker(self._send, broker=broker)
 
 
 class AsyncTransaction(TransactionVerbs):
-    """A transactional id."""
+    """One transactional id."""
 
 
 class AsyncTransactions(TransactionsVerbs):
     """The transactional ids."""
 
     def __getitem__(self, transactional_id: str) -> AsyncTransaction:
-        """The transactional id of this name."""
+        """Return the object of this transactional id."""
         return AsyncTransaction(self._send, transactional_id=transactional_id)
 
 
 class AsyncProducer(ProducerVerbs):
-    """A producer id."""
+    """One producer id."""
 
 
 class AsyncProducers(ProducersVerbs):
-    """The producer ids, of idempotent and of transactional producers."""
+    """The producer ids of idempotent and transactional producers."""
 
     def __getitem__(self, producer_id: int) -> AsyncProducer:
-        """The producer id of this number."""
+        """Return the object of this producer id."""
         return AsyncProducer(self._send, producer_id=producer_id)
 
 
@@ -67,20 +67,20 @@ class AsyncGroups(GroupsVerbs):
     """The groups, by id."""
 
     def __getitem__(self, group: str) -> AsyncGroup:
-        """The group with this id."""
+        """Return the group with this id."""
         return AsyncGroup(self._send, group=group)
 
 
 class AsyncVersions(VersionsVerbs):
-    """The versions of the APIs that new connections are offered."""
+    """The API versions that new connections are offered."""
 
     async def show(self) -> Mapping[str, results.VersionRange]:
-        """By API, those that are offered at all."""
+        """Return API -> range of versions, for the APIs that are offered."""
         apis = (await self._ask("versions show"))["apis"]
         return {name: build(results.VersionRange, limits) for name, limits in apis.items() if limits}
 
     async def set(self, *positional: Never, as_version: str | None = None, **apis: tuple[int, int] | None) -> None:
-        """Behave like a release, or `InitProducerId=(0, 3)` for single APIs; `None` removes an API."""
+        """Offer the versions of a release, or `InitProducerId=(0, 3)` for single APIs; `None` removes an API."""
         named(positional, 'versions.set(as_version="2.8")')
         release = {} if as_version is None else {"as_version": as_version}
         ranges = {name: between(name, limits) for name, limits in apis.items()}
@@ -95,7 +95,7 @@ class AsyncUsers(UsersVerbs):
     """The SCRAM users, by name."""
 
     def __getitem__(self, user: str) -> AsyncUser:
-        """The user of this name, who need not exist yet."""
+        """Return the user with this name, which need not exist yet."""
         return AsyncUser(self._send, user=user)
 
 
@@ -103,5 +103,5 @@ class AsyncAcls(AclsVerbs):
     """The ACLs, by id."""
 
     def __getitem__(self, acl: str) -> AclVerbs:
-        """The ACL with this id."""
+        """Return the ACL with this id."""
         return AclVerbs(self._send, acl=acl)

@@ -12,7 +12,7 @@ from understudy.options import named
 
 
 class AsyncClock(ClockVerbs):
-    """The cluster's clock, which all its timers follow."""
+    """The cluster's clock, which drives all its timers."""
 
     async def advance(
         self,
@@ -37,7 +37,7 @@ class AsyncPartitions(AsyncPart):
     """The partitions of a topic, by number."""
 
     def __getitem__(self, partition: int) -> AsyncPartition:
-        """The partition with this number."""
+        """Return the partition with this number."""
         return AsyncPartition(self._send, **self._names, partition=partition)
 
 
@@ -46,11 +46,14 @@ class AsyncTopic(TopicVerbs):
 
     @property
     def partitions(self) -> AsyncPartitions:
-        """Its partitions, by number."""
+        """Return its partitions, by number."""
         return AsyncPartitions(self._send, **self._names)
 
     async def write(self, *records: str | bytes | Mapping[str, Any]) -> list[results.Written]:
-        """Write values, or mappings with key, value, headers, partition, timestamp_ms; returns where they went."""
+        """Write values, or mappings with key, value, headers, partition, timestamp_ms.
+
+        Return their partitions and offsets.
+        """
         rows = [record if isinstance(record, Mapping) else {"value": record} for record in records]
         sent = [{name: bytes_json(v) if isinstance(v, bytes) else v for name, v in row.items()} for row in rows]
         found = await self._ask("records write", records=sent)
@@ -61,5 +64,5 @@ class AsyncTopics(TopicsVerbs):
     """The topics, by name."""
 
     def __getitem__(self, topic: str) -> AsyncTopic:
-        """The topic of this name."""
+        """Return the topic with this name."""
         return AsyncTopic(self._send, topic=topic)

@@ -1,4 +1,4 @@
-"""The schema registry beside the brokers (`schema_registry=0`): where it is, and its faults."""
+"""The schema registry of the cluster (`schema_registry=0`): its address and faults."""
 
 from typing import Literal
 
@@ -9,10 +9,10 @@ from understudy.from_json import build
 
 
 class AsyncRegistry(RegistryVerbs):
-    """The schema registry of the cluster. Its verbs raise ControlError 409 where there is none."""
+    """The schema registry of the cluster. Its verbs raise ControlError 409 if there is none."""
 
     async def show(self) -> results.RegistryInfo:
-        """Address of the schema registry, and how much is in it."""
+        """Return the address of the schema registry, and the size of its contents."""
         return build(results.RegistryInfo, await self._ask("registry show"))
 
     async def fail(
@@ -26,14 +26,14 @@ class AsyncRegistry(RegistryVerbs):
         skip: int | None = None,
         times: int | None = None,
     ) -> results.RegistryFaultState:
-        """Refuse (`status`) or delay matching requests to the schema registry, once unless `times` is given."""
+        """Reject (`status`) or delay matching requests to the schema registry, once unless `times` is given."""
         chosen = given(
             status=status, message=message, delay_ms=delay_ms, path=path, method=method, skip=skip, times=times
         )
         return build(results.RegistryFaultState, await self._ask("registry fail", **chosen))
 
     async def faults(self) -> list[results.RegistryFaultState]:
-        """All faults of the schema registry."""
+        """Return all faults of the schema registry."""
         found = await self._ask("registry faults")
         return [build(results.RegistryFaultState, each) for each in found["faults"]]
 

@@ -1,4 +1,4 @@
-"""Scenarios: the steps that have steered a cluster, kept in a file, and done again."""
+"""Scenarios: the recorded control steps of a cluster, which can be saved and repeated."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,12 +12,12 @@ class AsyncScenario(ScenarioVerbs):
     """The steps since the start or the last reset."""
 
     async def record(self) -> dict[str, Any]:
-        """The steps as the document of a scenario file, for `json.dump`."""
+        """Return the steps as the document of a scenario file, for `json.dump`."""
         found: dict[str, Any] = await self._ask("scenario record")
         return found
 
     async def run(self, scenario: str | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> int:
-        """Do the steps of a file, of its document or of a list; returns how many were done."""
+        """Run the steps of a file, of its document or of a list; return their number."""
         if isinstance(scenario, str | Path):
             scenario = read(str(scenario)).steps
         steps = scenario["steps"] if isinstance(scenario, Mapping) else scenario

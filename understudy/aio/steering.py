@@ -21,15 +21,15 @@ class AsyncFault(FaultVerbs):
         self.faults, self.id = faults, fault
 
     async def show(self) -> results.FaultState:
-        """Current state of the fault on the server."""
+        """Return the current state of the fault on the server."""
         return build(results.FaultState, await self._ask("faults show"))
 
     async def hits(self) -> int:
-        """Number of requests that it has affected."""
+        """Return the number of requests that it has affected."""
         return (await self.show()).hits
 
     async def wait_hits(self, n: int = 1, *, timeout_ms: int = 10_000) -> results.FaultState:
-        """Wait until it has met `n` requests; raises TimeoutError if it takes longer than `timeout_ms`."""
+        """Wait until `n` requests have matched it; raise TimeoutError if it takes longer than `timeout_ms`."""
         state = build(results.FaultState, await self._ask("faults show", wait_hits=n, timeout_ms=timeout_ms))
         if state.hits < n:
             raise TimeoutError(f"{state.hits} of {n} requests met the fault {state.match} within {timeout_ms} ms")
@@ -43,13 +43,13 @@ class AsyncFault(FaultVerbs):
             self.faults.missed.append(state)
 
     async def __aenter__(self) -> Self:
-        """Itself."""
+        """Return the fault."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remove it, unless the cluster was reset meanwhile."""
+        """Remove the fault, unless the cluster was reset meanwhile."""
         if any(state.id == self.id for state in await self.faults.list()):
             await self.remove()
 
@@ -63,7 +63,7 @@ class AsyncFaults(FaultsVerbs):
         self.missed: list[results.FaultState] = []
 
     def __getitem__(self, fault: str) -> AsyncFault:
-        """The one with this id."""
+        """Return the fault with this id."""
         return AsyncFault(self, fault)
 
     async def _add(self, optional: bool, options: Mapping[str, Any]) -> AsyncFault:
@@ -84,17 +84,17 @@ class AsyncFaults(FaultsVerbs):
         return pending(self._add(optional, options))
 
     async def list(self, *, unmet: bool = False) -> Sequence[results.FaultState]:
-        """All faults, or only those that no request has matched."""
+        """Return all faults, or only those that no request has matched."""
         found = (await self._ask("faults list", unmet=unmet or None))["faults"]
         return [build(results.FaultState, state) for state in found]
 
     async def unmet(self) -> Sequence[results.FaultState]:
-        """Faults that no request matched, including removed ones, without optional ones."""
+        """Return faults that no request matched, including removed ones, but not optional ones."""
         there = [*self.missed, *await self.list(unmet=True)]
         return [state for state in there if state.id not in self.optional]
 
     async def clear(self) -> None:
-        """Remove them all."""
+        """Remove all faults."""
         await self._ask("faults clear")
         self.forget()
 
@@ -105,22 +105,22 @@ class AsyncFaults(FaultsVerbs):
 
 
 class AsyncJournal(JournalVerbs):
-    """Every request with its answer."""
+    """The journal of requests and their responses."""
 
     async def find(self, *positional: Never, **query: Unpack[JournalQuery]) -> Sequence[results.JournalEntry]:
-        """The requests that match, oldest first."""
+        """Return the matching requests, oldest first."""
         named(positional, 'journal.find(api="EndTxn")')
         check(query, JournalQuery, "journal.find")
         found = (await self._ask("journal list", **query))["entries"]
         return [build(results.JournalEntry, entry) for entry in found]
 
     async def rotate(self) -> str | None:
-        """Finish the file of ``--journal DIR``, with all that was answered so far; its name, None: nothing was."""
+        """Finish the current file of ``--journal DIR``, and return its name; None if there was nothing to write."""
         file: str | None = (await self._ask("journal rotate"))["file"]
         return file
 
     async def pcap(self, **query: Unpack[JournalQuery]) -> bytes:
-        """The requests that match as a capture that Wireshark's Kafka dissector reads."""
+        """Return the matching requests as a capture for Wireshark's Kafka dissector."""
         check(query, JournalQuery, "journal.pcap")
         content: bytes = await self._ask("journal pcap", **query)
         return content
@@ -134,9 +134,9 @@ class AsyncSnapshots(SnapshotsVerbs):
     """The snapshots of the cluster, by id."""
 
     def __getitem__(self, snapshot: str) -> AsyncSnapshot:
-        """The one with this id."""
+        """Return the snapshot with this id."""
         return AsyncSnapshot(self._send, snapshot=snapshot)
 
     async def take(self) -> AsyncSnapshot:
-        """Keep the whole cluster's state."""
+        """Save the state of the whole cluster."""
         return self[(await self._ask("snapshots take"))["id"]]

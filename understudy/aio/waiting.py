@@ -12,9 +12,9 @@ Answer: TypeAlias = Awaitable[Any]
 
 
 async def in_thread(work: Callable[..., T], *arguments: Any, undo: Callable[[T], object] | None = None) -> T:
-    """Do blocking work (a process to start or stop) beside the event loop, to its end even if the task is cancelled.
+    """Run blocking work (to start or stop a process) in a thread, to its end even if the task is cancelled.
 
-    A task that asyncio cancels does not wait for that end; ``undo`` then gets what the work has made, in a thread too.
+    A task that asyncio cancels does not wait for the end; ``undo`` then gets the result of the work, in a thread too.
     """
     import anyio
 
@@ -61,29 +61,29 @@ E = TypeVar("E", bound=Leavable)
 
 
 class Pending(Generic[E]):
-    """Something that is on its way: `await` gives it, `async with` gives it and leaves it in the end."""
+    """An object in the making: `await` returns it, `async with` also leaves it at the end of the block."""
 
     def __init__(self, making: Awaitable[E]) -> None:
         self.making = making
         self.made: E | None = None
 
     def __await__(self) -> Generator[Any, Any, E]:
-        """The thing itself."""
+        """Wait for the object."""
         return self.making.__await__()
 
     async def __aenter__(self) -> E:
-        """The thing, entered."""
+        """Wait for the object, and enter it."""
         self.made = await self.making
         return await self.made.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the thing."""
+        """Leave the object."""
         if self.made is not None:
             await self.made.__aexit__(kind, error, trace)
 
 
 def pending(making: Awaitable[E]) -> Pending[E]:
-    """Something that is on its way."""
+    """Wrap a coroutine that makes an object."""
     return Pending(making)

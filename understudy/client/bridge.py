@@ -8,7 +8,7 @@ from understudy.client.verbs import ClusterVerbs
 from understudy.launcher import ServerProcess
 from understudy.transport import Address
 
-if TYPE_CHECKING:  # imported only when `aio` is used
+if TYPE_CHECKING:  # imported only if `aio` is used
     from understudy.aio import AsyncCluster
 
 
@@ -22,7 +22,7 @@ class Bridge(ClusterVerbs):
 
     @cached_property
     def aio(self) -> "AsyncCluster":
-        """The same cluster for asynchronous code: waiting there does not stop the event loop."""
+        """Return the same cluster for asynchronous code, where waiting does not block the event loop."""
         from understudy.aio import AsyncCluster
 
         twin = AsyncCluster(self.address, (), self.process)

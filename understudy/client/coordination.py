@@ -1,5 +1,5 @@
 # Made from understudy/aio/coordination.py by tools/generate_client.py: change it there.
-"""Brokers, transactions, producers and groups by their names, and the versions that clients are offered."""
+"""Brokers, transactions, producers and groups by id, and the API versions that clients are offered."""
 
 from collections.abc import Mapping
 from typing import Never
@@ -25,38 +25,38 @@ from understudy.options import between, named
 
 
 class Broker(BrokerVerbs):
-    """One broker identity."""
+    """One broker, by its id."""
 
 
 class Brokers(BrokersVerbs):
     """The brokers, by id."""
 
     def __getitem__(self, broker: int) -> Broker:
-        """The broker with this id."""
+        """Return the broker with this id."""
         return Broker(self._send, broker=broker)
 
 
 class Transaction(TransactionVerbs):
-    """A transactional id."""
+    """One transactional id."""
 
 
 class Transactions(TransactionsVerbs):
     """The transactional ids."""
 
     def __getitem__(self, transactional_id: str) -> Transaction:
-        """The transactional id of this name."""
+        """Return the object of this transactional id."""
         return Transaction(self._send, transactional_id=transactional_id)
 
 
 class Producer(ProducerVerbs):
-    """A producer id."""
+    """One producer id."""
 
 
 class Producers(ProducersVerbs):
-    """The producer ids, of idempotent and of transactional producers."""
+    """The producer ids of idempotent and transactional producers."""
 
     def __getitem__(self, producer_id: int) -> Producer:
-        """The producer id of this number."""
+        """Return the object of this producer id."""
         return Producer(self._send, producer_id=producer_id)
 
 
@@ -68,20 +68,20 @@ class Groups(GroupsVerbs):
     """The groups, by id."""
 
     def __getitem__(self, group: str) -> Group:
-        """The group with this id."""
+        """Return the group with this id."""
         return Group(self._send, group=group)
 
 
 class Versions(VersionsVerbs):
-    """The versions of the APIs that new connections are offered."""
+    """The API versions that new connections are offered."""
 
     def show(self) -> Mapping[str, results.VersionRange]:
-        """By API, those that are offered at all."""
+        """Return API -> range of versions, for the APIs that are offered."""
         apis = (self._ask("versions show"))["apis"]
         return {name: build(results.VersionRange, limits) for name, limits in apis.items() if limits}
 
     def set(self, *positional: Never, as_version: str | None = None, **apis: tuple[int, int] | None) -> None:
-        """Behave like a release, or `InitProducerId=(0, 3)` for single APIs; `None` removes an API."""
+        """Offer the versions of a release, or `InitProducerId=(0, 3)` for single APIs; `None` removes an API."""
         named(positional, 'versions.set(as_version="2.8")')
         release = {} if as_version is None else {"as_version": as_version}
         ranges = {name: between(name, limits) for name, limits in apis.items()}
@@ -96,7 +96,7 @@ class Users(UsersVerbs):
     """The SCRAM users, by name."""
 
     def __getitem__(self, user: str) -> User:
-        """The user of this name, who need not exist yet."""
+        """Return the user with this name, which need not exist yet."""
         return User(self._send, user=user)
 
 
@@ -104,5 +104,5 @@ class Acls(AclsVerbs):
     """The ACLs, by id."""
 
     def __getitem__(self, acl: str) -> AclVerbs:
-        """The ACL with this id."""
+        """Return the ACL with this id."""
         return AclVerbs(self._send, acl=acl)

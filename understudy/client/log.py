@@ -13,7 +13,7 @@ from understudy.options import named
 
 
 class Clock(ClockVerbs):
-    """The cluster's clock, which all its timers follow."""
+    """The cluster's clock, which drives all its timers."""
 
     def advance(
         self,
@@ -38,7 +38,7 @@ class Partitions(Part):
     """The partitions of a topic, by number."""
 
     def __getitem__(self, partition: int) -> Partition:
-        """The partition with this number."""
+        """Return the partition with this number."""
         return Partition(self._send, **self._names, partition=partition)
 
 
@@ -47,11 +47,14 @@ class Topic(TopicVerbs):
 
     @property
     def partitions(self) -> Partitions:
-        """Its partitions, by number."""
+        """Return its partitions, by number."""
         return Partitions(self._send, **self._names)
 
     def write(self, *records: str | bytes | Mapping[str, Any]) -> list[results.Written]:
-        """Write values, or mappings with key, value, headers, partition, timestamp_ms; returns where they went."""
+        """Write values, or mappings with key, value, headers, partition, timestamp_ms.
+
+        Return their partitions and offsets.
+        """
         rows = [record if isinstance(record, Mapping) else {"value": record} for record in records]
         sent = [{name: bytes_json(v) if isinstance(v, bytes) else v for name, v in row.items()} for row in rows]
         found = self._ask("records write", records=sent)
@@ -62,5 +65,5 @@ class Topics(TopicsVerbs):
     """The topics, by name."""
 
     def __getitem__(self, topic: str) -> Topic:
-        """The topic of this name."""
+        """Return the topic with this name."""
         return Topic(self._send, topic=topic)

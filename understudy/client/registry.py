@@ -1,5 +1,5 @@
 # Made from understudy/aio/registry.py by tools/generate_client.py: change it there.
-"""The schema registry beside the brokers (`schema_registry=0`): where it is, and its faults."""
+"""The schema registry of the cluster (`schema_registry=0`): its address and faults."""
 
 from typing import Literal
 
@@ -10,10 +10,10 @@ from understudy.from_json import build
 
 
 class Registry(RegistryVerbs):
-    """The schema registry of the cluster. Its verbs raise ControlError 409 where there is none."""
+    """The schema registry of the cluster. Its verbs raise ControlError 409 if there is none."""
 
     def show(self) -> results.RegistryInfo:
-        """Address of the schema registry, and how much is in it."""
+        """Return the address of the schema registry, and the size of its contents."""
         return build(results.RegistryInfo, self._ask("registry show"))
 
     def fail(
@@ -27,14 +27,14 @@ class Registry(RegistryVerbs):
         skip: int | None = None,
         times: int | None = None,
     ) -> results.RegistryFaultState:
-        """Refuse (`status`) or delay matching requests to the schema registry, once unless `times` is given."""
+        """Reject (`status`) or delay matching requests to the schema registry, once unless `times` is given."""
         chosen = given(
             status=status, message=message, delay_ms=delay_ms, path=path, method=method, skip=skip, times=times
         )
         return build(results.RegistryFaultState, self._ask("registry fail", **chosen))
 
     def faults(self) -> list[results.RegistryFaultState]:
-        """All faults of the schema registry."""
+        """Return all faults of the schema registry."""
         found = self._ask("registry faults")
         return [build(results.RegistryFaultState, each) for each in found["faults"]]
 

@@ -22,5 +22,5 @@ class Part:
 
 
 def given(**arguments: object) -> dict[str, object]:
-    """The arguments that are not None."""
+    """Return the arguments that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}

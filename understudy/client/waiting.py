@@ -1,4 +1,4 @@
-"""Waiting in the blocking client, which does nothing. The names are those of `understudy.aio.waiting`."""
+"""Waiting in the blocking client, which is a plain call. The names are those of `understudy.aio.waiting`."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias, TypeVar
@@ -10,10 +10,10 @@ Pending: TypeAlias = Annotated[T, "there already"]
 
 
 def in_thread(work: Callable[..., T], *arguments: Any, undo: Callable[[T], object] | None = None) -> T:  # noqa: ARG001
-    """Do blocking work (a process to start or stop). No task can be cancelled here, so there is nothing to undo."""
+    """Run blocking work (to start or stop a process). No task can be cancelled here, so there is nothing to undo."""
     return work(*arguments)
 
 
 def pending(made: T) -> T:
-    """The thing itself."""
+    """Return the object itself."""
     return made

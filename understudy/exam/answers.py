@@ -1,11 +1,11 @@
-"""Shapes of a driver's answers: what is wrong with one, so that garbage is its failure, and not the end of the exam."""
+"""Validates a driver's answers, so that an invalid one is a failure of the driver, and does not end the exam."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 
 def problem_of(command: str, result: Mapping[str, Any]) -> str | None:
-    """What is wrong with the result of a command, in one sentence; None: it can be used."""
+    """Return what is wrong with the result of a command, in one sentence; None if it is valid."""
     return next(_PROBLEMS[command](result), None) if command in _PROBLEMS else None
 
 
@@ -48,7 +48,7 @@ def _assignment(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rows(result: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any] | str]:
-    """The objects of a list; a sentence for what is none."""
+    """Return the objects in a list, or a sentence about what is not one."""
     rows = result.get(name, [])
     if not isinstance(rows, list):
         yield f"{name} has to be a list, not {rows!r:.200}"

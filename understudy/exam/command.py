@@ -30,7 +30,7 @@ prints their JSON schema. Exit code 0: no scenario failed; 1: some did; 2: inval
 
 
 def parser() -> Parser:
-    """The options."""
+    """Return the parser of the options."""
     made = Parser(
         prog=PROGRAM,
         description="Examine a Kafka client library: scripted faults, and a verdict with evidence for each scenario.",
@@ -58,7 +58,7 @@ def parser() -> Parser:
         help=f"how many scenarios are played at the same time, each on a cluster of its own (default {JOBS})",
     )  # fmt: skip
     made.add_argument("--as-version", metavar="X.Y", help="Kafka release that the cluster emulates")
-    made.add_argument("--upstream", metavar="HOST:PORT", help="a cluster for tests that runs elsewhere, such as Kafka")
+    made.add_argument("--upstream", metavar="HOST:PORT", help="use a running test cluster instead, such as Kafka")
     made.add_argument(
         "--client-config", metavar="FILE", help="with --upstream: a Kafka client's properties with TLS or SASL"
     )
@@ -119,10 +119,10 @@ def examine(arguments: Any, chosen: Sequence[Scenario], earlier: Mapping[str, An
 
 
 def deliver(out: str | None, text: str, heading: str) -> None:
-    """Print the report, or write it to the file of --out; if that refuses it, it is printed: it took long to make.
+    """Print the report, or write it to the file of --out; if that fails, print it, because it took long to make.
 
     Raises:
-        OutputFileError: the file cannot be written, or has become another one's.
+        OutputFileError: the file cannot be written, or belongs to something else by now.
     """
     if out is None:
         print(text, end="")
@@ -136,16 +136,16 @@ def deliver(out: str | None, text: str, heading: str) -> None:
 
 
 def options_of(arguments: Any) -> Mapping[str, Any]:
-    """The runner's options: Understudy's own cluster, or one that runs elsewhere."""
+    """Return the runner's options: for Understudy's own cluster, or for one that is already running."""
     if arguments.upstream is not None:
-        from understudy.exam.upstream import opened  # needs confluent-kafka
+        from understudy.exam.upstream import opened  # requires confluent-kafka
 
         return {"opened": partial(opened, arguments.upstream, arguments.client_config)}
     return {} if arguments.as_version is None else {"as_version": arguments.as_version}
 
 
 def check_upstream(arguments: Any) -> None:
-    """Exit with one sentence if --upstream is given with what contradicts it, or what it needs is not installed."""
+    """Exit with one sentence if options contradict --upstream, or a package for it is not installed."""
     if arguments.upstream is None:
         if arguments.client_config is not None:
             refuse(PROGRAM, "--client-config needs --upstream")
@@ -159,7 +159,7 @@ def check_upstream(arguments: Any) -> None:
 
 
 def selected(only: Sequence[str], level: str | None, part: str | None) -> Sequence[Scenario]:
-    """The scenarios of the options; exits with one sentence where they make none."""
+    """Return the selected scenarios; exits with one sentence if there are none."""
     for pattern in only:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in SCENARIOS):
             refuse(
@@ -182,7 +182,7 @@ def selected(only: Sequence[str], level: str | None, part: str | None) -> Sequen
 
 
 def read_earlier(path: str | None) -> Mapping[str, Any] | None:
-    """The JSON of an earlier run; exits with one sentence if it is none."""
+    """Return the JSON of an earlier run; exits with one sentence if it is invalid."""
     if path is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A driver as a process: commands out, answers in, each with a deadline."""
+"""Runs a driver as a process: sends commands and reads answers, each with a deadline."""
 
 import contextlib
 import json
@@ -16,26 +16,26 @@ from understudy.exam.answers import problem_of
 from understudy.exam.driver_api import CAPABILITIES, VERSION
 
 PATIENCE_S: Final = 20.0
-"""How long a command may take beyond its own `timeout_ms`."""
+"""Time that a command may take beyond its own `timeout_ms`."""
 UNTIMED_S: Final = 40.0
-"""How long one without a `timeout_ms` may take: a library may try to connect for 30 s before it reports a failure."""
+"""Limit for a command without `timeout_ms`: a library may try to connect for 30 s before it reports a failure."""
 PIPE_CHARACTERS: Final = 1_000
-"""Of a command, that each system's pipes take at once, in any encoding."""
+"""Length of a command that fits every system's pipes without a reader, in any encoding."""
 LAST_LINES: Final = 20
 ENDED_S: Final = 1.0
-"""How long to read on when the driver has ended. What it has started outside of its process group keeps a pipe open."""
+"""How long to read after the driver's end. A child outside its process group may keep the pipe open."""
 
 
 class DriverProblem(Exception):
-    """The driver broke the contract: it ended, hung, or wrote what is no answer. The message is for its author."""
+    """The driver broke the contract: it ended, hung, or wrote an invalid answer. The message is for its author."""
 
 
 class DriverHang(DriverProblem):
-    """No answer came in time."""
+    """No answer arrived in time."""
 
 
 class NotSupported(Exception):
-    """The library cannot do what the command asks for."""
+    """The library does not support the command."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class LibraryError:
 
 
 class CallError(Exception):
-    """A command was answered with an error of the library."""
+    """The answer to a command is an error of the library."""
 
     def __init__(self, command: str, error: LibraryError) -> None:
         super().__init__(f"{command}: {error}")
@@ -59,7 +59,7 @@ class CallError(Exception):
 
 
 def library_error(found: Any) -> LibraryError:
-    """The error object of an answer. Raises DriverProblem: it is none."""
+    """Parse the error object of an answer. Raises DriverProblem if it is invalid."""
     if not isinstance(found, Mapping) or not isinstance(found.get("class"), str):
         raise DriverProblem(f"an error needs class, code and message, not {found!r}")
     code = found.get("code")
@@ -67,14 +67,14 @@ def library_error(found: Any) -> LibraryError:
 
 
 class AnyDriver(Protocol):
-    """What scenarios need of a driver."""
+    """The interface of drivers that scenarios use."""
 
     library: str
     version: str
     capabilities: frozenset[str]
 
     def hello(self) -> None:
-        """Ask for the library's name, version and capabilities."""
+        """Return the library's name, version and capabilities."""
         ...
 
     def call(self, command: str, **fields: Any) -> Mapping[str, Any]:
@@ -82,13 +82,13 @@ class AnyDriver(Protocol):
         ...
 
     def __enter__(self) -> Self:
-        """Itself."""
+        """Return the driver."""
         ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it."""
+        """End the driver."""
         ...
 
 
@@ -119,7 +119,7 @@ class Driver:
         self.library, self.version, self.capabilities = "", "", frozenset[str]()
 
     def hello(self) -> None:
-        """Ask for the library's name, version and capabilities. Raises DriverProblem."""
+        """Return the library's name, version and capabilities. Raises DriverProblem."""
         try:
             found = self.call("hello", protocol=VERSION)
         except (CallError, NotSupported) as error:
@@ -137,9 +137,9 @@ class Driver:
 
         Raises:
             CallError: the library reported an error.
-            NotSupported: the library cannot do it.
-            DriverProblem: the driver has ended, or wrote something else than an answer.
-            DriverHang: the command was not read, or no answer came, within PATIENCE_S beyond its timeout, or
+            NotSupported: the library does not support it.
+            DriverProblem: the driver has ended, or wrote something other than an answer.
+            DriverHang: the command was not read, or no answer arrived, within PATIENCE_S beyond its timeout, or
                 UNTIMED_S if it has none.
         """
         self._number += 1
@@ -159,7 +159,10 @@ class Driver:
         return result
 
     def _send(self, command: str, line: str, limit_s: float) -> None:
-        """Write a command. One larger than a pipe waits for the driver to read it, which is ended if it does not."""
+        """Write a command.
+
+        If it is larger than a pipe, wait for the driver to read it, and kill a driver that does not.
+        """
         assert self.process.stdin is not None
         hung = threading.Event()
 
@@ -189,7 +192,7 @@ class Driver:
             raise DriverProblem(f"the driver ended during {command}{self._end_of_log()}")
         try:
             answer = json.loads(line)
-        except (ValueError, RecursionError):  # the latter for a line of thousands of brackets
+        except (ValueError, RecursionError):  # RecursionError for a line with thousands of brackets
             raise DriverProblem(f"stdout is for answers in JSON only, not {line[:200]!r}") from None
         if not isinstance(answer, Mapping) or answer.get("id") != self._number:
             raise DriverProblem(f"the answer to command {self._number} needs this id: {line[:200]}")
@@ -217,7 +220,9 @@ class Driver:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.process.returncode is None:  # it may have ended, what it has started may not: the id is still theirs
+        if (
+            self.process.returncode is None
+        ):  # it may have ended, but not its children: they still have its process group
             kill_group(self.process)
         self.process.wait()
         for reader in self.readers:
@@ -231,11 +236,13 @@ class Driver:
 
 
 def patience_s(fields: Mapping[str, Any]) -> float:
-    """How long to wait for the answer to a command with these fields."""
+    """Return how long to wait for the answer to a command with these fields."""
     return UNTIMED_S if "timeout_ms" not in fields else fields["timeout_ms"] / 1000 + PATIENCE_S
 
 
 def kill_group(process: "subprocess.Popen[str]") -> None:
-    """Kill the process and what it has started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # the latter on macOS, if all of them have ended
+    """Kill the process and its children."""
+    with contextlib.suppress(
+        ProcessLookupError, PermissionError
+    ):  # PermissionError on macOS, if all of them have ended
         os.killpg(process.pid, signal.SIGKILL)

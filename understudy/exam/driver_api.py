@@ -1,4 +1,4 @@
-"""The driver contract, version 1: the commands that a driver reads as JSON lines, and the answers that it writes.
+"""The driver contract, version 1: the commands that a driver reads as JSON lines, and its answers.
 
 One command per line on stdin, one answer per line on stdout, in the same order. An answer repeats the command's ``id``
 and has one of ``result`` (an object), ``error`` (``class``, ``code``, ``message``) or ``unsupported`` (a sentence).
@@ -36,7 +36,7 @@ CAPABILITIES: Final = MappingProxyType(
         "sasl_oauthbearer": "authenticates with a token that it is given, by the mechanism OAUTHBEARER",
     }
 )
-"""What a library can: a driver lists in its answer to `hello` those that it supports."""
+"""Capabilities of a library: a driver lists those that it supports in its answer to `hello`."""
 
 ERROR_CLASSES: Final = MappingProxyType(
     {
@@ -58,7 +58,7 @@ class Command:
     result: Mapping[str, str]
     capability: str | None = None
     optional: Mapping[str, str] = field(default_factory=dict)
-    """Fields that only some scenarios send, of libraries with the capabilities that they need."""
+    """Fields that only some scenarios send, to libraries with the required capabilities."""
 
 
 SECURITY: Final = MappingProxyType(
@@ -70,7 +70,7 @@ SECURITY: Final = MappingProxyType(
         "sasl_token": "string",
     }
 )
-"""The path of an authority's certificate as PEM: connections have TLS. The mechanism: they have SASL. Never both."""
+"""A CA certificate's path as PEM: connections use TLS. The mechanism: they use SASL. Never both."""
 
 COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
     {
@@ -216,7 +216,7 @@ COMMANDS: Final[Mapping[str, Command]] = MappingProxyType(
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of commands and answers, for drivers' own tests and for code generators."""
+    """Return the JSON schema of commands and answers, for drivers' own tests and for code generators."""
     kinds = {"string": "string", "integer": "integer", "boolean": "boolean"}
 
     def typed(kind: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A scenario being played: the cluster, the driver's clients, and the checks that become a verdict."""
+"""Plays a scenario: the cluster, the driver's clients, and the checks that lead to a verdict."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from understudy.results import JournalEntry, Record
 TIMEOUT_MS: Final = 15_000
 REQUEST_TIMEOUT_MS: Final = 2_000
 EXPIRY_MS: Final = 3_000
-"""How much later than `delivery_timeout_ms` a record may be reported as expired: librdkafka looks once a second."""
+"""How long after `delivery_timeout_ms` a record may be reported as expired: librdkafka checks once a second."""
 RETRY_S: Final = 0.1
 NO_SUCH_THING: Final = 404
 PRODUCER: Final[Mapping[str, Any]] = {
@@ -47,12 +47,12 @@ Isolation = Literal["read_uncommitted", "read_committed"]
 
 
 def value_of(record: Record) -> str:
-    """A record's value as text; bytes that are no UTF-8, which no record is given here, are escaped."""
+    """Return a record's value as text; bytes that are not UTF-8, which no scenario sends, are escaped."""
     return (record.value or b"").decode(errors="backslashreplace")
 
 
 class Violation(Exception):
-    """The client did what the rule forbids, or did not do what it requires; how binding that part of the rule is."""
+    """The client violated a rule, whose level is attached."""
 
     def __init__(self, text: str, level: Level = Level.MUST) -> None:
         super().__init__(text)
@@ -60,12 +60,12 @@ class Violation(Exception):
 
 
 class NotExercised(Exception):
-    """The situation did not arise, so nothing can be concluded."""
+    """The situation did not occur, so nothing can be concluded."""
 
 
 @dataclass
 class Outcome:
-    """What a producer was given, and what it reported of it."""
+    """A record that a producer was given, and the outcome that it reported."""
 
     value: str
     topic: str
@@ -75,19 +75,19 @@ class Outcome:
 
     @property
     def acknowledged(self) -> bool:
-        """Whether the library reported success."""
+        """Return whether the library reported success."""
         return self.offset is not None
 
 
 class Producer:
-    """A producer of the driver."""
+    """A producer in the driver."""
 
     def __init__(self, exercise: "Exercise", name: str) -> None:
         self.exercise, self.name = exercise, name
         self.sent: list[Outcome] = []
 
     def send(self, values: Iterable[str], *, topic: str = "t", partition: int = 0) -> None:
-        """Hand records to the library."""
+        """Pass records to the library."""
         first = len(self.sent)
         self.sent += [Outcome(value, topic, partition) for value in values]
         records = [
@@ -97,7 +97,7 @@ class Producer:
         self.exercise.driver.call("send", producer=self.name, topic=topic, records=records)
 
     def flush(self, timeout_ms: int | None = None) -> int:
-        """Wait for outcomes, by default until those of expired records are due too; returns how many have none."""
+        """Wait for outcomes, by default until expired records must be reported too; return how many have none."""
         wait_ms = timeout_ms or self.exercise.timeout_ms + EXPIRY_MS
         found = self.exercise.driver.call("flush", producer=self.name, timeout_ms=wait_ms)
         for each in found.get("outcomes", ()):
@@ -113,7 +113,7 @@ class Producer:
     def call(self, command: str, **fields: Any) -> None:
         """Run `init_transactions`, `begin`, `send_offsets`, `commit` or `abort`. Raises CallError.
 
-        After a retriable error the same call is made again, as the class of the error asks applications to.
+        After a retriable error the call is repeated, as applications must do for this class of error.
         """
         if command != "begin":
             fields["timeout_ms"] = self.exercise.timeout_ms
@@ -133,7 +133,7 @@ class Producer:
         self.call("send_offsets", consumer=consumer.name)
 
     def refusal(self, command: str) -> LibraryError | None:
-        """The error with which the library answers a command; None: it succeeds."""
+        """Return the library's error for a command; None if it succeeds."""
         try:
             self.call(command)
         except CallError as error:
@@ -141,11 +141,11 @@ class Producer:
         return None
 
     def values(self) -> list[str]:
-        """The values that were sent."""
+        """Return the values that were sent."""
         return [each.value for each in self.sent]
 
     def batches(self) -> list[witnesses.Batch]:
-        """Its batches on the wire."""
+        """Return its batches on the wire."""
         return list(witnesses.batches(self.exercise.journal(self.name)))
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class Producer:
 
 
 class Consumer:
-    """A consumer of the driver."""
+    """A consumer in the driver."""
 
     def __init__(self, exercise: "Exercise", name: str) -> None:
         self.exercise, self.name = exercise, name
@@ -171,7 +171,7 @@ class Consumer:
         self.exercise.driver.call("assign", consumer=self.name, partitions=partitions)
 
     def partitions(self) -> set[int]:
-        """The partitions that the library reports as assigned; for a consumer of one topic."""
+        """Return the partitions that the library reports as assigned, for a consumer of one topic."""
         found = self.exercise.driver.call("assignment", consumer=self.name)["partitions"]
         return {int(each["partition"]) for each in found}
 
@@ -180,20 +180,20 @@ class Consumer:
         self.exercise.driver.call("subscribe", consumer=self.name, topics=topics or ["t"])
 
     def poll(self, timeout_ms: int = 500) -> int:
-        """Poll once; returns how many records came."""
+        """Poll once; return the number of records."""
         found = self.exercise.driver.call("poll", consumer=self.name, timeout_ms=timeout_ms)
         self.read += found.get("records", ())
         self.errors += map(library_error, found.get("errors", ()))
         return len(found.get("records", ()))
 
     def poll_for(self, count: int) -> None:
-        """Poll until that many records have been read in all, or the time is over."""
+        """Poll until that many records have been read in total, or the time is up."""
         until = self.exercise.deadline()
         while len(self.read) < count and time.monotonic() < until:
             self.poll(200)
 
     def poll_quietly(self, times: int = 3) -> None:
-        """Poll a few times more, for records that must not come."""
+        """Poll a few more times, for records that must not arrive."""
         for _ in range(times):
             self.poll(200)
 
@@ -202,7 +202,7 @@ class Consumer:
         self.exercise.driver.call("seek", consumer=self.name, topic=topic, partition=partition, offset=offset)
 
     def commit(self) -> LibraryError | None:
-        """Commit the positions; returns the library's error."""
+        """Commit the positions; return the library's error."""
         try:
             self.exercise.driver.call("commit_offsets", consumer=self.name, timeout_ms=self.exercise.timeout_ms)
         except CallError as error:
@@ -210,7 +210,7 @@ class Consumer:
         return None
 
     def values(self) -> list[str]:
-        """The values that were read."""
+        """Return the values that were read."""
         return [str(each["value"]) for each in self.read]
 
     def close(self) -> None:
@@ -220,22 +220,22 @@ class Consumer:
 
 @dataclass
 class Exercise:
-    """What a scenario's function works with. Topics: `t` and `u` with 1 partition, `many` with 3."""
+    """The interface of a scenario's function. Topics: `t` and `u` with 1 partition, `many` with 3."""
 
     cluster: Cluster
     driver: AnyDriver
     faults: list[Fault] = field(default_factory=list)
     made: int = 0
     timeout_ms: int = TIMEOUT_MS
-    """How long a scenario waits for what has to happen."""
+    """How long a scenario waits for something that must happen."""
 
     def producer(self, **options: Any) -> Producer:
-        """Create a producer; options as in the driver's command, and `listener`, the one to connect to."""
+        """Create a producer; options as in the driver's command, and `listener` to connect to."""
         defaults = {**PRODUCER, "delivery_timeout_ms": self.timeout_ms}
         return Producer(self, self.create("producer", {**defaults, **options}))
 
     def transactional(self, transactional_id: str = "tx", **options: Any) -> Producer:
-        """Create a transactional producer that has initialized."""
+        """Create a transactional producer and initialize it."""
         producer = self.producer(idempotent=True, transactional_id=transactional_id, **options)
         producer.call("init_transactions")
         return producer
@@ -245,20 +245,20 @@ class Exercise:
         return Consumer(self, self.create("consumer", {**CONSUMER, **options}))
 
     def deadline(self, times: int = 1) -> float:
-        """Until when to wait, on the monotonic clock: so many times the usual."""
+        """Return a time limit on the monotonic clock: this many times the usual wait."""
         return time.monotonic() + times * self.timeout_ms / 1000
 
     @staticmethod
     def past(deadline: float) -> bool:
-        """Whether the waiting is over."""
+        """Return whether the time limit has passed."""
         return time.monotonic() >= deadline
 
     def next_name(self, command: str) -> str:
-        """The name, which is the client id, of the client that is created next."""
+        """Return the name of the next client, which is its client id."""
         return f"exam-{command.replace('_', '-')}-{self.made + 1}"
 
     def create(self, command: str, options: dict[str, Any]) -> str:
-        """Create a client by this command of the driver; returns its name, which is its client id."""
+        """Create a client with this driver command; return its name, which is its client id."""
         name = self.next_name(command)
         self.made += 1
         servers = self._servers(options.pop("listener", None))
@@ -274,31 +274,31 @@ class Exercise:
         return ",".join(f"{each.host}:{each.port}" for each in found)
 
     def fault(self, **options: Unpack[FaultOptions]) -> Fault:
-        """Add a fault; unless a request meets it, the scenario counts as not exercised."""
+        """Add a fault; unless a request matches it, the scenario counts as not exercised."""
         fault = self.cluster.faults.add(**options)
         self.faults.append(fault)
         return fault
 
     def write(self, values: Sequence[str], *, topic: str = "t", partition: int = 0) -> None:
-        """Write records past the library."""
+        """Write records without the library."""
         self.cluster.topics[topic].write(*({"value": value, "partition": partition} for value in values))
 
     def log(self, topic: str = "t", partition: int = 0, *, committed: bool = False) -> list[Record]:
-        """The data records of a partition, or only those that a `read_committed` consumer sees."""
+        """Return the data records of a partition; `committed`: only those that a `read_committed` consumer receives."""
         isolation: Isolation = "read_committed" if committed else "read_uncommitted"
         found = self.cluster.topics[topic].partitions[partition].records(limit=10_000, isolation=isolation)
         return [record for record in found if not record.control]
 
     def log_values(self, topic: str = "t", partition: int = 0) -> list[str]:
-        """The values of a partition."""
+        """Return the values in a partition."""
         return list(map(value_of, self.log(topic, partition)))
 
     def committed_values(self, topic: str = "t", partition: int = 0) -> list[str]:
-        """The values that a `read_committed` consumer sees."""
+        """Return the values that a `read_committed` consumer receives."""
         return list(map(value_of, self.log(topic, partition, committed=True)))
 
     def journal(self, client_id: str = "", api: str = "") -> list[JournalEntry]:
-        """The requests of the exam, or of one client or API."""
+        """Return the requests of the exam, or of one client or API."""
         query: JournalQuery = {"limit": 10_000}
         if api:
             query["api"] = api
@@ -307,13 +307,13 @@ class Exercise:
         return list(self.cluster.journal.find(**query))
 
     def served_by(self, client_id: str, api: str) -> int:
-        """The broker that the client's last request of an API went to. Raises Violation: there was none."""
+        """Return the broker that received the client's last request of an API. Raises Violation if there was none."""
         sent = self.journal(client_id, api)
         self.require(bool(sent), f"the library sent no {api}")
         return sent[-1].broker
 
     def group(self, name: str) -> Any:
-        """A group: its members and committed offsets. Raises Violation: there is none, since no member has joined."""
+        """Return a group with members and committed offsets. Raises Violation if no member has joined."""
         try:
             return self.cluster.groups[name].show()
         except ControlError as error:
@@ -324,30 +324,30 @@ class Exercise:
     # --- checks ------------------------------------------------------------------------------------------------------
 
     def require(self, condition: bool, text: str, level: Level = Level.MUST) -> None:
-        """Fail the scenario with this sentence unless the condition holds. Raises Violation."""
+        """Fail the scenario with this sentence unless the condition is true. Raises Violation."""
         if not condition:
             raise Violation(text, level)
 
     def met(self, *, every_fault: bool = True) -> bool:
-        """Whether requests have met the faults, or one of them."""
+        """Return whether requests have matched all faults, or any of them."""
         hits = [bool(fault.show().hits) for fault in self.faults]
         return all(hits) or (not every_fault and any(hits))
 
     def require_exercised(self, *, every_fault: bool = True) -> None:
-        """Raise NotExercised if a fault has met no request, or, of faults of which one is enough, none has."""
+        """Raise NotExercised unless every fault has matched a request, or any of them, depending on `every_fault`."""
         states = [fault.show() for fault in self.faults]
         unmet = [state for state in states if not state.hits]
         if unmet and (every_fault or len(unmet) == len(states)):
             raise NotExercised(f"no request met the fault {unmet[0].match}")
 
     def require_acknowledged(self, producer: Producer, level: Level = Level.MUST) -> None:
-        """All records are reported as written. With SHOULD, a library may report that it gave a record up."""
+        """Require that all records are reported as written. At level SHOULD, a record may be reported as failed."""
         for each in producer.sent:
             self.require(each.error is None, f"the library gave up record {each.value!r}: {each.error}", level)
             self.require(each.acknowledged, f"the library reports no outcome of record {each.value!r}")
 
     def require_no_loss(self, producer: Producer) -> None:
-        """Each acknowledged record is in the log, at the reported offset."""
+        """Require that each acknowledged record is in the log, at the reported offset."""
         for place in sorted({(each.topic, each.partition) for each in producer.sent}):
             at = {record.offset: value_of(record) for record in self.log(*place)}
             for each in producer.sent:
@@ -363,7 +363,7 @@ class Exercise:
                     self.require(each.value in stored, f"record {each.value!r} was acknowledged and is not in the log")
 
     def require_once_in_order(self, producer: Producer, topic: str = "t", partition: int = 0) -> None:
-        """The log has each of the producer's records once, in the order in which they were sent."""
+        """Require that the log has each of the producer's records once, in the order in which they were sent."""
         wanted = [each.value for each in producer.sent if (each.topic, each.partition) == (topic, partition)]
         mine = set(wanted)
         found = [value for value in self.log_values(topic, partition) if value in mine]
@@ -374,13 +374,13 @@ class Exercise:
         self.require(found == wanted, f"the log has another order: {' '.join(found[:12])}")
 
     def require_sequences(self, producer: Producer) -> None:
-        """On the wire, each batch continues the sequence or repeats one of the last five unchanged (KIP-98)."""
+        """Require that each batch on the wire continues the sequence or repeats one of the last five (KIP-98)."""
         sent = producer.batches()
         for problem in [*witnesses.broken_sequences(sent), *witnesses.wrong_epochs(sent)]:
             raise Violation(problem)
 
     def require_log_sequences(self, topic: str = "t", partition: int = 0) -> None:
-        """In the log, each producer's sequences begin with 0 and have no gap."""
+        """Require that each producer's sequences in the log begin with 0 and have no gap."""
         expected: dict[tuple[int, int], int] = {}
         for record in self.log(topic, partition):
             producer = record.producer_id, record.producer_epoch

@@ -1,4 +1,4 @@
-"""What a consumer sees of the log of a cluster that runs elsewhere: the exam's third witness with `--upstream`."""
+"""Reads the log of a cluster that is already running, the exam's third witness with `--upstream`."""
 
 import time
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ PATIENCE_S: Final = 30.0
 
 @dataclass(frozen=True)
 class Written:
-    """A record. What no consumer is shown is -1: which producer wrote it, and its sequence."""
+    """A record. Producer id and sequence, which consumers do not receive, are -1."""
 
     offset: int
     value: bytes
@@ -25,13 +25,13 @@ class Written:
 
 
 class UpstreamPartition:
-    """A partition, read past the library; `settings` are those of a consumer that reaches the cluster."""
+    """A partition, read without the library; `settings` are those of a consumer that can reach the cluster."""
 
     def __init__(self, settings: Mapping[str, Any], topic: str, number: int) -> None:
         self.settings, self.place = settings, (topic, number)
 
     def records(self, *, limit: int, isolation: str) -> list[Written]:
-        """Its records, at most `limit`. Raises NotExercised if the end is not reached within half a minute."""
+        """Return its records, at most `limit`. Raises NotExercised if the end is not reached within half a minute."""
         about = {"group.id": "witness", "isolation.level": isolation, "auto.offset.reset": "earliest"}
         reader = Consumer({**self.settings, **about, "enable.partition.eof": True, "enable.auto.commit": False})
         found: list[Written] = []

@@ -1,4 +1,4 @@
-"""The result of an exam as text, JSON, JUnit XML, Markdown, an HTML page, and a badge."""
+"""Renders the result of an exam as text, JSON, JUnit XML, Markdown, an HTML page, and a badge."""
 
 import json
 from collections.abc import Iterator
@@ -12,18 +12,18 @@ from understudy.exam.verdicts import ABOUT, ExamResult, Result, Verdict
 
 FORMATS: Final = ("table", "json", "junit", "markdown", "html", "badge")
 MARK: Final = "<!-- understudy exam -->"
-"""By which an earlier output is recognised (`understudy.output_files`)."""
+"""Identifies earlier output (`understudy.output_files`)."""
 _MARKDOWN: Final = {"|": "\\|", "\\": "\\\\", "<": "&lt;", "&": "&amp;"}
 _BAD: Final = (Verdict.FAIL, Verdict.FLAKY, Verdict.NON_STRICT)
 
 
 def rendered(result: ExamResult, form: str) -> str:
-    """The report in one of FORMATS, for any text of a driver."""
+    """Return the report in one of FORMATS, for any text that a driver has written."""
     return encodable(_rendered(result, form))
 
 
 def encodable(text: str) -> str:
-    """A text with the halves of surrogate pairs escaped, which JSON may hold and UTF-8 may not."""
+    """Escape unpaired surrogates, which JSON may contain and UTF-8 may not."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -43,26 +43,26 @@ def _rendered(result: ExamResult, form: str) -> str:
 
 
 def heading(result: ExamResult) -> str:
-    """The library, and how many scenarios have which verdict."""
+    """Return the library, and the number of scenarios per verdict."""
     counts = ", ".join(f"{result.count(verdict)} {verdict.value}" for verdict in Verdict if result.count(verdict))
     return f"{result.library.name} {result.library.version}: {counts}"
 
 
 def duration(result: ExamResult) -> str:
-    """The time of the whole exam, and how many scenarios shared it."""
+    """Return the duration of the exam, and the number of scenarios in parallel."""
     minutes, seconds = divmod(round(result.seconds), 60)
     text = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
     return text if result.jobs == 1 else f"{text}, {result.jobs} scenarios at a time"
 
 
 def progress_line(result: Result, number: int, count: int) -> str:
-    """One scenario as it is done."""
+    """Return a line for a finished scenario."""
     text = f"[{number:{len(str(count))}}/{count}] {result.verdict.value:13} {result.scenario.id}"
     return f"{text}: {result.problem}" if result.verdict in _BAD else text
 
 
 def table(result: ExamResult) -> Iterator[str]:
-    """For a terminal: areas in a table, then each finding with its evidence."""
+    """Return the report for a terminal: a table of areas, then each finding with its evidence."""
     yield f"understudy exam: {heading(result)}"
     yield f"against {result.cluster}"
     yield f"in {duration(result)}"
@@ -83,7 +83,7 @@ def table(result: ExamResult) -> Iterator[str]:
 
 
 def finding(each: Result) -> Iterator[str]:
-    """One broken rule."""
+    """Return the text about one violated rule."""
     scenario = each.scenario
     yield f"{each.verdict.value.upper()} {scenario.id} ({scenario.level.value}): {scenario.title}"
     yield f"  found    {each.problem}"
@@ -94,7 +94,7 @@ def finding(each: Result) -> Iterator[str]:
 
 
 def markdown(result: ExamResult) -> Iterator[str]:
-    """For a README or a pull request."""
+    """Return the report for a README or a pull request."""
     yield MARK
     yield ""
     yield f"# {markdown_text(heading(result))}"
@@ -109,12 +109,12 @@ def markdown(result: ExamResult) -> Iterator[str]:
 
 
 def markdown_text(text: str) -> str:
-    """Text in which nothing is read as a column, a tag or an escape."""
+    """Escape text for Markdown tables."""
     return "".join(_MARKDOWN.get(each, each) for each in text)
 
 
 def junit(result: ExamResult) -> str:
-    """A test case per scenario, for continuous integration."""
+    """Return a test case per scenario, for continuous integration."""
     suite = ET.Element(
         "testsuite",
         {
@@ -139,7 +139,7 @@ def junit(result: ExamResult) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without the control characters that XML cannot hold."""
+    """Return text without the control characters that XML cannot contain."""
     return "".join(
         each if (each >= " " or each in "\n\t") and each not in "\ufffe\uffff" else "\N{REPLACEMENT CHARACTER}"
         for each in text
@@ -147,7 +147,7 @@ def printable(text: str) -> str:
 
 
 def html(result: ExamResult) -> str:
-    """One self-contained page, sortable by its columns; the evidence of each finding unfolds."""
+    """Return one self-contained page, sortable by its columns, with the evidence of each finding folded."""
     from jinja2 import Environment, select_autoescape
 
     source = resources.files("understudy.exam").joinpath("report.html").read_text(encoding="utf-8")
@@ -164,7 +164,7 @@ def html(result: ExamResult) -> str:
 
 
 def badge(result: ExamResult) -> str:
-    """An SVG: passed of those that were exercised."""
+    """Return an SVG badge: passed scenarios out of those exercised."""
     played = sum(result.count(verdict) for verdict in Verdict if verdict is not Verdict.NOT_SUPPORTED)
     text = f"{result.count(Verdict.PASS)} of {played} passed"
     colour = "#b32d2d" if result.failed else "#2d7d46"

@@ -1,4 +1,7 @@
-"""Plays scenarios: a cluster for each job, reset before each; a driver process for each; failures are repeated."""
+"""Plays scenarios: a cluster per job, reset before each scenario; a new driver process each time.
+
+Failures are repeated.
+"""
 
 import threading
 import time
@@ -21,7 +24,7 @@ from understudy.version import __version__
 PLAYS: Final = 3
 """How often a failing scenario is played before it counts as failed."""
 JOBS: Final = 6
-"""How many scenarios are played at a time. Most of their time is the library's waiting."""
+"""Number of scenarios played in parallel. Most of the time they wait for the library."""
 BROKEN: Final = frozenset({Verdict.FAIL, Verdict.NON_STRICT})
 EVIDENCE: Final = 14
 ROUTINE: Final = frozenset({"Fetch", "Heartbeat", "ApiVersions", "GetTelemetrySubscriptions"})
@@ -43,7 +46,7 @@ OPTIONS: Final[dict[str, Any]] = {
 
 
 class Runner:
-    """One library's exam."""
+    """The exam of one library."""
 
     def __init__(
         self,
@@ -54,9 +57,10 @@ class Runner:
         opened: Callable[[], AbstractContextManager[Cluster]] | None = None,
         **options: Any,
     ) -> None:
-        """`driver` starts a driver; each scenario gets one of its own. `options` are those of the cluster.
+        """Prepare the exam. `driver` starts a driver; each scenario gets its own. `options` are the cluster's.
 
-        `opened` opens another cluster than Understudy's own, whose attribute `offers` names the steering that it has.
+        `opened` opens a cluster other than Understudy's own; its attribute `offers` names the steering that it
+        supports.
         """
         self.driver, self.plays, self.timeout_ms = driver, plays, timeout_ms
         self.opened = opened or (lambda: start(**{**OPTIONS, **options}))
@@ -64,7 +68,7 @@ class Runner:
         self._ended = threading.Event()
 
     def introduce(self) -> Library:
-        """Start the driver once, for its name and its capabilities. Raises DriverProblem."""
+        """Start the driver once, for its name and capabilities. Raises DriverProblem."""
         with self.driver() as driver:
             driver.hello()
             try:
@@ -76,10 +80,10 @@ class Runner:
     def run(
         self, chosen: Sequence[Scenario], report: Callable[[Result], None] = lambda _result: None, *, jobs: int = 1
     ) -> ExamResult:
-        """Play the scenarios, `jobs` of them at a time; `report` is called with each result, by one job at a time.
+        """Play the scenarios, `jobs` of them in parallel; one job at a time calls `report` with a result.
 
-        The results are in the order of the scenarios; with several jobs, the slow ones are played first. A job that
-        fails, or Ctrl-C, ends the others and their drivers.
+        The results are in the order of the scenarios; with several jobs, slow scenarios start first. If a job fails, or
+        after Ctrl-C, the other jobs and their drivers are ended.
         """
         library = self.introduce()
         capabilities = frozenset(library.capabilities)
@@ -114,7 +118,7 @@ class Runner:
         return ExamResult(library, __version__, versions.pop(), played, time.monotonic() - began, jobs)
 
     def judge(self, cluster: Cluster, scenario: Scenario, capabilities: frozenset[str]) -> Result:
-        """Play a scenario as often as its verdict needs; a library without the capabilities is not asked."""
+        """Play a scenario as often as its verdict requires; not at all if the library is missing a capability."""
         missing = sorted(scenario.needs - capabilities)
         if missing:
             return Result(scenario, Verdict.NOT_SUPPORTED, f"needs {', '.join(missing)}")
@@ -127,14 +131,14 @@ class Runner:
         while verdict in BROKEN and plays < self.plays and not self._ended.is_set():
             plays += 1
             again = self.play(cluster, scenario)
-            if again[0] is Verdict.PASS:  # one in which the situation did not arise shows nothing
+            if again[0] is Verdict.PASS:  # a play in which the situation did not occur proves nothing
                 verdict = Verdict.FLAKY
-            elif again[0] is Verdict.NON_STRICT:  # a MUST counts as broken if it was each time
+            elif again[0] is Verdict.NON_STRICT:  # a MUST counts as violated only if each play violated it
                 verdict, problem, evidence = again
         return Result(scenario, verdict, problem, evidence, time.monotonic() - began, plays)
 
     def play(self, cluster: Cluster, scenario: Scenario) -> tuple[Verdict, str, tuple[str, ...]]:
-        """Play a scenario once, on a cluster that is reset before: the verdict, the problem, and the evidence."""
+        """Reset the cluster, play a scenario once, and return the verdict, the problem and the evidence."""
         cluster.reset(disconnect=True)
         failed = of_violation(scenario.level)
         try:
@@ -159,7 +163,7 @@ class Runner:
 
     @contextmanager
     def _registered(self, driver: AnyDriver) -> Iterator[None]:
-        """A driver that is ended with the exam. Raises DriverProblem: the exam has ended."""
+        """Register a driver, which ends with the exam. Raises DriverProblem if the exam has ended."""
         self._playing.add(driver)
         try:
             if self._ended.is_set():
@@ -170,7 +174,7 @@ class Runner:
 
     @contextmanager
     def _ending(self) -> Iterator[None]:
-        """End the exam and its drivers if the block fails: each may be in a call that takes long."""
+        """End the exam and its drivers if the block fails, as each driver may be in a long call."""
         try:
             yield
         except BaseException:
@@ -181,7 +185,7 @@ class Runner:
 
 
 def evidence_of(cluster: Cluster) -> tuple[str, ...]:
-    """The last requests, without healthy routine; the requests around a fault are among them."""
+    """Return the last requests, without successful routine ones; it includes those around a fault."""
     try:
         entries = cluster.journal.find(limit=2_000)
     except UnderstudyError as error:
@@ -196,5 +200,5 @@ def evidence_of(cluster: Cluster) -> tuple[str, ...]:
 
 
 def shard(chosen: Sequence[Scenario], index: int, count: int) -> Sequence[Scenario]:
-    """The scenarios of one of several shards, which are numbered from 1."""
+    """Return the scenarios of one of several shards, which are numbered from 1."""
     return [each for number, each in enumerate(chosen) if number % count == index - 1]

@@ -1,4 +1,4 @@
-"""A scenario: its identity, its rule, what it needs, and the function that plays and judges it."""
+"""Scenarios: their id, rule and requirements, and the function that plays and judges them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ class Scenario:
         id: area and name, such as `idempotence/lost-answer`.
         title: the situation, as a noun.
         rule: the KIP or Kafka class that decides, and the section of docs/specification.
-        needs: capabilities that a library has to have; without them the verdict is *not supported*.
-        steers: what it asks of the cluster beside faults, of STEERING; where that is missing, it is *not exercised*.
+        needs: capabilities that a library must have; otherwise the verdict is *not supported*.
+        steers: what it needs of the cluster besides faults, of STEERING; otherwise the verdict is *not exercised*.
         correct: what a correct client does.
-        loss: what the user of a library that fails would have lost.
-        slow: whether some library waits for a minute or more in it. Where several scenarios are played at a time, the
-            slow ones begin first, so that the others are played beside them.
+        loss: what the user of a failing library would have lost.
+        slow: whether some library waits for a minute or more in it. If several scenarios are played in parallel, slow
+            ones start first.
     """
 
     id: str
@@ -39,13 +39,14 @@ class Scenario:
 
     @property
     def area(self) -> str:
-        """The part of the id before the slash."""
+        """Return the part of the id before the slash."""
         return self.id.partition("/")[0]
 
 
 STEERING: Final = frozenset({"brokers", "clock", "coordinators", "leaders", "listeners", "members", "versions"})
-"""What a scenario may ask of a cluster beside faults: brokers that stop, time that passes, coordinators and leaders
-that move, members that are removed from their group, listeners with TLS and SASL, and APIs of an older release."""
+"""What a scenario may need of a cluster besides faults: stopping brokers, advancing the clock, moving coordinators and
+leaders, removing members from their group, listeners with TLS and SASL, and APIs of an older release.
+"""
 
 SCENARIOS: dict[str, Scenario] = {}
 """Id -> scenario, in the order of their definition; filled by importing `understudy.exam.scenarios`."""

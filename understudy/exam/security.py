@@ -1,4 +1,4 @@
-"""The listeners of the exam's cluster with TLS and SASL, and the fields that drivers are given for them."""
+"""The listeners with TLS and SASL of the exam's cluster, and the matching fields for drivers."""
 
 import base64
 import json
@@ -11,9 +11,9 @@ from typing import Any, Final
 USER: Final = "alice"
 PASSWORD: Final = "secret"  # noqa: S105 - of a cluster on this machine
 SESSION_MS: Final = 3_000
-"""connections.max.reauth.ms of the listener SESSIONS. Kafka refuses to authenticate again within a second."""
+"""connections.max.reauth.ms of the listener SESSIONS. Kafka rejects re-authentication within a second."""
 CERTIFICATES: Final = Path(__file__).with_name("certificates")
-"""An authority and certificates of brokers, valid until 2120 but for one. The keys are no secrets."""
+"""A CA and broker certificates, valid until 2120 except one. The keys are not secret."""
 AUTHORITY: Final = str(CERTIFICATES / "authority.pem")
 PASSWORDS, SESSIONS, CERTIFIED = "PASSWORDS", "SESSIONS", "CERTIFIED"
 OTHER_HOST, EXPIRED, UNKNOWN_AUTHORITY = "OTHERHOST", "EXPIRED", "STRANGER"
@@ -29,7 +29,7 @@ MODULES: Final = "org.apache.kafka.common.security"
 
 
 def listeners() -> list[str]:
-    """The additional listeners of each broker."""
+    """Return the additional listeners of each broker."""
     return [
         *(f"{name}://127.0.0.1:0,protocol=SASL_PLAINTEXT" for name in (PASSWORDS, SESSIONS)),
         *(f"{name}://127.0.0.1:0,protocol=SSL" for name in KEYSTORES),
@@ -37,12 +37,12 @@ def listeners() -> list[str]:
 
 
 def users() -> list[str]:
-    """Users of SCRAM, as `--add-scram` takes them."""
+    """Return users of SCRAM, as `--add-scram` takes them."""
     return [f"SCRAM-SHA-{size}=[name={USER},password={PASSWORD}]" for size in (256, 512)]
 
 
 def settings() -> dict[str, object]:
-    """The brokers' settings for these listeners."""
+    """Return the brokers' settings for these listeners."""
     found: dict[str, object] = {
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,OAUTHBEARER",
         f"listener.name.{SESSIONS.lower()}.plain.connections.max.reauth.ms": SESSION_MS,
@@ -60,23 +60,23 @@ def settings() -> dict[str, object]:
 
 
 def password(mechanism: str, *, given: str = PASSWORD, listener: str = PASSWORDS) -> Mapping[str, Any]:
-    """Options of a producer or consumer that authenticates with a password."""
+    """Return the options of a producer or consumer that authenticates with a password."""
     return {"listener": listener, "sasl_mechanism": mechanism, "sasl_username": USER, "sasl_password": given}
 
 
 def bearer(*, lifetime_s: int) -> Mapping[str, Any]:
-    """Options of one with an unsigned token that expires then; a negative time: it has expired."""
+    """Return the options for an unsigned token with this lifetime; negative: it has expired."""
     now = int(time.time())
     return {"listener": PASSWORDS, "sasl_mechanism": "OAUTHBEARER", "sasl_token": token(now + lifetime_s, now - 3_600)}
 
 
 def token(expires: int, issued: int) -> str:
-    """An unsecured JSON web token, with an empty signature."""
+    """Return an unsecured JSON web token, with an empty signature."""
     parts = ({"alg": "none"}, {"sub": USER, "iat": issued, "exp": expires})
     encoded = (base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
     return ".".join([*encoded, ""])
 
 
 def tls(listener: str = CERTIFIED) -> Mapping[str, Any]:
-    """Options of one that talks TLS and trusts the exam's authority only."""
+    """Return the options for TLS that trusts only the exam's CA."""
     return {"listener": listener, "tls_ca": AUTHORITY}

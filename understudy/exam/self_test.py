@@ -1,4 +1,4 @@
-"""A driver's self-test: each command of its capabilities, without faults, and the shape of each answer."""
+"""A driver's self-test: sends each command of its capabilities, without faults, and validates the answers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -21,13 +21,13 @@ CONTROLS = (
     "groups/commit-and-resume",
     "groups/two-members",
 )
-"""Scenarios without faults: a library of any worth passes them, so a failure is probably the driver's."""
+"""Scenarios without faults: any usable library passes them, so a failure is probably the driver's."""
 
 
 def self_test(runner: Runner) -> list[str]:
-    """Problems of the driver, one sentence each. Raises DriverProblem: it does not get as far as introducing itself.
+    """Return problems of the driver, one sentence each. Raises DriverProblem if it fails at `hello`.
 
-    A scenario that fails is repeated as in the exam: one that succeeds then is not the driver's fault.
+    As in the exam, a failing scenario is repeated: if it passes then, the driver is not to blame.
     """
     capabilities = frozenset(runner.introduce().capabilities)
     problems = []
@@ -47,7 +47,7 @@ def self_test(runner: Runner) -> list[str]:
 
 
 def failure(runner: Runner, cluster: Cluster, scenario: Scenario) -> str | None:
-    """Play a scenario once; returns what went wrong."""
+    """Play a scenario once; return what went wrong."""
     cluster.reset(disconnect=True)
     try:
         with runner.driver() as driver:
@@ -62,7 +62,7 @@ def failure(runner: Runner, cluster: Cluster, scenario: Scenario) -> str | None:
 
 
 def answers_of_errors(runner: Runner, servers: str) -> Iterator[str]:
-    """Commands that cannot succeed have to be answered with an error, not with the end of the process."""
+    """Check that impossible commands are answered with an error and do not end the process."""
     calls: Mapping[str, Callable[[AnyDriver], Any]] = {
         "flush of a producer that does not exist": lambda driver: driver.call("flush", producer="none", timeout_ms=1),
         "an unknown command": lambda driver: driver.call("no_such_command", bootstrap_servers=servers),

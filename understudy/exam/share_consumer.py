@@ -1,4 +1,4 @@
-"""A driver's member of a share group (KIP-932)."""
+"""A driver's share group member (KIP-932)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from understudy.exam.exercise import REQUEST_TIMEOUT_MS, Consumer, Exercise
 
 
 class ShareConsumer(Consumer):
-    """A member of a share group, which acknowledges what it has read."""
+    """A share group member, which acknowledges what it has read."""
 
     def acknowledge(self, kind: str, records: Sequence[Mapping[str, Any]]) -> None:
         """Acknowledge records: `accept`, `release` or `reject`."""
@@ -16,7 +16,7 @@ class ShareConsumer(Consumer):
         self.exercise.driver.call("acknowledge", consumer=self.name, type=kind, records=places)
 
     def commit(self) -> LibraryError | None:
-        """Send the acknowledgements; returns the library's error."""
+        """Send the acknowledgements; return the library's error."""
         try:
             timeout_ms = self.exercise.timeout_ms
             self.exercise.driver.call("commit_acknowledgements", consumer=self.name, timeout_ms=timeout_ms)
@@ -25,7 +25,7 @@ class ShareConsumer(Consumer):
         return None
 
     def accept(self, count: int) -> None:
-        """Read that many records in all, accept each, and commit."""
+        """Read that many records in total, accept each, and commit."""
         until = self.exercise.deadline()
         while len(self.read) < count and not self.exercise.past(until):
             before = len(self.read)

@@ -1,7 +1,7 @@
-"""`understudy exam --upstream`: a cluster that runs elsewhere, whose answers `understudy proxy` spoils.
+"""`understudy exam --upstream`: a cluster that is already running, behind an `understudy proxy` that injects faults.
 
-A second proxy, which has no faults, is for what the exam does itself: topics, records written past the library, and the
-log as a witness. So both reach a cluster that asks for TLS or SASL by the same `--client-config`.
+A second proxy, without faults, serves the exam itself: topics, records written without the library, and the log as a
+witness. So both reach a cluster with TLS or SASL by the same `--client-config`.
 """
 
 import time
@@ -22,18 +22,18 @@ from understudy.launcher import ServerProcess, command_line
 
 TOPICS: Final[Mapping[str, int]] = {"t": 1, "u": 1, "many": 3}
 MADE: Final = "made"
-"""The topic that scenarios of administration create."""
+"""The topic that administration scenarios create."""
 GROUPS: Final = frozenset({"g", "copier", "s"})
 PATIENCE_S: Final = 120.0
 REACHED_S: Final = 20.0
 PAUSE_S: Final = 0.1
 REPLICAS: Final = 3
 OFFERS: Final = frozenset({"clock"})
-"""Of the steering that scenarios ask for: time passes, although it cannot be pushed."""
+"""Steering of scenarios that is available: time passes, although it cannot be advanced."""
 
 
 class Steering:
-    """What this cluster does not offer."""
+    """Steering that this cluster does not offer."""
 
     def __getattr__(self, name: str) -> Any:
         raise NotExercised("needs steering that a cluster elsewhere does not offer")
@@ -43,15 +43,15 @@ class Steering:
 
 
 class PassingClock:
-    """The brokers' clock, which goes on by itself."""
+    """The brokers' clock, which runs by itself."""
 
     def advance(self, *, seconds: float) -> None:
-        """Wait as long."""
+        """Wait for this time."""
         time.sleep(seconds)
 
 
 class UpstreamTopic:
-    """A topic: its partitions, and records written past the library."""
+    """A topic: its partitions, and records written without the library."""
 
     def __init__(self, cluster: "UpstreamCluster", name: str) -> None:
         self.cluster, self.name = cluster, name
@@ -59,7 +59,7 @@ class UpstreamTopic:
         self.partitions = {number: cluster.partition(name, number) for number in range(count)}
 
     def write(self, *records: Mapping[str, Any]) -> None:
-        """Append records. Raises NotExercised if the cluster does not take them."""
+        """Append records. Raises NotExercised if the cluster does not accept them."""
         writer = Producer({**self.cluster.past, "linger.ms": 0})
         for each in records:
             writer.produce(self.name, each["value"], partition=each["partition"])
@@ -82,7 +82,7 @@ class UpstreamTopics:
         self.cluster.admin.create_topics([topic])[name].result(PATIENCE_S)
 
     def list(self) -> Sequence[Any]:
-        """Names and partitions."""
+        """Return names and partitions."""
         found = self.cluster.admin.list_topics(timeout=PATIENCE_S).topics.values()
         return [SimpleNamespace(name=each.topic, partitions=list(each.partitions)) for each in found]
 
@@ -94,7 +94,7 @@ class UpstreamGroup:
         self.admin, self.name = cluster.admin, name
 
     def show(self) -> Any:
-        """As the control plane's answer."""
+        """Return the group like the control plane."""
         about = self.admin.describe_consumer_groups([self.name])[self.name].result(PATIENCE_S)
         asked = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(self.name)])
         offsets = [
@@ -115,7 +115,7 @@ class UpstreamGroups:
 
 
 class UpstreamCluster:
-    """What scenarios ask of a cluster, from one that runs elsewhere: `proxy` spoils its answers, `witness` does not."""
+    """The interface of scenarios to a running cluster: `proxy` injects faults, `witness` does not."""
 
     offers = OFFERS
 
@@ -133,23 +133,23 @@ class UpstreamCluster:
         self.versions: Any = Steering()
 
     def find_brokers(self) -> None:
-        """Libraries and witnesses get the addresses of all brokers, also where the proxies were given one."""
+        """Find all brokers, whose addresses libraries and witnesses get, even if the proxies were given only one."""
         self.bootstrap_servers = _all_brokers({**self.past, "bootstrap.servers": self.bootstrap_servers})
         self.past["bootstrap.servers"] = _all_brokers(self.past)
 
     def partition(self, topic: str, number: int) -> UpstreamPartition:
-        """A partition, as scenarios ask for it."""
+        """Return a partition in the form that scenarios use."""
         return UpstreamPartition(self.past, topic, number)
 
     def info(self) -> Any:
-        """Its brokers have no listeners beside the one that the proxy connects to."""
+        """Return the brokers, without listeners besides the one that the proxy connects to."""
         return SimpleNamespace(as_version="", brokers=())
 
     def require_unused(self) -> None:
         """Raise UnderstudyError if the cluster has a topic or a group that the exam would delete."""
         taken = sorted({*TOPICS, MADE} & set(self.admin.list_topics(timeout=REACHED_S).topics))
         found = [f"a topic {name}" for name in taken]
-        with warnings.catch_warnings():  # deprecated: but list_consumer_groups leaves out share groups
+        with warnings.catch_warnings():  # deprecated, but list_consumer_groups leaves out share groups
             warnings.simplefilter("ignore", DeprecationWarning)
             names = {each.id for each in self.admin.list_groups(timeout=PATIENCE_S)}
         found += [f"a group {name}" for name in sorted(GROUPS & names)]
@@ -160,7 +160,7 @@ class UpstreamCluster:
             )
 
     def reset(self, *, disconnect: bool) -> None:
-        """Topics as new, no groups and no open transactions; the proxy without faults and journal."""
+        """Recreate the topics, delete groups, end transactions; clear the proxy's faults and journal."""
         self.end_transactions()
         self.proxy.reset(disconnect=disconnect)
         self.witness.reset(disconnect=False)
@@ -175,12 +175,12 @@ class UpstreamCluster:
             )
 
     def new_topics(self) -> list[NewTopic]:
-        """The topics of each scenario."""
+        """Return the topics of each scenario."""
         replicas = min(REPLICAS, len(self.admin.list_topics(timeout=PATIENCE_S).brokers))
         return [NewTopic(name, count, replicas) for name, count in TOPICS.items()]
 
     def delete(self) -> None:
-        """Delete the exam's topics and groups. Members whose process has ended stay until their session is over."""
+        """Delete the exam's topics and groups. Members of ended processes remain until their session expires."""
         for future in self.admin.delete_topics([*TOPICS, MADE]).values():
             _error(future)
         until = time.monotonic() + PATIENCE_S
@@ -188,13 +188,13 @@ class UpstreamCluster:
         while left:
             errors = {name: _error(future) for name, future in self.admin.delete_consumer_groups(sorted(left)).items()}
             left = {name for name, error in errors.items() if error not in {None, "GROUP_ID_NOT_FOUND"}}
-            if "NOT_COORDINATOR" in errors.values():  # librdkafka goes on asking the one that it has found first
-                self.former.append(self.admin)  # and must not be destroyed while it asks
+            if "NOT_COORDINATOR" in errors.values():  # librdkafka keeps using the coordinator that it found first
+                self.former.append(self.admin)  # and must not be destroyed while requests are pending
                 self.admin = AdminClient(self.past)
             _require_time(until, "; ".join(f"group {name} cannot be deleted: {errors[name]}" for name in left))
 
     def end_transactions(self) -> None:
-        """Abort those that a scenario has left open, by producers with the same transactional ids."""
+        """Abort transactions that a scenario left open, by producers with the same transactional ids."""
         asked = self.proxy.journal.find(api="InitProducerId", limit=10_000)
         names = {str(each.request["transactional_id"]) for each in asked if each.request["transactional_id"]}
         for name in sorted(names):
@@ -216,7 +216,7 @@ def _require_time(until: float, text: str) -> None:
 
 
 def _error(future: Any) -> str | None:
-    """The name of the error, as librdkafka spells it; None: there was none."""
+    """Return the name of the error, as librdkafka spells it; None if there was none."""
     try:
         future.result(PATIENCE_S)
     except KafkaException as error:
@@ -230,7 +230,7 @@ def opened(
     client_config: str | None = None,
     made: Callable[[Cluster, Cluster], UpstreamCluster] = UpstreamCluster,
 ) -> Iterator[Cluster]:
-    """Start both proxies in front of a cluster; its topics and groups of the exam are deleted at the end.
+    """Start both proxies in front of a cluster; delete the exam's topics and groups at the end.
 
     Raises UnderstudyError if the cluster cannot be reached, or has topics or groups with these names.
     """

@@ -1,4 +1,4 @@
-"""Verdicts: what each means, and a scenario's result with its evidence."""
+"""Verdicts and their meaning, and a scenario's result with its evidence."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ ABOUT: Final[Mapping[Verdict, str]] = {
 
 @dataclass(frozen=True)
 class Result:
-    """A scenario's verdict: `problem` is the broken rule in one sentence, `evidence` the requests around it."""
+    """A scenario's verdict: `problem` is the violated rule in one sentence, `evidence` the requests around it."""
 
     scenario: Scenario
     verdict: Verdict
@@ -43,7 +43,7 @@ class Result:
     plays: int = 1
 
     def as_json(self) -> dict[str, Any]:
-        """For `--format json`."""
+        """Return the JSON of `--format json`."""
         return {
             "id": self.scenario.id,
             "title": self.scenario.title,
@@ -61,7 +61,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Library:
-    """The library under examination, as its driver introduces it."""
+    """The library under examination, as its driver describes it."""
 
     name: str
     version: str
@@ -70,9 +70,9 @@ class Library:
 
 @dataclass(frozen=True)
 class ExamResult:
-    """All results of one library. `kafka` is the release that the cluster emulates, empty if it runs elsewhere.
+    """All results of one library. `kafka` is the release that the cluster emulates, empty for a running cluster.
 
-    `seconds` is the time of the whole exam, in which `jobs` scenarios were played at a time.
+    `seconds` is the duration of the whole exam, in which `jobs` scenarios were played in parallel.
     """
 
     library: Library
@@ -83,23 +83,23 @@ class ExamResult:
     jobs: int = 1
 
     def count(self, verdict: Verdict) -> int:
-        """How many scenarios have this verdict."""
+        """Return the number of scenarios with this verdict."""
         return Counter(result.verdict for result in self.results)[verdict]
 
     @property
     def cluster(self) -> str:
-        """What the library was examined against, for the head of a report."""
+        """Return the cluster that the library was examined against, for the header of a report."""
         if not self.kafka:
             return f"a cluster that runs elsewhere, behind the proxy of Understudy {self.understudy}"
         return f"Understudy {self.understudy}, which emulates Kafka {self.kafka}"
 
     @property
     def failed(self) -> bool:
-        """Whether the verdict of a scenario is *fail*."""
+        """Return whether a scenario has the verdict *fail*."""
         return self.count(Verdict.FAIL) > 0
 
     def as_json(self) -> dict[str, Any]:
-        """For `--format json`, and to compare with later (`--against`)."""
+        """Return the JSON of `--format json`, which later runs compare with (`--against`)."""
         return {
             "generator": f"understudy {self.understudy}",
             "kind": "exam",
@@ -113,12 +113,12 @@ class ExamResult:
 
 
 def of_violation(level: Level) -> Verdict:
-    """The verdict on a broken rule."""
+    """Return the verdict on a violated rule."""
     return Verdict.FAIL if level is Level.MUST else Verdict.NON_STRICT
 
 
 def changes(before: Mapping[str, Any], now: Iterable[Result]) -> list[str]:
-    """Verdicts that differ from an earlier run's JSON, one line each."""
+    """Return verdicts that differ from an earlier run's JSON, one line each."""
     earlier = {each["id"]: each["verdict"] for each in before.get("results", ())}
     return [
         f"{result.scenario.id}: {earlier[result.scenario.id]}, now {result.verdict.value}"

@@ -1,4 +1,4 @@
-"""What was on the wire, as facts that scenarios judge: batches of producers and the order of requests."""
+"""Extracts facts from the wire for scenarios: batches of producers and the order of requests."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,13 +8,13 @@ from typing import Final
 from understudy.results import JournalEntry
 
 KEPT_BATCHES: Final = 5
-"""Batches whose repetition a broker recognises, per producer and partition (ProducerStateEntry)."""
+"""Batches per producer and partition for which a broker detects duplicates (ProducerStateEntry)."""
 SEQUENCES: Final = 2**31
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of records in a Produce request, and the error code in the answer; None: there was no answer."""
+    """A batch in a Produce request, and the error code in the response; None: there was no response."""
 
     entry: JournalEntry
     topic: str
@@ -28,7 +28,7 @@ class Batch:
 
     @property
     def place(self) -> tuple[int, int, str, int]:
-        """Producer id, epoch, topic, partition: what sequences count for."""
+        """Return producer id, epoch, topic and partition: the scope of sequences."""
         return self.producer_id, self.epoch, self.topic, self.partition
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Batch:
 
 
 def batches(entries: Iterable[JournalEntry]) -> Iterator[Batch]:
-    """The batches of all Produce requests, in the order of the requests' arrival."""
+    """Return the batches of all Produce requests, in order of arrival."""
     for entry in entries:
         if entry.api != "Produce":
             continue
@@ -63,7 +63,7 @@ def batches(entries: Iterable[JournalEntry]) -> Iterator[Batch]:
 
 
 def _errors(entry: JournalEntry) -> dict[tuple[str, int], str]:
-    """Topic and partition -> error code of the answer."""
+    """Return topic and partition -> error code of the response."""
     if entry.response is None or entry.outcome != "answered":
         return {}
     return {
@@ -74,9 +74,9 @@ def _errors(entry: JournalEntry) -> dict[tuple[str, int], str]:
 
 
 def broken_sequences(sent: Sequence[Batch]) -> list[str]:
-    """Batches that neither continue their producer's sequence in the partition nor repeat one of the last five.
+    """Return batches that neither continue the producer's sequence nor repeat one of the last five.
 
-    A repetition has the same base and count: batches that were sent once are neither merged nor split (KIP-98).
+    A repetition has the same base sequence and count: sent batches are neither merged nor split (KIP-98).
     """
     found: list[str] = []
     seen: dict[tuple[int, int, str, int], list[tuple[int, int]]] = defaultdict(list)
@@ -98,13 +98,13 @@ def broken_sequences(sent: Sequence[Batch]) -> list[str]:
 
 
 def wrong_epochs(sent: Sequence[Batch]) -> list[str]:
-    """Batches with an epoch below one that the same producer id has used before, or outside of 0 to 32,767."""
+    """Return batches with an epoch below an earlier one of the same producer id, or outside of 0 to 32,767."""
     found, highest = [], dict[int, int]()
     for batch in sent:
         if batch.producer_id < 0:
             continue
         if not 0 <= batch.epoch < 2**15:
-            found.append(f"{batch}: there is no such epoch")
+            found.append(f"{batch}: invalid epoch")
         elif batch.epoch < highest.get(batch.producer_id, 0):
             found.append(f"{batch}: epoch {highest[batch.producer_id]} was in use before")
         highest[batch.producer_id] = max(batch.epoch, highest.get(batch.producer_id, 0))
@@ -112,7 +112,7 @@ def wrong_epochs(sent: Sequence[Batch]) -> list[str]:
 
 
 def line(entry: JournalEntry) -> str:
-    """One request for the evidence: what was asked, by whom, and the answer."""
+    """Format a request for the evidence: its fields, its client, and the response."""
     names = [f"{batch.topic}-{batch.partition} {_sequence(batch)}" for batch in batches([entry])]
     for field in ("transactional_id", "group_id", "generation_id", "member_epoch", "committed"):
         value = entry.request.get(field)

@@ -1,5 +1,5 @@
-"""`understudy scenario from-journal`: a recorded run becomes a scenario that Understudy plays back.
+"""`understudy scenario from-journal`: converts a recorded run to a scenario that Understudy plays back.
 
-`journal` reads the files, `items` finds out what a request and its errors are about, `logs` and `start` rebuild what
-the cluster had when the run began, `occasions` and `failures` turn what went wrong into faults, `scenario` writes them.
+`journal` reads the files, `items` finds the items and errors of requests, `logs` and `start` rebuild the state of the
+cluster when the run began, `occasions` and `failures` turn failures into faults, `scenario` writes the steps.
 """

@@ -37,7 +37,7 @@ def _from_journal(made: Parser) -> None:
     made.add_argument("-o", "--output", metavar="FILE", help="write the scenario to this file instead of stdout")
     made.add_argument(
         "--client-id", metavar="ID", action="append", default=[],
-        help="play back what this client met (repeatable; default: all clients)",
+        help="play back the errors of this client (repeatable; default: all clients)",
     )  # fmt: skip
     made.add_argument("--since", metavar="TIME", help="only from this time on: milliseconds or 2026-11-22T10:00:00")
     made.add_argument("--until", metavar="TIME", help="only before this time")

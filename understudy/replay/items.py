@@ -1,4 +1,4 @@
-"""What a request is about, as the conditions of a fault name it, and the errors that its response has for each."""
+"""Extracts the items of a request, in terms of a fault's conditions, and the errors of each item in the response."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -10,7 +10,7 @@ Item = tuple[tuple[str, Any], ...]
 
 
 class _Lists(NamedTuple):
-    """Where a request lists topics and partitions, and the field beside them that is a condition too."""
+    """Where a request lists topics and partitions, and which field next to them is a condition too."""
 
     topics: str
     name: str
@@ -57,7 +57,7 @@ _CODES: Final = ("error_code", "partition_error_code")
 
 
 def items_of(line: Line) -> list[Item]:
-    """What a request is about; empty: nothing in particular."""
+    """Return the items of a request; empty if it names none."""
     api, request = line["api"], line["request"] or {}
     if api in _LISTS:
         return list(_listed(_LISTS[api], request))
@@ -89,12 +89,12 @@ def _listed(lists: _Lists, request: Mapping[str, Any]) -> Iterator[Item]:
 
 
 def asks_for_all(line: Line) -> bool:
-    """Whether a request names no topic since it asks for all of them."""
+    """Return whether a request names no topic because it requests all of them."""
     return line["api"] == "Metadata" and line["request"] is not None and line["request"]["topics"] is None
 
 
 def errors_of(line: Line) -> list[tuple[dict[str, Any], str]]:
-    """The errors of a response, each with what it is about; one without that is about the whole request."""
+    """Return the errors of a response, each with its item; without one it applies to the whole request."""
     found = list(_errors(line["response"], {}))
     if line["api"] == "FindCoordinator" and line["request"]:
         kind = _COORDINATORS[line["request"].get("key_type") == 1]
@@ -121,7 +121,7 @@ def _errors(value: Any, about: dict[str, Any]) -> Iterator[tuple[dict[str, Any],
 
 
 def error_of(item: Item, errors: list[tuple[dict[str, Any], str]]) -> str | None:
-    """The first error that is about an item."""
+    """Return the first error of an item."""
     wanted = dict(item)
     for about, code in errors:
         if all(wanted.get(kind, value) == value for kind, value in about.items()):

@@ -1,4 +1,4 @@
-"""The files of a journal, line by line: one run, one era, and the part of it that is asked for."""
+"""Reads the files of a journal line by line: one run, one era, and the selected time."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 Line = dict[str, Any]
-"""A request with its outcome, as docs/journal.md describes it."""
+"""A request with its outcome, as described in docs/journal.md."""
 VERSION: Final = 1
 _NEEDED: Final = frozenset({
     "id", "era", "ts_us", "lost", "broker", "client_id", "api", "api_key", "outcome", "error", "duration_us",
@@ -18,11 +18,11 @@ _NAME: Final = re.compile(r"wire-(?P<run>.+)-\d{6}\.jsonl(\.open)?")
 
 
 class JournalError(Exception):
-    """The journal cannot be used; the message is one sentence with the remedy."""
+    """An unusable journal; the message is one sentence with the remedy."""
 
 
 def files_of(path: str, run: str | None = None) -> list[Path]:
-    """The files of the last run, or of the named one, in order. Raises JournalError."""
+    """Return the files of the last run, or of the named one, in order. Raises JournalError."""
     given = Path(path)
     try:
         if given.is_file():
@@ -45,7 +45,7 @@ def files_of(path: str, run: str | None = None) -> list[Path]:
 
 
 def last_era(files: list[Path]) -> int:
-    """The number of resets of the server when its last request arrived. Raises JournalError."""
+    """Return the number of server resets before its last request. Raises JournalError."""
     era = 0
     for line in _lines(files):
         era = max(era, line["era"])
@@ -53,7 +53,7 @@ def last_era(files: list[Path]) -> int:
 
 
 def read(files: list[Path], era: int, since_us: int | None, until_us: int | None) -> Iterator[Line]:
-    """The requests of one era, in the order of their responses. Raises JournalError."""
+    """Yield the requests of one era, in the order of their responses. Raises JournalError."""
     for line in _lines(files):
         at = line["ts_us"]
         if line["era"] == era and (since_us is None or at >= since_us) and (until_us is None or at < until_us):
@@ -66,7 +66,7 @@ def _lines(files: list[Path]) -> Iterator[Line]:
             with file.open(encoding="utf-8") as stream:
                 for number, text in enumerate(stream, 1):
                     if not text.endswith("\n"):
-                        break  # it is being written
+                        break  # it is still being written
                     yield _checked(file, number, text)
         except (OSError, UnicodeDecodeError) as error:
             raise JournalError(f"{file} cannot be read: {error}") from None
@@ -89,7 +89,7 @@ def _checked(file: Path, number: int, text: str) -> Line:
 
 
 def microseconds(text: str) -> int:
-    """A time, in ISO 8601 (local if it has no zone) or milliseconds since 1970. Raises JournalError."""
+    """Parse a time in ISO 8601 (local if it has no zone) or milliseconds since 1970. Raises JournalError."""
     try:
         if text.isdecimal():
             return int(text) * 1000

@@ -1,7 +1,7 @@
-"""The logs of partitions, as far as a journal shows them: where they began, and what failed at which offset.
+"""Reconstructs the logs of partitions from a journal: their start offsets, and what failed at which offset.
 
-A batch of a producer is found again by its offset, not by the number of its request: how records are put into batches
-depends on time. A batch that was refused has the offset that the next one got.
+A producer's batch is identified by its offset, not by the number of its request: how records are batched depends on
+time. A refused batch gets the offset of the next appended one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ _NO_PRODUCER = -1
 
 @dataclass(slots=True)
 class Failure:
-    """A request for one partition that was not simply answered. ``offset`` is ``None`` until it is known."""
+    """A failed or delayed request for one partition. ``offset`` is ``None`` until it is known."""
 
     number: int
     api: str
@@ -31,7 +31,7 @@ class Failure:
 
 
 class Batch(NamedTuple):
-    """A batch that a response had, with its records' times. ``is_read``: whether consumers are given its records."""
+    """A batch in a response, with its records' times. ``is_read``: whether consumers receive its records."""
 
     base: int
     last: int
@@ -42,7 +42,7 @@ class Batch(NamedTuple):
 
 @dataclass(slots=True)
 class Log:
-    """A partition. ``log_start`` and ``seen_end`` are the first that any response reported."""
+    """A partition. ``log_start`` and ``seen_end`` are the first ones that a response reported."""
 
     topic: str
     index: int
@@ -60,12 +60,12 @@ class Log:
     # --- what responses show -----------------------------------------------------------------------------------------
 
     def starts_at(self, offset: int) -> None:
-        """A response reported the log's start."""
+        """Record a log start offset from a response."""
         if self.log_start is None and offset >= 0:
             self.log_start = offset
 
     def ends_at(self, offset: int) -> None:
-        """A response reported the high watermark."""
+        """Record a high watermark from a response."""
         if offset < 0:
             return
         if self.seen_end is None:
@@ -78,7 +78,7 @@ class Log:
         self.end = max(self.end or 0, offset)
 
     def _resolve(self, offset: int) -> None:
-        """Give offsets to the failures that came before any was known: they end where this one begins."""
+        """Assign offsets to the failures before the first known offset: they end where this batch begins."""
         unknown = [each for each in self.failures if each.offset is None]
         at = offset - sum(each.count for each in unknown if each.was_applied)
         for each in unknown:
@@ -86,7 +86,7 @@ class Log:
             at += each.count if each.was_applied else 0
 
     def read(self, records: Mapping[str, Any], aborted: list[tuple[int, int]]) -> None:
-        """A fetch returned batches; ``aborted``: producer ids with the first offset of each aborted transaction."""
+        """Record batches of a fetch; ``aborted``: producer ids with the first offset of each aborted transaction."""
         for each in records.get("batches") or ():
             by_aborted = each["transactional"] and any(
                 each["producer_id"] == producer and each["base_offset"] >= first for producer, first in aborted
@@ -102,7 +102,7 @@ class Log:
     # --- what producers did ------------------------------------------------------------------------------------------
 
     def appended(self, base: int, count: int, sequence: Sequence | None) -> None:
-        """A batch got its offset. What is not known of those that failed before it may be clear now."""
+        """Record the offset of a batch, which may determine the offsets of failures before it."""
         self._moves_to(base)
         for each in self._uncertain:
             if each.verdict.code is None:
@@ -120,7 +120,7 @@ class Log:
             self._expected[sequence[:2]] = sequence[2] + count
 
     def failed(self, failure: Failure) -> None:
-        """A batch was refused, cut or late."""
+        """Record a batch that was refused, cut off or late."""
         if self._follows_from_another(failure):
             return
         failure.offset = self.end if failure.offset is None else failure.offset
@@ -133,7 +133,7 @@ class Log:
         self.failures.append(failure)
 
     def _follows_from_another(self, failure: Failure) -> bool:
-        """Whether the batch was out of order since one before it had failed: it will be again."""
+        """Return whether the batch was out of order because of an earlier failure: it will be again."""
         if failure.verdict.code != "OUT_OF_ORDER_SEQUENCE_NUMBER" or failure.sequence is None:
             return False
         expected = self._expected.get(failure.sequence[:2])
@@ -143,14 +143,14 @@ class Log:
 
     @property
     def begins_at(self) -> int:
-        """The end of the log when the run began: where the first batch of it went; else behind all that was read."""
+        """Return the log end when the run began: its first batch's offset, else the end of all that was read."""
         if self.first_appended is not None:
             return self.first_appended
         read = max((each.last + 1 for each in self.batches.values()), default=0)
         return max(read, self.seen_end or 0, self.committed, self.log_start or 0)
 
     def records(self, most: int) -> Iterator[tuple[int, int]]:
-        """Offset and time of the last records that were there when the run began, in order."""
+        """Return offset and time of the last records that existed when the run began, in order."""
         found: list[tuple[int, int]] = []
         for batch in sorted(self.batches.values(), reverse=True):
             if batch.base >= self.begins_at or not batch.is_read:
@@ -163,7 +163,7 @@ class Log:
 
     @property
     def has_others(self) -> bool:
-        """Whether others appended records behind the first that was produced in the run."""
+        """Return whether others appended records after the first one produced in the run."""
         first = self.first_appended
         return first is not None and any(
             each.is_read and each.base >= first and each.base not in self._appended for each in self.batches.values()
@@ -171,7 +171,7 @@ class Log:
 
     @property
     def known(self) -> int:
-        """How many records of before the run were read in it."""
+        """Return how many records from before the run were read during it."""
         return sum(
             min(each.last + 1, self.begins_at) - each.base
             for each in self.batches.values()
@@ -180,7 +180,7 @@ class Log:
 
 
 def sequence_of(records: Mapping[str, Any] | None) -> Sequence | None:
-    """Producer id, epoch and sequence of a batch; None where it has none."""
+    """Return producer id, epoch and sequence of a batch; None if it has none."""
     if not records or records.get("producer_id", _NO_PRODUCER) == _NO_PRODUCER:
         return None
     return records["producer_id"], records["producer_epoch"], records["base_sequence"]

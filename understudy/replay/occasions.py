@@ -1,7 +1,7 @@
-"""Errors that are found again by the number of their request: the n-th of its API, its client and what it is about.
+"""Finds errors that are identified by the number of their request: the n-th of its API, client and item.
 
-A fault counts the requests that reach it. What an earlier one keeps from it, it does not count: so the numbers here are
-those of a chain in which late requests come first, then cut ones, then refused ones.
+A fault counts the requests that reach it, but not those that an earlier fault stops: the numbers here assume a chain in
+which late requests come first, then those cut off, then refused ones.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ class Key(NamedTuple):
 
 @dataclass(slots=True)
 class Run:
-    """Requests in a row with the same fate. ``first``: the number of the first in the journal."""
+    """Consecutive requests with the same outcome. ``first``: the number of the first in the journal."""
 
     first: int
     verdict: Verdict
@@ -47,7 +47,7 @@ class Run:
 
 
 class Fault(NamedTuple):
-    """A fault: its rank in the chain, the number of the request that it was made for, its conditions and effect."""
+    """A fault: its rank in the chain, the number of its original request, its conditions and effect."""
 
     rank: int
     number: int
@@ -56,7 +56,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class Occasions:
-    """Reads the requests of a run. ``last_us``: when the last request of each client arrived."""
+    """Collects the failures of a run. ``last_us``: when the last request of each client arrived."""
 
     late_ms: int
     runs: dict[Key, list[Run]] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Occasions:
             items = self._all(api, client, errors)
         for place, item in enumerate(items):
             if whole.cut is not None and place:
-                break  # one fault cuts the request
+                break  # one fault cuts off the whole request
             code = error_of(item, errors)
             if code in BY_ITSELF or (api == "ApiVersions" and code == "UNSUPPORTED_VERSION"):
                 self.by_itself[api, str(code)] += 1
@@ -98,7 +98,7 @@ class Occasions:
             self._count(Key(api, client, item), line, Verdict(code, whole.cut, late_ms, throttle_ms))
 
     def _all(self, api: str, client: str | None, errors: list[tuple[dict[str, Any], str]]) -> list[Item]:
-        """A request for all topics matches any topic that a fault names, also one that is only named later."""
+        """Count a request for all topics for any topic that a fault names, even if the fault comes later."""
         known = {key.item for key in self.runs if key.api == api and key.client_id == client and key.item}
         known |= {(("topic", about["topic"]),) for about, _ in errors if "topic" in about}
         for item in known:
@@ -122,14 +122,14 @@ class Occasions:
 
     @property
     def coordinated(self) -> set[str]:
-        """`group` and `transactional_id`, as far as coordinators of such were asked anything."""
+        """Return `group` and `transactional_id`, if a coordinator of that type was used."""
         kinds = {kind for key in self.runs for kind, _ in key.item}
         return kinds & {"group", "transactional_id"}
 
     # --- faults ------------------------------------------------------------------------------------------------------
 
     def faults(self) -> Iterator[Fault]:
-        """The faults that do the same again."""
+        """Return the faults that reproduce the failures."""
         for key, runs in self.runs.items():
             match = {
                 "api": key.api,
@@ -142,11 +142,11 @@ class Occasions:
             yield from _stopped(match, [run for run in played if run.verdict.cut is None], rank=2)
 
     def came_back(self, client_id: str | None, ended_us: int) -> bool:
-        """Whether a client sent anything after that: if not, the recording ended, rather than a broker."""
+        """Return whether a client sent anything later; if not, the recording ended rather than a broker."""
         return self.last_us[client_id] > ended_us
 
     def _as_played(self, key: Key, run: Run) -> Run:
-        """Without what the other members of a group bring about, who are played back as well."""
+        """Leave out what other members of a group cause, because they are played back as well."""
         verdict = run.verdict
         members = self.members.get(dict(key.item).get("group", ""), ())
         if verdict.code in REBALANCES and len(members) > 1:
@@ -158,7 +158,7 @@ class Occasions:
 
 
 def _alike(one: Verdict, other: Verdict) -> bool:
-    """Whether one fault does for both: delays that differ by less than a half are the same."""
+    """Return whether one fault can represent both: delays that differ by less than half are the same."""
     if (one.code, one.cut, one.throttle_ms) != (other.code, other.cut, other.throttle_ms):
         return False
     if not one.late_ms or not other.late_ms:
@@ -171,7 +171,7 @@ def _limits(skip: int, times: int) -> dict[str, int]:
 
 
 def _late(match: dict[str, Any], runs: list[Run]) -> Iterator[Fault]:
-    """Delays and throttle times: they keep no request from later faults."""
+    """Return delays and throttle times, which do not stop requests from reaching later faults."""
     seen = 0
     for run in runs:
         for name in ("delay_ms", "throttle_ms"):
@@ -182,7 +182,7 @@ def _late(match: dict[str, Any], runs: list[Run]) -> Iterator[Fault]:
 
 
 def _stopped(match: dict[str, Any], runs: list[Run], rank: int) -> Iterator[Fault]:
-    """Faults of one rank: cuts, or errors."""
+    """Return the faults of one rank: cut-off requests, or errors."""
     seen = kept = 0
     for run in runs:
         verdict = run.verdict

@@ -1,4 +1,4 @@
-"""The scenario of a recorded run: what there was, then what went wrong. And what of the run cannot be played back."""
+"""Builds the scenario of a recorded run: the initial state, the failures, and what cannot be played back."""
 
 import json
 from collections import Counter
@@ -15,15 +15,15 @@ from understudy.replay.verdict import ENDED
 
 _RECORDS_PER_STEP = 1000
 _KEPT = {"retention.ms": "-1"}
-"""Of all topics: their records keep their times, which may be long ago."""
+"""For all topics: records keep their timestamps, which may be old."""
 _INTERNAL = {"group": "__consumer_offsets", "transactional_id": "__transaction_state"}
-"""Topics that a cluster in use has: coordinators are found at once."""
+"""Topics of a cluster in use: without them, coordinators would not be available immediately."""
 _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 Step = dict[str, Any]
 
 
 class Selection(NamedTuple):
-    """What is to be played back. ``clients``: ids; empty: all. ``records``: the most of each partition."""
+    """What to play back. ``clients``: ids; empty: all. ``records``: maximum per partition."""
 
     clients: tuple[str, ...] = ()
     late_ms: int = 1000
@@ -31,14 +31,14 @@ class Selection(NamedTuple):
 
 
 def text_of(scenario: dict[str, Any]) -> str:
-    """The scenario as JSON with a line for each step."""
+    """Return the scenario as JSON with a line for each step."""
     steps = ",\n".join(f"    {json.dumps(step, ensure_ascii=False)}" for step in scenario["steps"])
     about = json.dumps(scenario["about"], ensure_ascii=False)
     return f'{{\n  "scenario": {scenario["scenario"]},\n  "about": {about},\n  "steps": [\n{steps}\n  ]\n}}\n'
 
 
 class Replay:
-    """Reads the requests of a run, and writes the scenario."""
+    """Reads the requests of a run, and builds the scenario."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
@@ -49,7 +49,7 @@ class Replay:
         self._first_us = self._last_us = 0
 
     def see(self, line: Line) -> None:
-        """Take over a request."""
+        """Process a request."""
         self._lost += line["lost"]
         self._last_us = line["ts_us"]
         self._first_us = self._first_us or line["ts_us"]
@@ -62,13 +62,13 @@ class Replay:
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def scenario(self, about: str) -> dict[str, Any]:
-        """The scenario, as `understudy serve --scenario` reads it."""
+        """Return the scenario, as `understudy serve --scenario` reads it."""
         steps = [*self._topics(), *self._logs(), *self._offsets(), *self._faults()]
         return {"scenario": VERSION, "about": about, "steps": steps}
 
     @property
     def brokers(self) -> list[int]:
-        """The ids of the brokers that the scenario needs."""
+        """Return the ids of the brokers that the scenario needs."""
         return sorted(self.start.brokers) or [1]
 
     def _topics(self) -> Iterator[Step]:
@@ -118,7 +118,7 @@ class Replay:
         return arguments["api"] == "Metadata" and topic not in self.start.topics and topic not in self.start.created
 
     def _by_offset(self) -> Iterator[Fault]:
-        """Errors, cuts and delays of Produce and Fetch, which have the record's offset instead of a number."""
+        """Return errors, cut-offs and delays of Produce and Fetch, identified by the record's offset."""
         for log in self.start.logs.values():
             for (api, client, verdict, offset, applied), alike in groupby(filter(self._is_played, log.failures), _fate):
                 failures = list(alike)
@@ -132,17 +132,17 @@ class Replay:
                     effect = verdict.effect
                     if applied and verdict.cut is not None:
                         effect = {"apply_then": effect}
-                    # In their own order, cut or refused: several of one record take turns at its offset.
+                    # In their own order, cut off or refused: several failures of one record take turns at its offset.
                     yield Fault(2, number, {**match, **times, **effect})
 
     def _is_played(self, failure: Failure) -> bool:
-        """Not what was cut by the end of the recording."""
+        """Return whether a failure is played back, which excludes requests cut off by the end of the recording."""
         return failure.verdict.cut != ENDED or self.occasions.came_back(failure.client_id, failure.ended_us)
 
     # --- what is reported --------------------------------------------------------------------------------------------
 
     def summary(self, scenario: dict[str, Any]) -> str:
-        """What the scenario has, in one line."""
+        """Summarize the scenario in one line."""
         verbs = Counter(step["verb"] for step in scenario["steps"])
         records = sum(len(step["arguments"].get("records", ())) for step in scenario["steps"])
         return (
@@ -151,7 +151,7 @@ class Replay:
         )
 
     def not_reproduced(self) -> Iterator[str]:
-        """What of the run the scenario does not have, one line each."""
+        """Return what the scenario does not reproduce of the run, one line each."""
         start, occasions = self.start, self.occasions
         if self._lost:
             yield f"{self._lost} requests are missing in the journal, whose disk was full or slow"
@@ -173,8 +173,8 @@ class Replay:
             yield f"{times} x {code} of {api}: the server answers this by itself where it has reason to"
         for api, times in sorted(occasions.unplayed.items()):
             if times:
-                yield f"{times} x {api} that failed or was given up: authentication is not played back"
-        yield "producer ids, epochs, member ids and generations: the server gives new ones"
+                yield f"{times} x {api} that failed or was abandoned: authentication is not played back"
+        yield "producer ids, epochs, member ids and generations: the server assigns new ones"
 
 
 def _step(verb: str, arguments: dict[str, Any]) -> Step:

@@ -1,4 +1,4 @@
-"""What the cluster had when the run began: brokers, topics, leaders, logs, committed offsets."""
+"""Reconstructs the cluster when the run began: brokers, topics, leaders, logs, committed offsets."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _TOPIC = 2
 
 @dataclass
 class Topic:
-    """A topic, as the first answer about it showed it. ``leaders``: by partition, -1 for none."""
+    """A topic as in the first response about it. ``leaders``: by partition, -1 for none."""
 
     replication_factor: int
     leaders: dict[int, int]
@@ -39,18 +39,18 @@ class Start:
     _commits: set[tuple[str, str, int]] = field(default_factory=set)
 
     def plays(self, line: Line) -> bool:
-        """Whether the client of a request is one of those that are played back."""
+        """Return whether the client of a request is played back."""
         return not self.clients or line["client_id"] in self.clients
 
     def log(self, topic: str, index: int) -> Log:
-        """What is known of a partition."""
+        """Return what is known of a partition."""
         found = self.logs.get((topic, index))
         if found is None:
             found = self.logs[topic, index] = Log(topic, index)
         return found
 
     def see(self, line: Line) -> None:
-        """Learn from a request and its response."""
+        """Process a request and its response."""
         reader = getattr(self, f"_{line['api'].lower()}", None)
         if reader is not None and line["request"] is not None and not is_gone(line):
             reader(line, line["request"], line["response"])
@@ -137,7 +137,7 @@ class Start:
             code = None if answer is None or answer["error_code"] == "NONE" else answer["error_code"]
             base = -1 if answer is None or code is not None else int(answer["base_offset"])
             if cut is not None and number:
-                continue  # one fault cuts the request, at its first partition
+                continue  # one fault cuts off the request, at its first partition
             if answer is not None and base >= 0:
                 log.starts_at(answer["log_start_offset"])
                 log.appended(base, count, sequence)
@@ -175,7 +175,7 @@ class Start:
         self.log(*place).failures.append(failure)
 
     def _fetched(self, line: Line, request: Any, response: Any) -> dict[tuple[str, int], int]:
-        """The offsets that a fetch begins at, those of its session too (KIP-227)."""
+        """Return the start offsets of a fetch, including those of its session (KIP-227)."""
         session_id, epoch = request["session_id"], request["session_epoch"]
         known = self._sessions.get((line["broker"], session_id), {}) if epoch > 0 else {}
         for topic, each in _partitions(request["forgotten_topics_data"] or (), "partitions"):
@@ -190,7 +190,7 @@ class Start:
 
     @property
     def known_logs(self) -> Iterator[Log]:
-        """The partitions of topics that were there when the run began."""
+        """Return the partitions of topics that existed when the run began."""
         for (topic, index), log in sorted(self.logs.items()):
             if topic in self.topics and index in self.topics[topic].leaders:
                 yield log

@@ -21,14 +21,14 @@ __all__ = ["register"]
 
 
 def register(spark: "SparkSession") -> None:
-    """Make the data sources `kafka_segments`, `kafka_batches`, `kafka_state` and `wire_journal` known to a session.
+    """Register the data sources `kafka_segments`, `kafka_batches`, `kafka_state` and `wire_journal` with a session.
 
-    On a cluster, the code goes along to the executors, compiled packages included; they need Python, pyarrow and numpy
-    of their own, as Spark's Python data sources do, and the driver's platform. Calling it again does no harm.
+    On a cluster, the code is shipped to the executors, including compiled packages; they need their own Python, pyarrow
+    and numpy, like all of Spark's Python data sources, and the driver's platform. It may be called repeatedly.
     """
     context: Any = None if _is_remote(spark) else spark.sparkContext
     if context is not None and context.master.startswith("local"):
-        # The command that starts workers: another Python might not have the packages.
+        # The Python that starts workers: another one might not have the packages.
         context.pythonExec = sys.executable
     else:
         ship(spark)
@@ -37,5 +37,5 @@ def register(spark: "SparkSession") -> None:
 
 
 def _is_remote(spark: "SparkSession") -> bool:
-    """Whether the session speaks Spark Connect."""
+    """Return whether the session uses Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect")

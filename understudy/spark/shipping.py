@@ -1,7 +1,7 @@
-"""Shipping of code to the executors: this package, the server's packages, and the compiled packages that they need.
+"""Ships code to the executors: this package, the server's packages, and the compiled packages that they need.
 
-All of it goes as one archive that Spark unpacks in each executor's folder under the name `understudy`, where Python
-finds it as the package of that name.
+It is one archive that Spark unpacks in each executor's folder under the name `understudy`, where Python finds it as the
+package of that name.
 """
 
 import atexit
@@ -30,7 +30,7 @@ _SENT: set[str] = set()
 
 
 def ship(spark: "SparkSession") -> None:
-    """Give a cluster's executors what the data sources need, once."""
+    """Ship what the data sources need to a cluster's executors, once."""
     context: Any = getattr(spark, "_sc", None)
     name = str(spark.session_id if context is None else context.applicationId)  # type: ignore[attr-defined]
     if name in _SENT:
@@ -46,7 +46,7 @@ def ship(spark: "SparkSession") -> None:
 
 
 def build(folder: Path) -> Path:
-    """Write the archive. Its root is what lies in the package `understudy`."""
+    """Write the archive. Its root is the contents of the package `understudy`."""
     path = folder / f"understudy-{__version__}.zip"
     package = Path(__file__).resolve().parent.parent
     home = server_path.folder()
@@ -66,12 +66,12 @@ def build(folder: Path) -> Path:
 
 
 def _is_code(file: Path) -> bool:
-    """Whether a file is shipped: sources, not what was compiled of them for the Python of this machine."""
+    """Return whether a file is shipped: sources, without the bytecode for this machine's Python."""
     return file.is_file() and "__pycache__" not in file.parts and not file.name.endswith(tuple(EXTENSION_SUFFIXES))
 
 
 def _with_needs(names: tuple[str, ...]) -> list[str]:
-    """These distributions and those that they require, as far as they are installed."""
+    """Return these distributions and their dependencies, if they are installed."""
     found: list[str] = []
     waiting = list(names)
     while waiting:

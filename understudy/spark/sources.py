@@ -1,7 +1,7 @@
 """Spark data sources, implemented in `pipeline`.
 
-These classes live in the user's driver and in workers that run the user's code too. So they hold plain values only, and
-import the server's packages only for the duration of a call.
+Spark creates these classes in the user's driver and in workers that run the user's code too. So they hold plain values
+only, and import the server's packages only for the duration of a call.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ OPERATORS: dict[type[Filter], str] = {
 
 
 def _read(task: bytes) -> Iterator[Any]:
-    """The Arrow batches of a task."""
+    """Yield the Arrow batches of a task."""
     with server_path.entered():
         rows = server_path.borrow("pipeline.sources").read(task)
     yield from rows
@@ -59,7 +59,7 @@ class Reader(DataSourceReader):
         self._conditions: list[tuple[str, str, Any]] = []
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One partition per task."""
+        """Return one partition per task."""
         with server_path.entered():
             made = server_path.borrow("pipeline.sources").tasks(
                 self._source, self._options, self._names, self._conditions
@@ -67,7 +67,7 @@ class Reader(DataSourceReader):
         return [InputPartition(task) for task in made] or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The rows of a task, as Arrow batches."""
+        """Yield the rows of a task, as Arrow batches."""
         if partition.value is not None:
             yield from _read(partition.value)
 
@@ -99,7 +99,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return server_path.borrow("pipeline.streams").open_stream(self._source, self._options)
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Start position of a stream without a checkpoint."""
+        """Return the start position of a stream without a checkpoint."""
         with server_path.entered():
             place: dict[str, Any] = self._stream().first()
         return place
@@ -110,7 +110,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._target = self._stream().last()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """The limit that the options set."""
+        """Return the limit that the options set."""
         given = {name.lower(): value for name, value in self._options.items()}
         if most := given.get("maxoffsetspertrigger"):
             return ReadMaxRows(int(most))
@@ -119,7 +119,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """End position of the next batch."""
+        """Return the end position of the next batch."""
         with server_path.entered():
             limit_class = server_path.borrow("pipeline.streams").Limit
             bound = limit_class("all")
@@ -133,19 +133,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return place
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Last readable position, for the progress report."""
+        """Return the last readable position, for the progress report."""
         with server_path.entered():
             place: dict[str, Any] = self._stream().last()
         return place
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The tasks between two places."""
+        """Return the tasks between two positions."""
         with server_path.entered():
             made = self._stream().tasks(start, end, self._names)
         return [InputPartition(task) for task in made] or [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The rows of a task, as Arrow batches."""
+        """Yield the rows of a task, as Arrow batches."""
         if partition.value is not None:
             yield from _read(partition.value)
 
@@ -154,19 +154,19 @@ class _Source(DataSource):
     """Base class of the four data sources."""
 
     def schema(self) -> str:
-        """The columns that the options ask for."""
+        """Return the columns for the options."""
         with server_path.entered():
             columns: str = server_path.borrow("pipeline.sources").columns(self.name(), dict(self.options))
         return columns
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For `spark.read`."""
+        """Return the reader for `spark.read`."""
         given = {name.lower(): value.lower() for name, value in self.options.items()}
         kind = FilteringReader if given.get("pushfilters") == "true" else Reader
         return kind(self.name(), dict(self.options), schema.names)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """For `spark.readStream`."""
+        """Return the reader for `spark.readStream`."""
         return StreamReader(self.name(), dict(self.options), schema.names)
 
 
@@ -175,7 +175,7 @@ class KafkaSegments(_Source):
 
     @classmethod
     def name(cls) -> str:
-        """Name for `format()`."""
+        """Return the name for `format()`."""
         return "kafka_segments"
 
 
@@ -184,25 +184,25 @@ class KafkaBatches(_Source):
 
     @classmethod
     def name(cls) -> str:
-        """Name for `format()`."""
+        """Return the name for `format()`."""
         return "kafka_batches"
 
 
 class KafkaState(_Source):
-    """One row per coordinator's record."""
+    """One row per record of a coordinator."""
 
     @classmethod
     def name(cls) -> str:
-        """Name for `format()`."""
+        """Return the name for `format()`."""
         return "kafka_state"
 
 
 class WireJournal(_Source):
-    """One row per request and its answer."""
+    """One row per request and response."""
 
     @classmethod
     def name(cls) -> str:
-        """Name for `format()`."""
+        """Return the name for `format()`."""
         return "wire_journal"
 
 

@@ -1,4 +1,4 @@
-"""Administration: what is reported as done is done, and what was refused is reported."""
+"""Administration: what is reported as done is done, and rejected requests are reported."""
 
 from understudy.exam.driver import CallError, LibraryError
 from understudy.exam.exercise import Exercise
@@ -7,13 +7,13 @@ from understudy.exam.scenario import scenario
 from understudy.fault_actions import Disconnect
 
 NEEDS = "admin"
-AGAIN = "Repeats the request, at the controller where the answer names another one."
-LOSS = "An application that goes on without its topic, or gives up although the cluster is well."
+AGAIN = "Repeats the request, at the new controller if the response names another one."
+LOSS = "An application that continues without its topic, or fails although the cluster is healthy."
 EXISTS = "TOPIC_ALREADY_EXISTS"
 
 
 def create(exercise: Exercise, topic: str = "made", partitions: int = 3) -> LibraryError | None:
-    """Create a topic; returns the library's error."""
+    """Create a topic; return the library's error."""
     servers, timeout_ms = exercise.cluster.bootstrap_servers, exercise.timeout_ms
     try:
         exercise.driver.call(
@@ -25,13 +25,13 @@ def create(exercise: Exercise, topic: str = "made", partitions: int = 3) -> Libr
 
 
 def partitions_of(exercise: Exercise, topic: str) -> int:
-    """How many partitions a topic has; 0: there is none."""
+    """Return the number of partitions of a topic; 0 if it does not exist."""
     found = [each for each in exercise.cluster.topics.list() if each.name == topic]
     return len(found[0].partitions) if found else 0
 
 
 def check_created(exercise: Exercise, *, may_exist: bool = False) -> None:
-    """The topic is there, and reported as created; after a lost answer, as one that exists already."""
+    """Require that the topic exists and is reported as created, or after a lost response as existing."""
     error = create(exercise)
     exercise.require_exercised()
     there = partitions_of(exercise, "made")
@@ -50,7 +50,7 @@ def check_created(exercise: Exercise, *, may_exist: bool = False) -> None:
     loss=LOSS,
 )
 def create_topic(exercise: Exercise) -> None:
-    """The positive control."""
+    """Play without a fault, as the positive control."""
     check_created(exercise)
     exercise.require(partitions_of(exercise, "made") == 3, "the topic is not there")
 
@@ -61,24 +61,24 @@ def create_topic(exercise: Exercise) -> None:
     rule="core C.1; TOPIC_ALREADY_EXISTS",
     needs=NEEDS,
     correct="Reports the error.",
-    loss="An application that believes the topic to be new, with the partitions that it asked for.",
+    loss="An application that believes the topic to be new, with the partitions that it requested.",
 )
 def topic_exists(exercise: Exercise) -> None:
-    """With another number of partitions."""
+    """Create it with another number of partitions."""
     error = create(exercise, "t")
     exercise.require(error is not None, "a topic that existed is reported as created")
 
 
 @scenario(
     "admin/policy-violation",
-    "CreateTopics is refused for good",
+    "CreateTopics is rejected permanently",
     rule="core C.1; POLICY_VIOLATION",
     needs=NEEDS,
     correct="Reports the error.",
     loss=LOSS,
 )
 def policy_violation(exercise: Exercise) -> None:
-    """Each time."""
+    """Reject each request."""
     exercise.fault(api="CreateTopics", error="POLICY_VIOLATION", times=None)
     error = create(exercise)
     exercise.require_exercised()
@@ -112,7 +112,7 @@ for _code, _kip in (("NOT_CONTROLLER", "KIP-590"), ("THROTTLING_QUOTA_EXCEEDED",
     loss=LOSS,
 )
 def request_lost(exercise: Exercise) -> None:
-    """With a TCP reset."""
+    """End the connection with a TCP reset."""
     exercise.fault(api="CreateTopics", disconnect="reset")
     check_created(exercise)
 
@@ -127,7 +127,7 @@ def request_lost(exercise: Exercise) -> None:
     loss=LOSS,
 )
 def answer_lost(exercise: Exercise) -> None:
-    """With its connection."""
+    """Lose the response together with its connection."""
     exercise.fault(api="CreateTopics", apply_then=Disconnect())
     check_created(exercise, may_exist=True)
 
@@ -139,10 +139,10 @@ def answer_lost(exercise: Exercise) -> None:
     needs=NEEDS,
     level=Level.SHOULD,
     correct="Closes the connection after request.timeout.ms and repeats the request within default.api.timeout.ms.",
-    loss="An application that waits for ever.",
+    loss="An application that waits forever.",
     slow=True,
 )
 def silent_broker(exercise: Exercise) -> None:
-    """Once."""
+    """Leave one request without a response."""
     exercise.fault(api="CreateTopics", drop=True)
     check_created(exercise)

@@ -1,4 +1,4 @@
-"""Beginning again at bootstrap.servers (KIP-899, KIP-1102), and telemetry (KIP-714), which must not be in the way."""
+"""Rebootstrapping from bootstrap.servers (KIP-899, KIP-1102), and telemetry (KIP-714), which must not interfere."""
 
 import time
 
@@ -13,17 +13,17 @@ from understudy.options import FaultOptions
 
 DEAD = {"brokers.*.port": 1}
 PRODUCERS, CONSUMERS = 8, 4
-"""Each has its own luck with back-offs, which are random."""
+"""Several clients, because their random back-offs lead to different results."""
 PATIENCE = 3
-"""How many times the usual wait a consumer has: it loses nothing by being late."""
+"""Multiple of the usual wait for a consumer, which loses nothing by being late."""
 SUBSCRIPTIONS = "GetTelemetrySubscriptions"
 SUBSCRIBED_S = 5.0
-"""Until when a library has asked for subscriptions."""
+"""Time within which a library has requested its telemetry subscriptions."""
 
 
 @scenario(
     "rebootstrap/producer",
-    "Metadata has addresses at which there is no broker any more",
+    "Metadata has addresses that no longer belong to brokers",
     rule="KIP-899: metadata.recovery.strategy=rebootstrap",
     needs="producer",
     level=Level.SHOULD,
@@ -32,11 +32,10 @@ SUBSCRIBED_S = 5.0
     slow=True,
 )
 def rebootstrap_producer(exercise: Exercise) -> None:
-    """As if all brokers had been replaced; the next Metadata is right. Eight producers, one after the other.
+    """Simulate that all brokers were replaced; the next Metadata is right. Eight producers, one after the other.
 
-    The Java client begins again only at a moment at which each of the three brokers is within its back-off, and looks
-    only when its own back-off for Metadata is over. More than half of its producers do not get there within
-    delivery.timeout.ms.
+    The Java client rebootstraps only when each of the three brokers is within its back-off, and checks only when its
+    own back-off for Metadata is over. More than half of its producers do not manage that within delivery.timeout.ms.
     """
     for _ in range(PRODUCERS):
         exercise.fault(api="Metadata", client_id=exercise.next_name("producer"), alter=DEAD)
@@ -45,7 +44,7 @@ def rebootstrap_producer(exercise: Exercise) -> None:
 
 @scenario(
     "rebootstrap/consumer",
-    "A consumer's Metadata has addresses at which there is no broker any more",
+    "A consumer's Metadata has addresses that no longer belong to brokers",
     rule="KIP-899: metadata.recovery.strategy=rebootstrap",
     needs="consumer",
     level=Level.SHOULD,
@@ -54,7 +53,7 @@ def rebootstrap_producer(exercise: Exercise) -> None:
     slow=True,
 )
 def rebootstrap_consumer(exercise: Exercise) -> None:
-    """The next Metadata is right. Four consumers, one after the other, each with luck of its own.
+    """Simulate it for four consumers, one after the other, with independent back-offs; the next Metadata is right.
 
     Each has 45 s: the Java client may need 12 of them (`rebootstrap_producer`).
     """
@@ -72,11 +71,11 @@ def rebootstrap_consumer(exercise: Exercise) -> None:
     rule="KIP-1102",
     needs="producer",
     level=Level.SHOULD,
-    correct="Forgets the brokers and asks the addresses of bootstrap.servers again.",
+    correct="Discards the brokers and connects to the addresses of bootstrap.servers again.",
     loss=LOST,
 )
 def rebootstrap_required(exercise: Exercise) -> None:
-    """The code is at the top of the answer, which has the field from version 13 on."""
+    """Return the error code at the top level of the response, which has the field since version 13."""
     exercise.fault(api="Metadata", versions=[13, 99], alter={"error_code": "REBOOTSTRAP_REQUIRED"})
     check_written(exercise)
 
@@ -107,6 +106,6 @@ for _slug, _title, _fault in _FAULTS:
         f"{SUBSCRIPTIONS} is {_title}",
         rule="KIP-714: telemetry must not affect the client's work",
         needs="producer",
-        correct="Writes the records, and asks for subscriptions later or never.",
+        correct="Writes the records, and requests subscriptions later or never.",
         loss="Records, because metrics could not be delivered.",
     )(_telemetry)

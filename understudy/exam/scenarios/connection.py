@@ -1,6 +1,6 @@
-"""Connections: version negotiation, bootstrap, metadata, and brokers that answer badly.
+"""Connections: version negotiation, bootstrap, metadata, and brokers that send invalid responses.
 
-Connecting again is what a library SHOULD do: one that reports the lost connection has left it to the application.
+Reconnecting is what a library SHOULD do: one that reports the lost connection has left it to the application.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ RECONNECT = "Closes the connection, connects again after a back-off, and repeats
 
 
 def check_written(exercise: Exercise, level: Level = Level.MUST, **options: Any) -> Producer:
-    """Five records go through although the connection has failed before; options as those of a producer."""
+    """Require that five records are written although the connection failed before; options as in `producer`."""
     producer = exercise.producer(**options)
     producer.send(numbered(5))
     producer.flush()
@@ -32,14 +32,14 @@ def check_written(exercise: Exercise, level: Level = Level.MUST, **options: Any)
     rule="KIP-511; core A.5",
     needs="producer",
     steers="versions",
-    correct="Repeats ApiVersions in a version that the broker supports, or with version 0, and goes on.",
+    correct="Repeats ApiVersions in a version that the broker supports, or with version 0, and continues.",
     loss=LOST,
     slow=True,
 )
 def unsupported_api_versions(exercise: Exercise) -> None:
-    """A broker that is older than the client; the answer has the form of version 0.
+    """Simulate a broker that is older than the client; the response has the format of version 0.
 
-    Clients that ask with version 0 only do not meet it.
+    Clients that only use version 0 do not trigger this fault.
     """
     exercise.cluster.versions.set(ApiVersions=(0, 0))
     producer = exercise.producer()
@@ -61,7 +61,7 @@ def unsupported_api_versions(exercise: Exercise) -> None:
     loss=LOST,
 )
 def first_connection_closed(exercise: Exercise) -> None:
-    """With the first request on it."""
+    """Close it at the first request."""
     exercise.fault(disconnect="close")
     check_written(exercise)
 
@@ -76,43 +76,43 @@ def first_connection_closed(exercise: Exercise) -> None:
     loss=LOST,
 )
 def first_connection_reset(exercise: Exercise) -> None:
-    """Three times, once for each bootstrap server: a library may report that it cannot connect, and not try again."""
+    """Reset three connections, one per bootstrap server: a library may report the failure and not retry."""
     exercise.fault(disconnect="reset", times=3)
     check_written(exercise)
 
 
 @scenario(
     "connection/metadata-unanswered",
-    "The answer to Metadata is lost",
+    "The response to Metadata is lost",
     rule="NetworkClient: request.timeout.ms",
     needs="producer",
     level=Level.SHOULD,
-    correct="Asks again, on another connection or another broker, after request.timeout.ms at the latest.",
+    correct="Repeats the request on another connection or to another broker, after request.timeout.ms at the latest.",
     loss=LOST,
 )
 def metadata_unanswered(exercise: Exercise) -> None:
-    """The connection stays open and silent."""
+    """Leave the connection open and silent."""
     exercise.fault(api="Metadata", drop=True)
     check_written(exercise)
 
 
 @scenario(
     "connection/metadata-in-pieces",
-    "The answer to Metadata arrives byte by byte",
+    "The response to Metadata arrives in small pieces",
     rule="core A.1",
     needs="producer",
     correct="Waits for as many bytes as the size field announces.",
     loss=LOST,
 )
 def metadata_in_pieces(exercise: Exercise) -> None:
-    """Seven bytes at a time; each answer."""
+    """Send each response seven bytes at a time."""
     exercise.fault(api="Metadata", bytes={"drip": {"size": 7, "every_ms": 5}}, times=None)
     check_written(exercise)
 
 
 @scenario(
     "connection/metadata-cut",
-    "The connection closes in the middle of an answer",
+    "The connection closes in the middle of a response",
     rule="core A.1",
     needs="producer",
     level=Level.SHOULD,
@@ -120,7 +120,7 @@ def metadata_in_pieces(exercise: Exercise) -> None:
     loss=LOST,
 )
 def metadata_cut(exercise: Exercise) -> None:
-    """After ten bytes of Metadata."""
+    """Cut Metadata after ten bytes."""
     exercise.fault(api="Metadata", bytes={"truncate": 10})
     check_written(exercise)
 
@@ -135,7 +135,7 @@ def metadata_cut(exercise: Exercise) -> None:
     loss=LOST,
 )
 def leader_not_available(exercise: Exercise) -> None:
-    """Twice, as while a topic is being created."""
+    """Return it twice, as while a topic is being created."""
     path = {"topics.*.error_code": "LEADER_NOT_AVAILABLE", "topics.*.partitions": []}
     exercise.fault(api="Metadata", topic="t", alter=path, times=2)
     check_written(exercise)
@@ -143,14 +143,14 @@ def leader_not_available(exercise: Exercise) -> None:
 
 @scenario(
     "connection/wrong-correlation-id",
-    "An answer has another request's correlation id",
+    "A response has another request's correlation id",
     rule="NetworkClient: correlation ids",
     needs="producer",
-    correct="Does not take the answer for its own: closes the connection and repeats the request.",
-    loss="The outcome of a request that was never answered is taken from another one.",
+    correct="Does not accept the response: closes the connection and repeats the request.",
+    loss="The outcome of an unanswered request is taken from another request.",
 )
 def wrong_correlation_id(exercise: Exercise) -> None:
-    """Of Produce: a client that believes it reports a success that it does not know of. It may report a time-out."""
+    """Change it for Produce: a client that accepts it reports a success that it cannot know. A time-out is allowed."""
     exercise.fault(api="Produce", bytes={"correlation_id": 2**31 - 7})
     producer = exercise.producer(delivery_timeout_ms=exercise.timeout_ms // 2)
     producer.send(numbered(5))
@@ -158,7 +158,7 @@ def wrong_correlation_id(exercise: Exercise) -> None:
     exercise.require_exercised()
     repeated = len(exercise.journal(producer.name, "Produce")) > 1
     believed = not repeated and all(each.acknowledged for each in producer.sent)
-    exercise.require(not believed, "the answer with another correlation id was taken for the answer to Produce")
+    exercise.require(not believed, "the response with another correlation id was taken for the response to Produce")
     exercise.require_no_loss(producer)
     exercise.require_acknowledged(producer, Level.SHOULD)
 
@@ -173,16 +173,16 @@ def wrong_correlation_id(exercise: Exercise) -> None:
     loss=LOST,
 )
 def broker_unreachable(exercise: Exercise) -> None:
-    """The first one of bootstrap.servers, which leads none of the partitions in use."""
+    """Stop the first broker of bootstrap.servers, which leads none of the partitions in use."""
     exercise.cluster.topics["t"].partitions[0].move_leader(2)
     exercise.cluster.brokers[1].kill()
-    exercise.cluster.clock.advance(seconds=20)  # past broker.session.timeout.ms: it is no replica in sync any more
+    exercise.cluster.clock.advance(seconds=20)  # past broker.session.timeout.ms, so that it leaves the ISR
     check_written(exercise)
 
 
 @scenario(
     "connection/answer-lost-with-connection",
-    "A connection ends between request and answer",
+    "A connection ends between request and response",
     rule="NetworkClient: disconnects",
     needs="producer",
     level=Level.SHOULD,
@@ -190,6 +190,6 @@ def broker_unreachable(exercise: Exercise) -> None:
     loss=LOST,
 )
 def answer_lost_with_connection(exercise: Exercise) -> None:
-    """Metadata is served, and the answer never sent."""
+    """Serve Metadata, but never send the response."""
     exercise.fault(api="Metadata", apply_then=Disconnect("reset"))
     check_written(exercise)

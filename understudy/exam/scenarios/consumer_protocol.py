@@ -1,4 +1,4 @@
-"""Groups of the consumer protocol (KIP-848): heartbeats assign partitions, and commits carry the member's epoch."""
+"""Groups of the consumer protocol (KIP-848): heartbeats assign partitions, and commits carry the member epoch."""
 
 import time
 
@@ -21,7 +21,7 @@ HEARTBEAT = "ConsumerGroupHeartbeat"
 
 
 def member(exercise: Exercise, *topics: str) -> Consumer:
-    """A subscribed consumer of the group `g`."""
+    """Return a subscribed consumer in the group `g`."""
     consumer = exercise.consumer(group="g", protocol="consumer")
     consumer.subscribe(*topics)
     return consumer
@@ -32,11 +32,11 @@ def member(exercise: Exercise, *topics: str) -> Consumer:
     "One member reads a topic",
     rule="KIP-848; groups B",
     needs=NEEDS,
-    correct="Joins with a heartbeat, and reads what it is assigned.",
+    correct="Joins with a heartbeat, and reads its assigned partitions.",
     loss=STOPPED,
 )
 def plain(exercise: Exercise) -> None:
-    """The positive control; the group is one of the consumer protocol."""
+    """Play without a fault, as the positive control; the group uses the consumer protocol."""
     check_reads_on(exercise, member=member)
     exercise.require(bool(exercise.journal(api=HEARTBEAT)), f"no {HEARTBEAT} was sent")
 
@@ -57,7 +57,7 @@ for _code, _skip in (
         f"{HEARTBEAT} is answered with {_code}",
         rule="KIP-848; ConsumerHeartbeatRequestManager",
         needs=NEEDS,
-        correct="Looks up the coordinator, waits, or gives up its partitions and joins again, as the code asks for.",
+        correct="Looks up the coordinator, waits, or revokes its partitions and rejoins, depending on the error.",
         loss=STOPPED,
     )(_refused)
 
@@ -68,11 +68,11 @@ for _code, _skip in (
     rule="KIP-848: UNKNOWN_MEMBER_ID",
     needs=NEEDS,
     steers="members",
-    correct="Gives up its partitions and joins again, under the same member id or another one.",
+    correct="Revokes its partitions and rejoins, with the same member id or another one.",
     loss=STOPPED,
 )
 def removed(exercise: Exercise) -> None:
-    """As if its session had timed out; its next heartbeat is refused."""
+    """Remove it as if its session had timed out; its next heartbeat is refused."""
     exercise.write(numbered(10, "a"))
     consumer = member(exercise)
     consumer.poll_for(10)
@@ -100,25 +100,25 @@ def removed(exercise: Exercise) -> None:
     f"The answer to {HEARTBEAT} is lost",
     rule="KIP-848: heartbeats are idempotent",
     needs=NEEDS,
-    correct="Sends it again with the epoch that it has.",
+    correct="Repeats it with its current epoch.",
     loss=STOPPED,
 )
 def heartbeat_answer_lost(exercise: Exercise) -> None:
-    """The second one, with its connection."""
+    """Lose the second response together with its connection."""
     exercise.fault(api=HEARTBEAT, apply_then=Disconnect("reset"), skip=1)
     check_reads_on(exercise, member=member)
 
 
 @scenario(
     "consumer-protocol/join-answer-lost",
-    "The answer to the first heartbeat is lost",
+    "The response to the first heartbeat is lost",
     rule="KIP-848: member ids are the client's (KIP-1082)",
     needs=NEEDS,
-    correct="Joins again, with the same member id.",
-    loss="Partitions that a member has which does not exist.",
+    correct="Rejoins with the same member id.",
+    loss="Partitions that stay with a member which does not exist.",
 )
 def join_answer_lost(exercise: Exercise) -> None:
-    """The member is in the group already."""
+    """Lose it when the member is in the group already."""
     exercise.fault(api=HEARTBEAT, apply_then=Disconnect("reset"))
     check_reads_on(exercise, member=member)
 
@@ -129,11 +129,11 @@ def join_answer_lost(exercise: Exercise) -> None:
     rule="KIP-848; groups F.5",
     needs=NEEDS,
     steers="coordinators",
-    correct="Looks up the coordinator and goes on as a member.",
+    correct="Looks up the coordinator and continues as a member.",
     loss=STOPPED,
 )
 def coordinator_moves(exercise: Exercise) -> None:
-    """Between two reads; the member has to find the new one to stay in the group."""
+    """Move it between two reads; the member has to find the new one to stay in the group."""
     exercise.write(numbered(10, "a"))
     consumer = member(exercise)
     consumer.poll_for(10)
@@ -160,11 +160,11 @@ def coordinator_moves(exercise: Exercise) -> None:
     "Two members share three partitions",
     rule="KIP-848; groups B.4",
     needs=f"{NEEDS} assignment",
-    correct="Each partition has one member, which gives it up before another one gets it.",
+    correct="Each partition has one member, which revokes it before another one gets it.",
     loss=LOST,
 )
 def two_members(exercise: Exercise) -> None:
-    """By the client's own account, and by the broker's."""
+    """Compare the client's own report with the broker's."""
     check_shared(exercise, [member(exercise, "many"), member(exercise, "many")])
 
 
@@ -177,7 +177,7 @@ def two_members(exercise: Exercise) -> None:
     loss=LOST,
 )
 def commit_and_resume(exercise: Exercise) -> None:
-    """The first one leaves."""
+    """Commit and leave with the first member."""
     check_commit_and_resume(exercise, member=member)
 
 
@@ -190,7 +190,7 @@ def commit_and_resume(exercise: Exercise) -> None:
     loss=LOST,
 )
 def commit_stale_member_epoch(exercise: Exercise) -> None:
-    """Once."""
+    """Return the error once."""
     exercise.write(numbered(10))
     consumer = member(exercise)
     consumer.poll_for(10)
@@ -206,15 +206,15 @@ def commit_stale_member_epoch(exercise: Exercise) -> None:
     "A member closes",
     rule="KIP-848: member epoch -1",
     needs=NEEDS,
-    correct=f"Sends a {HEARTBEAT} with epoch -1, so that others take over at once.",
+    correct=f"Sends a {HEARTBEAT} with epoch -1, so that others take over immediately.",
     loss="Partitions without a reader until the session times out.",
 )
 def leaves_when_closed(exercise: Exercise) -> None:
-    """The group is empty afterwards."""
+    """Require that the group is empty afterwards."""
     exercise.write(["r00"])
     consumer = member(exercise)
     consumer.poll_for(1)
-    exercise.require(bool(exercise.group("g").members), "the consumer is no member of the group")
+    exercise.require(bool(exercise.group("g").members), "the consumer is not a member of the group")
     consumer.close()
     until = time.monotonic() + 5
     while time.monotonic() < until and exercise.group("g").members:

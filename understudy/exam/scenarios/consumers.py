@@ -1,4 +1,4 @@
-"""Consumers with assigned partitions: each record once, in order, and nothing that is not committed."""
+"""Consumers with assigned partitions: each record once, in order, and only committed ones."""
 
 import time
 
@@ -14,7 +14,7 @@ AGAIN = "Repeats the request from the same offset."
 
 
 def check_read(exercise: Exercise, consumer: Consumer, expected: list[str], *, times: int = 1) -> None:
-    """The consumer has read these values, and no others come, within so many times the usual wait."""
+    """Require that the consumer has read these values, and no others within `times` times the usual wait."""
     until = exercise.deadline(times)
     while len(consumer.read) < len(expected) and time.monotonic() < until:
         consumer.poll(200)
@@ -28,7 +28,7 @@ def check_read(exercise: Exercise, consumer: Consumer, expected: list[str], *, t
 
 
 def read_twenty(exercise: Exercise) -> None:
-    """Ten records before the fault shows, ten behind it."""
+    """Write ten records before the fault and ten after it, and require that all are read once."""
     exercise.write(numbered(10, "a"))
     consumer = exercise.consumer()
     consumer.assign(0)
@@ -46,7 +46,7 @@ def read_twenty(exercise: Exercise) -> None:
     loss=SKIPPED,
 )
 def plain(exercise: Exercise) -> None:
-    """The positive control."""
+    """Play without a fault, as the positive control."""
     read_twenty(exercise)
 
 
@@ -59,7 +59,7 @@ def plain(exercise: Exercise) -> None:
     loss=SKIPPED,
 )
 def from_the_middle(exercise: Exercise) -> None:
-    """Offset 7 of 20."""
+    """Start at offset 7 of 20."""
     exercise.write(numbered(20))
     consumer = exercise.consumer()
     consumer.assign(7)
@@ -71,11 +71,11 @@ def from_the_middle(exercise: Exercise) -> None:
     "Assigned at an offset in the middle of a batch",
     rule="core E.1",
     needs="consumer producer",
-    correct="Drops the records of the batch that lie before the offset.",
+    correct="Discards the records of the batch before the offset.",
     loss=SKIPPED,
 )
 def within_a_batch(exercise: Exercise) -> None:
-    """The broker returns whole batches."""
+    """Start there, although the broker returns whole batches."""
     producer = exercise.producer(linger_ms=50)
     producer.send(numbered(10))
     producer.flush()
@@ -95,7 +95,7 @@ def within_a_batch(exercise: Exercise) -> None:
     loss=SKIPPED,
 )
 def seek_back(exercise: Exercise) -> None:
-    """Records that were fetched before the seek are dropped."""
+    """Seek back; records that were fetched before the seek must be discarded."""
     exercise.write(numbered(10))
     consumer = exercise.consumer()
     consumer.assign(0)
@@ -129,28 +129,28 @@ for _code in (
 
 @scenario(
     "consumers/answer-lost",
-    "The answer to Fetch is lost with its connection",
+    "The response to Fetch is lost with its connection",
     rule="core E.1",
     needs=NEEDS,
     correct=AGAIN,
     loss=SKIPPED,
 )
 def answer_lost(exercise: Exercise) -> None:
-    """It had records in it."""
+    """Lose a response with records."""
     exercise.fault(api="Fetch", apply_then=Disconnect("reset"), skip=1)
     read_twenty(exercise)
 
 
 @scenario(
     "consumers/answer-cut",
-    "The answer to Fetch ends in the middle",
+    "The response to Fetch is cut off",
     rule="core A.1",
     needs=NEEDS,
     correct=AGAIN,
     loss=SKIPPED,
 )
 def answer_cut(exercise: Exercise) -> None:
-    """After 60 bytes."""
+    """Cut it after 60 bytes."""
     exercise.fault(api="Fetch", bytes={"truncate": 60})
     read_twenty(exercise)
 
@@ -161,10 +161,10 @@ def answer_cut(exercise: Exercise) -> None:
     rule="NetworkClient: request.timeout.ms",
     needs=NEEDS,
     correct="Closes the connection after request.timeout.ms and repeats the request.",
-    loss="A consumer that waits for ever.",
+    loss="A consumer that waits forever.",
 )
 def silent_broker(exercise: Exercise) -> None:
-    """Once."""
+    """Leave one request without a response."""
     exercise.fault(api="Fetch", drop=True)
     read_twenty(exercise)
 
@@ -181,7 +181,7 @@ for _session_code in ("FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH
         f"Fetch is answered with {_session_code}",
         rule="KIP-227",
         needs=NEEDS,
-        correct="Begins another fetch session with all partitions.",
+        correct="Starts a new fetch session with all partitions.",
         loss=SKIPPED,
     )(_session_lost)
 
@@ -192,11 +192,11 @@ for _session_code in ("FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH
     rule="core E.1",
     needs=NEEDS,
     steers="leaders brokers",
-    correct="Goes on at the new leader from the same offset.",
+    correct="Continues at the new leader from the same offset.",
     loss=SKIPPED,
 )
 def leader_moves(exercise: Exercise) -> None:
-    """To the next broker; the former leader stops."""
+    """Move the leader to the next broker, and stop the former leader."""
     exercise.write(numbered(10, "a"))
     consumer = exercise.consumer()
     consumer.assign(0)
@@ -214,11 +214,11 @@ def leader_moves(exercise: Exercise) -> None:
     "The offset does not exist; offset reset is earliest",
     rule="auto.offset.reset",
     needs="consumer offset_reset",
-    correct="Looks up the first offset with ListOffsets and goes on there.",
+    correct="Looks up the first offset with ListOffsets and continues there.",
     loss="A consumer that stops.",
 )
 def out_of_range_earliest(exercise: Exercise) -> None:
-    """Beyond the end."""
+    """Assign an offset beyond the end."""
     exercise.write(numbered(5))
     consumer = exercise.consumer(offset_reset="earliest")
     consumer.assign(1_000)
@@ -234,7 +234,7 @@ def out_of_range_earliest(exercise: Exercise) -> None:
     loss="Records are silently skipped or read twice.",
 )
 def out_of_range_none(exercise: Exercise) -> None:
-    """Beyond the end."""
+    """Assign an offset beyond the end."""
     exercise.write(numbered(5))
     consumer = exercise.consumer(offset_reset="none")
     consumer.assign(1_000)
@@ -251,14 +251,14 @@ def out_of_range_none(exercise: Exercise) -> None:
     "ListOffsets is answered with NOT_LEADER_OR_FOLLOWER",
     rule="OffsetFetcher",
     needs="consumer offset_reset",
-    correct="Refreshes its metadata and asks again.",
+    correct="Refreshes its metadata and repeats the request.",
     loss="A consumer that stops, or begins at another offset.",
 )
 def list_offsets_refused(exercise: Exercise) -> None:
-    """While an offset is reset. That the position is right is asked here, not that nothing is read again.
+    """Return the error while an offset is reset. Requires the right position, not that nothing is read again.
 
-    KafkaJS has a fetcher for each broker, and each looks up the offset. If one is refused, the group is joined again,
-    and what another fetcher has read meanwhile is read again, or not: that depends on which was first.
+    KafkaJS has a fetcher per broker, and each looks up the offset. If one of them gets an error, KafkaJS rejoins the
+    group, and what another fetcher has read meanwhile may be read again: that depends on which was first.
     """
     exercise.write(numbered(5))
     exercise.fault(api="ListOffsets", apply_then=Error("NOT_LEADER_OR_FOLLOWER"))
@@ -279,11 +279,11 @@ def list_offsets_refused(exercise: Exercise) -> None:
     rule="check.crcs; RecordBatch.ensureValid",
     needs=NEEDS,
     level=Level.SHOULD,
-    correct="Notices by the checksum, and delivers nothing of the batch.",
+    correct="Detects it by the checksum, and delivers nothing of the batch.",
     loss="A value is delivered that was never written.",
 )
 def damaged_batch(exercise: Exercise) -> None:
-    """In the last value, on its way."""
+    """Flip a byte of the last value in transit."""
     exercise.write(["a" * 50])
     exercise.fault(api="Fetch", bytes={"corrupt": [-12, 255]})
     consumer = exercise.consumer()
@@ -303,11 +303,11 @@ TRANSACTIONS = "producer idempotence transactions consumer read_committed"
     "Aborted records between committed ones",
     rule="KIP-98; isolation.level",
     needs=TRANSACTIONS,
-    correct="Delivers the committed ones alone.",
-    loss="Records that were withdrawn are read.",
+    correct="Delivers only the committed ones.",
+    loss="Aborted records are read.",
 )
 def aborted_records(exercise: Exercise) -> None:
-    """Three transactions, the second one aborted."""
+    """Write three transactions, the second one aborted."""
     producer = exercise.transactional()
     for prefix, command in (("a", "commit"), ("b", "abort"), ("c", "commit")):
         producer.call("begin")
@@ -328,7 +328,7 @@ def aborted_records(exercise: Exercise) -> None:
     loss="Records are read whose transaction may be aborted.",
 )
 def open_transaction(exercise: Exercise) -> None:
-    """Then it is committed."""
+    """Leave it open, then commit it."""
     producer = exercise.transactional()
     producer.call("begin")
     producer.send(numbered(5, "open"))

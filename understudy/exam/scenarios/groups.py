@@ -12,11 +12,11 @@ NEEDS = "consumer groups"
 COMMITS = f"{NEEDS} commit_offsets"
 STOPPED = "A consumer that stops reading."
 LOST = "Records that are skipped by the next member, or read by two at once."
-JOIN_AGAIN = "Joins again, and goes on at the committed offset."
+JOIN_AGAIN = "Rejoins, and continues at the committed offset."
 
 
 def member(exercise: Exercise, *topics: str) -> Consumer:
-    """A subscribed consumer of the group `g`."""
+    """Return a subscribed consumer in the group `g`."""
     consumer = exercise.consumer(group="g")
     consumer.subscribe(*topics)
     return consumer
@@ -25,7 +25,10 @@ def member(exercise: Exercise, *topics: str) -> Consumer:
 def check_reads_on(
     exercise: Exercise, *, member: Callable[[Exercise], Consumer] = member, every_fault: bool = True
 ) -> None:
-    """Ten records, the fault, ten more: all are read; after a rebalance records may come twice."""
+    """Write ten records, let the fault occur, write ten more: all are read.
+
+    After a rebalance duplicates are allowed.
+    """
     exercise.write(numbered(10, "a"))
     consumer = member(exercise)
     consumer.poll_for(10)
@@ -43,7 +46,7 @@ def check_reads_on(
 
 
 def committed(exercise: Exercise, topic: str = "t") -> list[int]:
-    """What the group has committed."""
+    """Return the group's committed offset."""
     return [int(each.offset) for each in exercise.group("g").offsets if each.topic == topic]
 
 
@@ -56,7 +59,7 @@ def committed(exercise: Exercise, topic: str = "t") -> list[int]:
     loss=STOPPED,
 )
 def plain(exercise: Exercise) -> None:
-    """The positive control."""
+    """Play without a fault, as the positive control."""
     check_reads_on(exercise)
 
 
@@ -79,7 +82,7 @@ for _api, _codes in {
             f"{_api} is answered with {_code}",
             rule="ConsumerCoordinator; groups A",
             needs=NEEDS,
-            correct="Looks up the coordinator, waits or joins again, as the code asks for.",
+            correct="Looks up the coordinator, waits or rejoins, depending on the error.",
             loss=STOPPED,
             slow=_slug == "offsetfetch-not-coordinator",
         )(_refused)
@@ -90,11 +93,11 @@ for _api, _codes in {
     "OffsetFetch is answered with UNSTABLE_OFFSET_COMMIT",
     rule="KIP-447: RequireStable",
     needs=NEEDS,
-    correct="Asks again until the transaction with the pending offset has ended.",
+    correct="Repeats the request until the transaction with the pending offset has ended.",
     loss="Records are read again whose offsets are about to be committed.",
 )
 def unstable_offsets(exercise: Exercise) -> None:
-    """A code of each partition, not of the group; only requests that ask for stable offsets meet it."""
+    """Return the error for each partition, not for the group; only requests with require_stable get it."""
     path = {"groups.*.topics.*.partitions.*.error_code": "UNSTABLE_OFFSET_COMMIT"}
     exercise.fault(api="OffsetFetch", versions=[7, 99], alter=path)
     check_reads_on(exercise)
@@ -111,7 +114,7 @@ for _api in ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetFetch", "FindCoordina
         f"The answer to {_api} is lost with its connection",
         rule="AbstractCoordinator",
         needs=NEEDS,
-        correct="Connects again and repeats what is needed.",
+        correct="Reconnects and repeats what is needed.",
         loss=STOPPED,
     )(_lost)
 
@@ -121,16 +124,16 @@ for _api in ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetFetch", "FindCoordina
     "A second member continues where the first one stopped",
     rule="groups B.1",
     needs=COMMITS,
-    correct="Commits the position behind the last record that was read; the next member begins there.",
+    correct="Commits the position after the last record that was read; the next member starts there.",
     loss=LOST,
 )
 def commit_and_resume(exercise: Exercise) -> None:
-    """Ten records, a commit, ten more."""
+    """Read ten records, commit, and read ten more."""
     check_commit_and_resume(exercise)
 
 
 def check_commit_and_resume(exercise: Exercise, *, member: Callable[[Exercise], Consumer] = member) -> None:
-    """Ten records are read and committed by a member that leaves; the next one reads ten others."""
+    """Read and commit ten records with a member that leaves; require that the next one reads ten others."""
     exercise.write(numbered(10, "a"))
     first = member(exercise)
     first.poll_for(10)
@@ -172,14 +175,14 @@ for _commit_code in ("COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR", "REQUEST
 
 @scenario(
     "groups/commit-answer-lost",
-    "The answer to OffsetCommit is lost",
+    "The response to OffsetCommit is lost",
     rule="groups B.1",
     needs=COMMITS,
     correct="Repeats the commit, or reports the error.",
     loss=LOST,
 )
 def commit_answer_lost(exercise: Exercise) -> None:
-    """The offset is committed."""
+    """Commit the offset, but lose the response."""
     exercise.write(numbered(10))
     consumer = member(exercise)
     consumer.poll_for(10)
@@ -199,7 +202,7 @@ def commit_answer_lost(exercise: Exercise) -> None:
     slow=True,
 )
 def evicted_member_commits(exercise: Exercise) -> None:
-    """Each of its commits is refused."""
+    """Refuse each of its commits."""
     exercise.write(numbered(10))
     consumer = member(exercise)
     consumer.poll_for(10)
@@ -218,7 +221,7 @@ def evicted_member_commits(exercise: Exercise) -> None:
     loss=LOST,
 )
 def two_members(exercise: Exercise) -> None:
-    """Each record is read by one of them."""
+    """Require that each record is read by one of them."""
     first, second = members = member(exercise, "many"), member(exercise, "many")
     check_shared(exercise, members)
     for partition in range(3):
@@ -232,7 +235,7 @@ def two_members(exercise: Exercise) -> None:
 
 
 def check_shared(exercise: Exercise, members: Sequence[Consumer]) -> None:
-    """Two members have each of three partitions once, by their own account."""
+    """Require that two members have each of three partitions once, by their own report."""
     until = exercise.deadline()
     shares: list[set[int]] = []
     while not exercise.past(until):
@@ -247,14 +250,14 @@ def check_shared(exercise: Exercise, members: Sequence[Consumer]) -> None:
 
 @scenario(
     "groups/subscription-grows",
-    "A member subscribes to another topic, and joins again in the course of several polls",
+    "A member subscribes to another topic, and rejoins during several polls",
     rule="groups A.5; AbstractCoordinator.rejoinNeededOrPending",
     needs=f"{NEEDS} resubscribe",
-    correct="Joins again with both topics, and takes up its partitions although the answers come between polls.",
+    correct="Rejoins with both topics, and gets its partitions although the responses arrive between polls.",
     loss=STOPPED,
 )
 def subscription_grows(exercise: Exercise) -> None:
-    """The answer to SyncGroup takes longer than a poll."""
+    """Delay the response to SyncGroup for longer than a poll."""
     exercise.write(numbered(5, "t"))
     exercise.write(numbered(5, "u"), topic="u")
     consumer = member(exercise, "t")
@@ -276,11 +279,11 @@ def subscription_grows(exercise: Exercise) -> None:
     rule="groups F.5",
     needs=NEEDS,
     steers="coordinators",
-    correct="Looks up the coordinator and goes on as a member.",
+    correct="Looks up the coordinator and continues as a member.",
     loss=STOPPED,
 )
 def coordinator_moves(exercise: Exercise) -> None:
-    """Between two reads."""
+    """Move it between two reads."""
     exercise.write(numbered(10, "a"))
     consumer = member(exercise)
     consumer.poll_for(10)
@@ -297,11 +300,11 @@ def coordinator_moves(exercise: Exercise) -> None:
     "A member closes",
     rule="KafkaConsumer.close; groups A.9",
     needs=NEEDS,
-    correct="Sends LeaveGroup, so that others take over at once.",
+    correct="Sends LeaveGroup, so that others take over immediately.",
     loss="Partitions without a reader until the session times out.",
 )
 def leaves_when_closed(exercise: Exercise) -> None:
-    """The group is empty afterwards."""
+    """Require that the group is empty afterwards."""
     exercise.write(["r00"])
     consumer = member(exercise)
     consumer.poll_for(1)

@@ -1,6 +1,6 @@
-"""Brokers that answer what no broker should: a client neither hangs nor crashes, and loses nothing.
+"""Brokers that send what no broker should: a client must not hang, crash or lose anything.
 
-Whether it connects again by itself or reports the error is the library's choice; the former is what it SHOULD do.
+A client SHOULD reconnect by itself; reporting the error is allowed.
 """
 
 from understudy.exam.exercise import Exercise, NotExercised
@@ -13,11 +13,11 @@ from understudy.exam.scenarios.values import numbered
 
 PRODUCER = "producer"
 ATTEMPTS, WIDE = 6, 1000
-"""Producers that meet Metadata without brokers, one after the other; partitions of the topic that they ask for."""
+"""Producers that get Metadata without brokers, one after the other; partitions of their topic."""
 
 for _slug, _title, _mask in (
-    ("absurd-length", "The size of an answer is two gigabytes", 0x7F),
-    ("negative-length", "The size of an answer is negative", 0x80),
+    ("absurd-length", "The size of a response is two gigabytes", 0x7F),
+    ("negative-length", "The size of a response is negative", 0x80),
 ):
 
     def _wrong_size(exercise: Exercise, mask: int = _mask) -> None:
@@ -31,21 +31,21 @@ for _slug, _title, _mask in (
         needs=PRODUCER,
         level=Level.SHOULD,
         correct=RECONNECT,
-        loss="A process without memory, or one that waits for bytes that never come.",
+        loss="A process out of memory, or one that waits for bytes that never arrive.",
     )(_wrong_size)
 
 
 @scenario(
     "hostile/stray-answer",
-    "An answer to a request that was never sent",
+    "A response to a request that was never sent",
     rule="NetworkClient: correlation ids",
     needs=PRODUCER,
     level=Level.SHOULD,
-    correct="Does not take it for the answer to its next request.",
-    loss="The outcome of a request is taken from another one.",
+    correct="Does not take it for the response to its next request.",
+    loss="The outcome of a request is taken from another request.",
 )
 def stray_answer(exercise: Exercise) -> None:
-    """A frame with another correlation id follows the answer to Produce."""
+    """Send a frame with another correlation id after the response to Produce."""
     exercise.fault(api="Produce", bytes={"extra": "0000000800000fff00000000"})
     producer = check_written(exercise)
     producer.send(numbered(5, "next"))
@@ -56,15 +56,15 @@ def stray_answer(exercise: Exercise) -> None:
 
 @scenario(
     "hostile/produce-without-partitions",
-    "The answer to Produce mentions no partition",
+    "The response to Produce has no partition",
     rule="ProduceResponse",
     needs=PRODUCER,
     level=Level.SHOULD,
-    correct="Takes the records for unacknowledged: repeats the request, or reports an error.",
-    loss="An application that waits for ever.",
+    correct="Treats the records as unacknowledged: repeats the request, or reports an error.",
+    loss="An application that waits forever.",
 )
 def produce_without_partitions(exercise: Exercise) -> None:
-    """Once."""
+    """Return it once."""
     exercise.fault(api="Produce", alter={"responses": []})
     check_written(exercise)
 
@@ -76,18 +76,18 @@ def produce_without_partitions(exercise: Exercise) -> None:
     needs=PRODUCER,
     steers="brokers",
     level=Level.SHOULD,
-    correct="Asks again after retry.backoff.ms, at the brokers that it knows.",
+    correct="Repeats the request after retry.backoff.ms, to the brokers that it knows.",
     loss=LOST,
     slow=True,
 )
 def metadata_without_brokers(exercise: Exercise) -> None:
-    """Twice, to each of six producers that have met one broker alone; the second that gives up decides.
+    """Return it twice, to each of six producers that know only one broker; the second one that fails decides.
 
-    With several brokers it would depend on how many connections are open: a library that drops the brokers which are
-    not in the answer goes on if another connection ends. librdkafka before 2.16.0 drops the broker while it reads the
-    topics of the answer, and is lost if it reads for longer than the connection takes to close. It always does with
-    many partitions, and with one in a third of the cases. The topic is new when the producers are connected: one that
-    knew it could have written its record, on the connection that it still has, before it has read the answer.
+    With several brokers the result would depend on how many connections are open: a library that drops the brokers
+    which are not in the response continues if another connection ends. librdkafka before 2.16.0 drops the broker while
+    it parses the topics of the response, and fails if parsing takes longer than closing the connection. It always does
+    with many partitions, and with one in a third of the cases. The topic is new when the producers are connected: one
+    that knew it might have written its record, on the connection that it still has, before it has parsed the response.
     """
     for broker in (2, 3):
         exercise.cluster.brokers[broker].stop()
@@ -98,14 +98,14 @@ def metadata_without_brokers(exercise: Exercise) -> None:
     exercise.cluster.topics.create("made", partitions=WIDE, replication_factor=1)
     given_up = 0
     for producer in producers:
-        name = producer.name  # those before it may still ask for Metadata
+        name = producer.name  # earlier producers may still send Metadata
         exercise.fault(api="Metadata", client_id=name, topic="made", alter={"brokers": []}, times=2)
-        # A library that asks for all topics may know it already.
+        # A library that requests all topics may know it already.
         exercise.fault(api="Produce", client_id=name, topic="made", error="NOT_LEADER_OR_FOLLOWER")
         producer.send([f"next-{name}"], topic="made")
         producer.flush()
         if not exercise.faults[0].show().hits:
-            raise NotExercised("the library asked for no Metadata")
+            raise NotExercised("the library sent no Metadata")
         exercise.require_no_loss(producer)
         given_up += not all(outcome.acknowledged for outcome in producer.sent)
         if given_up > 1:
@@ -118,25 +118,25 @@ def metadata_without_brokers(exercise: Exercise) -> None:
     rule="core B.3; Cluster.leaderFor",
     needs=PRODUCER,
     level=Level.SHOULD,
-    correct="Takes the partition as one without a leader, and asks again.",
+    correct="Treats the partition as leaderless, and refreshes its metadata again.",
     loss=LOST,
 )
 def leader_nowhere(exercise: Exercise) -> None:
-    """Twice."""
+    """Return it twice."""
     exercise.fault(api="Metadata", topic="t", alter={"topics.*.partitions.*.leader_id": 99}, times=2)
     check_written(exercise)
 
 
 @scenario(
     "hostile/coordinator-nowhere",
-    "FindCoordinator names an address where there is no broker",
+    "FindCoordinator returns an address without a broker",
     rule="AbstractCoordinator: coordinatorUnknown",
     needs="consumer groups",
     correct="Looks up the coordinator again after the connection has failed.",
     loss=STOPPED,
 )
 def coordinator_nowhere(exercise: Exercise) -> None:
-    """Port 1, once."""
+    """Return port 1, once."""
     exercise.fault(api="FindCoordinator", versions=[0, 3], alter={"port": 1})
     exercise.fault(api="FindCoordinator", versions=[4, 99], alter={"coordinators.*.port": 1})
     check_reads_on(exercise, every_fault=False)
@@ -144,14 +144,14 @@ def coordinator_nowhere(exercise: Exercise) -> None:
 
 @scenario(
     "hostile/fetch-without-partitions",
-    "The answer to Fetch mentions no partition",
+    "The response to Fetch has no partition",
     rule="KIP-227",
     needs="consumer",
     correct="Fetches again from the same offset.",
     loss=SKIPPED,
 )
 def fetch_without_partitions(exercise: Exercise) -> None:
-    """Three times; within a fetch session it is what a broker without news answers."""
+    """Return it three times; in a fetch session it is a valid response without news."""
     exercise.fault(api="Fetch", alter={"responses": []}, times=3, skip=1)
     read_twenty(exercise)
 
@@ -165,7 +165,7 @@ def fetch_without_partitions(exercise: Exercise) -> None:
     loss="Records that the library reported as written.",
 )
 def unexpected_produce_error(exercise: Exercise) -> None:
-    """SNAPSHOT_NOT_FOUND: most libraries have no name for it."""
+    """Return SNAPSHOT_NOT_FOUND: most libraries have no name for it."""
     exercise.fault(api="Produce", error="SNAPSHOT_NOT_FOUND")
     producer = exercise.producer()
     producer.send(numbered(5))
@@ -185,7 +185,7 @@ def unexpected_produce_error(exercise: Exercise) -> None:
     loss=SKIPPED,
 )
 def unexpected_fetch_error(exercise: Exercise) -> None:
-    """SNAPSHOT_NOT_FOUND, once. A consumer that has reported the error need not go on."""
+    """Return SNAPSHOT_NOT_FOUND, once. A consumer that has reported the error need not continue."""
     exercise.write(numbered(10, "a"))
     exercise.fault(api="Fetch", error="SNAPSHOT_NOT_FOUND")
     consumer = exercise.consumer()
@@ -201,28 +201,28 @@ def unexpected_fetch_error(exercise: Exercise) -> None:
 
 @scenario(
     "hostile/slow-produce-answer",
-    "The answer to Produce arrives byte by byte",
+    "The response to Produce arrives in small pieces",
     rule="core A.1",
     needs=PRODUCER,
     correct="Waits for as many bytes as the size field announces.",
     loss=LOST,
 )
 def slow_produce_answer(exercise: Exercise) -> None:
-    """Three bytes at a time, within the request timeout; each answer."""
+    """Send each response three bytes at a time, within the request timeout."""
     exercise.fault(api="Produce", bytes={"drip": {"size": 3, "every_ms": 5}}, times=None)
     check_written(exercise)
 
 
 @scenario(
     "hostile/slow-fetch-answer",
-    "The answers to Fetch arrive in pieces",
+    "The responses to Fetch arrive in small pieces",
     rule="core A.1",
     needs="consumer",
     correct="Waits for as many bytes as the size field announces.",
     loss=SKIPPED,
 )
 def slow_fetch_answer(exercise: Exercise) -> None:
-    """Thirty bytes at a time; each answer."""
+    """Send each response thirty bytes at a time."""
     exercise.fault(api="Fetch", bytes={"drip": {"size": 30, "every_ms": 5}}, times=None)
     read_twenty(exercise)
 
@@ -233,11 +233,11 @@ def slow_fetch_answer(exercise: Exercise) -> None:
     rule="NetworkClient: reconnect.backoff.ms; KIP-227",
     needs="consumer",
     steers="brokers",
-    correct="Connects again and goes on at the same offset, in another fetch session.",
+    correct="Reconnects and continues at the same offset, in a new fetch session.",
     loss=SKIPPED,
 )
 def cluster_restarts(exercise: Exercise) -> None:
-    """All connections end, and for a moment no broker listens."""
+    """Restart them: all connections end, and for a moment no broker listens."""
     exercise.write(numbered(10, "a"))
     consumer = exercise.consumer()
     consumer.assign(0)

@@ -1,4 +1,4 @@
-"""Idempotent producers (KIP-98, KIP-360): each record once, in order, through lost answers and retries."""
+"""Idempotent producers (KIP-98, KIP-360): each record once, in order, despite lost responses and retries."""
 
 from understudy.exam.driver import CallError
 from understudy.exam.exercise import Exercise, Producer, Violation
@@ -9,14 +9,14 @@ from understudy.fault_actions import Disconnect, Error
 
 NEEDS = "producer idempotence"
 TWICE = "Records are written twice, out of order or not at all, although the producer is idempotent."
-SAME = "Repeats the same batch with the same sequence; the broker recognises it."
+SAME = "Repeats the same batch with the same sequence; the broker detects the duplicate."
 
 
 def begun(exercise: Exercise) -> Producer:
-    """A producer that has written a record.
+    """Return a producer that has written a record.
 
-    A broker that knows nothing of a producer takes any first sequence (ProducerAppendInfo), so only with a first batch
-    in the log are the batches behind a refused one refused too, as all are on a broker that is not the leader.
+    A broker without state of a producer accepts any first sequence (ProducerAppendInfo). So only with a first batch in
+    the log are the batches after a refused one refused too, like all batches on a broker that is not the leader.
     """
     producer = exercise.producer(idempotent=True)
     producer.send(["first"])
@@ -27,9 +27,9 @@ def begun(exercise: Exercise) -> Producer:
 def check_exactly_once(
     exercise: Exercise, count: int = 20, *, one_by_one: bool = True, producer: Producer | None = None
 ) -> None:
-    """All records acknowledged, each in the log once and in order, with sound sequences on the wire.
+    """Require that all records are acknowledged and in the log once, in order, with valid sequences on the wire.
 
-    A library that reports at once that it cannot make the producer has lost nothing.
+    A library that immediately reports that it cannot create the producer has lost nothing.
     """
     try:
         producer = producer or exercise.producer(idempotent=True)
@@ -57,35 +57,35 @@ def check_exactly_once(
     loss=TWICE,
 )
 def plain(exercise: Exercise) -> None:
-    """The positive control of this area."""
+    """Play without a fault, as the positive control of this area."""
     check_exactly_once(exercise)
     exercise.require(bool(exercise.journal(api="Produce")), "no Produce request")
 
 
 @scenario(
     "idempotence/answer-lost",
-    "The first answer is lost with its connection",
+    "The first response is lost with its connection",
     rule="KIP-98; conformance 2.1 P01",
     needs=NEEDS,
     correct=SAME,
     loss=TWICE,
 )
 def answer_lost(exercise: Exercise) -> None:
-    """The batch is in the log already."""
+    """Lose the response when the batch is in the log already."""
     exercise.fault(api="Produce", apply_then=Disconnect())
     check_exactly_once(exercise)
 
 
 @scenario(
     "idempotence/later-answer-lost",
-    "The answer to a later batch is lost",
+    "The response to a later batch is lost",
     rule="KIP-98; conformance 2.1 P01",
     needs=NEEDS,
     correct=SAME,
     loss=TWICE,
 )
 def later_answer_lost(exercise: Exercise) -> None:
-    """Some batches before it were answered."""
+    """Lose the response after some earlier batches were acknowledged."""
     exercise.fault(api="Produce", apply_then=Disconnect("reset"), skip=1)
     producer = exercise.producer(idempotent=True)
     for part in "abc":
@@ -107,35 +107,35 @@ def later_answer_lost(exercise: Exercise) -> None:
     loss=TWICE,
 )
 def request_lost(exercise: Exercise) -> None:
-    """Nothing of it is in the log."""
+    """Lose the request: nothing of it is in the log."""
     exercise.fault(api="Produce", disconnect="reset")
     check_exactly_once(exercise)
 
 
 @scenario(
     "idempotence/three-answers-lost",
-    "Three answers in a row are lost",
+    "Three responses in a row are lost",
     rule="KIP-98",
     needs=NEEDS,
     correct=SAME,
     loss=TWICE,
 )
 def three_answers_lost(exercise: Exercise) -> None:
-    """Each on another connection."""
+    """Lose each on another connection."""
     exercise.fault(api="Produce", apply_then=Disconnect(), times=3)
     check_exactly_once(exercise)
 
 
 @scenario(
     "idempotence/answer-too-late",
-    "The answer comes after the request timeout",
+    "The response arrives after the request timeout",
     rule="KIP-98; conformance 2.1 P20",
     needs=NEEDS,
-    correct="Repeats the batch on another connection and ignores the late answer.",
+    correct="Repeats the batch on another connection and ignores the late response.",
     loss=TWICE,
 )
 def answer_too_late(exercise: Exercise) -> None:
-    """Never, on the first connection."""
+    """Never send it on the first connection."""
     exercise.fault(api="Produce", apply_then={"drop": True})
     check_exactly_once(exercise)
 
@@ -149,7 +149,7 @@ def answer_too_late(exercise: Exercise) -> None:
     loss=TWICE,
 )
 def not_leader(exercise: Exercise) -> None:
-    """The batches behind it are refused with OUT_OF_ORDER_SEQUENCE_NUMBER, if there are any."""
+    """Refuse it: the later batches in flight, if any, get OUT_OF_ORDER_SEQUENCE_NUMBER."""
     producer = begun(exercise)
     exercise.fault(api="Produce", error="NOT_LEADER_OR_FOLLOWER")
     check_exactly_once(exercise, producer=producer)
@@ -164,7 +164,7 @@ def not_leader(exercise: Exercise) -> None:
     loss=TWICE,
 )
 def after_append(exercise: Exercise) -> None:
-    """The batch is in the log already."""
+    """Return the error when the batch is in the log already."""
     exercise.fault(api="Produce", apply_then=Error("NOT_ENOUGH_REPLICAS_AFTER_APPEND"))
     check_exactly_once(exercise)
 
@@ -178,7 +178,7 @@ def after_append(exercise: Exercise) -> None:
     loss=TWICE,
 )
 def request_timed_out(exercise: Exercise) -> None:
-    """The replicas took too long."""
+    """Return it, as if the replicas took too long."""
     exercise.fault(api="Produce", apply_then=Error("REQUEST_TIMED_OUT"))
     check_exactly_once(exercise)
 
@@ -192,7 +192,7 @@ def request_timed_out(exercise: Exercise) -> None:
     loss=TWICE,
 )
 def not_enough_replicas(exercise: Exercise) -> None:
-    """Nothing of the batch is in the log."""
+    """Return it: nothing of the batch is in the log."""
     producer = begun(exercise)
     exercise.fault(api="Produce", error="NOT_ENOUGH_REPLICAS", times=3)
     check_exactly_once(exercise, producer=producer)
@@ -203,25 +203,25 @@ def not_enough_replicas(exercise: Exercise) -> None:
     "InitProducerId is answered with COORDINATOR_LOAD_IN_PROGRESS",
     rule="KIP-98; transactions C.1",
     needs=NEEDS,
-    correct="Asks again after retry.backoff.ms.",
+    correct="Repeats the request after retry.backoff.ms.",
     loss="Records that the application handed over.",
 )
 def coordinator_loads(exercise: Exercise) -> None:
-    """Twice."""
+    """Return it twice."""
     exercise.fault(api="InitProducerId", error="COORDINATOR_LOAD_IN_PROGRESS", times=2)
     check_exactly_once(exercise, 5)
 
 
 @scenario(
     "idempotence/init-lost",
-    "The answer to InitProducerId is lost",
+    "The response to InitProducerId is lost",
     rule="KIP-98",
     needs=NEEDS,
-    correct="Asks again; another producer id is as good.",
+    correct="Repeats the request; another producer id is fine.",
     loss="Records that the application handed over.",
 )
 def init_lost(exercise: Exercise) -> None:
-    """With its connection."""
+    """Lose it together with its connection."""
     exercise.fault(api="InitProducerId", apply_then=Disconnect("reset"))
     check_exactly_once(exercise, 5)
 
@@ -236,7 +236,7 @@ def init_lost(exercise: Exercise) -> None:
     loss=TWICE,
 )
 def leader_moves(exercise: Exercise) -> None:
-    """Three times."""
+    """Move it three times."""
     producer = exercise.producer(idempotent=True)
     partition = exercise.cluster.topics["t"].partitions[0]
     for part in "abc":
@@ -261,7 +261,7 @@ def leader_moves(exercise: Exercise) -> None:
     loss="The application sends the records again, and they are in the log twice.",
 )
 def duplicate_sequence(exercise: Exercise) -> None:
-    """As a broker answers that remembers the batch, not its offset."""
+    """Respond like a broker that remembers the batch but not its offset."""
     exercise.fault(api="Produce", apply_then=Error("DUPLICATE_SEQUENCE_NUMBER"))
     producer = exercise.producer(idempotent=True)
     producer.send(["r00"])
@@ -279,11 +279,11 @@ def duplicate_sequence(exercise: Exercise) -> None:
     rule="KIP-360; conformance 2.1 P11",
     needs=NEEDS,
     level=Level.SHOULD,
-    correct="Takes a new epoch or producer id, begins with sequence 0, and writes the record.",
-    loss="A producer that cannot write any more, or writes twice.",
+    correct="Gets a new epoch or producer id, starts with sequence 0, and writes the record.",
+    loss="A producer that can no longer write, or writes twice.",
 )
 def unknown_producer_id(exercise: Exercise) -> None:
-    """The broker has forgotten the producer's state."""
+    """Respond like a broker that has lost the producer's state."""
     producer = exercise.producer(idempotent=True)
     producer.send(numbered(3, "a"))
     producer.flush()

@@ -1,4 +1,4 @@
-"""Producers without idempotence: nothing that was acknowledged may be missing."""
+"""Producers without idempotence: no acknowledged record may be missing."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ RETRY = "Repeats the request until delivery.timeout.ms has passed."
 
 
 def check_delivered(exercise: Exercise, count: int = 10, level: Level = Level.MUST) -> Producer:
-    """Each record is acknowledged and in the log."""
+    """Require that each record is acknowledged and in the log."""
     producer = exercise.producer()
     producer.send(numbered(count))
     producer.flush()
@@ -24,7 +24,7 @@ def check_delivered(exercise: Exercise, count: int = 10, level: Level = Level.MU
 
 
 def connected(exercise: Exercise, **options: Any) -> Producer:
-    """A producer that has written a record: a short delivery timeout could end before it is connected."""
+    """Return a producer that has written a record: a short delivery timeout could end before it is connected."""
     producer = exercise.producer(**options)
     until = exercise.deadline()
     while not (producer.sent and producer.sent[-1].acknowledged):
@@ -39,7 +39,7 @@ def connected(exercise: Exercise, **options: Any) -> Producer:
     "produce/plain", "Thirty records, no fault", rule="core D.2", needs="producer", correct="Writes them.", loss=LOST
 )
 def plain(exercise: Exercise) -> None:
-    """The positive control of all others. Without a fault there is no reason to write a record twice."""
+    """Play without a fault, as the positive control of all others; there is no reason to write a record twice."""
     exercise.require_once_in_order(check_delivered(exercise, 30))
 
 
@@ -52,7 +52,7 @@ def plain(exercise: Exercise) -> None:
     loss="The order of records with the same key.",
 )
 def three_partitions(exercise: Exercise) -> None:
-    """Their leaders are three brokers."""
+    """Use three leaders on three brokers."""
     producer = exercise.producer()
     for partition in range(3):
         producer.send(numbered(5, f"p{partition}-"), topic="many", partition=partition)
@@ -67,7 +67,7 @@ def three_partitions(exercise: Exercise) -> None:
     "produce/not-leader", "NOT_LEADER_OR_FOLLOWER once", rule="core D.2", needs="producer", correct=RETRY, loss=LOST
 )
 def not_leader(exercise: Exercise) -> None:
-    """The leader has not changed."""
+    """Return the error, though the leader has not changed."""
     exercise.fault(api="Produce", error="NOT_LEADER_OR_FOLLOWER")
     check_delivered(exercise)
 
@@ -78,11 +78,11 @@ def not_leader(exercise: Exercise) -> None:
     rule="Sender; Metadata",
     needs="producer",
     steers="leaders",
-    correct="Looks up the new leader, or takes it from the answer (KIP-951), and repeats the request there.",
+    correct="Looks up the new leader, or takes it from the response (KIP-951), and repeats the request there.",
     loss=LOST,
 )
 def leader_moves(exercise: Exercise) -> None:
-    """To the next broker."""
+    """Move it to the next broker."""
     producer = exercise.producer()
     producer.send(numbered(5, "a"))
     producer.flush()
@@ -103,21 +103,21 @@ def leader_moves(exercise: Exercise) -> None:
     loss=LOST,
 )
 def request_lost(exercise: Exercise) -> None:
-    """With a TCP reset."""
+    """End the connection with a TCP reset."""
     exercise.fault(api="Produce", disconnect="reset")
     check_delivered(exercise)
 
 
 @scenario(
     "produce/answer-lost",
-    "The request is served, the answer is lost",
+    "The request is served, the response is lost",
     rule="Sender",
     needs="producer",
     correct=RETRY,
     loss=LOST,
 )
 def answer_lost(exercise: Exercise) -> None:
-    """Records may be written twice, never lost."""
+    """Lose it: records may be written twice, but never lost."""
     exercise.fault(api="Produce", apply_then=Disconnect())
     check_delivered(exercise)
 
@@ -131,7 +131,7 @@ def answer_lost(exercise: Exercise) -> None:
     loss=LOST,
 )
 def silent_broker(exercise: Exercise) -> None:
-    """Once. A library whose records expire with the request reports that: the application knows."""
+    """Drop one request. A library whose records expire with the request reports that: the application is informed."""
     exercise.fault(api="Produce", drop=True)
     check_delivered(exercise, level=Level.SHOULD)
 
@@ -145,30 +145,28 @@ def silent_broker(exercise: Exercise) -> None:
     loss=LOST,
 )
 def not_enough_replicas(exercise: Exercise) -> None:
-    """Then there are enough."""
+    """Return it a few times, then accept the request."""
     exercise.fault(api="Produce", error="NOT_ENOUGH_REPLICAS", times=3)
     check_delivered(exercise)
 
 
-@scenario(
-    "produce/answer-cut", "The answer ends in the middle", rule="core A.1", needs="producer", correct=RETRY, loss=LOST
-)
+@scenario("produce/answer-cut", "The response is cut off", rule="core A.1", needs="producer", correct=RETRY, loss=LOST)
 def answer_cut(exercise: Exercise) -> None:
-    """After 15 bytes."""
+    """Cut it after 15 bytes."""
     exercise.fault(api="Produce", bytes={"truncate": 15})
     check_delivered(exercise)
 
 
 @scenario(
     "produce/message-too-large",
-    "A record is refused for good",
+    "A record is rejected permanently",
     rule="core D.2; MESSAGE_TOO_LARGE",
     needs="producer",
-    correct="Reports the error, does not repeat the record for ever, and goes on with the next one.",
+    correct="Reports the error, does not retry the record forever, and continues with the next one.",
     loss="A record that is reported as written and is not.",
 )
 def message_too_large(exercise: Exercise) -> None:
-    """One record alone: there is no smaller batch."""
+    """Send a single record, so that there is no smaller batch to retry with."""
     producer = connected(exercise, delivery_timeout_ms=3_000)
     fault = exercise.fault(api="Produce", error="MESSAGE_TOO_LARGE", times=None)
     producer.send(["large"])
@@ -190,11 +188,11 @@ def message_too_large(exercise: Exercise) -> None:
     rule="KIP-91: delivery.timeout.ms",
     needs="producer",
     correct="Reports a timeout for the record when delivery.timeout.ms has passed.",
-    loss="An application that waits for ever, or believes that the record is written.",
+    loss="An application that waits forever, or believes that the record is written.",
     slow=True,
 )
 def delivery_timeout(exercise: Exercise) -> None:
-    """Within 3 s, and 5 s of grace."""
+    """Require the report within 3 s, and 5 s of grace."""
     producer = connected(exercise, delivery_timeout_ms=3_000, request_timeout_ms=1_000)
     exercise.fault(api="Produce", drop=True, times=None)
     producer.send(["r00"])
@@ -213,7 +211,7 @@ def delivery_timeout(exercise: Exercise) -> None:
     loss=LOST,
 )
 def unknown_server_error(exercise: Exercise) -> None:
-    """What is reported as written must be written."""
+    """Require that what is reported as written is written."""
     exercise.fault(api="Produce", error="UNKNOWN_SERVER_ERROR")
     producer = exercise.producer()
     producer.send(numbered(3))
@@ -228,11 +226,11 @@ def unknown_server_error(exercise: Exercise) -> None:
     rule="Sender; core F",
     needs="producer",
     steers="brokers clock",
-    correct="Looks for the new leader until delivery.timeout.ms has passed.",
+    correct="Refreshes metadata until it finds the new leader or delivery.timeout.ms has passed.",
     loss=LOST,
 )
 def leader_killed(exercise: Exercise) -> None:
-    """With acks=all, no acknowledged record may be missing afterwards."""
+    """Kill it: with acks=all, no acknowledged record may be missing afterwards."""
     producer = exercise.producer()
     producer.send(numbered(5, "a"))
     producer.flush()
@@ -247,15 +245,15 @@ def leader_killed(exercise: Exercise) -> None:
 
 @scenario(
     "produce/metadata-after-leader-error",
-    "The client looks for the leader before it repeats the request",
+    "The client looks up the leader before it repeats the request",
     rule="Sender: requestUpdate; KIP-951",
     needs="producer",
     level=Level.SHOULD,
     correct="Sends Metadata between the refused Produce and its repetition.",
-    loss="Time: a client that does not look keeps asking the former leader.",
+    loss="Time: a client that does not look it up keeps sending to the former leader.",
 )
 def metadata_after_leader_error(exercise: Exercise) -> None:
-    """An answer without a hint of the new leader."""
+    """Refuse Produce without a hint of the new leader."""
     exercise.fault(api="Produce", error="NOT_LEADER_OR_FOLLOWER", versions=[0, 99])
     producer = exercise.producer()
     producer.send(["r00"])

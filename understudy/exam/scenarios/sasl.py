@@ -1,4 +1,4 @@
-"""SASL: credentials that are accepted or refused, and sessions that end (KIP-368)."""
+"""SASL: credentials that are accepted or rejected, and sessions that expire (KIP-368)."""
 
 import base64
 import re
@@ -16,18 +16,18 @@ from understudy.exam.scenarios.values import numbered
 from understudy.results import JournalEntry
 
 ATTEMPTS: Final = 10
-"""How often a library may send credentials that were refused: each broker once, and a few times more."""
+"""Maximum attempts with rejected credentials: each broker once, and a few more."""
 ABOUT: Final = re.compile(r"auth|sasl|credential|token|password|certificate|ssl|tls|x509|handshake", re.IGNORECASE)
-"""What an error has to mention for an application, or its log, to point at the cause."""
+"""What an error must mention so that an application, or its log, points to the cause."""
 REPORTED = "Reports that the authentication failed, and leaves further attempts to the application."
-LOCKED = "The cause, and an account that is locked after so many attempts."
+LOCKED = "The cause, and an account that is locked after too many attempts."
 PAUSE_S: Final = 0.25
 ROUNDS: Final = 30
-"""As many pauses take two and a half sessions. The client's clock cannot be pushed."""
+"""Pauses that last two and a half sessions in total. The client's clock cannot be advanced."""
 
 
 def refusals(exercise: Exercise, **options: Any) -> list[LibraryError]:
-    """The errors with which a producer that cannot be let in reports so. Nothing may be acknowledged or written."""
+    """Return the errors that a producer with rejected credentials reports. Nothing may be acknowledged or written."""
     try:
         producer = exercise.producer(delivery_timeout_ms=exercise.timeout_ms // 2, **options)
         producer.send(numbered(5))
@@ -43,13 +43,13 @@ def refusals(exercise: Exercise, **options: Any) -> list[LibraryError]:
 
 
 def require_cause(exercise: Exercise, errors: list[LibraryError]) -> None:
-    """One of the errors mentions why."""
+    """Require that one of the errors mentions the cause."""
     named = any(ABOUT.search(f"{each.code} {each.message}") for each in errors)
     exercise.require(named, f"the error does not mention the cause: {errors[0]}", Level.SHOULD)
 
 
 def require_few_attempts(exercise: Exercise, api: str = "SaslAuthenticate") -> None:
-    """Credentials that were refused are not sent again and again."""
+    """Require that rejected credentials are not sent again and again."""
     refused = [each for each in exercise.journal(api=api) if each.error]
     if not refused:
         return
@@ -58,7 +58,7 @@ def require_few_attempts(exercise: Exercise, api: str = "SaslAuthenticate") -> N
 
 
 def connections(entries: list[JournalEntry]) -> dict[int, list[JournalEntry]]:
-    """Connection -> its requests."""
+    """Return connection -> its requests."""
     found: dict[int, list[JournalEntry]] = {}
     for each in entries:
         found.setdefault(each.connection, []).append(each)
@@ -69,7 +69,7 @@ def connections(entries: list[JournalEntry]) -> dict[int, list[JournalEntry]]:
 
 
 def register_mechanism(name: str, needs: str, options: Callable[[], Any]) -> Play:
-    """The scenario without faults of one mechanism."""
+    """Register the scenario of one mechanism without faults."""
 
     @scenario(
         f"sasl/{name}",
@@ -81,7 +81,7 @@ def register_mechanism(name: str, needs: str, options: Callable[[], Any]) -> Pla
         loss=LOST,
     )
     def play(exercise: Exercise) -> None:
-        """The credentials are right."""
+        """Use the right credentials."""
         check_written(exercise, **options())
         met = any(each.api == "SaslAuthenticate" and not each.error for each in exercise.journal())
         exercise.require(met, "records were written without SaslAuthenticate")
@@ -105,7 +105,7 @@ register_mechanism("token", "sasl_oauthbearer", lambda: security.bearer(lifetime
     loss=LOST,
 )
 def handshake_lost(exercise: Exercise) -> None:
-    """That is no refusal."""
+    """End the connection, which is not a rejection."""
     exercise.fault(api="SaslHandshake", disconnect="close")
     check_written(exercise, Level.SHOULD, **security.password("PLAIN"))
 
@@ -121,7 +121,7 @@ def handshake_lost(exercise: Exercise) -> None:
     loss=LOST,
 )
 def authenticate_unanswered(exercise: Exercise) -> None:
-    """The connection stays open and silent."""
+    """Leave the connection open and silent."""
     exercise.fault(api="SaslAuthenticate", drop=True)
     check_written(exercise, Level.SHOULD, **security.password("PLAIN"))
 
@@ -130,7 +130,7 @@ def authenticate_unanswered(exercise: Exercise) -> None:
 
 
 def register_refusal(name: str, title: str, needs: str, options: Callable[[], Any], api: str = "") -> Play:
-    """A scenario with credentials that the broker refuses. `api`: the request that it refuses."""
+    """Register a scenario with credentials that the broker rejects. `api`: the request that it rejects."""
 
     @scenario(
         f"sasl/{name}",
@@ -142,7 +142,7 @@ def register_refusal(name: str, title: str, needs: str, options: Callable[[], An
         loss=LOCKED,
     )
     def play(exercise: Exercise) -> None:
-        """Each time; a library may look at a token itself, and send no request at all."""
+        """Reject each attempt; a library may validate a token itself, and send no request at all."""
         errors = refusals(exercise, **options())
         require_cause(exercise, errors)
         require_few_attempts(exercise, api or "SaslAuthenticate")
@@ -183,7 +183,7 @@ register_refusal(
     loss="A consumer that reads nothing, and does not report why.",
 )
 def consumer_wrong_password(exercise: Exercise) -> None:
-    """It has nothing else to report."""
+    """Use a wrong password for a consumer, which has nothing else to report."""
     exercise.write(numbered(5))
     errors: list[LibraryError] = []
     until = time.monotonic() + exercise.timeout_ms / 2_000
@@ -213,7 +213,7 @@ def consumer_wrong_password(exercise: Exercise) -> None:
     loss="Records, written to a server that only pretends to be the broker.",
 )
 def broker_without_password(exercise: Exercise) -> None:
-    """The last message of SCRAM has a signature of zeros, as from a broker that lets anybody in."""
+    """Send zeros as the signature in the last SCRAM message, like a broker that accepts anyone."""
     zeros = "v=" + "A" * 43 + "="
     altered = {"auth_bytes": base64.b64encode(zeros.encode()).decode()}
     exercise.fault(api="SaslAuthenticate", skip=1, times=None, alter=altered)
@@ -223,7 +223,7 @@ def broker_without_password(exercise: Exercise) -> None:
 
 
 def require_signature_met(exercise: Exercise) -> None:
-    """Raise NotExercised unless a connection got as far as the forged signature; none may go on behind it."""
+    """Raise NotExercised unless a connection got the forged signature; none may continue after it."""
     met = False
     for entries in connections(exercise.journal()).values():
         exchange = [each for each in entries if each.api == "SaslAuthenticate"]
@@ -237,11 +237,11 @@ def require_signature_met(exercise: Exercise) -> None:
 # --- sessions that end -----------------------------------------------------------------------------------------------
 
 AGAIN = "Authenticates again, on the same connection, before session_lifetime_ms is over."
-CLOSED = "A connection that the broker closes, with the requests on it, each time that a session ends."
+CLOSED = "A connection that the broker closes, with its requests in flight, whenever a session expires."
 
 
 def require_again(exercise: Exercise, client: str) -> None:
-    """A connection of the client has authenticated more than once."""
+    """Require that a connection of the client has authenticated more than once."""
     found = connections(exercise.journal(client))
     handshakes = [sum(each.api == "SaslHandshake" for each in entries) for entries in found.values()]
     text = f"each of {len(found)} connections authenticated once, and the broker closed those whose session was over"
@@ -259,7 +259,7 @@ def require_again(exercise: Exercise, client: str) -> None:
     loss=CLOSED,
 )
 def session_ends(exercise: Exercise) -> None:
-    """It writes for seven seconds, four records a second."""
+    """Write for seven seconds, four records a second."""
     producer = exercise.producer(idempotent=True, **security.password("PLAIN", listener=security.SESSIONS))
     for value in numbered(ROUNDS):
         producer.send([value])
@@ -282,7 +282,7 @@ def session_ends(exercise: Exercise) -> None:
     loss=CLOSED,
 )
 def consumer_session_ends(exercise: Exercise) -> None:
-    """It reads for seven seconds."""
+    """Read for seven seconds."""
     consumer = exercise.consumer(**security.password("PLAIN", listener=security.SESSIONS))
     consumer.assign()
     values = numbered(ROUNDS)

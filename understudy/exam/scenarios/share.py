@@ -1,4 +1,4 @@
-"""Share groups (KIP-932): each record is acknowledged, and delivered again unless it was accepted or rejected."""
+"""Share groups (KIP-932): each record is acknowledged, and redelivered unless it was accepted or rejected."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -13,17 +13,17 @@ from understudy.fault_actions import Disconnect
 NEEDS = "share_groups"
 COUNT: Final = 5
 LOCK_S: Final = 31
-"""A second more than share.record.lock.duration.ms."""
-AGAIN = "Repeats the request where the code asks for it, looks up who is responsible, joins again if it has to."
+"""One second longer than share.record.lock.duration.ms."""
+AGAIN = "Repeats the request if the error is retriable, looks up the leader or coordinator, and rejoins if necessary."
 STOPS = "A member that stops reading."
 TWICE = "Work that is done twice, or never."
 REPORTS = "Reports that the acknowledgement failed, or repeats it."
 
 
 def member(exercise: Exercise) -> ShareConsumer:
-    """A member that reads topic t, of a group that knows its first offset.
+    """Return a member that reads topic t, in a group that has its start offset.
 
-    By default a share group begins at the end of the log: records are written until one of them arrives.
+    By default a share group starts at the end of the log: records are written until one of them arrives.
     """
     consumer = share_consumer(exercise)
     consumer.subscribe("t")
@@ -47,7 +47,7 @@ def member(exercise: Exercise) -> ShareConsumer:
 
 
 def written(exercise: Exercise, consumer: ShareConsumer, part: str = "r") -> Sequence[Any]:
-    """Records that the member has read, and not acknowledged yet."""
+    """Return records that the member has read, and not acknowledged yet."""
     exercise.write(numbered(COUNT, part))
     consumer.poll_for(COUNT)
     found = consumer.values()
@@ -56,7 +56,7 @@ def written(exercise: Exercise, consumer: ShareConsumer, part: str = "r") -> Seq
 
 
 def successor(exercise: Exercise, former: ShareConsumer) -> ShareConsumer:
-    """Another member, after the former one has left; what it is given besides a marker was delivered again."""
+    """Return another member, after the former one has left; besides a marker it only gets redelivered records."""
     former.close()
     consumer = share_consumer(exercise)
     consumer.subscribe("t")
@@ -73,7 +73,7 @@ def successor(exercise: Exercise, former: ShareConsumer) -> ShareConsumer:
 
 
 def require_again(exercise: Exercise, consumer: ShareConsumer, expected: Sequence[str]) -> None:
-    """The records that were delivered again are exactly these."""
+    """Require that exactly these records are redelivered."""
     found = sorted(set(consumer.values()) - {"marker"})
     exercise.require(found == sorted(expected), f"the next member read {found}, not {sorted(expected)}")
 
@@ -83,12 +83,12 @@ def require_again(exercise: Exercise, consumer: ShareConsumer, expected: Sequenc
 
 @scenario("share/plain", "A member reads five records", rule="KIP-932", needs=NEEDS, correct="Reads them.", loss=STOPS)
 def plain(exercise: Exercise) -> None:
-    """The positive control of the others."""
+    """Play without a fault, as the positive control of the others."""
     written(exercise, member(exercise))
 
 
 def register_outcome(kind: str, title: str, again: bool) -> Play:
-    """A scenario in which each record is acknowledged in one way."""
+    """Register a scenario in which each record gets the same type of acknowledgement."""
 
     @scenario(
         f"share/{kind}",
@@ -99,7 +99,7 @@ def register_outcome(kind: str, title: str, again: bool) -> Play:
         loss=TWICE,
     )
     def play(exercise: Exercise) -> None:
-        """What the next member is given is the witness."""
+        """Check the type by what the next member gets."""
         consumer = member(exercise)
         consumer.acknowledge(kind, written(exercise, consumer))
         error = consumer.commit()
@@ -115,7 +115,7 @@ register_outcome("reject", "Records are rejected", again=False)
 
 
 def register_refused(name: str, title: str, **fault: Any) -> Play:
-    """A scenario in which the acknowledgement does not get through at first."""
+    """Register a scenario in which the acknowledgement first fails."""
 
     @scenario(
         f"share/acknowledge-{name}",
@@ -126,7 +126,7 @@ def register_refused(name: str, title: str, **fault: Any) -> Play:
         loss=TWICE,
     )
     def play(exercise: Exercise) -> None:
-        """A success that is reported has to be one."""
+        """Require that a reported success is true."""
         consumer = member(exercise)
         records = written(exercise, consumer)
         exercise.fault(api="ShareAcknowledge", **fault)
@@ -158,7 +158,7 @@ register_refused(
     loss=TWICE,
 )
 def lock_expires(exercise: Exercise) -> None:
-    """Half a minute passes, on the cluster's clock, before they are accepted."""
+    """Advance the cluster's clock by half a minute before they are accepted."""
     consumer = member(exercise)
     records = written(exercise, consumer)
     exercise.cluster.clock.advance(seconds=LOCK_S)
@@ -174,11 +174,11 @@ def lock_expires(exercise: Exercise) -> None:
 
 
 def register_reading(name: str, title: str, level: Level = Level.MUST, **fault: Any) -> Play:
-    """A scenario in which a member reads on after a fault."""
+    """Register a scenario in which a member continues reading after a fault."""
 
     @scenario(f"share/{name}", title, rule="KIP-932", needs=NEEDS, level=level, correct=AGAIN, loss=STOPS)
     def play(exercise: Exercise) -> None:
-        """It has read before."""
+        """Cause the fault after the member has read."""
         consumer = member(exercise)
         exercise.fault(**fault)
         until = exercise.deadline()
@@ -200,7 +200,7 @@ for _code in ("SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"):
         api="ShareFetch",
         alter={"error_code": _code, "responses": []},
     )
-register_reading("fetch-answer-lost", "The answer to ShareFetch is lost", api="ShareFetch", apply_then=Disconnect())
+register_reading("fetch-answer-lost", "The response to ShareFetch is lost", api="ShareFetch", apply_then=Disconnect())
 for _code in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"):
     register_reading(
         f"heartbeat-{_code.lower().replace('_', '-')}",
@@ -220,7 +220,7 @@ for _code in ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "UNKNOWN_MEMBER
     loss=STOPS,
 )
 def leader_moves(exercise: Exercise) -> None:
-    """To the next broker; what was acquired from the former leader is delivered again at worst."""
+    """Move it to the next broker; records acquired from the former leader may be redelivered."""
     consumer = member(exercise)
     at = exercise.served_by(consumer.name, "ShareFetch")
     exercise.cluster.topics["t"].partitions[0].move_leader(at % 3 + 1)
@@ -240,7 +240,7 @@ def leader_moves(exercise: Exercise) -> None:
     loss="Records that stay acquired until a session or a lock ends.",
 )
 def leaves_when_closed(exercise: Exercise) -> None:
-    """The heartbeat is the witness."""
+    """Require the heartbeat."""
     consumer = member(exercise)
     consumer.close()
     epochs = [each.request["member_epoch"] for each in exercise.journal(consumer.name, "ShareGroupHeartbeat")]

@@ -1,4 +1,4 @@
-"""Throttling (KIP-219): a throttled client keeps quiet on that connection, and nothing has failed."""
+"""Throttling (KIP-219): a throttled client sends nothing on that connection, and no request has failed."""
 
 from understudy.exam.exercise import Exercise, NotExercised
 from understudy.exam.level import Level
@@ -9,15 +9,15 @@ from understudy.exam.scenarios.values import numbered
 
 THROTTLE_MS = 1_500
 QUIET_MS = 1_200
-"""Of the throttle time, after which the next request is not early; the rest is for clocks and networks."""
+"""Part of the throttle time before which the next request is too early; the rest allows for clocks and networks."""
 WAITS = "Sends nothing on this connection until throttle_time_ms has passed."
 LOSS = "A quota that has no effect, until the broker stops reading the connection."
 
 
 def check_quiet(exercise: Exercise, client: str, api: str, *, under_way: int = 0) -> None:
-    """After the first throttled answer, its connection has no request of the API for as long as asked.
+    """Require no request of the API on the connection for the throttle time after the first throttled response.
 
-    `under_way`: the last request that may have crossed the answer.
+    `under_way`: the last request that may have crossed the response.
     """
     entries = exercise.journal(client, api)
     first = next((each for each in entries if each.fault), None)
@@ -41,9 +41,9 @@ def check_quiet(exercise: Exercise, client: str, api: str, *, under_way: int = 0
     loss=LOSS,
 )
 def producer_waits(exercise: Exercise) -> None:
-    """1.5 s, and more records right behind it.
+    """Throttle by 1.5 s, with more records ready to be sent.
 
-    More of the first records may be on their way when the answer comes; the library has it once all are acknowledged.
+    More of the first records may be in flight when the response arrives; the library has it once all are acknowledged.
     """
     exercise.fault(api="Produce", alter={"throttle_time_ms": THROTTLE_MS})
     producer = exercise.producer()
@@ -68,7 +68,7 @@ def producer_waits(exercise: Exercise) -> None:
     loss=LOSS,
 )
 def consumer_waits(exercise: Exercise) -> None:
-    """1.5 s, while there is more to read."""
+    """Throttle by 1.5 s, while there is more to read."""
     exercise.fault(api="Fetch", alter={"throttle_time_ms": THROTTLE_MS})
     read_twenty(exercise)
     check_quiet(exercise, "exam-consumer-1", "Fetch")
@@ -76,13 +76,13 @@ def consumer_waits(exercise: Exercise) -> None:
 
 @scenario(
     "throttling/no-error",
-    "Each answer to Produce has a throttle time",
+    "Each response to Produce has a throttle time",
     rule="KIP-219",
     needs="producer",
-    correct="Takes the answer as what it is: the records are written.",
+    correct="Treats the response as a success: the records are written.",
     loss="Records that are written again, or reported as lost.",
 )
 def no_error(exercise: Exercise) -> None:
-    """100 ms each. Nothing is written twice, although the producer is not idempotent."""
+    """Throttle by 100 ms each. Nothing is written twice, although the producer is not idempotent."""
     exercise.fault(api="Produce", alter={"throttle_time_ms": 100}, times=None)
     exercise.require_once_in_order(check_written(exercise))

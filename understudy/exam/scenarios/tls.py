@@ -1,4 +1,4 @@
-"""TLS: the certificate decides whether a client writes."""
+"""TLS: the broker's certificate decides whether a client may write."""
 
 from understudy.exam import security
 from understudy.exam.exercise import Exercise
@@ -9,20 +9,20 @@ from understudy.exam.scenarios.sasl import refusals, require_cause
 
 @scenario(
     "tls/plain",
-    "The listener talks TLS",
+    "The listener uses TLS",
     rule="core G; ssl.truststore.location",
     needs="producer tls",
     steers="listeners",
-    correct="Checks the certificate, and goes on as on any connection.",
+    correct="Checks the certificate, and continues as on any connection.",
     loss=LOST,
 )
 def plain(exercise: Exercise) -> None:
-    """The certificate is the right one."""
+    """Use a valid certificate."""
     check_written(exercise, **security.tls())
 
 
 def register_certificate(name: str, title: str, listener: str) -> Play:
-    """A scenario with a broker whose certificate proves nothing."""
+    """Register a scenario with a broker whose certificate is not valid."""
 
     @scenario(
         f"tls/{name}",
@@ -34,7 +34,7 @@ def register_certificate(name: str, title: str, listener: str) -> Play:
         loss="Records and passwords, handed to any server that answers at the address.",
     )
     def play(exercise: Exercise) -> None:
-        """With the library's defaults: only the authority is given."""
+        """Use the library's defaults: only the CA is configured."""
         errors = refusals(exercise, **security.tls(listener))
         sent = [each.api for each in exercise.journal()]
         exercise.require(not sent, f"{', '.join(sent[:1])} was sent to a broker that is not known")

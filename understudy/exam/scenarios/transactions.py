@@ -1,4 +1,4 @@
-"""Transactions (KIP-98, KIP-447, KIP-588, KIP-890): whole or not at all, and fenced producers learn it."""
+"""Transactions (KIP-98, KIP-447, KIP-588, KIP-890): all or nothing, and fenced producers are informed."""
 
 from understudy.exam.exercise import Exercise, Producer
 from understudy.exam.scenario import scenario
@@ -6,12 +6,12 @@ from understudy.exam.scenarios.values import numbered
 from understudy.fault_actions import Disconnect
 
 NEEDS = "producer idempotence transactions"
-TORN = "A transaction that the application believes to be committed is not, or not whole, or is there twice."
-AGAIN = "Repeats the request until it is answered."
+TORN = "A transaction that the application believes to be committed is missing, incomplete or duplicated."
+AGAIN = "Repeats the request until it gets a response."
 
 
 def commit_ten(producer: Producer, prefix: str = "r") -> None:
-    """One transaction with ten records."""
+    """Commit one transaction with ten records."""
     producer.call("begin")
     producer.send(numbered(10, prefix))
     producer.flush()
@@ -19,7 +19,7 @@ def commit_ten(producer: Producer, prefix: str = "r") -> None:
 
 
 def check_committed(exercise: Exercise) -> None:
-    """Two transactions in a row, each whole and committed in spite of the fault."""
+    """Require that two transactions in a row are complete and committed despite the fault."""
     producer = exercise.transactional()
     commit_ten(producer, "a")
     commit_ten(producer, "b")
@@ -34,7 +34,7 @@ def check_committed(exercise: Exercise) -> None:
     "transactions/commit", "Two transactions, no fault", rule="KIP-98", needs=NEEDS, correct="Commits them.", loss=TORN
 )
 def commit(exercise: Exercise) -> None:
-    """The positive control."""
+    """Play without a fault, as the positive control."""
     check_committed(exercise)
 
 
@@ -44,10 +44,10 @@ def commit(exercise: Exercise) -> None:
     rule="KIP-98",
     needs=NEEDS,
     correct="Ends the first with EndTxn(abort) and begins another.",
-    loss="Records that the application withdrew are read.",
+    loss="Records that the application aborted are read.",
 )
 def abort(exercise: Exercise) -> None:
-    """With records in both."""
+    """Write records in both."""
     producer = exercise.transactional()
     producer.call("begin")
     producer.send(numbered(5, "withdrawn"))
@@ -68,7 +68,7 @@ def abort(exercise: Exercise) -> None:
     loss=TORN,
 )
 def two_topics(exercise: Exercise) -> None:
-    """On three brokers."""
+    """Use three brokers."""
     producer = exercise.transactional()
     producer.call("begin")
     producer.send(numbered(3, "u"), topic="u")
@@ -85,21 +85,21 @@ def two_topics(exercise: Exercise) -> None:
 
 @scenario(
     "transactions/end-answer-lost",
-    "The answer to EndTxn is lost",
+    "The response to EndTxn is lost",
     rule="KIP-890; conformance 2.2 T04",
     needs=NEEDS,
-    correct="Repeats EndTxn with the same outcome, and adopts the epoch of the answer.",
+    correct="Repeats EndTxn with the same outcome, and adopts the epoch in the response.",
     loss=TORN,
 )
 def end_answer_lost(exercise: Exercise) -> None:
-    """The transaction is committed already."""
+    """Lose the response when the transaction is committed already."""
     exercise.fault(api="EndTxn", apply_then=Disconnect())
     check_committed(exercise)
 
 
 @scenario("transactions/end-request-lost", "EndTxn is lost", rule="KIP-98", needs=NEEDS, correct=AGAIN, loss=TORN)
 def end_request_lost(exercise: Exercise) -> None:
-    """Before it is served."""
+    """Lose the request before it is served."""
     exercise.fault(api="EndTxn", disconnect="reset")
     check_committed(exercise)
 
@@ -140,14 +140,14 @@ for _code in (
 
 @scenario(
     "transactions/produce-answer-lost",
-    "The answer to Produce is lost within a transaction",
+    "The response to Produce is lost within a transaction",
     rule="KIP-98",
     needs=NEEDS,
     correct="Repeats the batch with the same sequence.",
     loss=TORN,
 )
 def produce_answer_lost(exercise: Exercise) -> None:
-    """The batch is in the log already."""
+    """Lose it when the batch is in the log already."""
     exercise.fault(api="Produce", apply_then=Disconnect("reset"))
     check_committed(exercise)
 
@@ -162,7 +162,7 @@ def produce_answer_lost(exercise: Exercise) -> None:
     loss=TORN,
 )
 def coordinator_moves(exercise: Exercise) -> None:
-    """To the next broker."""
+    """Move it to the next broker."""
     producer = exercise.transactional()
     commit_ten(producer, "a")
     at = exercise.served_by(producer.name, "InitProducerId")
@@ -181,7 +181,7 @@ def coordinator_moves(exercise: Exercise) -> None:
     loss="Two instances of an application write the same data.",
 )
 def fenced(exercise: Exercise) -> None:
-    """While the first has a transaction open."""
+    """Start it while the first has a transaction open."""
     first = exercise.transactional()
     first.call("begin")
     first.send(numbered(5, "old"))
@@ -206,7 +206,7 @@ def fenced(exercise: Exercise) -> None:
     loss=TORN,
 )
 def timed_out(exercise: Exercise) -> None:
-    """The cluster's clock passes transaction.timeout.ms."""
+    """Advance the cluster's clock beyond transaction.timeout.ms."""
     producer = exercise.transactional(transaction_timeout_ms=10_000)
     producer.call("begin")
     producer.send(numbered(5, "late"))
@@ -219,14 +219,14 @@ def timed_out(exercise: Exercise) -> None:
 
 @scenario(
     "transactions/record-refused",
-    "A record of the transaction is refused for good",
+    "A record of the transaction is rejected permanently",
     rule="KIP-98: abortable errors",
     needs=NEEDS,
     correct="The commit fails; the transaction is aborted, and the next one works.",
     loss=TORN,
 )
 def record_refused(exercise: Exercise) -> None:
-    """MESSAGE_TOO_LARGE for one of two partitions."""
+    """Return MESSAGE_TOO_LARGE for one of two partitions."""
     fault = exercise.fault(api="Produce", topic="u", error="MESSAGE_TOO_LARGE", times=None)
     producer = exercise.transactional(delivery_timeout_ms=4_000)
     producer.call("begin")
@@ -255,11 +255,11 @@ def record_refused(exercise: Exercise) -> None:
     "Transactions without records",
     rule="KIP-98; conformance 2.2 T08",
     needs=NEEDS,
-    correct="Commits and aborts them without harm, and goes on.",
+    correct="Commits and aborts them without an error, and continues.",
     loss="A producer that fails when a batch of work turns out to be empty.",
 )
 def empty(exercise: Exercise) -> None:
-    """One committed, one aborted, then one with records."""
+    """Commit one empty transaction, abort one, then commit one with records."""
     producer = exercise.transactional()
     for command in ("commit", "abort"):
         producer.call("begin")
@@ -270,7 +270,7 @@ def empty(exercise: Exercise) -> None:
 
 
 def copy(exercise: Exercise, fault_api: str = "") -> None:
-    """Consume 20 records, and write each to `u` in transactions that commit the consumer's positions."""
+    """Read 20 records, and write each to `u` in transactions that commit the consumer's positions."""
     exercise.write(numbered(20))
     consumer = exercise.consumer(group="copier", isolation="read_committed")
     consumer.subscribe("t")
@@ -312,31 +312,31 @@ LOST_COPY = "Input is processed twice or not at all."
     loss=LOST_COPY,
 )
 def exactly_once_copy(exercise: Exercise) -> None:
-    """Without a fault."""
+    """Play without a fault."""
     copy(exercise)
 
 
 @scenario(
     "transactions/copy-offsets-answer-lost",
-    "The answer to TxnOffsetCommit is lost",
+    "The response to TxnOffsetCommit is lost",
     rule="KIP-447",
     needs=COPY,
     correct=AGAIN,
     loss=LOST_COPY,
 )
 def copy_offsets_answer_lost(exercise: Exercise) -> None:
-    """The offsets are pending in the transaction already."""
+    """Lose the response when the offsets are pending in the transaction already."""
     copy(exercise, "TxnOffsetCommit")
 
 
 @scenario(
     "transactions/copy-end-answer-lost",
-    "The answer to EndTxn is lost while offsets are in the transaction",
+    "The response to EndTxn is lost while offsets are in the transaction",
     rule="KIP-447; KIP-890",
     needs=COPY,
     correct=AGAIN,
     loss=LOST_COPY,
 )
 def copy_end_answer_lost(exercise: Exercise) -> None:
-    """The transaction is committed already."""
+    """Lose the response when the transaction is committed already."""
     copy(exercise, "EndTxn")

@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227) of several partitions, and logs that were truncated (KIP-320)."""
+"""Fetch sessions (KIP-227) of several partitions, and truncated logs (KIP-320)."""
 
 from understudy.exam.exercise import Consumer, Exercise, NotExercised
 from understudy.exam.level import Level
@@ -13,13 +13,13 @@ ALL = [f"p{partition}-{number:02}" for partition in range(3) for number in range
 
 
 def write_many(exercise: Exercise, prefix: str = "") -> None:
-    """Five records to each partition of `many`."""
+    """Write five records to each partition of `many`."""
     for partition in range(3):
         exercise.write([prefix + each for each in numbered(5, f"p{partition}-")], topic="many", partition=partition)
 
 
 def check_many(exercise: Exercise, consumer: Consumer, expected: list[str]) -> None:
-    """The consumer has read these values, each once, those of a partition in order."""
+    """Require that the consumer has read these values, each once, and those of a partition in order."""
     consumer.poll_for(len(expected))
     consumer.poll_quietly()
     exercise.require_exercised()
@@ -32,14 +32,14 @@ def check_many(exercise: Exercise, consumer: Consumer, expected: list[str]) -> N
 
 @scenario(
     "sessions/one-of-three-refused",
-    "One of three partitions is refused in the answers to Fetch",
+    "One of three partitions has an error in Fetch responses",
     rule="KIP-227; FetchCollector",
     needs="consumer",
-    correct="Reads the others on, and this one again from the same offset.",
+    correct="Continues reading the others, and retries this one from the same offset.",
     loss=SKIPPED,
 )
 def one_of_three_refused(exercise: Exercise) -> None:
-    """NOT_LEADER_OR_FOLLOWER for the second one, twice."""
+    """Return NOT_LEADER_OR_FOLLOWER for the second one, twice."""
     write_many(exercise)
     exercise.fault(api="Fetch", topic="many", partition=1, error="NOT_LEADER_OR_FOLLOWER", times=2)
     consumer = exercise.consumer()
@@ -49,14 +49,14 @@ def one_of_three_refused(exercise: Exercise) -> None:
 
 @scenario(
     "sessions/partitions-are-added",
-    "Partitions are added to those that are read",
+    "Partitions are added to a consumer's assignment",
     rule="KIP-227: incremental fetch requests",
     needs="consumer reassign",
     correct="Adds them to its fetch sessions, and keeps the positions of the others.",
     loss=SKIPPED,
 )
 def partitions_are_added(exercise: Exercise) -> None:
-    """One first, then all three; the first goes on behind what was read."""
+    """Assign one partition, then all three; the first one continues after what was read."""
     write_many(exercise)
     consumer = exercise.consumer()
     consumer.assign_many("many", {0: 0})
@@ -71,11 +71,11 @@ def partitions_are_added(exercise: Exercise) -> None:
     rule="KIP-227; FetchSessionHandler",
     needs="consumer",
     steers="leaders brokers",
-    correct="Connects again, begins another session with all of its partitions, and skips nothing.",
+    correct="Reconnects, starts a new session with all of its partitions, and skips nothing.",
     loss=SKIPPED,
 )
 def leader_restarts(exercise: Exercise) -> None:
-    """Its connections end and its sessions are gone."""
+    """Restart it: its connections and sessions are gone."""
     write_many(exercise)
     consumer = exercise.consumer()
     consumer.assign_many("many", {0: 0, 1: 0, 2: 0})
@@ -89,7 +89,7 @@ def leader_restarts(exercise: Exercise) -> None:
 
 
 def moved(exercise: Exercise, **options: str) -> Consumer:
-    """A consumer that has read ten records of an epoch that has ended."""
+    """Return a consumer that has read ten records of a leader epoch that has ended."""
     exercise.write(numbered(10, "a"))
     consumer = exercise.consumer(**options)
     consumer.assign(0)
@@ -102,7 +102,7 @@ def moved(exercise: Exercise, **options: str) -> Consumer:
 
 
 def require_asked(exercise: Exercise, consumer: Consumer) -> None:
-    """Raise NotExercised unless the consumer has asked where its epoch ended."""
+    """Raise NotExercised unless the consumer has sent OffsetForLeaderEpoch."""
     if not exercise.journal(consumer.name, EPOCHS):
         raise NotExercised(f"the library sends no {EPOCHS}")
 
@@ -130,7 +130,7 @@ for _slug, _title, _fault in _FAULTS:
         rule="KIP-320: OffsetsForLeaderEpochClient",
         needs="consumer",
         steers="leaders brokers",
-        correct="Asks again, and reads on from its position once it is confirmed.",
+        correct="Repeats the request, and continues at its position once it is validated.",
         loss=SKIPPED,
     )(_validated)
 
@@ -143,17 +143,17 @@ for _slug, _title, _fault in _FAULTS:
     steers="leaders brokers",
     level=Level.SHOULD,
     correct="Reports that the log was truncated, and at which offset.",
-    loss="Records that another leader has written at offsets that were read already.",
+    loss="Records that another leader has written at offsets that were already read.",
 )
 def truncated_without_reset(exercise: Exercise) -> None:
-    """The new leader's log of the old epoch ends at 5."""
+    """End the new leader's log of the old epoch at 5."""
     exercise.fault(api=EPOCHS, alter={"topics.*.partitions.*.end_offset": 5}, times=None)
     consumer = moved(exercise, offset_reset="none")
     exercise.write(numbered(5, "b"))
     until, asked = exercise.deadline(), False
     while not exercise.past(until) and not (asked and consumer.errors) and len(consumer.read) == 10:
         if not asked:
-            consumer.errors.clear()  # those of its connections to the broker that was stopped
+            consumer.errors.clear()  # except on connections to the stopped broker
         consumer.poll(200)
         asked = bool(exercise.journal(consumer.name, EPOCHS))
     require_asked(exercise, consumer)
@@ -168,10 +168,10 @@ def truncated_without_reset(exercise: Exercise) -> None:
     steers="leaders brokers",
     level=Level.SHOULD,
     correct="Goes back to where the logs diverge, or to the earliest offset.",
-    loss="Records that another leader has written at offsets that were read already.",
+    loss="Records that another leader has written at offsets that were already read.",
 )
 def truncated_with_reset(exercise: Exercise) -> None:
-    """The new leader's log of the old epoch ends at 5, as it reports once."""
+    """End the new leader's log of the old epoch at 5, which it reports once."""
     exercise.fault(api=EPOCHS, alter={"topics.*.partitions.*.end_offset": 5})
     consumer = moved(exercise)
     exercise.write(numbered(5, "b"))
