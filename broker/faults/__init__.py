@@ -1,1 +1,1 @@
-"""Fault injection: rules, matching, actions, and answers whose bytes are spoiled on purpose."""
+"""Fault injection: rules, request matching, actions, and responses with corrupted bytes."""

@@ -1,4 +1,4 @@
-"""Actions of a fault on a request that it matches."""
+"""Actions that a fault performs on a matching request: errors, disconnects, delays, altered responses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,28 +24,28 @@ _ACKS_NONE = 0
 
 
 class Effect(Protocol):
-    """The fault that an action belongs to, as far as the action knows it."""
+    """The fault of an action: what the action needs of it."""
 
     def met(self) -> None:
-        """Count a hit: the fault has had its effect."""
+        """Count a hit: the fault took effect."""
         ...
 
     async def pause(self, clock: Clock, ms: int) -> None:
-        """Wait; not longer than the fault is there. Raises Disconnect if it ended by a reset."""
+        """Wait until the time has passed or the fault is removed. Raises Disconnect if the cluster was reset."""
         ...
 
 
-_ANSWERS_THE_REST_THOUGH_EMPTY = frozenset({ApiKey.METADATA})  # clients want the brokers even if the topics have failed
+_ANSWERS_THE_REST_THOUGH_EMPTY = frozenset({ApiKey.METADATA})  # clients need the brokers even if the topics fail
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """An error, on the matched items if the API has errors of single items, else on the request."""
+    """Responds with an error: for the matched items if the API has errors per item, else for the whole request."""
 
     code: ErrorCode
 
     async def act(self, hit: Hit, ctx: RequestContext, handle: AnyHandler, effect: Effect) -> Message | None:
-        """Do nothing for what is matched; the rest of the request goes through."""
+        """Handle the request without the matched items, and add the error for those."""
         if isinstance(hit.request, FetchRequest) and hit.wanted.kinds:
             # A fetch does not wait for records if a partition has failed (core E.3).
             response = await handle(hit.request.changed(max_wait_ms=0), ctx)
@@ -59,7 +59,7 @@ class Refuse:
         return self.answer(hit, ctx, response)
 
     def answer(self, hit: Hit, ctx: RequestContext, response: Message | None) -> Message | None:
-        """The error, put into a response to the rest or to everything, if there is one."""
+        """Build the error response, merged with the response to the rest or to the whole request, if there is one."""
         answers = response_level(ctx.api.key)
         if isinstance(hit.request, FetchRequest) and hit.wanted.kinds:
             if not isinstance(response, FetchResponse):
@@ -86,7 +86,7 @@ def _rest(hit: Hit, ctx: RequestContext) -> Message:
 def _fail_fetch(
     request: FetchRequest, wanted: Wanted, ctx: RequestContext, response: FetchResponse, code: ErrorCode
 ) -> FetchResponse:
-    """Put errors on the matched partitions of a fetch, whether the response lists them or not."""
+    """Set the error on the matched partitions of a Fetch, whether the response lists them or not."""
     places = fetched(request, ctx, wanted)
     session = ctx.node.sessions.get(response.session_id)
     failed = []
@@ -96,28 +96,28 @@ def _fail_fetch(
         failed.append(FetchableTopicResponse(name, partitions, topic_id))
         for index in indexes:
             if session is not None and (known := session.interests.get((topic_id or name, index))):
-                known.sent_high_watermark = -1  # the next response has what this one would have had
+                known.sent_high_watermark = -1  # so the next response includes what this one left out
     return merge(response_level(ApiKey.FETCH), response, FetchResponse(responses=failed))
 
 
 @dataclass(frozen=True, slots=True)
 class HangUp:
-    """The connection ends, orderly or with a reset."""
+    """Closes the connection without a response, with FIN or with RST (``reset``)."""
 
     reset: bool
 
     async def act(self, _hit: Hit, _ctx: RequestContext, _handle: AnyHandler, effect: Effect) -> Message | None:
-        """Nothing is done."""
+        """Disconnect without handling the request."""
         effect.met()
         raise Disconnect("a fault hangs up", reset=self.reset, on_purpose=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """No answer ever. As a broker answers in order, the connection stays open and silent from then on."""
+    """Never responds. Since a broker responds in order, the connection stays open but gets no response from then on."""
 
     async def act(self, hit: Hit, _ctx: RequestContext, _handle: AnyHandler, effect: Effect) -> Message | None:
-        """Nothing is done."""
+        """Drop the request without handling it."""
         effect.met()
         if isinstance(hit.request, ProduceRequest) and hit.request.acks == _ACKS_NONE:
             return None  # the client expects no response
@@ -126,13 +126,13 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """A wait on the cluster's clock, before or after the request is handled."""
+    """Delays the response on the cluster's clock, before or after the request is handled."""
 
     delay_ms: int
     before: bool = True
 
     async def act(self, hit: Hit, ctx: RequestContext, handle: AnyHandler, effect: Effect) -> Message | None:
-        """Everything is done, later."""
+        """Handle the request, with the delay before or after."""
         if self.before:
             effect.met()
             await effect.pause(ctx.cluster.clock, self.delay_ms)
@@ -145,12 +145,12 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class ApplyThen:
-    """The request is done, and then something else happens than its reply."""
+    """Handles the request, then replaces its response by an error, a disconnect, silence or a delay."""
 
     then: Refuse | HangUp | Drop | Delay
 
     async def act(self, hit: Hit, ctx: RequestContext, handle: AnyHandler, effect: Effect) -> Message | None:
-        """Everything is done."""
+        """Handle the request, then apply the other action."""
         response = await handle(hit.request, ctx)
         effect.met()
         match self.then:
@@ -169,12 +169,12 @@ class ApplyThen:
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """The answer reports an exceeded quota, and the broker reads nothing from the client so long (KIP-219)."""
+    """Responds as if a quota were exceeded, and mutes the connection for the throttle time (KIP-219)."""
 
     throttle_ms: int
 
     async def act(self, hit: Hit, ctx: RequestContext, handle: AnyHandler, effect: Effect) -> Message | None:
-        """Everything is done."""
+        """Handle the request, and set the throttle time in its response."""
         response = await handle(hit.request, ctx)
         effect.met()
         if response is None or "throttle_time_ms" not in response.__slots__:
@@ -185,12 +185,12 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class Alter:
-    """Fields of the answer have other values; path -> value."""
+    """Sets fields of the response. ``values``: path -> value."""
 
     values: Mapping[str, Any]
 
     async def act(self, hit: Hit, ctx: RequestContext, handle: AnyHandler, effect: Effect) -> Message | None:
-        """Everything is done."""
+        """Handle the request, and set the fields in its response."""
         response = await handle(hit.request, ctx)
         effect.met()
         for path, value in self.values.items():
@@ -201,12 +201,12 @@ class Alter:
 
 @dataclass(frozen=True, slots=True)
 class Spoil:
-    """The answer's bytes are spoiled on their way."""
+    """Corrupts the bytes of the response."""
 
     fault: ByteFault
 
     async def act(self, hit: Hit, ctx: RequestContext, handle: AnyHandler, effect: Effect) -> Message | None:
-        """Everything is done."""
+        """Handle the request, and have its response corrupted when it is sent."""
         response = await handle(hit.request, ctx)
         effect.met()
         ctx.notes.byte_fault = self.fault
@@ -217,7 +217,7 @@ Action = Refuse | ApplyThen | Delay | Drop | HangUp | Throttle | Alter | Spoil
 
 
 def refuses(action: Action) -> bool:
-    """Whether an error in the answer is the fault's own; the error of a request that is only late is the broker's."""
+    """Return whether an error in the response comes from the action; after a mere delay it comes from the broker."""
     match action:
         case Refuse() | ApplyThen(Refuse()):
             return True

@@ -1,4 +1,4 @@
-"""Matching of requests to a fault, and of the items that they list."""
+"""Matches requests, and the items that they list, against the conditions of a fault."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,10 +14,10 @@ from protocol.types import Message
 
 
 class Hit(NamedTuple):
-    """A request that is met. ``matched`` is its part with the items that are meant, ``rest`` the other part, if any.
+    """A matching request. ``matched`` is its part with the matching items, ``rest`` the part with all other items.
 
-    ``matched`` is ``None`` where the request does not list them itself: it asks for all of them, or the response alone
-    names them, or a fetch session has them.
+    ``matched`` is ``None`` where the request does not list the items: it asks for all of them, only the response lists
+    them, or they are in a fetch session.
     """
 
     request: Message
@@ -28,9 +28,9 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Conditions, joined by AND; a ``None`` is not a condition. ``request`` is path -> value (as JSON shows it).
+    """The conditions of a fault, joined by AND; ``None`` is no condition. ``request`` is path -> value, as in JSON.
 
-    ``offset`` goes with a topic and a partition, of Produce or Fetch.
+    ``offset`` requires a topic and a partition, and Produce or Fetch.
     """
 
     api: ApiKey | None = None
@@ -43,7 +43,7 @@ class Match:
     offset: int | None = None
 
     def find(self, request: Message, ctx: RequestContext) -> Hit | None:
-        """The request, taken apart, if the conditions hold."""
+        """Return the request, split into matching items and the rest, if all conditions hold; else ``None``."""
         if not self._fits(ctx) or not all(has(request, path, value) for path, value in self.request.items()):
             return None
         wanted = self.items
@@ -77,7 +77,7 @@ def _find_items(request: Message, ctx: RequestContext, wanted: Wanted) -> Hit | 
         return None
     matched, rest = cut(level, request, wanted, asked)
     if matched is not None:
-        whole = asked == wanted.kinds  # else only the response shows which are meant
+        whole = asked == wanted.kinds  # else only the response shows which items match
         return Hit(request, matched if whole else None, rest if whole else request, wanted)
     if asks_for_all(level, request):
         return Hit(request, None, request, wanted)
@@ -85,7 +85,7 @@ def _find_items(request: Message, ctx: RequestContext, wanted: Wanted) -> Hit | 
 
 
 def asks_for_all(level: Level, message: Message) -> bool:
-    """Whether a list is null, which asks for all there are: topics of Metadata, of OffsetFetch, of ElectLeaders."""
+    """Return whether a list is null, which requests all items: topics of Metadata, OffsetFetch and ElectLeaders."""
     for child in level.children:
         elements = getattr(message, child.name)
         if elements is None:
@@ -96,7 +96,7 @@ def asks_for_all(level: Level, message: Message) -> bool:
 
 
 def fetched(request: FetchRequest, ctx: RequestContext, wanted: Wanted) -> list[tuple[str, Any, int]]:
-    """Topic, topic id and partition of what a fetch is about, its session's partitions too (KIP-227), if looked for."""
+    """Return topic, topic id and partition of each matching partition of a Fetch, its session included (KIP-227)."""
     places = {(t.topic_id or t.topic, p.partition): (t.topic, t.topic_id) for t in request.topics for p in t.partitions}
     session = None
     if request.session_epoch > 0:

@@ -1,7 +1,7 @@
-"""The offsets that a request is about, for faults that wait for a record rather than for the n-th request.
+"""Offsets that a request appends or fetches, for faults that match a record instead of the n-th request.
 
-Clients put records into batches, and poll, as time goes by: the n-th request of one run has other records than that of
-the next. The offset of a record is the same in both.
+How clients batch and poll depends on timing, so the n-th request carries other records in each run. The offset of a
+record is the same in every run.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from protocol.types import Message
 
 
 def reaches(request: Message, ctx: RequestContext, wanted: Wanted, offset: int) -> bool:
-    """Whether a Produce would append a record at this offset or a later one, or a Fetch begins there or later."""
+    """Return whether a Produce would append a record at or beyond this offset, or a Fetch starts there or later."""
     if isinstance(request, ProduceRequest):
         return _appends(request, ctx, wanted, offset)
     return isinstance(request, FetchRequest) and _reads(request, ctx, wanted, offset)
@@ -37,14 +37,14 @@ def _appends(request: ProduceRequest, ctx: RequestContext, wanted: Wanted, offse
 
 
 def _count(records: Any) -> int:
-    """How many offsets a set takes; of a format before v2, whose messages are not counted, one."""
+    """Return the number of offsets that a record set takes; 1 for formats before v2, whose messages are not counted."""
     if not records or not begins_with_batch(records):
         return 1
     return RecordBatch(records).last_offset_delta + 1
 
 
 def _reads(request: FetchRequest, ctx: RequestContext, wanted: Wanted, offset: int) -> bool:
-    """Also by its session (KIP-227), whose partitions an incremental request does not repeat."""
+    """Include the fetch session (KIP-227), whose partitions an incremental request does not repeat."""
     begins = {
         (topic.topic_id or topic.topic): partition.fetch_offset
         for topic in request.topics

@@ -1,4 +1,4 @@
-"""Answers in parts: the error of some items put into the response to the others."""
+"""Partial error responses: errors for some items, merged into the response to the others."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ from protocol.types import Message
 
 M = TypeVar("M", bound=Message)
 
-# The values beside an error in an item that are not the field's default (core E.1, groups B.2, core D.1).
+# Values of an item with an error that differ from the field's default (core E.1, groups B.2, core D.1).
 _BESIDE_AN_ERROR: Mapping[tuple[str, str], Any] = {
     ("PartitionData", "high_watermark"): -1,
     ("PartitionData", "records"): b"",
@@ -19,12 +19,12 @@ _BESIDE_AN_ERROR: Mapping[tuple[str, str], Any] = {
     ("MetadataResponseTopic", "partitions"): (),
     ("DescribeTopicPartitionsResponseTopic", "partitions"): (),
 }
-# Fields that distinguish items of other kinds than a fault can match.
+# Further fields that identify an item, of kinds that a fault cannot match.
 _FURTHER_NAMES = ("producer_id", "key", "resource_type")
 
 
 def lists_errors_of(level: Level, kinds: frozenset[str]) -> bool:
-    """Whether a response has a place for the error of single items of these kinds, on them or on what they list."""
+    """Return whether a response has an error code per item of these kinds, on the item or on what it lists."""
     left = kinds - set(level.own)
     return any(
         child.level is not None
@@ -40,14 +40,14 @@ def _has_error(level: Level) -> bool:
 
 
 def identity(level: Level, element: Message) -> tuple[Any, ...]:
-    """The identity of an item of a list; two items with the same identity are the same item."""
+    """Return the identity of a list item; two items with the same identity are the same item."""
     names = [name for names in level.own.values() for name in names]
     names += [name for name in _FURTHER_NAMES if name in level.cls.__slots__ and name not in names]
     return tuple(getattr(element, name) for name in names)
 
 
 def merge(level: Level, into: M, items: Message) -> M:
-    """A response with the items of another one: instead of its own where it has them, else behind them."""
+    """Merge the items of another response into a response: they replace the same items, or are appended."""
     changed: dict[str, Any] = {}
     for child in level.children:
         added = getattr(items, child.name)
@@ -72,7 +72,7 @@ def _has_lists(level: Level) -> bool:
 
 
 def lists_items(level: Level, response: Message, wanted: Wanted) -> bool:
-    """Whether a response has items of every kind that is wanted."""
+    """Return whether a response lists items of every wanted kind that its API has."""
     if not wanted.kinds & level.kinds:
         return False
     return _reaches(level, response, wanted.kinds & level.kinds)
@@ -91,7 +91,7 @@ def _reaches(level: Level, message: Message, kinds: frozenset[str]) -> bool:
 
 
 def make(asks: Level, request: Message, answers: Level, code: ErrorCode) -> Message:
-    """A response with an error on each item of a request; both list items in the same way (topics, then partitions)."""
+    """Build a response with an error for each item of a request; both nest items alike (topics, then partitions)."""
     asked = next((child for child in asks.children if getattr(request, child.name)), None)
     listed = next((child for child in answers.children if child.level is not None), None)
     response = answers.cls()
@@ -118,7 +118,7 @@ def _item(asked: Child, element: Any, answers: Level, code: ErrorCode) -> Messag
 
 
 def _same(kind: str, asks: Level, element: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """The request's name or id of an item, under the response's field names."""
+    """Return the name or id that the request has for an item, keyed by the response's field names."""
     keys = [getattr(element, name) for name in asks.own.get(kind, ())]
     found: dict[str, Any] = {}
     for name in names:
@@ -138,9 +138,9 @@ def _with_error(level: Level, code: ErrorCode) -> dict[str, Any]:
 
 
 def mark(level: Level, response: M, wanted: Wanted, code: ErrorCode, open_kinds: frozenset[str]) -> tuple[M, bool]:
-    """Put an error on the wanted items of a response; the response, and whether there were any.
+    """Set the error on the wanted items of a response; return the response, and whether it had any such item.
 
-    The error is where the API has it: on the topic (Metadata), or on each of its partitions (Produce).
+    The error is set where the API has it: on the topic (Metadata), or on each partition (Produce).
     """
     decided = decide(level, response, wanted, open_kinds)
     if decided is None:

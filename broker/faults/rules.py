@@ -1,7 +1,7 @@
-"""Faults in the order in which they were added, and how often each was met.
+"""The faults of a cluster, in the order in which they were added, and the count of hits of each.
 
-A request passes all of them, the oldest outermost; each one may do its part, hand the request on to the next, or answer
-itself. Without faults a request passes by one check.
+Faults are a chain of middleware with the oldest outermost: each may act on the request, pass it on to the next fault,
+or respond itself. Without faults a request costs one check.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from protocol.types import Message
 
 @dataclass(eq=False)
 class Fault:
-    """One fault. ``description`` is the user's own; ``times`` is ``None`` for any number of requests."""
+    """A fault. ``description`` is the JSON that the user sent; ``times`` is ``None`` for any number of requests."""
 
     id: str
     match: Match
@@ -32,7 +32,7 @@ class Fault:
     times: int | None = 1
     probability: float = 1.0
     added_us: int = 0
-    """When it was added, by the machine's stopwatch, as the journal has the arrival of requests."""
+    """When the fault was added, by the same monotonic clock as ``began_us`` of journal entries."""
     hits: int = 0
     _passed: int = 0
     _taken: int = 0
@@ -44,13 +44,13 @@ class Fault:
 
     @property
     def remaining(self) -> int | None:
-        """How many more requests it affects; ``None``: any number."""
+        """Return how many more requests the fault affects; ``None`` for any number."""
         return None if self.times is None else self.times - self._taken
 
     def take(self, chance: Random) -> bool:
-        """Whether a request that matches is met: not among those to skip, not beyond the last, and by chance.
+        """Decide whether the fault applies to a matching request, by ``skip``, ``times`` and ``probability``.
 
-        A fault that was removed meets none, also of those that an earlier fault had delayed.
+        A removed fault applies to none, not even to requests that an earlier fault has delayed.
         """
         if self._ended or (self.times is not None and self._taken >= self.times):
             return False
@@ -63,17 +63,17 @@ class Fault:
         return True
 
     def met(self) -> None:
-        """Count a hit: the fault has had its effect once more."""
+        """Count a hit: the fault took effect once more."""
         self.hits += 1
         for hits, future in self._waiting:
             if hits <= self.hits and not future.done():
                 future.set_result(None)
 
     async def pause(self, clock: Clock, ms: int) -> None:
-        """Wait for so long on the cluster's clock; removing the fault lets all waiting requests go on at once.
+        """Wait ``ms`` on the cluster's clock, or until the fault is removed.
 
         Raises:
-            Disconnect: the cluster was reset or restored: requests of before get no answer.
+            Disconnect: the cluster was reset or restored; earlier requests get no response.
         """
         breaks = self._breaks
         if not self._ended:  # it may have been removed while the request was served
@@ -87,7 +87,7 @@ class Fault:
             raise Disconnect("the cluster was reset or restored", on_purpose=True)
 
     async def wait_hits(self, hits: int, timeout_s: float) -> None:
-        """Return when there are so many hits, or it has taken too long by the machine's own clock."""
+        """Wait for this number of hits, ``timeout_s`` of real time at most."""
         if self.hits >= hits:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -96,13 +96,13 @@ class Fault:
         self._waiting.remove((hits, future))
 
     def break_off(self) -> None:
-        """Hang up on all waiting requests, and stay: a reset keeps the fault, or the cluster is restored."""
+        """Disconnect all delayed requests but keep the fault: a reset keeps it, or the cluster is restored."""
         self._breaks += 1
         for waiter in self._paused:
             waiter.wake()
 
     def end(self, *, reset: bool = False) -> None:
-        """Let all waiting requests go on: the fault is removed, or gone by a reset."""
+        """End the fault: delayed requests continue, or are disconnected if a ``reset`` removed it."""
         self._ended, self._reset = True, reset
         for waiter in self._paused:
             waiter.wake()
@@ -112,40 +112,40 @@ class Fault:
 
 
 class Script:
-    """All faults of a cluster."""
+    """The faults of a cluster, and the middleware that applies them."""
 
     def __init__(self, chance: Random) -> None:
         self._chance = chance
-        self._numbers = count(1)  # goes on after a reset: an old id never names a new fault
+        self._numbers = count(1)  # not restarted by a reset: an id is never used twice
         self.faults: dict[str, Fault] = {}
 
     def add(self, match: Match, action: Action, description: dict[str, Any], **limits: Any) -> Fault:
-        """Add a fault behind the others. ``limits``: skip, times, probability."""
+        """Append a fault. ``limits``: skip, times, probability."""
         added_us = stopwatch_ns() // 1000
         fault = Fault(str(next(self._numbers)), match, action, description, added_us=added_us, **limits)
         self.faults[fault.id] = fault
         return fault
 
     def remove(self, fault_id: str) -> Fault | None:
-        """Take one back; what it does to a request at this moment goes on."""
+        """Remove a fault, and let the requests that it delays continue; return it, or ``None`` if it is unknown."""
         fault = self.faults.pop(fault_id, None)
         if fault is not None:
             fault.end()
         return fault
 
     def clear(self, *, reset: bool = False) -> None:
-        """Take all back."""
+        """Remove all faults."""
         for fault in self.faults.values():
             fault.end(reset=reset)
         self.faults.clear()
 
     def break_off(self) -> None:
-        """Keep all, but hang up on the requests that wait."""
+        """Keep all faults, but disconnect the requests that they delay."""
         for fault in self.faults.values():
             fault.break_off()
 
     def meet(self, request: Message, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
-        """Middleware."""
+        """Middleware: apply the matching faults to a request."""
         if not self.faults:
             return handle(request, ctx)
         return self._pass(request, ctx, handle, list(self.faults.values()))

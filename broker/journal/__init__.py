@@ -1,1 +1,1 @@
-"""The request journal: the ring in memory, and the files of ``--journal DIR``, written by a process of their own."""
+"""The request journal: a ring in memory, and the files of ``--journal DIR``, which a separate process writes."""

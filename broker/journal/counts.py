@@ -1,4 +1,4 @@
-"""Counts of requests by API, since the server started, for the metrics."""
+"""Counters of requests by API since the server started, for the metrics."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -10,24 +10,24 @@ LATENCY_BOUNDS_NS = tuple(
     round(seconds * 1e9)
     for seconds in (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 )
-"""Upper bounds of the histograms of latencies."""
+"""Upper bounds of the latency histograms, in nanoseconds."""
 
 
 class Counts:
-    """By API key; keys are below 256, and requests whose key cannot be read are not counted."""
+    """Counters by API key. Keys are below 256; requests whose key cannot be read are not counted."""
 
     def __init__(self) -> None:
         self.by_api: dict[int, list[int]] = {}
         """API key -> requests, nanoseconds, bytes in, bytes out."""
         self.errors: Counter[tuple[int, ErrorCode]] = Counter()
-        """API key and code -> answers with it; a code counts once per answer."""
+        """API key and error code -> number of responses with it; a code counts once per response."""
         self.latencies: dict[int, list[int]] = {}
-        """API key -> how many requests took at most each of `LATENCY_BOUNDS_NS`, and longer than the last."""
+        """API key -> number of requests in each bucket of `LATENCY_BOUNDS_NS`, and above the last bound."""
         self.faulted: Counter[int] = Counter()
-        """API key -> requests that met a fault."""
+        """API key -> requests to which a fault applied."""
 
     def add(self, key: int, took_ns: int, in_bytes: int, out_bytes: int) -> None:
-        """One more request; `in_bytes` without its size field."""
+        """Count a request. `in_bytes` does not include the size field."""
         counts = self.by_api.get(key)
         if counts is None:
             counts = self.by_api[key] = [0, 0, 0, 0]
@@ -39,7 +39,7 @@ class Counts:
         self.latencies[key][bisect_left(LATENCY_BOUNDS_NS, took_ns)] += 1
 
     def note(self, key: int, errors: Sequence[ErrorCode], faults: str | None) -> None:
-        """The codes in an answer, and the ids of the faults that its request met."""
+        """Count the error codes of a response, and the request if faults applied (``faults``: their ids)."""
         for code in set(errors):
             self.errors[key, code] += 1
         if faults is not None:

@@ -1,4 +1,4 @@
-"""Entries of the journal, decoded for people and programs."""
+"""Decodes entries of the journal, and shows them as JSON."""
 
 import struct
 from collections.abc import Callable, Mapping
@@ -22,11 +22,11 @@ _NAMES_OF_TOPICS = frozenset({"name", "topic", "topic_name"})
 _UNREADABLE = (BadFrame, ValueError, IndexError, KeyError, AttributeError, TypeError, struct.error)
 _UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 TopicName = Callable[[str], str | None]
-"""A topic's id as Kafka prints it -> its name; ``None`` where no topic has or had it."""
+"""Topic id as Kafka prints it -> topic name; ``None`` if no topic has or had the id."""
 
 
 class Decoded(NamedTuple):
-    """An entry's messages; ``None`` for what is not there or cannot be read. Sizes: of sets of records left out."""
+    """The decoded messages of an entry; ``None`` if missing or unreadable. Sizes are those of omitted record sets."""
 
     header: RequestHeader | None
     request: Any | None
@@ -36,7 +36,7 @@ class Decoded(NamedTuple):
 
 
 def decode(entry: Entry) -> Decoded:
-    """The messages of an entry. Of records that were left out the first header is there."""
+    """Decode the messages of an entry. Omitted record sets are replaced by the batch headers that were kept."""
     try:
         header = decode_header(_head(entry))
     except BadFrame:
@@ -45,7 +45,7 @@ def decode(entry: Entry) -> Decoded:
     frame, request_sizes = expand(entry.frame, key, version)
     request = response = response_sizes = None
     if _is_known(key, version):
-        with suppress(*_UNREADABLE):  # the journal lists the request all the same
+        with suppress(*_UNREADABLE):  # the journal lists the request nevertheless
             request = decode_request(frame, header)
     if entry.answer is not None:
         answer, response_sizes = expand(entry.answer, key, version)
@@ -60,7 +60,7 @@ def _head(entry: Entry) -> bytes | bytearray:
 
 
 def _response(key: int, version: int, frame: bytes) -> Any | None:
-    # ApiVersions in a version that the broker does not serve is answered in version 0 (KIP-511), by a fault in its own.
+    # A broker answers an unsupported ApiVersions version in version 0 (KIP-511); a fault answers in the request's.
     refused = key == ApiKey.API_VERSIONS and frame[4:6] == _UNSUPPORTED
     forms = (0, version) if refused or not _is_known(key, version) else (version,)
     for form in forms:
@@ -76,7 +76,7 @@ def _is_known(key: int, version: int) -> bool:
 
 
 def title(key: int) -> str:
-    """An API's name, or its number if that is unknown."""
+    """Return an API's name, or its number if it is unknown."""
     try:
         return ApiKey(key).title
     except ValueError:
@@ -89,7 +89,7 @@ _SINCE_1970_US = since_1970_ns() // 1000
 def as_json(
     entry: Entry, known: Decoded, connection: Connection | None, name_of: TopicName, *, bodies: bool = True
 ) -> dict[str, Any]:
-    """An entry as JSON; without ``bodies``, request and response are left out."""
+    """Return an entry as JSON; without ``bodies``, request and response are empty."""
     header, request, request_sizes, response, response_sizes = known
     error = next(errors(response), None)
     return {
@@ -117,14 +117,14 @@ def as_json(
 
 
 def software(connection: Connection | None) -> str | None:
-    """A client's library with its version, such as `librdkafka 2.14.2`; None where it has not sent them (KIP-511)."""
+    """Return a client's library and version, such as `librdkafka 2.14.2`; None if it has not sent them (KIP-511)."""
     if connection is None or connection.software_name == "unknown":
         return None
     return f"{connection.software_name} {connection.software_version}"
 
 
 def body_as_json(message: Any | None, sizes: list[int] | None, *, batches: bool = False) -> dict[str, Any] | None:
-    """A message as JSON. Records: a summary, with ``batches`` the header of each batch; secrets: their size."""
+    """Return a message as JSON, with record sets summarised (``batches``: with batch headers) and secrets as sizes."""
     if message is None:
         return None
     body: dict[str, Any] = to_json(message, {**_SECRETS, "records": Records(sizes, batches=batches)})
@@ -132,7 +132,7 @@ def body_as_json(message: Any | None, sizes: list[int] | None, *, batches: bool 
 
 
 def with_topic_names(body: dict[str, Any] | None, name_of: TopicName) -> dict[str, Any] | None:
-    """The body; where the wire has a topic's id instead of its name (KIP-516), the name is filled in."""
+    """Fill in topic names where the message has only topic ids (KIP-516); returns the body, which is modified."""
     for value in () if body is None else body.values():
         for item in value if isinstance(value, list) else (value,):
             if not isinstance(item, dict):
@@ -152,15 +152,15 @@ _SECRETS = dict.fromkeys(FIELDS, _size_of)
 
 
 class Records:
-    """Shows sets of records, one after the other: what is in them, not the records themselves."""
+    """Summarises record sets, one call after the other, without the records themselves."""
 
     def __init__(self, sizes: list[int] | None, *, batches: bool = False) -> None:
-        """``sizes``: of the sets, where only batches' headers are left of them."""
+        """``sizes`` are those of the sets, if only batch headers were kept; else ``None``."""
         self._sizes = None if sizes is None else iter(sizes)
         self._batches = batches
 
     def __call__(self, data: Any) -> Mapping[str, Any] | None:
-        """One set: its size, how many records it has (``None``: not all of it was kept) and who has sent it."""
+        """Summarise one set: size, count of records (``None`` if not all headers were kept), and producer."""
         if data is None:
             return None
         raw = b"".join(data) if isinstance(data, list | tuple) else bytes(data)
@@ -190,7 +190,7 @@ class Records:
 
 
 def _headers(raw: bytes, size: int) -> tuple[list[RecordBatch], bool]:
-    """The batches of a set, of which all is there or headers only, and whether these are all of its whole ones."""
+    """Return the batches of a set, kept whole or as headers only, and whether they include all complete batches."""
     cut = len(raw) < size
     found: list[RecordBatch] = []
     at = covered = 0

@@ -1,7 +1,7 @@
-"""The loop's side: requests that are settled, handed in batches to the process that writes them.
+"""The server's side of ``--journal DIR``: hands finished requests, in batches, to the process that writes the files.
 
-Nothing here waits for a disk or decodes a byte. What the writer has not taken yet is bounded; beyond that, requests are
-counted instead of kept.
+Nothing here waits for a disk or decodes messages. The backlog to the writer is bounded; beyond the bound, requests are
+dropped and counted.
 """
 
 import asyncio
@@ -34,32 +34,32 @@ _BATCH_BYTES = 256 * 1024
 _FLUSH_MS = 50
 _ENTRY_BYTES = 300
 _PATIENCE_S = 1.5
-_PROGRAM = (  # of an interpreter; the self-contained binary has a command for it
+_PROGRAM = (  # for an interpreter; the self-contained binary has a command instead
     "import sys; sys.path.insert(0, {root!r}); sys.modules['hypothesis'] = sys.modules['rich'] = None; "
     "from broker.journal.writer import main; main()"
 )
 
 
 class Source(Protocol):
-    """The cluster whose requests are written down: its own, or the one behind a proxy."""
+    """The cluster whose requests are written: the server's own, or the one behind a proxy."""
 
     @property
     def cluster_id(self) -> str:
-        """Its id; empty while it is unknown."""
+        """Return the cluster id; empty while it is unknown."""
         ...
 
     @property
     def topics_state(self) -> object:
-        """Another value whenever topics may have come or gone."""
+        """Return a value that changes whenever topics may have been created or deleted."""
         ...
 
     def topic_names(self) -> Iterable[tuple[UUID, str]]:
-        """Ids and names of all topics."""
+        """Return the ids and names of all topics."""
         ...
 
 
 class CannotWrite(Exception):
-    """The journal's folder cannot be written; the message is one sentence."""
+    """The journal's directory cannot be written; the message is one sentence."""
 
 
 def _writer_command() -> list[str]:
@@ -70,21 +70,21 @@ def _writer_command() -> list[str]:
 
 
 def _start_writer() -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """The writer's process, and our end of what it reads."""
+    """Start the writer; return its process and our end of the socket that it reads."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     with theirs:
-        process = subprocess.Popen(  # noqa: S603 - this very interpreter, and a program of our own
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and program
             _writer_command(),
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for the server
+            start_new_session=True,  # Ctrl-C must reach the server only
         )
     return process, ours
 
 
 class Feed(asyncio.Protocol):
-    """Takes the requests of a cluster for the files."""
+    """Collects the finished requests of a cluster and sends them to the writer."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Feed(asyncio.Protocol):
         """Start the writer.
 
         Raises:
-            CannotWrite: the folder cannot be made, or no file in it.
+            CannotWrite: the directory, or a file in it, cannot be created.
         """
         run = f"{utc_stamp()}-{os.getpid()}"
         try:
@@ -137,7 +137,7 @@ class Feed(asyncio.Protocol):
         return feed
 
     async def close(self) -> None:
-        """Hand over what there is and let the writer finish, for a moment; then it goes on by itself."""
+        """Send what is left and wait 1.5 s for the writer to finish; after that it continues alone."""
         self._closing = True
         self.flush()
         transport, process = self._transport, self._process
@@ -148,16 +148,16 @@ class Feed(asyncio.Protocol):
             await asyncio.wait_for(asyncio.shield(self._gone), _PATIENCE_S)
             await asyncio.to_thread(process.wait, _PATIENCE_S)
         except (TimeoutError, subprocess.TimeoutExpired):
-            _log.warning("journal is still being written, by a process of its own", pid=process.pid)
+            _log.warning("journal is still being written by a separate process", pid=process.pid)
 
     # --- the transport's side ----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport to the writer."""
+        """Store the transport to the writer."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take the writer's reports, one JSON object per line."""
+        """Process the writer's reports, one JSON object per line."""
         *lines, self._heard = (self._heard + data).split(b"\n")
         for each in lines:
             self._hear(json.loads(each))
@@ -169,14 +169,14 @@ class Feed(asyncio.Protocol):
                 waiting.set_result(report["file"])
         elif "problem" in report:
             _log.warning(
-                f"journal cannot be written: {report['problem']}; requests go unrecorded until it can",
+                f"journal cannot be written: {report['problem']}; requests are not recorded until it can",
                 directory=str(self.directory),
             )
         elif "lost" in report:
             _log.warning("journal is written again", lost=report["lost"])
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """The writer is gone: it was asked to end, or it died."""
+        """Fail pending rotations: the writer has ended, on request or not."""
         self._transport = None
         if not self._gone.done():
             self._gone.set_result(None)
@@ -185,12 +185,14 @@ class Feed(asyncio.Protocol):
                 waiting.set_exception(ConnectionError("the journal's writer is gone"))
         self._rotations.clear()
         if not self._closing:
-            _log.error("journal's writer is gone; requests go unrecorded from here on", directory=str(self.directory))
+            _log.error(
+                "journal's writer is gone; requests are not recorded from here on", directory=str(self.directory)
+            )
 
     # --- what the journal asks ---------------------------------------------------------------------------------------
 
     def record(self, entry: Raw, exchange: Exchange) -> None:
-        """Hand a request over, soon."""
+        """Queue a request; it is sent with the next batch, within 50 ms."""
         connection = exchange.connection
         known = connection.software_name != "unknown"
         peer = Peer(
@@ -209,7 +211,7 @@ class Feed(asyncio.Protocol):
             self._flushing = soon(_FLUSH_MS, self.flush)
 
     def flush(self) -> None:
-        """Hand over what there is now, or count it as lost where too much waits already."""
+        """Send the batch, or count its requests as lost if the backlog is too large."""
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None
@@ -220,7 +222,7 @@ class Feed(asyncio.Protocol):
         transport = self._transport
         full = transport is None or transport.get_write_buffer_size() + size > self._max_waiting_bytes
         if full and not self._full and transport is not None:
-            _log.warning("journal's writer is behind; requests go unrecorded until it has caught up")
+            _log.warning("journal's writer is behind; requests are not recorded until it has caught up")
         self._full = full
         if full:
             self._lost += len(batch)
@@ -238,7 +240,7 @@ class Feed(asyncio.Protocol):
             self._send(("topics", {uuid_text(topic_id): name for topic_id, name in self._cluster.topic_names()}))
 
     async def rotate(self) -> str | None:
-        """Finish the file with all requests that are settled by now; its name, or ``None``: there was none to finish.
+        """Finish the file with all requests finished by now; return its name, or ``None`` if there was no file.
 
         Raises:
             ConnectionError: the writer is gone.

@@ -1,6 +1,6 @@
-"""Rotating files of whole lines. The one that is written ends in ``.open``; finished ones never change again.
+"""Rotating files of whole lines. The current one ends in ``.open``; finished files never change again.
 
-Every failure of the disk is an ``OSError`` after which the file holds whole lines only, and the next call tries again.
+A disk error raises ``OSError``; the file then still has whole lines only, and the next call tries again.
 """
 
 import errno
@@ -16,11 +16,11 @@ OPEN = ".open"
 SUFFIX = ".jsonl"
 _NAME = re.compile(rf"wire-.+-\d{{6}}{re.escape(SUFFIX + OPEN)}")
 _BEGIN = b'{"v":'
-"""Of every line of a journal; a torn one may end within it."""
+"""The beginning of every line of a journal; a torn line may be shorter."""
 
 
 class LineFiles:
-    """The files of one run in a folder; ``max_bytes`` and ``max_ms`` (of the machine's time) bound each of them."""
+    """The files of one run in a directory. ``max_bytes`` and ``max_ms`` (real time) bound each file."""
 
     def __init__(self, directory: Path, run: str, max_bytes: int, max_ms: int) -> None:
         self._directory, self._run, self._max_bytes, self._max_ms = directory, run, max_bytes, max_ms
@@ -30,13 +30,13 @@ class LineFiles:
         self._size = 0
         self._opened_ns = 0
         self.lines = 0
-        """How many lines the open file has."""
+        """The number of lines in the open file."""
 
     def append(self, lines: bytes) -> None:
-        """Write whole lines, all of them or, where the disk refuses, none.
+        """Write whole lines, all of them or none.
 
         Raises:
-            OSError: they are not there, and what was there before still is.
+            OSError: none was written; the file is as before.
         """
         if self._file < 0:
             self._open()
@@ -54,14 +54,14 @@ class LineFiles:
 
     @property
     def is_full(self) -> bool:
-        """Whether the file is to be finished, since it has its size."""
+        """Return whether the open file has reached its maximum size."""
         return self._file >= 0 and self._size >= self._max_bytes
 
     def finish(self) -> str | None:
-        """Close the file and give it its name; the name, or ``None`` where none was begun.
+        """Close the file and remove ``.open`` from its name; return the name, or ``None`` if no file is open.
 
         Raises:
-            OSError: it keeps the ending of an open one, or is gone; the next line begins a new one in either case.
+            OSError: the file keeps its ``.open``, or was removed; either way the next line starts a new file.
         """
         if self._file < 0:
             return None
@@ -77,7 +77,7 @@ class LineFiles:
         return finished.name
 
     def left_s(self) -> float | None:
-        """Seconds until the file has to be finished for its age; ``None``: there is none."""
+        """Return the seconds until the file reaches its maximum age; ``None`` if no file is open."""
         if self._file < 0:
             return None
         return max(0.0, self._max_ms / 1000 - (stopwatch_ns() - self._opened_ns) / 1e9)
@@ -86,16 +86,16 @@ class LineFiles:
         self._directory.mkdir(parents=True, exist_ok=True)
         path = self._directory / f"wire-{self._run}-{self._number + 1:06}{SUFFIX}{OPEN}"
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it is ours until we die: see finish_left
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held until the process ends: see finish_left
         self._number += 1
         self._file, self._path, self._size, self._opened_ns = file, path, 0, stopwatch_ns()
 
 
 def probe(directory: Path, run: str) -> None:
-    """Make the folder and find out whether files can be written there.
+    """Create the directory, and check that files can be written there.
 
     Raises:
-        OSError: they cannot.
+        OSError: they cannot be written.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f".wire-{run}.probe"
@@ -106,10 +106,10 @@ def probe(directory: Path, run: str) -> None:
 
 
 def finish_left(directory: Path) -> list[str]:
-    """Finish what writers that died have left open, cut after the last whole line; the files' names.
+    """Finish the open files of dead writers, truncated after the last whole line; return their names.
 
-    A file that is still being written is locked, and left alone. What cannot be finished stays as it is, and so does a
-    file that no writer made, even under such a name.
+    A file that is still being written is locked, and skipped. Files that cannot be finished stay unchanged, and so do
+    files with such a name that no writer made.
     """
     done = []
     for path in sorted(directory.glob(f"wire-*{SUFFIX}{OPEN}")):
@@ -126,7 +126,7 @@ def finish_left(directory: Path) -> list[str]:
 
 
 def _whole(file: int) -> int:
-    """The size of a file up to and with its last newline."""
+    """Return the size of a file up to and including its last newline."""
     end = os.fstat(file).st_size
     while end > 0:
         begin = max(0, end - 64 * 1024)

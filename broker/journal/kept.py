@@ -1,4 +1,4 @@
-"""What the journal keeps of a message: all of it, or the pieces between its records."""
+"""What the journal keeps of a message: the whole message, or the pieces around its record sets."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,27 +18,27 @@ from protocol.writers import Parts
 
 _MOST_HEADS = 4096
 _SHORTEST_RECORDS = 512
-"""Parts of a fetch response that are not records are smaller."""
+"""The size below which a part of a fetch response is not a record set."""
 
 WITH_RECORDS = frozenset({ApiKey.FETCH, ApiKey.SHARE_FETCH})
-"""The APIs whose answers have records, which are left out where they are large."""
+"""The APIs whose responses have record sets, which are omitted if they are large."""
 
 Kept = bytes | bytearray | tuple[Any, ...]
-"""A whole message; or pieces of it, with size and head of a set of records between each two (see :func:`expand`).
+"""A whole message; or its pieces, with size and head of the omitted record set between two pieces (:func:`expand`).
 
-The head is the first batch's header, or those of all batches, one after the other.
+The head is the header of the first batch, or the headers of all batches, concatenated.
 """
 
 
 def weight_of(kept: Kept) -> int:
-    """The memory that it takes, about."""
+    """Estimate the memory that a kept message takes, in bytes."""
     if not isinstance(kept, tuple):
         return len(kept)
     return sum(map(len, kept[::3])) + sum(map(len, kept[2::3])) + len(kept) * 40
 
 
 def without_records(frame: bytearray, request: Any) -> Kept:
-    """A request's frame; where it carries records, the pieces between them. Others are kept as they are."""
+    """Return the pieces of a Produce request's frame around its record sets; other frames are returned unchanged."""
     if not (len(frame) > 4 and frame[0] == 0 and frame[1] == ApiKey.PRODUCE and request is not None):
         return frame
     flexible = is_flexible(ApiKey.PRODUCE, frame[2] << 8 | frame[3])
@@ -49,7 +49,7 @@ def without_records(frame: bytearray, request: Any) -> Kept:
             if not partition.records:
                 continue
             size, head = len(partition.records), bytes(partition.records[:BATCH_HEADER_SIZE])
-            begin = frame.find(head, at)  # the records are slices of the frame, in its order
+            begin = frame.find(head, at)  # record sets are slices of the frame, in the same order
             prefix = len(uvarint(size + 1)) if flexible else 4
             pieces += (bytes(frame[at : begin - prefix]), size, head)
             at = begin + size
@@ -57,13 +57,13 @@ def without_records(frame: bytearray, request: Any) -> Kept:
 
 
 def answer_without_records(parts: Parts, *, every: bool = False) -> Kept:
-    """A fetch response as it is written; slices of the log are left out with the size before them.
+    """Return the pieces of a fetch response around its record sets (slices of the log with the size before them).
 
-    Of these, the first batch's header is kept, or, with ``every``, those of all batches.
+    Of each set, the first batch header is kept; with ``every``, all batch headers.
     """
     kinds = list(map(type, parts))
     records = kinds.count(memoryview)
-    if records and not every:  # one partition, nearly always: found without a look at each part
+    if records and not every:  # a fast path: nearly always there is one partition
         first = kinds.index(memoryview)
         end = first + records
         behind = b"".join(parts[end:])
@@ -75,7 +75,7 @@ def answer_without_records(parts: Parts, *, every: bool = False) -> Kept:
 
 
 def _without_records(parts: Parts, *, every: bool) -> Kept:
-    """As `answer_without_records`, of any number of partitions, records that are not slices of the log included."""
+    """Like `answer_without_records`, for any number of partitions, and record sets that are not slices of the log."""
     pieces: list[Any] = []
     plain: list[bytes] = []
     slices: list[Any] = []
@@ -99,9 +99,9 @@ def _without_records(parts: Parts, *, every: bool) -> Kept:
 
 
 def heads(slices: Sequence[Any]) -> bytes:
-    """The headers of all batches in a set of records that is given in slices; of very many, the first 4096.
+    """Return the concatenated headers of all batches in a record set given as slices, the first 4096 at most.
 
-    Of a set in an older format, whose headers have no such fields, the first 61 bytes.
+    For older formats, whose headers have no such fields: the first 61 bytes of the set.
     """
     found: list[bytes] = []
     skip = 0
@@ -114,7 +114,7 @@ def heads(slices: Sequence[Any]) -> bytes:
             if head[MAGIC_POSITION] < MAGIC_V2:
                 return found[0]
         if at < size and len(found) < _MOST_HEADS and len(slices) > 1:
-            return heads([b"".join(slices)])  # a header lies on both sides of a cut
+            return heads([b"".join(slices)])  # a header is split over two slices
         skip = at - size
     return b"".join(found) or bytes(slices[0][:BATCH_HEADER_SIZE])
 
@@ -122,9 +122,9 @@ def heads(slices: Sequence[Any]) -> bytes:
 def expand(
     kept: Kept, key: int, version: int, left: Callable[[bytes], bytes] = bytes
 ) -> tuple[bytes | bytearray, list[int] | None]:
-    """A message that can be decoded, and the sizes that its sets of records have had; ``None``: it is whole.
+    """Return a message that can be decoded, and the original sizes of its record sets; ``None`` if none was omitted.
 
-    The records are replaced by what ``left`` makes of the headers that were kept; by default these themselves.
+    Each record set is replaced by ``left(kept headers)``; by default by the headers themselves.
     """
     if not isinstance(kept, tuple):
         return kept, None

@@ -1,4 +1,4 @@
-"""A request as a line of the journal's files: format 1, as docs/journal.md has it."""
+"""Formats a request as a line of the journal's files: format 1, documented in docs/journal.md."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ class Peer(NamedTuple):
 
 
 class Handed(NamedTuple):
-    """A request as the loop hands it over. ``began_ns``: its arrival by the machine's stopwatch."""
+    """A request as the server sends it to the writer. ``began_ns``: its arrival by the machine's monotonic clock."""
 
     entry: Sequence[Any]
     began_ns: int
@@ -32,9 +32,9 @@ class Handed(NamedTuple):
 
 
 class About(NamedTuple):
-    """The fields of a line that are not the request's own.
+    """The fields of a line that do not come from the request.
 
-    ``epoch_ns``: what to add to the stopwatch to have the time since 1970. ``topics``: names by id, as printed.
+    ``epoch_ns``: added to ``began_ns``, it gives the time since 1970. ``topics``: topic id as printed -> name.
     """
 
     run: str
@@ -44,7 +44,7 @@ class About(NamedTuple):
 
 
 def line(handed: Handed, about: About, lost: int) -> bytes:
-    """The line, with its newline; before it, so many requests could not be written."""
+    """Return the line of a request, with its newline. ``lost``: number of unwritten requests before it."""
     entry, peer = Entry(*handed.entry), Peer(*handed.peer)
     found = decode(entry)
     header = found.header
@@ -82,5 +82,5 @@ def line(handed: Handed, about: About, lost: int) -> bytes:
             body_as_json(found.response, found.response_sizes, batches=True), about.topics.get
         ),
     }
-    # A client's text may have invalid characters, which must not make the line unreadable.
+    # A client's strings may have invalid characters, which must not make the line unreadable.
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"

@@ -1,4 +1,4 @@
-"""What requests and their answers name: topics, partitions, groups and transactional ids, as people read them."""
+"""Topics, partitions, groups and transactional ids that requests and responses name, as text."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -11,19 +11,19 @@ _MOST_NAMED, _MOST_LISTED = 4, 10
 
 
 def requested(known: Decoded) -> Iterator[Item]:
-    """The items of a request."""
+    """Yield the items of a request."""
     if known.header is not None and known.request is not None:
         yield from items_of(request_level(known.header.api_key), known.request)
 
 
 def answered(known: Decoded) -> Iterator[Item]:
-    """The items of an answer, with their errors."""
+    """Yield the items of a response, with their errors."""
     if known.header is not None and known.response is not None:
         yield from items_of(response_level(known.header.api_key), known.response)
 
 
 def names(items: Iterable[Item], name_of: TopicName) -> Iterator[str]:
-    """Each thing that the items name, once: orders-0, orders, group g, transactional id x."""
+    """Yield each name in the items once: orders-0, orders, group g, transactional id x."""
     seen: set[str] = set()
     for item in items:
         for text in (
@@ -37,7 +37,7 @@ def names(items: Iterable[Item], name_of: TopicName) -> Iterator[str]:
 
 
 def columns(known: Decoded, name_of: TopicName) -> dict[str, list[str]]:
-    """The topics, groups and transactional ids of a request and its answer, the first few of each."""
+    """Return the topics, groups and transactional ids of a request and its response, the first ten of each."""
     topics: dict[str, None] = {}
     groups: dict[str, None] = {}
     ids: dict[str, None] = {}
@@ -53,7 +53,7 @@ def columns(known: Decoded, name_of: TopicName) -> dict[str, list[str]]:
 
 
 def place(item: Item, name_of: TopicName) -> str:
-    """An item's partition or topic, such as orders-0; empty where it has none. Topics by id get their names."""
+    """Return an item's partition or topic, such as orders-0; empty if it has none. Topic ids become names."""
     topic = item.topic
     if topic is not None and not isinstance(topic, str):
         topic = name_of(uuid_text(topic)) or uuid_text(topic)
@@ -63,6 +63,6 @@ def place(item: Item, name_of: TopicName) -> str:
 
 
 def few(found: list[str], most: int = _MOST_NAMED) -> str:
-    """The first of them, and how many more there are."""
+    """Join the first ``most`` names, and add how many more there are."""
     more = len(found) - most
     return ", ".join(found[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,7 +1,7 @@
-"""Requests and answers without their secrets, before the journal keeps, writes or captures them.
+"""Masks secrets in requests and responses before the journal keeps, writes or captures them.
 
-Only the few APIs that carry secrets are looked at; their messages are decoded, masked and encoded again. Sizes of what
-is masked stay, but for settings.
+Only messages of the few APIs with secrets are decoded, masked and encoded again. A masked value keeps its size, except
+for values of settings.
 """
 
 from typing import Any
@@ -32,13 +32,13 @@ APIS = frozenset(
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
     }
 )
-"""The APIs whose messages have secret fields, or settings with values."""
+"""The APIs whose messages have secret fields or values of settings."""
 _UNREADABLE = (BadFrame, ValueError, IndexError, KeyError, AttributeError, TypeError)
 _SHORTEST = 8
 
 
 def is_readable(frame: bytes | bytearray) -> bool:
-    """Whether a frame begins with a request's header."""
+    """Return whether a frame begins with a valid request header."""
     try:
         decode_header(frame)
     except _UNREADABLE:
@@ -47,7 +47,7 @@ def is_readable(frame: bytes | bytearray) -> bool:
 
 
 def redacted_request(frame: bytes | bytearray) -> bytes | bytearray:
-    """A request's frame without secrets; of one that cannot be read, only the header."""
+    """Return a request's frame with secrets masked; only the header if it cannot be decoded."""
     header: RequestHeader | None = None
     try:
         header = decode_header(frame)
@@ -57,12 +57,12 @@ def redacted_request(frame: bytes | bytearray) -> bytes | bytearray:
             return frame
         key, version = header.api_key, header.api_version
         return encode_request(key, version, header.correlation_id, header.client_id, masked)[4:]
-    except Exception:  # noqa: BLE001 - hostile frames too are kept, as far as they are safe to keep
+    except Exception:  # noqa: BLE001 - hostile frames are kept too, as far as that is safe
         return frame[: _SHORTEST if header is None else header.body_at]
 
 
 def redacted_answer(frame: bytes | bytearray, answer: bytes) -> bytes:
-    """The answer to such a request without secrets, size and all; of one that cannot be read, the correlation id."""
+    """Return a response, size field included, with secrets masked; only its correlation id if it cannot be decoded."""
     try:
         header = decode_header(frame)
         number, response = decode_response(header.api_key, header.api_version, answer[4:])
@@ -70,12 +70,12 @@ def redacted_answer(frame: bytes | bytearray, answer: bytes) -> bytes:
         if masked is response:
             return answer
         return b"".join(encode_response(header.api_key, header.api_version, number, masked))
-    except Exception:  # noqa: BLE001 - hostile frames too are kept, as far as they are safe to keep
+    except Exception:  # noqa: BLE001 - hostile frames are kept too, as far as that is safe
         return b"\0\0\0\4" + answer[4:8]
 
 
 def without_secrets(value: Any) -> Any:
-    """A message with its secrets masked: a copy, or the very same where there is none in it."""
+    """Return a copy of a message with its secrets masked; the same object if it has none."""
     if isinstance(value, Message):
         changes = {name: masked for name in value.__slots__ if (masked := _field(value, name)) is not None}
         return value.changed(**changes) if changes else value
@@ -87,7 +87,7 @@ def without_secrets(value: Any) -> Any:
 
 
 def _field(message: Message, name: str) -> Any | None:
-    """A field's masked value; ``None`` where there is nothing to mask."""
+    """Return a field's masked value; ``None`` if there is nothing to mask."""
     value = getattr(message, name)
     if name in FIELDS:
         return b"*" * len(value) if value else None

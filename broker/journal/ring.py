@@ -1,11 +1,11 @@
-"""The journal: every request and its answer, as bytes, in a ring that is bounded in entries and in bytes.
+"""The journal: every request and its response, as bytes, in a ring that is bounded in entries and in bytes.
 
-Messages are kept as they came and went, which costs next to nothing while requests are served and gives the garbage
-collector nothing to walk over; readers of the journal decode them (``broker.journal.entries``). Records are not
-kept where they are large: of each set the size and the first batch's header.
+Messages are kept as raw bytes, which costs next to nothing while requests are served and gives the garbage collector
+nothing to traverse; readers of the journal decode them (``broker.journal.entries``). Of large record sets only the size
+and the first batch header are kept.
 
-Small requests are entered and counted many at a time, and before each look: code that has just run takes a third of
-the time that it takes between two requests.
+Small requests are added and counted in groups of 64, and before each read: in a loop this takes a third of the time
+that it takes between two requests.
 """
 
 import asyncio
@@ -27,23 +27,23 @@ from broker.settings import BrokerSettings
 from protocol.errors import ErrorCode
 
 WHOLE_BYTES = 2048
-"""A message up to this size is kept whole, its records too."""
+"""Messages up to this size are kept whole, with their records."""
 ANSWERED, BEING_SERVED = "answered", "is being served"
-"""Outcomes of a request; all others are reasons why it got no answer."""
+"""Outcomes of a request; any other outcome is the reason why it got no response."""
 ENTRY_BYTES = 300
-"""Bytes of an entry beside its messages."""
+"""Bytes that an entry takes beside its messages."""
 
 _AT_ONCE = 64
-"""So many small requests are entered together."""
+"""The number of small requests that are added together."""
 MOST_TOPIC_NAMES = 10_000
-"""Names of topics that are kept by id. Those of topics that exist are found in the metadata as well."""
+"""The maximum number of topic names kept by id. Those of existing topics are in the metadata too."""
 
 
 class Entry(NamedTuple):
-    """One request. ``at_ms`` is the cluster's time of its arrival; ``duration_us`` the machine's, -1 while it lasts.
+    """A request. ``at_ms`` is its arrival on the cluster's clock, ``duration_us`` real time, -1 while it is served.
 
-    ``answer`` is ``None`` where none was sent; ``outcome`` has the reason, ``fault`` the ids of the faults that it met.
-    ``began_us`` is its arrival by the machine's stopwatch.
+    ``answer`` is ``None`` if no response was sent; ``outcome`` has the reason, ``fault`` the ids of the faults that
+    applied. ``began_us`` is its arrival by the machine's monotonic clock.
     """
 
     id: int
@@ -61,11 +61,11 @@ class Entry(NamedTuple):
 
 
 Raw = tuple[Any, ...]
-"""An entry's fields. A plain tuple of plain values is one that the garbage collector forgets about."""
+"""An entry's fields. The garbage collector stops tracking a plain tuple of plain values."""
 
 
 class Chunk:
-    """A part of the ring; once it is full its entries are a tuple of tuples, and the garbage collector's no more."""
+    """A part of the ring. Once full, its entries are a tuple of tuples, which the garbage collector does not track."""
 
     __slots__ = ("bytes", "connections", "entries", "failed", "ids", "last_at_ms", "unanswered")
 
@@ -74,16 +74,16 @@ class Chunk:
         self.connections: dict[int, Connection] = {}
         self.bytes = 0
         self.failed: dict[ErrorCode, list[int]] = {}
-        """Code -> the ids of the entries with it in their answers."""
+        """Error code -> ids of the entries with it in their responses."""
         self.unanswered: list[int] = []
-        """The ids of the entries that got no answer."""
+        """The ids of the entries without a response."""
         self.ids: tuple[int, int] | None = None
-        """The lowest and the highest id, once it is full: a search skips what cannot be in it."""
+        """The lowest and highest id, once full: a search skips chunks by them."""
         self.last_at_ms = -1
-        """The latest arrival, once it is full."""
+        """The latest arrival, once full, on the cluster's clock."""
 
     def close(self) -> None:
-        """It is full."""
+        """Freeze the chunk: it is full."""
         self.entries = tuple(self.entries)
         numbers = [entry[0] for entry in self.entries]
         self.ids = min(numbers), max(numbers)
@@ -91,36 +91,36 @@ class Chunk:
 
 
 class Part(NamedTuple):
-    """Some of the entries as they were at one time, in the order in which they were answered, and their chunk."""
+    """A snapshot of some entries, in the order in which the requests finished, and their chunk."""
 
     entries: Sequence[Raw]
     connections: dict[int, Connection]
     chunk: Chunk | None
-    """``None``: these are being served."""
+    """``None`` for requests that are being served."""
 
 
 class Recorder(Protocol):
-    """Writes the journal to files (``--journal DIR``), independent of the one in memory."""
+    """Writes requests to the journal's files (``--journal DIR``), independently of the ring."""
 
     def record(self, entry: Raw, exchange: Exchange) -> None:
-        """A request is settled. Must not wait."""
+        """Record a finished request. Must not block."""
         ...
 
     async def rotate(self) -> str | None:
-        """Finish what was written so far; its name. Raises ConnectionError if the writer is gone."""
+        """Finish the current file; return its name. Raises ConnectionError if the writer is gone."""
         ...
 
 
 class Tracer(Protocol):
-    """Makes a span of each request (``--otlp-endpoint URL``)."""
+    """Makes an OpenTelemetry span of each request (``--otlp-endpoint URL``)."""
 
     def record(self, entry: Raw, exchange: Exchange) -> None:
-        """A request is settled. Must not wait."""
+        """Record a finished request. Must not block."""
         ...
 
 
 class Journal:
-    """The requests of a cluster, in the order in which they were answered."""
+    """The requests of a cluster, in the order in which they finished."""
 
     def __init__(self, max_entries: int = 100_000, max_bytes: int = 64 * 1024 * 1024) -> None:
         self._max_entries, self._max_bytes = max_entries, max_bytes
@@ -131,28 +131,28 @@ class Journal:
         self._ids, self._connections = count(1), count(1)
         self.under_way: dict[int, Exchange] = {}
         self._settled: list[tuple[Any, ...]] = []
-        """Small requests that are not entered yet: what :meth:`_settle` takes."""
+        """Small requests that :meth:`_settle` has not added yet."""
         self._chunks: deque[Chunk] = deque((Chunk(),))
         self._entries = self._bytes = self._dropped = 0
         self._counts = Counts()
         self.era = 0
-        """Count of the cluster's resets and restores: offsets and epochs of two eras have nothing in common."""
+        """The number of resets and restores of the cluster: offsets and epochs are comparable within one era only."""
         self.recorder: Recorder | None = None
         self.tracer: Tracer | None = None
         self.newest_id = 0
         self.notes_errors = False
-        """Whether exchanges come with the codes of their answers; those of a proxy do not."""
+        """Whether exchanges have the error codes of their responses; those of a proxy do not."""
         self.topic_names: dict[UUID, str] = {}
-        """Names by id, those of deleted topics included: requests may have an id alone (KIP-516)."""
+        """Topic id -> name, deleted topics included: requests may have only the id (KIP-516)."""
 
     def add_topic(self, topic_id: UUID, name: str) -> None:
-        """Remember the name of a topic; the oldest names go where there are too many."""
+        """Keep the name of a topic; beyond 10,000 names, drop the oldest."""
         self.topic_names[topic_id] = name
         if len(self.topic_names) > MOST_TOPIC_NAMES:
             del self.topic_names[next(iter(self.topic_names))]
 
     async def record(self, exchange: Exchange, handle: FrameHandler) -> Answer:
-        """Frame stage, outermost: what came, what went out, and why nothing did."""
+        """Frame stage, outermost: record the request with its response, or the reason why it got none."""
         connection = exchange.connection
         if not connection.number:
             connection.number = next(self._connections)
@@ -176,13 +176,13 @@ class Journal:
             self.finish(exchange)
 
     def arrive(self, exchange: Exchange) -> None:
-        """A request begins to be served."""
+        """Give a request its id, and list it as being served."""
         exchange.id = self.newest_id = next(self._ids)
         exchange.era = self.era
         self.under_way[exchange.id] = exchange
 
     def finish(self, exchange: Exchange) -> None:
-        """Note that a request was answered, or will not be. A small answer is joined here, not when it is sent."""
+        """Record a finished request. A small response is joined here, once, and not when it is sent."""
         known = self.under_way.pop(exchange.id, None) is not None
         if not known and self.recorder is None and self.tracer is None:
             return  # the journal was cleared meanwhile
@@ -210,7 +210,7 @@ class Journal:
             self._settle()
 
     def _settle(self) -> None:
-        """Enter and count the small requests that are not entered yet."""
+        """Add and count the small requests that have finished since the last call."""
         if not self._settled:
             return
         settled, self._settled = self._settled, []
@@ -234,7 +234,7 @@ class Journal:
         self._added(len(settled), weight + len(settled) * ENTRY_BYTES)
 
     def _finish_other(self, exchange: Exchange, took_ns: int, *, known: bool) -> None:
-        """Enter a request that is large or has secrets, or that is written to files too."""
+        """Add a request that is large or may have secrets, or that goes to files or traces too."""
         self._settle()
         frame, connection, parts = exchange.frame, exchange.connection, exchange.parts
         size = len(frame)
@@ -279,7 +279,7 @@ class Journal:
         self._added(1, ENTRY_BYTES + weight_of(kept) + (0 if answer is None else weight_of(answer)))
 
     def _added(self, count: int, weight: int) -> None:
-        """So many entries were added to the last chunk; the oldest chunks go where the bounds are passed."""
+        """Account for entries added to the last chunk, and drop the oldest chunks beyond the bounds."""
         chunk = self._chunks[-1]
         chunk.bytes += weight
         self._bytes += weight
@@ -294,7 +294,7 @@ class Journal:
             self._dropped += len(oldest.entries)
 
     def clear(self) -> None:
-        """Forget everything, requests that are being served included."""
+        """Remove all entries, and forget requests that are being served."""
         self._settle()
         self.under_way.clear()
         self._chunks = deque((Chunk(),))
@@ -304,52 +304,52 @@ class Journal:
 
     @property
     def chunks(self) -> deque[Chunk]:
-        """The entries, oldest first; another object after :meth:`clear`."""
+        """Return the chunks, oldest first; another object after :meth:`clear`."""
         self._settle()
         return self._chunks
 
     @property
     def entries(self) -> int:
-        """How many there are."""
+        """Return the number of entries."""
         self._settle()
         return self._entries
 
     @property
     def bytes(self) -> int:
-        """The memory that they take, about."""
+        """Estimate the memory that the entries take, in bytes."""
         self._settle()
         return self._bytes
 
     @property
     def dropped(self) -> int:
-        """How many the bounds have removed."""
+        """Return the number of entries that were dropped because of the bounds."""
         self._settle()
         return self._dropped
 
     @property
     def counts(self) -> Counts:
-        """Counts for the metrics; a cleared journal goes on counting."""
+        """Return the counters for the metrics; :meth:`clear` does not reset them."""
         self._settle()
         return self._counts
 
     def connection(self, number: int) -> Connection | None:
-        """The connection of that number, if a request of it is still here."""
+        """Return the connection with this number, if a request of it is still in the journal."""
         return next((each.connections[number] for each in reversed(self.chunks) if number in each.connections), None)
 
     @property
     def oldest_id(self) -> int:
-        """The lowest id that is kept or is being served; above all ids if there is none."""
+        """Return the lowest id that is kept or being served; one above the newest id if there is none."""
         numbers = [chunk.ids[0] for chunk in self.chunks if chunk.ids is not None]
         numbers += [entry[0] for entry in self.chunks[-1].entries]
         return min((*numbers, *self.under_way), default=self.newest_id + 1)
 
     @property
     def next_id(self) -> int:
-        """Requests with lower ids are settled: what was looked at once need not be looked at again."""
+        """Return the id below which all requests have finished, so that a reader can continue there."""
         return min(self.under_way, default=self.newest_id + 1)
 
     def parts(self) -> list[Part]:
-        """A copy of the entries, oldest first, then those of requests that are being served."""
+        """Return a copy of the entries, oldest first, then those of requests that are being served."""
         found = [Part(tuple(chunk.entries), chunk.connections, chunk) for chunk in self.chunks]
         waiting = list(self.under_way.values())
         connections = {each.connection.number: each.connection for each in waiting}
@@ -357,7 +357,7 @@ class Journal:
 
 
 class NoJournal(Journal):
-    """Remembers nothing, and writes nothing down: ``understudy.journal.max.entries=0``."""
+    """A journal that records nothing: ``understudy.journal.max.entries=0``."""
 
     def arrive(self, exchange: Exchange) -> None:
         """Keep nothing: the journal is off."""
@@ -367,7 +367,7 @@ class NoJournal(Journal):
 
 
 def journal_of(settings: Mapping[str, str], *, observed: bool = False, notes_errors: bool = False) -> Journal:
-    """The journal that the settings of the command line ask for; ``observed``: there will be a recorder or a tracer."""
+    """Make the journal for the settings of the command line. ``observed``: it will have a recorder or a tracer."""
     made = BrokerSettings(1, settings)
     entries, bytes_ = made.int("understudy.journal.max.entries"), made.long("understudy.journal.max.bytes")
     journal = Journal(entries, bytes_) if entries or observed else NoJournal()
@@ -380,7 +380,7 @@ def _is_secret(frame: bytearray) -> bool:
 
 
 def _is_open(exchange: Exchange) -> bool:
-    """Whether no secret can be in a request: what cannot be read may be a token, where clients authenticate."""
+    """Return whether a request cannot hold secrets: with authentication, an unreadable frame may be a token."""
     readable = exchange.request is not None or exchange.connection.gate is None
     return readable and not _is_secret(exchange.frame)
 

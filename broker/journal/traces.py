@@ -1,8 +1,8 @@
-"""Requests as spans of OpenTelemetry, sent over OTLP: ``--otlp-endpoint URL``.
+"""OpenTelemetry spans of requests, sent over OTLP: ``--otlp-endpoint URL``.
 
-A span is a server's: it begins when the request arrives and ends with the answer. Producers that are instrumented write
-the context of their own span into a header of each record (W3C Trace Context); the span of a Produce request is a child
-of it where all records have the same one, and links to them where they differ.
+A span has kind SERVER: it begins when the request arrives and ends with the response. Instrumented producers write the
+context of their own span into a header of each record (W3C Trace Context); the span of a Produce request is a child of
+it if all records have the same context, and has links to each context if they differ.
 """
 
 import threading
@@ -39,7 +39,7 @@ except ImportError as error:
 _log = structlog.get_logger(__name__)
 _PATH = "/v1/traces"
 _MOST_RECORDS = 100
-"""Records of a request whose headers are read; and the size up to which a batch is decompressed for that."""
+"""The maximum number of records per request whose headers are read; ``_MOST_BYTES`` bounds decompression."""
 _MOST_BYTES = 1 << 20
 _PATIENCE_S = 1.5
 _CONTEXT = TraceContextTextMapPropagator()
@@ -47,26 +47,26 @@ _CONTEXT_HEADERS = frozenset(_CONTEXT.fields)
 
 
 class Named(Protocol):
-    """The cluster whose requests these are."""
+    """The cluster whose requests become spans."""
 
     @property
     def cluster_id(self) -> str:
-        """Its id; empty while it is unknown."""
+        """Return the cluster id; empty while it is unknown."""
         ...
 
     @property
     def image(self) -> Any:
-        """The metadata, for the names of topics that requests have the ids of (KIP-516)."""
+        """Return the metadata image, for the names of topics that requests name by id (KIP-516)."""
         ...
 
     @property
     def journal(self) -> Journal:
-        """The journal, which remembers the names of deleted topics."""
+        """Return the journal, which has the names of deleted topics."""
         ...
 
 
 class Traces:
-    """Makes spans, and sends them from a thread of its own. What cannot be sent is dropped, and logged by the SDK."""
+    """Makes spans and sends them from a separate thread. The SDK drops and logs spans that cannot be sent."""
 
     def __init__(self, cluster: Named, exporter: SpanExporter) -> None:
         self._cluster, self._since_1970_ns = cluster, since_1970_ns()
@@ -77,11 +77,11 @@ class Traces:
 
     @classmethod
     def to(cls, endpoint: str, cluster: Named) -> "Traces":
-        """Spans for a collector; its headers and time limit come from ``OTEL_EXPORTER_OTLP_...`` in the environment."""
+        """Make traces for a collector; headers and timeout come from ``OTEL_EXPORTER_OTLP_...`` in the environment."""
         return cls(cluster, OTLPSpanExporter(endpoint=traces_url(endpoint)))
 
     def record(self, entry: Raw, exchange: Exchange) -> None:
-        """Make the span of a request that is settled. Raises nothing: the answer and the journal matter more."""
+        """Make the span of a finished request. Never raises: response and journal matter more."""
         settled = Entry(*entry)
         try:
             self._make_span(settled, exchange)
@@ -111,12 +111,14 @@ class Traces:
         span.end(stopwatch_ns() + self._since_1970_ns)
 
     def close(self) -> None:
-        """Send what is left, for a moment. Blocks: call it from a thread."""
-        ending = threading.Thread(target=self._provider.shutdown, daemon=True)  # a silent collector would hold it up
+        """Send the remaining spans, within 1.5 s. Blocks: call it from a thread."""
+        ending = threading.Thread(
+            target=self._provider.shutdown, daemon=True
+        )  # an unresponsive collector would block it
         ending.start()
         ending.join(_PATIENCE_S)
         if ending.is_alive():
-            _log.warning("spans are left that the collector has not taken; they are dropped")
+            _log.warning("spans that the collector has not accepted are dropped")
 
     def _name_of(self, text: str) -> str | None:
         topic_id = uuid_from_text(text) if text else None
@@ -146,7 +148,7 @@ class Traces:
 
 
 def traces_url(endpoint: str) -> str:
-    """Where spans go: the endpoint's path for traces, unless it has a path of its own. Raises ValueError."""
+    """Return the URL for spans: the endpoint with ``/v1/traces``, unless it has a path. Raises ValueError."""
     try:
         parts = urlsplit(endpoint)
         is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -158,7 +160,7 @@ def traces_url(endpoint: str) -> str:
 
 
 def contexts_of(exchange: Exchange) -> list[trace.SpanContext]:
-    """The distinct contexts in the headers of a Produce request's first records."""
+    """Return the distinct span contexts in the headers of a Produce request's first records."""
     frame, request = exchange.frame, exchange.request
     if len(frame) < 2 or frame[0] or frame[1] != ApiKey.PRODUCE or request is None:
         return []
@@ -181,7 +183,7 @@ def _records(request: Any) -> Iterator[Record]:
 
 
 def _subjects(named: Mapping[str, list[str]]) -> dict[str, str]:
-    """The topic, group and transactional id, where there is one of each."""
+    """Return topic, group and transactional id as attributes, each if the request names exactly one."""
     names = {
         "messaging.destination.name": "topics",
         "messaging.consumer.group.name": "groups",

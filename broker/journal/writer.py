@@ -1,9 +1,9 @@
-"""The writer: a process of its own, so that decoding takes nothing from the loop. Reads batches, writes lines.
+"""The journal's writer, a separate process, so that decoding does not block the event loop of the server.
 
 Its standard input is a socket to the server. A message is eight bytes of size and a marshalled tuple:
 ``("begin", Begin)`` once, then ``("topics", {id: name})``, ``("requests", cluster_id, lost, [Handed, ...])`` and
-``("rotate", number)``. Back go lines of JSON: ``{"problem": ...}``, ``{"lost": n}`` once it can write again, and
-``{"rotated": number, "file": ...}``.
+``("rotate", number)``. It replies with lines of JSON: ``{"problem": ...}``, ``{"lost": n}`` once it can write again,
+and ``{"rotated": number, "file": ...}``.
 When the server closes its end, or dies, the writer writes what it has and finishes its file.
 """
 
@@ -22,7 +22,7 @@ from broker.journal.files import LineFiles, finish_left
 from broker.journal.lines import About, Handed, line
 
 SIZE_BYTES = 8
-_NICE = 5  # a broker that is asked much comes first; what waits here is bounded by the server
+_NICE = 5  # a busy broker has priority; the server bounds the backlog
 
 
 class Begin(NamedTuple):
@@ -36,7 +36,7 @@ class Begin(NamedTuple):
 
 
 class Writer:
-    """Writes the lines of requests, and reports failures to the server."""
+    """Writes requests as lines, and reports failures to the server."""
 
     def __init__(self, peer: socket.socket, begin: Begin) -> None:
         self._peer, self._begin = peer, begin
@@ -46,7 +46,7 @@ class Writer:
         self._failing = False
 
     def run(self) -> None:
-        """Until the server closes its end."""
+        """Process messages until the server closes its end."""
         while True:
             ready, _, _ = select.select([self._peer], [], [], self._files.left_s())
             if not ready:
@@ -65,7 +65,7 @@ class Writer:
         self._finish()
 
     def write(self, cluster_id: str, lost: int, requests: Sequence[Sequence[Any]]) -> None:
-        """Lines of a batch of requests; before them so many were lost."""
+        """Write a batch of requests. ``lost``: number of requests that the server dropped before it."""
         self._lost += lost
         out, skipped = [], self._lost
         about = About(self._begin.run, cluster_id, self._begin.epoch_ns, self._topics)
@@ -90,7 +90,7 @@ class Writer:
         try:
             return self._files.finish()
         except OSError as error:
-            if isinstance(error, FileNotFoundError):  # the file was removed, and with it what was written
+            if isinstance(error, FileNotFoundError):  # the file was removed with its lines
                 self._lost += lines
             self._fail(error)
             return None
@@ -108,13 +108,13 @@ class Writer:
 def _line(request: Handed, about: About, lost: int) -> bytes:
     try:
         return line(request, about, lost)
-    except Exception:  # noqa: BLE001 - a request that cannot be decoded has its line too
+    except Exception:  # noqa: BLE001 - a request that cannot be decoded gets a line too
         bare = (*request.entry[:5], b"", None, *request.entry[7:])
         return line(request._replace(entry=bare), about, lost)
 
 
 def receive(peer: socket.socket) -> Any:
-    """The next message; ``None`` where no whole one comes any more."""
+    """Return the next message; ``None`` if the connection ends before a whole one."""
     head = _exactly(peer, SIZE_BYTES)
     body = None if head is None else _exactly(peer, int.from_bytes(head, "big"))
     return None if body is None else marshal.loads(body)  # noqa: S302 - from our own server
@@ -135,7 +135,7 @@ def _exactly(peer: socket.socket, size: int) -> bytearray | None:
 
 
 def main() -> None:
-    """Write until the server is gone. Signals are for the server: the writer ends when that ends."""
+    """Write until the server is gone. Ignores signals, since the writer ends when the server ends."""
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)
     os.nice(_NICE)
