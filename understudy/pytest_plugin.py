@@ -254,7 +254,7 @@ def story(cluster: "Cluster", since_ms: int = 0) -> Iterator[tuple[str, str]]:
         if unmet:
             yield "unmet faults", "\n".join(unmet.values())
         if report.refusals:
-            yield "why it refused", "\n".join(f"{each.subject}: {each.why}" for each in report.refusals)
+            yield "why requests were refused", "\n".join(f"{each.subject}: {each.why}" for each in report.refusals)
         for diagram in report.diagrams:
             title, _, lines = diagram.partition("\n")
             yield f"what happened, {title[0].lower()}{title[1:]}", lines

@@ -1,1 +1,1 @@
-"""The control plane: steering over HTTP."""
+"""The control plane: an HTTP API to observe and control the cluster."""

@@ -1,7 +1,7 @@
-"""Counts of the latest requests, by API, client and topic: made of the journal when the console asks.
+"""Counts of the latest requests by API, client and topic, computed from the journal when the console polls.
 
-Serving requests costs nothing for it. Each look counts a bounded number of requests, the newest first, and leaves the
-others to the next looks. If too many came in between, the oldest of them are skipped and counted as such.
+Serving requests costs nothing more. Each poll counts a bounded number of requests, newest first, and leaves the others
+to the next polls. If too many have arrived since the last poll, the oldest are skipped, and their number is reported.
 """
 
 from collections import Counter, defaultdict
@@ -17,13 +17,13 @@ from broker.journal.ring import ANSWERED, Chunk, Entry, Journal, Raw
 from protocol.paths import errors
 
 STEP_MS, STEPS = 2000, 60
-"""Length of a step of the window, and their number."""
+"""The length of a step of the window, and the number of steps."""
 _MOST_READ, _MOST_READ_FIRST = 5000, 500
-"""So many requests are decoded in one look, and in the first one."""
+"""The maximum number of requests that one poll decodes, and that the first poll does."""
 _SOON = 2
-"""Steps after which a look is the first of a page again."""
+"""The number of steps without a poll after which the next one counts as a page's first."""
 _MOST_LEFT = 20_000
-"""So many requests may wait for further looks: those of two minutes in which no page was open, at 160 a second."""
+"""The maximum number of requests left to later polls: two minutes without an open page, at 160 requests a second."""
 _MOST_ERRORS = 500
 Series = list[int]
 Seen = tuple[Raw, Connection | None]
@@ -31,7 +31,7 @@ Seen = tuple[Raw, Connection | None]
 
 @dataclass(slots=True)
 class Step:
-    """The requests of one step."""
+    """The counts of the requests of one step."""
 
     number: int
     first_entry: int
@@ -41,12 +41,12 @@ class Step:
     topics: Counter[str] = field(default_factory=Counter)
     connections: Counter[tuple[int, bool]] = field(default_factory=Counter)
     codes: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
-    """API, error, and whether that is a code; otherwise it is the reason why there was no answer."""
+    """API, error, and whether that is an error code; if not, it is the reason why there was no response."""
 
 
 @dataclass(slots=True)
 class Known:
-    """What is known of a connection from its requests."""
+    """What the counted requests show about a connection."""
 
     connection: Connection | None
     client_id: str = ""
@@ -59,7 +59,7 @@ def _step() -> int:
 
 
 class Activity:
-    """The counts of one cluster."""
+    """The request counts of one cluster."""
 
     def __init__(self) -> None:
         self._begin(None)
@@ -68,24 +68,24 @@ class Activity:
         self.steps: dict[int, Step] = {}
         self.connections: dict[int, Known] = {}
         self.latest: dict[tuple[str, str], tuple[int, str]] = {}
-        """API and error -> the latest request with it: its id and its client."""
+        """(API, error) -> journal id and client id of the latest request with it."""
         self._skipped: dict[int, int] = {}
-        """Step -> how many requests that began in it, or before, were not counted."""
+        """Step -> number of requests that began in it, or before it, and were not counted."""
         self._ring = ring
         self._chunk: Chunk | None = None
         self._position = 0
         self._looked = -_SOON - 1
         self._left: list[Seen] = []
-        """What earlier looks have left to the next ones, in order."""
+        """The requests that earlier polls have left to later ones, in order."""
 
     async def look(self, source: Watched, name_of: TopicName) -> int:
-        """Count what is new. Returns the number of the present step.
+        """Count new requests. Returns the number of the current step.
 
-        The first look in a while, for which a page is waiting, reads the newest few; the next ones go on with those
-        before them.
+        The first poll after a pause reads only the newest requests, since a page is waiting for it; later polls
+        continue with the older ones.
         """
         journal, slices = source.journal, Slices()
-        if self._ring is not journal.chunks:  # it was cleared, or never looked at
+        if self._ring is not journal.chunks:  # the journal was cleared, or this is the first poll
             self._begin(journal.chunks)
         now = _step()
         is_first = now - self._looked > _SOON
@@ -108,7 +108,7 @@ class Activity:
         return now
 
     def _fresh(self, journal: Journal) -> tuple[list[Seen], int]:
-        """What was added since the last look, the newest of it in order, and how many there were."""
+        """Return the newest requests since the last poll, in order, and the number of all requests since then."""
         found: list[Seen] = []
         total = 0
         for chunk in reversed(journal.chunks):
@@ -128,7 +128,7 @@ class Activity:
             self._skipped[number] = self._skipped.get(number, 0) + count
 
     def skipped(self, now: int) -> int:
-        """How many requests of the window, or shortly before it, were not counted."""
+        """Return the number of requests in the window, or shortly before it, that were not counted."""
         return sum(count for number, count in self._skipped.items() if number > now - STEPS)
 
     def _count(self, entry: Entry, connection: Connection | None, number: int, name_of: TopicName) -> None:
@@ -170,12 +170,12 @@ class Activity:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def series(self, now: int) -> tuple[Series, Series]:
-        """Requests and errors in each step."""
+        """Return the numbers of requests and of errors in each step."""
         steps = [self.steps.get(number) for number in range(now - STEPS + 1, now + 1)]
         return [0 if s is None else s.requests for s in steps], [0 if s is None else s.errors for s in steps]
 
     def by(self, kind: str, now: int) -> dict[object, tuple[Series, int]]:
-        """Of apis, topics or connections: requests in each step, and errors."""
+        """Return name -> requests in each step, and errors. ``kind``: apis, topics or connections."""
         found: defaultdict[object, list[int]] = defaultdict(lambda: [0] * STEPS)
         errors: Counter[object] = Counter()
         for number, step in self.steps.items():
@@ -188,9 +188,9 @@ class Activity:
         return {name: (series, errors[name]) for name, series in found.items()}
 
     def first_entry(self, now: int) -> int | None:
-        """The lowest id of the requests that are counted."""
+        """Return the lowest journal id of the counted requests."""
         return min((step.first_entry for step in self.steps.values() if step.number > now - STEPS), default=None)
 
     def codes(self) -> Counter[tuple[str, str, bool]]:
-        """API, error, and whether that is a code -> how often."""
+        """Return (API, error, whether that is an error code) -> count."""
         return sum((step.codes for step in self.steps.values()), Counter())

@@ -1,4 +1,4 @@
-"""The APIs that are served, and what a fault of each can match and do."""
+"""The `apis` verb: the served APIs, and for each the conditions and effects of faults."""
 
 import typing
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _EFFECTS = tuple(name for name, field in fields_of(FaultEffects).items() if not 
 
 @answers("apis")
 async def read(asked: Asked, query: ApiQuery) -> Apis:
-    """All APIs in the order of their keys, or one of them."""
+    """List all APIs in the order of their keys, or one of them."""
     chosen = (served_api(query["api"], "api"),) if "api" in query else APIS
     codes = [code.name for code in ErrorCode if code is not ErrorCode.NONE]
     return {"apis": [_described(api, asked) for api in chosen], "error_codes": codes}
@@ -52,7 +52,7 @@ def _described(api: AnyApi, asked: Asked) -> ServedApi:
 
 
 def has_error_per(api: AnyApi, kind: str) -> bool:
-    """Whether an answer has an error for what such a condition means, rather than for the whole request."""
+    """Return whether the response has an error per item of this kind, and not only for the whole request."""
     return kind in request_level(api.key).own or lists_errors_of(response_level(api.key), frozenset({kind}))
 
 
@@ -61,7 +61,7 @@ def _in_order(kinds: typing.Iterable[str]) -> tuple[str, ...]:
 
 
 def _versions(api: AnyApi, asked: Asked) -> VersionRange | None:
-    """What new connections are offered; of a proxy, what it can read."""
+    """Return the versions offered to new connections; for a proxy, those that it can decode."""
     own = asked.source.own
     limits: tuple[int, int] | None = api.range(unstable=own is None)
     if own is not None:
@@ -71,7 +71,7 @@ def _versions(api: AnyApi, asked: Asked) -> VersionRange | None:
 
 
 def _paths(cls: type[Message], before: str = "") -> Iterator[str]:
-    """The paths of plain values within a message."""
+    """Yield the paths of all fields of a message that are not structures."""
     hints: dict[str, Any] = typing.get_type_hints(cls)
     for name in cls.__slots__:
         listed = element_type(hints[name])

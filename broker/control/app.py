@@ -1,4 +1,4 @@
-"""The control plane as an ASGI application: the table of verbs made into routes."""
+"""The control plane as an ASGI application with a route for each verb."""
 
 import hmac
 import re
@@ -34,11 +34,11 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def build_app(source: Watched, token: str | None, recorder: Recorder) -> Starlette:
-    """The application; with a token, every verb but the health check asks for it. The console's page has no data."""
+    """Build the application. All verbs but `health` require the token, if given; the console's page holds no data."""
     routes = [Route(verb.path, _endpoint(source, verb, token), methods=[verb.method]) for verb in VERBS]
 
     async def openapi(request: Request) -> Response:  # noqa: ARG001
-        from broker.control import openapi as described  # noqa: PLC0415 - few ask for it
+        from broker.control import openapi as described  # noqa: PLC0415 - rarely requested
 
         return JSONResponse(described.document())
 
@@ -47,13 +47,13 @@ def build_app(source: Watched, token: str | None, recorder: Recorder) -> Starlet
         middleware=[Middleware(EncodedPaths)],
         exception_handlers={HTTPException: _http_problem, Exception: _failure},
     )
-    made.router.redirect_slashes = False  # an empty name is not found; to redirect to the list would be another answer
+    made.router.redirect_slashes = False  # an empty name must be a 404, not a redirect to the list
     made.state.activity, made.state.recorder = Activity(), recorder
     return made
 
 
 class EncodedPaths:
-    """Routes by the path as it was sent: a group may be called a/b, which a path has as a%2Fb."""
+    """Middleware that routes by the undecoded path: the group a/b is a%2Fb in it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -77,16 +77,16 @@ def _endpoint(source: Watched, verb: Verb, token: str | None) -> Endpoint:
             return _answer(unprocessable(unfit.detail, unfit.field))
         except Problem as problem:
             return _answer(problem)
-        except ClientDisconnect:  # in the middle of its body: no caller is left
+        except ClientDisconnect:  # while sending the body: there is no caller to respond to
             return Response(status_code=400)
         except KafkaError as error:
-            return _answer(conflict(f"{error.code.name}: {error.message or 'the cluster refuses'}"))
+            return _answer(conflict(f"{error.code.name}: {error.message or 'the cluster refused it'}"))
 
     return endpoint
 
 
 async def _run(source: Watched, verb: Verb, request: Request) -> Response:
-    """Read the body, call the verb, write its answer. Raises Unfit, Problem or KafkaError."""
+    """Read the body, perform the verb, encode its answer. Raises Unfit, Problem or KafkaError."""
     state, sent = request.app.state, await _body(request)
     names = {name: unquote(value) for name, value in request.path_params.items()}
     asked = Asked(source, names, sent, request.is_disconnected, state.activity, state.recorder)
@@ -103,7 +103,7 @@ def _check_token(request: Request, token: str) -> None:
 
 
 async def _body(request: Request) -> dict[str, object]:
-    """The JSON object sent along; empty if nothing was. Raises Problem 422."""
+    """Return the JSON object of the body; empty without a body. Raises Problem 422."""
     raw = bytearray()
     async for piece in request.stream():
         raw += piece
@@ -117,15 +117,15 @@ def _answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Respo
 
 
 async def _http_problem(request: Request, error: Exception) -> Response:
-    """No route, or the wrong method."""
+    """Respond to an unknown path (404) or a wrong method (405)."""
     assert isinstance(error, HTTPException)
     path = unquote(request.url.path)
     if error.status_code == 404:
-        meant = closest(path, [each for each in _shaped(path) if each != path])  # the same one: with an empty name
+        meant = closest(path, [each for each in _shaped(path) if each != path])  # equal: an empty name
         hint = f"did you mean {meant}? " if meant else ""
         return _answer(Problem(404, f"there is no {path}; {hint}/openapi.json lists all paths"))
     if error.status_code == 405:
-        sent = request.scope["path"]  # where a slash in a name is %2F
+        sent = request.scope["path"]  # undecoded: a slash in a name is %2F
         known = [verb.method for verb in VERBS if re.fullmatch(re.sub(r"{\w+}", "[^/]+", verb.path), sent)] or ["GET"]
         answer = Problem(405, f"{path} does not support {request.method}; write {' or '.join(known)} {path}")
         return _answer(answer, {"Allow": ", ".join(known)})
@@ -133,7 +133,7 @@ async def _http_problem(request: Request, error: Exception) -> Response:
 
 
 def _shaped(path: str) -> list[str]:
-    """The paths of the commands, with this path's parts in place of their parameters."""
+    """Return the paths of all verbs, with their parameters replaced by the parts of this path."""
     parts = path.split("/")
     return [
         "/".join(
@@ -145,6 +145,6 @@ def _shaped(path: str) -> list[str]:
 
 
 async def _failure(request: Request, error: Exception) -> Response:
-    """A fault of ours: the log has the traceback, the client one sentence."""
+    """Respond to a bug of ours with one sentence; the traceback is logged."""
     _log.error("control verb failed", path=request.url.path, exc_info=error)
     return _answer(Problem(500, f"{type(error).__name__} in {request.method} {request.url.path}; see the server's log"))

@@ -1,4 +1,4 @@
-"""Verbs that make brokers die, stop, hang and come back."""
+"""Verbs to add, remove, kill, stop, start, pause and resume brokers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def state_of(node: Node) -> State:
-    """``running``, ``paused`` or ``down``."""
+    """Return ``running``, ``paused`` or ``down``."""
     return "paused" if node.up and node.server.paused else "running" if node.up else "down"
 
 
@@ -28,7 +28,7 @@ def _state(node: Node) -> BrokerState:
 
 
 def broker_of(cluster: "Cluster", node: Node) -> Broker:
-    """A broker: where clients find it, and whether it is there."""
+    """Describe a broker: its addresses and its state."""
     registration = cluster.image.brokers.get(node.id)
     endpoint, port = next(iter(node.bound.values()))
     return Broker(
@@ -56,7 +56,7 @@ async def _turn(asked: Asked) -> AsyncIterator[None]:
 
 @answers("brokers add")
 async def add(asked: Asked, body: NewBroker) -> Broker:
-    """Add a broker to the cluster, empty; partitions come to it when they are made or moved there."""
+    """Add an empty broker to the cluster; it gets partitions when topics are created or replicas reassigned."""
     async with _turn(asked):
         node = await asked.cluster.lifecycle.add(body.get("id"), rack=body.get("rack"), port=body.get("port"))
         return broker_of(asked.cluster, node)
@@ -64,7 +64,7 @@ async def add(asked: Asked, body: NewBroker) -> Broker:
 
 @answers("brokers remove")
 async def remove(asked: Asked) -> BrokerRemoved:
-    """Remove a broker: it stops in good order, leaders move, and the cluster forgets it; its replicas stay listed."""
+    """Remove a broker: a controlled shutdown, then the cluster unregisters it; its replicas stay listed."""
     async with _turn(asked):
         node = asked.node()
         asked.cluster.lifecycle.remove(node)
@@ -73,7 +73,7 @@ async def remove(asked: Asked) -> BrokerRemoved:
 
 @answers("brokers kill")
 async def kill(asked: Asked) -> BrokerState:
-    """Kill a broker: connections are reset, memory is lost, its log is recovered when it starts again."""
+    """Kill a broker: connections are reset, memory is lost, its logs are recovered at its next start."""
     async with _turn(asked):
         node = asked.node()
         asked.cluster.lifecycle.kill(node)
@@ -82,7 +82,7 @@ async def kill(asked: Asked) -> BrokerState:
 
 @answers("brokers stop")
 async def stop(asked: Asked) -> BrokerState:
-    """Stop a broker in good order: its leaders move to other replicas first."""
+    """Stop a broker by a controlled shutdown: its leaders move to other replicas first."""
     async with _turn(asked):
         node = asked.node()
         asked.cluster.lifecycle.stop(node)
@@ -91,7 +91,7 @@ async def stop(asked: Asked) -> BrokerState:
 
 @answers("brokers start")
 async def start(asked: Asked) -> BrokerState:
-    """Start a broker that was killed or stopped, on the ports that it had."""
+    """Start a killed or stopped broker, on the same ports as before."""
     async with _turn(asked):
         node = asked.node()
         await asked.cluster.lifecycle.start(node)
@@ -100,7 +100,7 @@ async def start(asked: Asked) -> BrokerState:
 
 @answers("brokers pause")
 async def pause(asked: Asked) -> BrokerState:
-    """Make a broker hang: it accepts connections and reads nothing more."""
+    """Make a broker hang: it still accepts connections, but reads nothing."""
     node = asked.node()
     try:
         asked.cluster.lifecycle.pause(node)
@@ -111,7 +111,7 @@ async def pause(asked: Asked) -> BrokerState:
 
 @answers("brokers resume")
 async def resume(asked: Asked) -> BrokerState:
-    """Let a broker that hangs go on."""
+    """Resume a paused broker."""
     node = asked.node()
     try:
         asked.cluster.lifecycle.resume(node)

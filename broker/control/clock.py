@@ -1,4 +1,4 @@
-"""Verbs of time."""
+"""Verbs that show and control the cluster's clock."""
 
 from broker.control.request import Asked
 from broker.control.verbs import answers
@@ -13,15 +13,15 @@ def _state(asked: Asked) -> ClockState:
 
 @answers("clock show")
 async def read(asked: Asked) -> ClockState:
-    """The cluster's time, how far it is ahead of the machine's, and whether it is frozen."""
+    """Show the cluster's time, how far it is ahead of the machine's, and whether it is frozen."""
     return _state(asked)
 
 
 @answers("clock advance")
 async def advance(asked: Asked, body: Advance) -> ClockState:
-    """Move time forward; returns after everything that became due has run.
+    """Advance the clock; return after all timers that became due have run.
 
-    A reset, a restore or a freeze ends it early, and so does a caller that closes the connection.
+    A reset, a restore, a freeze, or a caller that closes the connection ends it early.
     """
     await asked.cluster.clock.push(body["ms"], asked.given_up)
     return _state(asked)
@@ -29,7 +29,7 @@ async def advance(asked: Asked, body: Advance) -> ClockState:
 
 @answers("clock freeze")
 async def freeze(asked: Asked) -> ClockState:
-    """Stop the clock: from now on only advancing moves it."""
+    """Freeze the clock: from now on only `clock advance` moves it."""
     asked.cluster.clock.freeze()
     return _state(asked)
 

@@ -15,15 +15,15 @@ from understudy.control_api.spelling import host_and_port
 
 @answers("health")
 async def health(asked: Asked) -> Health:  # noqa: ARG001
-    """Alive."""
+    """Respond that the server is alive."""
     return Health()
 
 
 @answers("cluster")
 async def describe(asked: Asked) -> ClusterInfo:
-    """Brokers, controller, features, the release that is emulated, the seed.
+    """Describe the cluster: brokers, controller, features, emulated release, seed.
 
-    A broker that is just being added, or moves its listeners in a reset, is listed once it can be reached.
+    A broker that is being added, or moves its listeners in a reset, is listed once it is reachable.
     """
     cluster = asked.cluster
     return ClusterInfo(
@@ -39,7 +39,7 @@ async def describe(asked: Asked) -> ClusterInfo:
 
 @answers("reset")
 async def reset(asked: Asked, body: Reset) -> ResetDone:
-    """Everything as just started: topics of the command line come back, all else is gone."""
+    """Reset the cluster to its state after the start, with only the topics of the command line."""
     try:
         await reset_cluster(asked.cluster, frozenset(body.get("keep", ())), disconnect=body.get("disconnect", False))
     except (ResetRefused, PortTaken, WrongState) as error:
@@ -51,11 +51,11 @@ async def reset(asked: Asked, body: Reset) -> ResetDone:
 
 @answers("retention run")
 async def run_retention(asked: Asked) -> RetentionRun:
-    """Delete now what time, size and log start allow."""
+    """Run retention now: delete segments by time, size and log start offset."""
     return {"segments_deleted": asked.cluster.maintenance.run_retention()}
 
 
 @answers("compaction run")
 async def run_compaction(asked: Asked) -> CompactionRun:
-    """Compact all logs that can be compacted, now."""
+    """Run the log cleaner now on all logs that can be compacted."""
     return {"logs_cleaned": await asked.cluster.maintenance.run_cleaner(force=True)}

@@ -1,4 +1,4 @@
-"""Who coordinates which group and which transactional id, and verbs that move them."""
+"""Lookup of the coordinators of groups and transactional ids, and the verb that moves one."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
@@ -20,22 +20,22 @@ _TOPICS = {"group": GROUP_TOPIC, "transaction": TRANSACTION_TOPIC}
 
 
 def group_coordinators(cluster: "Cluster") -> list[tuple[Node, GroupCoordinator]]:
-    """All coordinators of groups, with their brokers."""
+    """Return all group coordinators, with their brokers."""
     return [(node, runtime) for node in cluster.nodes.values() for runtime in node.group_shards.values()]
 
 
 def transaction_coordinators(cluster: "Cluster") -> list[tuple[Node, TransactionCoordinator]]:
-    """All coordinators of transactions, with their brokers."""
+    """Return all transaction coordinators, with their brokers."""
     return [(node, runtime) for node in cluster.nodes.values() for runtime in node.transaction_shards.values()]
 
 
 def group_coordinator(cluster: "Cluster", group_id: str) -> tuple[Node, GroupCoordinator] | None:
-    """The present coordinator of a group, if there is one."""
+    """Return the current coordinator of a group, if there is one."""
     return _coordinator(cluster, GROUP_TOPIC, group_id, lambda node: node.group_shards)
 
 
 def transaction_coordinator(cluster: "Cluster", transactional_id: str) -> tuple[Node, TransactionCoordinator] | None:
-    """The present coordinator of a transactional id, if there is one."""
+    """Return the current coordinator of a transactional id, if there is one."""
     return _coordinator(cluster, TRANSACTION_TOPIC, transactional_id, lambda node: node.transaction_shards)
 
 
@@ -49,21 +49,21 @@ def _coordinator(
 
 
 def partition_of_key(cluster: "Cluster", topic: str, key: str) -> ReplicatedPartition | None:
-    """The partition of an internal topic that a key belongs to, if the topic is there."""
+    """Return the partition of an internal topic for a key, if the topic exists."""
     known = cluster.image.topics.get(topic)
     return None if known is None else cluster.partitions.get((topic, partition_for(key, len(known.partitions))))
 
 
 @answers("coordinators move")
 async def move(asked: Asked, body: CoordinatorMove) -> CoordinatorMoved:
-    """Give a group or a transactional id another coordinator, which may take its time to load."""
+    """Move a group or transactional id to another coordinator, which takes ``loading_ms`` to load."""
     kind, key, broker, loading_ms = body["type"], body["key"], body["broker"], body["loading_ms"]
     cluster, topic = asked.cluster, _TOPICS[kind]
     if topic not in cluster.image.topics:
         await have_internal(asked, topic)
     found = partition_of_key(cluster, topic, key)
     if found is None:
-        raise conflict(f"{topic} was deleted just now; ask again")
+        raise conflict(f"{topic} was just deleted; try again")
     if found.state.leader == broker:
         cluster.metadata_publisher.reload_coordinator(found, loading_ms)
     else:

@@ -1,7 +1,7 @@
-"""Deadlines of the control plane: a request that has begun is complete in time, or its connection is closed.
+"""Deadlines for requests to the control plane: a connection without a complete request in time is closed.
 
-uvicorn closes connections that are idle after a response. One that never sends a request, or stops in the middle of
-one, would take the place of another caller for ever.
+uvicorn closes connections that are idle after a response. One that never sends a request, or only a part of one, would
+occupy one of the limited connections for ever.
 """
 
 import asyncio
@@ -14,20 +14,20 @@ from broker.clock import soon
 
 
 def with_deadlines(limit_ms: Callable[[], int]) -> type[H11Protocol]:
-    """The protocol of connections whose requests, bodies included, have to arrive within so many milliseconds."""
+    """Build a protocol class that closes connections unless each request, body included, arrives within the limit."""
 
     class Deadlined(H11Protocol):
-        """One connection."""
+        """An HTTP connection with a deadline for each request."""
 
         _deadline: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
-            """Expect a request."""
+            """Start the deadline of the first request."""
             super().connection_made(transport)
             self._expect()
 
         def data_received(self, data: bytes) -> None:
-            """Take a part of a request. Once it is whole, it has all the time that it needs."""
+            """Process a part of a request; the deadline ends when the request is complete."""
             super().data_received(data)
             cycle: RequestResponseCycle | None = self.cycle
             if cycle is None or cycle.response_complete or cycle.more_body:
@@ -36,7 +36,7 @@ def with_deadlines(limit_ms: Callable[[], int]) -> type[H11Protocol]:
                 self._forget()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            """Expect nothing more."""
+            """Cancel the deadline."""
             self._forget()
             super().connection_lost(exc)
 

@@ -1,4 +1,4 @@
-"""Keys and values by their schemas, where something beside the brokers decodes them (``Cluster.beside``)."""
+"""Decodes keys and values of records by their schemas, if the server has a decoder (``Cluster.beside``)."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,13 @@ from understudy.control_api.answers.topics import Decoded, Record
 
 _MAGIC, _ID_END = 0, 5
 _NOTHING_DECODES = (
-    "the server knows no schemas; start it with --schema-registry PORT, --schema-registry-url URL, "
+    "the server has no schemas; start it with --schema-registry PORT, --schema-registry-url URL, "
     "--key-schema FILE or --value-schema FILE"
 )
 
 
 async def decoded(asked: Asked, topic: str, records: Sequence[Record]) -> list[Record]:
-    """The records with what their keys and values decode to."""
+    """Return the records with their keys and values decoded."""
     rows = [each for record in records for each in _data(topic, record)]
     decode = asked.cluster.beside.decode
     found = iter([_framed(each) for each in rows] if decode is None else await decode(rows))
@@ -35,7 +35,7 @@ def _data(topic: str, record: Record) -> Iterator[Data]:
 
 
 def _framed(row: Data) -> Decoded | None:
-    """Without schemas: the id that serializers of a registry write in front of what is no text."""
+    """Without schemas, decode only the schema id that the serializers of a schema registry write before the data."""
     if len(row.data) < _ID_END or row.data[0] != _MAGIC:
         return None
     return Decoded(

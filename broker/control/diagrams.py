@@ -1,4 +1,4 @@
-"""Verbs that draw what happened: the sequence diagram of a transactional id, a producer, a group or a connection."""
+"""Verbs that draw a sequence diagram: of a transactional id, a producer, a group or a connection."""
 
 from collections.abc import Iterable
 
@@ -30,26 +30,26 @@ _SUBJECTS = {
     "connection": "Connection",
 }
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""Of the image: it has no scripts, loads nothing, and its style is inside it."""
+"""Content-Security-Policy of the SVG: no scripts, no external resources, inline style only."""
 
 
 @answers("diagrams show")
 async def show(asked: Asked, query: DiagramQuery) -> Diagram:
-    """The diagram as steps, as text, in Mermaid's language, and as a drawing."""
+    """Return the diagram as steps, as text, in Mermaid's language, and as a drawing."""
     return await diagram_of(asked, query)
 
 
 @answers("diagrams svg")
 async def image(asked: Asked, query: DiagramQuery) -> Response:
-    """The diagram as an SVG image."""
-    from broker.control.diagram.svg import svg  # noqa: PLC0415 - few ask for an image
+    """Return the diagram as an SVG image."""
+    from broker.control.diagram.svg import svg  # noqa: PLC0415 - rarely requested
 
     content = svg(await diagram_of(asked, query))
     return Response(content, media_type="image/svg+xml", headers={"Content-Security-Policy": POLICY})
 
 
 async def diagram_of(asked: Asked, query: DiagramQuery) -> Diagram:
-    """The diagram. Raises Problem 422 without exactly one subject, 404 where nothing is known of it."""
+    """Build the diagram. Raises Problem 422 without exactly one subject, 404 if nothing is known about it."""
     given = [name for name in _SUBJECTS if name in query]
     if len(given) != 1:
         wanted = "give exactly one of transactional_id, producer_id, group and connection"
@@ -59,7 +59,7 @@ async def diagram_of(asked: Asked, query: DiagramQuery) -> Diagram:
     if "transaction" in query and subject != "transactional_id":
         raise without_id(subject)
     if "generation" in query and subject != "group":
-        raise unprocessable(f"'generation' goes with 'group', not with {subject!r}", "generation")
+        raise unprocessable(f"'generation' needs 'group', not {subject!r}", "generation")
     if "generation" in query:
         query = _of_generation(asked, query, query["generation"])
     episode = chosen(asked, named, query["transaction"]) if "transaction" in query else None
@@ -67,14 +67,14 @@ async def diagram_of(asked: Asked, query: DiagramQuery) -> Diagram:
     happened = [event for event in _events_of(asked, query, found, episode) if _within(event.at_ms, query)]
     notes = [note for note in _notes(asked, query, episode) if _within(note.at_ms, query)]
     if not found and not happened and not notes:
-        raise not_found(f"nothing is known of {_SUBJECTS[subject].lower()} {named!r}, or not in this selection")
+        raise not_found(f"nothing is known about {_SUBJECTS[subject].lower()} {named!r}, or not in this selection")
     others = events.assign(found, happened)
     if query["errors"]:
         others, notes = [], []
     folded = steps.folded(found)
     left_out = max(len(folded) - query["limit"], 0)
     shown = folded[left_out:]
-    if left_out:  # what belongs to requests that are not shown is not shown either
+    if left_out:  # events and notes of omitted requests are omitted too
         first_ms = shown[0].entry.at_ms
         others = [event for event in others if event.at_ms >= first_ms]
         notes = [note for note in notes if note.at_ms >= first_ms]
@@ -110,18 +110,18 @@ def _within(at_ms: int, query: DiagramQuery) -> bool:
 
 
 def _of_generation(asked: Asked, query: DiagramQuery, wanted: int) -> DiagramQuery:
-    """The query, within the times of one generation. Raises Problem 404 where the timeline does not have it."""
+    """Limit the query to the time of one generation. Raises Problem 404 if the timeline does not have it."""
     name = query["group"]
     happened = [each for each in asked.source.group_timelines.of(name).events if each.error is None and each.count == 1]
     made = {each.epoch_after: at for at, each in enumerate(happened) if each.epoch_before != each.epoch_after > 0}
     if wanted not in made:
         latest = ", ".join(map(str, sorted(made)[-5:])) or "none"
         noun = events.counter_of(asked, name)
-        raise not_found(f"group {name!r} has no {noun} {wanted}, or it is not remembered; the latest: {latest}")
+        raise not_found(f"group {name!r} has no {noun} {wanted}, or its events were dropped; the latest: {latest}")
     begin, before = made[wanted], max((at for epoch, at in made.items() if epoch < wanted), default=-1)
     while begin - 1 > before and happened[begin - 1].state_after != State.STABLE:
         begin -= 1
-    if begin - 1 > before and happened[begin - 1].event in {JOIN, LEAVE}:  # what the rebalance came from
+    if begin - 1 > before and happened[begin - 1].event in {JOIN, LEAVE}:  # the request that caused the rebalance
         begin -= 1
     since, until = query["since"], query["until"]
     ends = [happened[at].at_ms for epoch, at in made.items() if epoch > wanted]
@@ -130,7 +130,7 @@ def _of_generation(asked: Asked, query: DiagramQuery, wanted: int) -> DiagramQue
 
 
 def _entries_of(episode: Episode) -> tuple[int, int | None]:
-    """The requests of a transaction, by their ids in the journal: from the end of the one before to its own."""
+    """Return the journal ids of a transaction's requests: from the end of the previous one to its own end."""
     first = episode.after + 1 if episode.after else min(each.entry for each in episode.events if each.entry)
     return first, episode.last_entry if episode.is_over else None
 
@@ -141,7 +141,7 @@ def _is_of(note: MarkerNote, episode: Episode) -> bool:
 
 
 def _events_of(asked: Asked, query: DiagramQuery, found: list[Call], episode: Episode | None = None) -> Iterable[Event]:
-    """The events of the timelines; of a connection only those of its own requests."""
+    """Yield the events of the timelines; for a connection only those of its own requests."""
     if "group" in query:
         yield from events.of_group(asked, query["group"])
         return
@@ -167,7 +167,7 @@ def _transactional_id(call: Call) -> str | None:
 
 
 def _notes(asked: Asked, query: DiagramQuery, episode: Episode | None = None) -> list[MarkerNote]:
-    """Markers and holds; those of other producers of a transactional id are left out where one is asked for."""
+    """Return the markers and holds of the transactional id; with a producer id, only those of that producer."""
     name = _id_of(asked, query)
     notes = [] if name is None else events.marker_notes(asked, name)
     producer_id = query.get("producer_id")
@@ -177,7 +177,7 @@ def _notes(asked: Asked, query: DiagramQuery, episode: Episode | None = None) ->
 
 
 def _id_of(asked: Asked, query: DiagramQuery) -> str | None:
-    """The transactional id that is asked for, or that the producer has."""
+    """Return the transactional id of the query, or of the queried producer."""
     if "producer_id" in query:
         history = asked.source.producer_timelines.of(query["producer_id"])
         return None if history is None else history.transactional_id

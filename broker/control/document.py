@@ -1,7 +1,7 @@
-"""A request's body as JSON: an object that every later step can read, compare, keep and write again.
+"""Parses a request's body into a JSON object that every later step can read, compare, store and encode again.
 
-Python's parser takes more than JSON allows, and more than Kafka has a place for: NaN, integers of thousands of digits,
-halves of surrogate pairs, nesting without end. All of these are the sender's mistakes, reported with their place.
+Python's parser accepts more than JSON allows and more than Kafka can store: NaN, integers of thousands of digits,
+halves of surrogate pairs, unlimited nesting. All of these are reported as errors of the caller, with their place.
 """
 
 import json
@@ -14,7 +14,7 @@ from understudy.control_api.reading import Unfit
 
 MOST_BYTES = 8 * 1024 * 1024
 _LONG_BYTES = 64 * 1024
-"""A longer body is parsed in steps."""
+"""The size above which a body is parsed in steps."""
 _STEP = 64
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DEEPEST = 64
@@ -23,10 +23,10 @@ _Place = tuple[str, ...]
 
 
 def parse(raw: bytes) -> Generator[None, None, dict[str, object]]:
-    """Parse a body in steps; the result is its object, empty where nothing was sent.
+    """Parse a body in steps; return its object, empty if the body is.
 
     Raises:
-        Problem: 422, it is no JSON, or no object. Unfit: a value in it is none that can be used.
+        Problem: 422, it is not JSON, or not an object. Unfit: it has a value that cannot be used.
     """
     if not raw.strip():
         return {}
@@ -35,7 +35,7 @@ def parse(raw: bytes) -> Generator[None, None, dict[str, object]]:
     except RecursionError:
         raise unprocessable("the body is nested too deeply") from None
     except ValueError as error:
-        raise unprocessable(f"the body is no JSON: {error}") from error
+        raise unprocessable(f"the body is not JSON: {error}") from error
     if not isinstance(parsed, dict):
         raise unprocessable("the body must be a JSON object")
     yield from _check(parsed)
@@ -68,12 +68,12 @@ def _parse_long(raw: bytes) -> Generator[None, None, object]:
         if _skip(text, at + 1) != len(text):
             raise _Unexpected
     except (_Unexpected, ValueError):
-        return _parse_short(raw)  # which describes the mistake; or the body is an unusual one, such as {}
+        return _parse_short(raw)  # raises with a description of the mistake, or parses an unusual body such as {}
     return parsed
 
 
 def _parse_list(text: str, at: int) -> Generator[None, None, tuple[list[object], int]]:
-    """Parse the list at a position; the result is the list with the position behind it."""
+    """Parse the list at a position; return the list and the position after it."""
     found: list[object] = []
     at = _skip(text, at + 1)
     if text[at : at + 1] == "]":
@@ -90,7 +90,7 @@ def _parse_list(text: str, at: int) -> Generator[None, None, tuple[list[object],
 
 
 class _Unexpected(Exception):
-    """Another character than this one was expected."""
+    """The text has another character than expected."""
 
 
 def _skip(text: str, at: int) -> int:
@@ -114,7 +114,7 @@ _DECODE = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode
 
 
 def _check(document: dict[str, object]) -> Generator[None, None, None]:
-    """Look at every value once, without recursion."""
+    """Check every value once, without recursion."""
     checked = 0
     pending = [_parts(document, ())]
     while pending:
@@ -137,7 +137,7 @@ def _check(document: dict[str, object]) -> Generator[None, None, None]:
 
 
 def _parts(value: dict[str, object] | list[object], place: _Place) -> Iterator[tuple[object, _Place]]:
-    """The values in an object or a list, each with its place."""
+    """Yield the values of an object or a list, each with its place."""
     if isinstance(value, list):
         yield from ((part, (*place, str(index))) for index, part in enumerate(value))
         return
@@ -158,4 +158,4 @@ def _check_text(text: str, place: _Place) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Unfit("a text must not hold half of a surrogate pair", ".".join(place)) from None
+        raise Unfit("a string must not contain half of a surrogate pair", ".".join(place)) from None

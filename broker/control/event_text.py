@@ -1,4 +1,4 @@
-"""Sentences about the events of a timeline."""
+"""Sentences about timeline events, for the explanations of refusals."""
 
 from broker.coordination.reasons import STEERING
 from broker.coordination.transaction.epochs import NO_PRODUCER, ProducerIdAndEpoch
@@ -9,69 +9,69 @@ from understudy.control_api.times import local_time
 
 
 def span(at_ms: int, until_ms: int) -> str:
-    """Such as ``at 2026-11-22T12:00:03.120+01:00``, or ``from ... to ...``."""
+    """Format a time or an interval: ``at 2026-11-22T12:00:03.120+01:00``, or ``from ... to ...``."""
     if until_ms <= at_ms:
         return f"at {local_time(at_ms)}"
     return f"from {local_time(at_ms)} to {local_time(until_ms)}"
 
 
 def place(producer: ProducerIdAndEpoch) -> str:
-    """A producer, as (4000, 3)."""
+    """Format a producer id and epoch as ``(4000, 3)``."""
     return f"({producer.producer_id}, {producer.producer_epoch})"
 
 
 def client(event: Event) -> str:
-    """The client that asked."""
+    """Name the client that sent the request, with its connection."""
     return f"client `{event.client_id}` (connection {event.connection})"
 
 
 def call(event: Event) -> str:
-    """The request that was sent."""
+    """Name the request's API and version; for EndTxn also whether it commits or aborts."""
     return f"{event.api} v{event.version}" + (f" ({event.wants})" if event.wants else "")
 
 
 def actor(event: Event) -> str:
-    """The client, the coordinator or the control plane, and what it did."""
+    """Name who acted: a client with its request, the coordinator, or the control plane."""
     if event.api is not None:
         return f"{client(event)} called {call(event)}"
-    return "the coordinator acted by itself" if event.rule != STEERING else "the control plane acted"
+    return "the coordinator acted on its own" if event.rule != STEERING else "the control plane acted"
 
 
 def request(event: Event) -> str:
-    """A request, with the producer that it names."""
+    """Describe a request: API, client, and the producer that it names."""
     producer = "" if event.request_producer == NO_PRODUCER else f" as {place(event.request_producer)}"
     return f"{call(event)} from {client(event)}{producer}"
 
 
 def citation(rule: str, source: str) -> str:
-    """``; `` and the rule as people read it, if one of Kafka's decided."""
+    """Format ``; `` and the rule's citation; empty without a rule of Kafka's."""
     cited = cite(rule, source)
     return f"; {cited}" if cited else ""
 
 
 def refused(what: str, at_ms: int, error: str | None, cited: str, count: int = 1) -> str:
-    """The sentence that names the refused request."""
+    """Write the sentence that names the refused request and its error."""
     again = f", {count} times" if count > 1 else ""
     return f"{what} was refused at {local_time(at_ms)}{again}, with {error}" + (f": {cited}." if cited else ".")
 
 
 def nothing_refused(subject: str, forgotten: int) -> str:
-    """The answer if the log has no refusal. If events were forgotten, a refusal may have been among them."""
+    """Write the answer if the log has no refusal. A refusal may be among the events that were dropped."""
     if not forgotten:
         return f"no request of {subject} has been refused"
     many = "some events were" if forgotten == UNKNOWN_COUNT else f"{forgotten} earlier events were"
-    return f"no refusal of {subject} is in the log; {many} dropped because the log is full, possibly a refusal too"
+    return f"no refusal of {subject} is in the log; {many} dropped because the log is full, perhaps with a refusal"
 
 
 def move(event: Event) -> str:
-    """How an id came to another epoch or producer id."""
+    """Describe the event that gave a transactional id another epoch or producer id."""
     at, before = span(event.at_ms, event.until_ms), place(event.before)
     became = f"the epoch became {event.epoch_after}"
     if event.producer_id != event.producer_before:
         became = f"it became {place(event.after)}"
     if event.count > 1:
         by = "several clients" if event.client_id is None else client(event)
-        return f"{at} {by} went on with it ({event.event}), while this producer was at {before}; {became}"
+        return f"{at} {by} used the id ({event.event}), while this producer was at {before}; {became}"
     rule = citation(event.rule, event.source)
     if event.event == "timed out":
         late = f"its transaction, open for longer than its timeout, was aborted while it was at {before}"

@@ -1,4 +1,4 @@
-"""Metrics of groups and partitions under the names of kafka_exporter, which boards and alerts for Kafka expect."""
+"""Metrics of groups and partitions with the names of kafka_exporter, which dashboards and alerts for Kafka expect."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _STEP = 64
-"""Partitions, or groups, that are looked at between two pauses."""
+"""The number of samples in a part of a family, between two pauses."""
 _PARTITION = ("topic", "partition")
 _OFFSET = ("consumergroup", "topic", "partition")
 
 
 def groups_and_partitions(cluster: "Cluster") -> "Iterator[Metric]":
-    """A family comes in parts where it has many samples."""
-    yield _family("brokers", "Brokers that run", [], [([], sum(node.up for node in cluster.nodes.values()))])
+    """Yield the families; one with many samples comes in parts."""
+    yield _family("brokers", "Running brokers", [], [([], sum(node.up for node in cluster.nodes.values()))])
     topics = [([name], float(len(topic.partitions))) for name, topic in sorted(cluster.image.topics.items())]
     for part in _parts(topics):
         yield _family("topic_partitions", "Partitions of a topic", ["topic"], part)
@@ -32,8 +32,8 @@ def _partitions(cluster: "Cluster") -> "Iterator[Metric]":
     places = sorted(cluster.partitions)
     names = (
         ("topic_partition_current_offset", "High watermark"),
-        ("topic_partition_oldest_offset", "Start of the log"),
-        ("topic_partition_under_replicated_partition", "1: not all replicas are in sync"),
+        ("topic_partition_oldest_offset", "Log start offset"),
+        ("topic_partition_under_replicated_partition", "1 if not all replicas are in sync"),
     )
     for at, (name, text) in enumerate(names):
         for part in _parts(places):
@@ -42,7 +42,7 @@ def _partitions(cluster: "Cluster") -> "Iterator[Metric]":
 
 
 def _values(cluster: "Cluster", place: tuple[str, int]) -> Sequence[float | None]:
-    """In the order of the names; None: unknown."""
+    """Return the values of a partition in the order of the metrics' names; None if unknown."""
     partition = cluster.partitions.get(place)
     if partition is None:  # deleted meanwhile
         return None, None, None
@@ -58,7 +58,7 @@ def _groups(cluster: "Cluster") -> "Iterator[Metric]":
     for _, runtime in group_coordinators(cluster):
         for group_id, group in runtime.machine.groups.items():
             name = str(group_id)
-            members.append(([name], float(len(getattr(group, "members", ())))))  # a kind without members has none
+            members.append(([name], float(len(getattr(group, "members", ())))))  # simple groups have no members
             for topic, partitions in runtime.machine.offsets.topics(group_id).items():
                 for index, offset in partitions.items():
                     hosted = cluster.partitions.get((topic, index))
@@ -69,14 +69,14 @@ def _groups(cluster: "Cluster") -> "Iterator[Metric]":
     for name, text, names, samples in (
         ("consumergroup_members", "Members of a group", ("consumergroup",), members),
         ("consumergroup_current_offset", "Committed offset", _OFFSET, offsets),
-        ("consumergroup_lag", "Records behind the high watermark; -1: unknown", _OFFSET, lags),
+        ("consumergroup_lag", "Records up to the high watermark; -1 if unknown", _OFFSET, lags),
     ):
         for part in _parts(sorted(samples)):
             yield _family(name, text, names, part)
 
 
 def _parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    """At least one, so that a family without samples is there too."""
+    """Yield parts of rows, at least one, so that a family without samples is present too."""
     for at in range(0, max(len(rows), 1), _STEP):
         yield rows[at : at + _STEP]
 
@@ -84,7 +84,7 @@ def _parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
 def _family(
     name: str, text: str, labels: Sequence[str], samples: Sequence[tuple[Sequence[str], float]]
 ) -> "GaugeMetricFamily":
-    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - it takes its time to import
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - slow to import
 
     family = GaugeMetricFamily(f"kafka_{name}", text, labels=labels)
     for each, value in samples:

@@ -1,7 +1,7 @@
-"""A fault as the user describes it -> conditions and an action, judged against what this cluster serves and has.
+"""Parses the JSON of a fault into conditions and an action, checked against the cluster.
 
-Types, bounds and unknown fields were checked before (``understudy.control_api.reading``); here are the checks that need
-the cluster or the schemas of Kafka's messages. Every mistake is reported with what to write instead.
+Types, bounds and unknown fields were checked before (``understudy.control_api.reading``); these checks need the cluster
+or the schemas of Kafka's messages. Every error message has what to write instead.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ from understudy.control_api.spelling import suggestion
 
 
 def read_match(conditions: faults.FaultConditions, source: Watched) -> Match:
-    """The conditions. Raises Problem 422."""
+    """Read the conditions. Raises Problem 422."""
     api = served_api(conditions["api"], "match.api") if "api" in conditions else None
     items = Wanted(
         conditions.get("topic"),
@@ -82,7 +82,7 @@ def _broker(conditions: faults.FaultConditions, source: Watched) -> int | None:
 
 
 def _offset(conditions: faults.FaultConditions, api: AnyApi | None, source: Watched) -> int | None:
-    """Where it can be known: which offset a Produce will have is known to the leader only."""
+    """Read the offset. Only the leader knows at which offset it will append, so a proxy refuses it for Produce."""
     offset = conditions.get("offset")
     if offset is None:
         return None
@@ -97,7 +97,7 @@ def _offset(conditions: faults.FaultConditions, api: AnyApi | None, source: Watc
 
 
 def _fields(wanted: Mapping[str, object], api: AnyApi | None) -> dict[str, object]:
-    """Values of fields of the request, each of which some API has."""
+    """Read the fields of the request. Raises Problem 422 for a field that no API has."""
     classes = [message_class(each.key, "Request") for each in ([api] if api else APIS)]
     for path, value in wanted.items():
         problems = []
@@ -124,7 +124,7 @@ def _check_listed(api: AnyApi, items: Wanted) -> None:
 
 
 def read_action(do: faults.FaultEffects, match: Match) -> Action:
-    """What is to be done. Raises Problem 422, also where it cannot be done to what is matched."""
+    """Read the action. Raises Problem 422, also if the action is not possible for the matched items."""
     if "alter" in do:
         return Alter(_alterations(do["alter"], match))
     if "throttle_ms" in do:
@@ -141,7 +141,7 @@ def read_action(do: faults.FaultEffects, match: Match) -> Action:
         action = _instead(do, "do", match, before=do["where"] == "before")
     if not _can_be_cut(action, match):
         missing = ", ".join(sorted(match.items.kinds - request_level(match.api or ApiKey.PRODUCE).kinds))
-        raise unprocessable(f"requests of {match.api.title if match.api else ''} name no {missing}", f"match.{missing}")
+        raise unprocessable(f"{match.api.title if match.api else ''} requests name no {missing}", f"match.{missing}")
     return action
 
 
@@ -156,7 +156,7 @@ def _instead(do: faults.InsteadOfReply, where: str, match: Match, *, before: boo
 
 
 def _code(name: str, field: str, match: Match) -> ErrorCode:
-    """The error code. Raises Problem 422 for an unknown one, and where the API's response has no error per match."""
+    """Read the error code. Raises Problem 422 if it is unknown, or the response has no error per matched item."""
     code = error_code(name, field)
     if code is ErrorCode.NONE:
         raise unprocessable("NONE is not an error; to change a response, use 'alter'", field)
@@ -169,7 +169,7 @@ def _code(name: str, field: str, match: Match) -> ErrorCode:
 
 
 def _can_be_cut(action: Action, match: Match) -> bool:
-    """Whether requests name what is looked for; an error can also be put where only responses do."""
+    """Return whether the matching items can be found: in requests, or for errors also in responses alone."""
     if match.api is None or isinstance(action, Refuse) or (isinstance(action, ApplyThen) and _is_error(action)):
         return True
     return match.items.kinds <= request_level(match.api).kinds
@@ -181,7 +181,7 @@ def _is_error(action: ApplyThen) -> bool:
 
 def _alterations(values: Mapping[str, object], match: Match) -> dict[str, object]:
     if match.api is None:
-        raise unprocessable("'alter' needs 'match.api', since each API has other fields", "match.api")
+        raise unprocessable("'alter' needs 'match.api', since each API has its own fields", "match.api")
     found = {}
     for path, value in values.items():
         try:

@@ -1,15 +1,15 @@
-"""Faults in plain English: which requests one meets, and what it does. Programs read ``match`` and ``do``."""
+"""Describes faults in English: which requests one matches, and what it does. Programs read ``match`` and ``do``."""
 
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 _MATCH = ("api", "versions", "request")
-"""Conditions that are worded in a way of their own; the others are a name and a value."""
+"""Conditions with a format of their own; all others are printed as name and value."""
 
 
 def meets(match: Mapping[str, Any], *, skip: int = 0, times: int | None = 1, probability: float = 1.0) -> str:
-    """The requests that it meets: ``EndTxn v3-5 of transactional id x, the first 2``."""
+    """Describe the requests that a fault affects: ``EndTxn v3-5 of transactional id x, 2 times``."""
     parts = [str(match.get("api") or "any request")]
     if (versions := match.get("versions")) is not None:
         first, last = versions
@@ -22,7 +22,7 @@ def meets(match: Mapping[str, Any], *, skip: int = 0, times: int | None = 1, pro
 
 
 def _limits(skip: int, times: int | None, probability: float) -> list[str]:
-    """How often, where it is not simply the next one."""
+    """Describe how often a fault applies; empty if it affects the next request only."""
     parts = [f"after {skip} of them"] if skip else []
     if times is None:
         parts.append("every time")
@@ -34,7 +34,7 @@ def _limits(skip: int, times: int | None, probability: float) -> list[str]:
 
 
 def does(effect: Mapping[str, Any]) -> str:
-    """What it does: ``served, then the connection is reset instead of an answer``."""
+    """Describe the effect of a fault: ``served, then the connection is reset``."""
     parts = [_EFFECTS[name](value) if name in _EFFECTS else f"{name} {json.dumps(value)}"
              for name, value in effect.items() if name != "where"]  # fmt: skip
     if effect.get("where") == "after":

@@ -1,4 +1,4 @@
-"""Commands of fault injection."""
+"""Verbs that add, list, show and remove faults."""
 
 from broker.control import fault_text
 from broker.control.fault_parser import read_action, read_match
@@ -12,7 +12,7 @@ from understudy.control_api.verb import Removed
 
 
 def state_of(fault: Fault) -> FaultState:
-    """A fault as it is answered."""
+    """Describe a fault for an answer."""
     return FaultState(
         id=fault.id,
         hits=fault.hits,
@@ -31,7 +31,7 @@ def state_of(fault: Fault) -> FaultState:
 
 @answers("faults add")
 async def add(asked: Asked, body: FaultRequest) -> FaultState:
-    """Inject a fault into matching requests; it is matched after the existing faults."""
+    """Add a fault. It applies after the existing faults."""
     match = read_match(body.get("match", {}), asked.source)
     action = read_action(body["do"], match)
     description = {"match": asked.section("match"), "do": asked.section("do")}
@@ -45,14 +45,14 @@ async def add(asked: Asked, body: FaultRequest) -> FaultState:
 
 @answers("faults list")
 async def read_all(asked: Asked, query: FaultList) -> Faults:
-    """All faults, the oldest first; or those that no request has met."""
+    """List all faults, oldest first; or those that matched no request."""
     known = asked.source.faults.faults.values()
     return {"faults": [state_of(fault) for fault in known if not (query["unmet"] and fault.hits)]}
 
 
 @answers("faults show")
 async def read(asked: Asked, query: FaultWait) -> FaultState:
-    """One fault; with wait_hits, when it has so many hits or time (the machine's, not the cluster's) is up."""
+    """Show a fault; with wait_hits, wait for that many hits or until the timeout (real time) is over."""
     fault = _named(asked)
     await fault.wait_hits(query["wait_hits"], query["timeout_ms"] / 1000)
     return state_of(fault)
@@ -79,6 +79,6 @@ def _named(asked: Asked) -> Fault:
     fault = asked.source.faults.faults.get(name)
     if fault is None:
         known = list(asked.source.faults.faults)
-        there = f"there are {', '.join(known[-10:])}" if known else "there is none: they go with a reset"
+        there = f"there are {', '.join(known[-10:])}" if known else "there are none; a reset removes all faults"
         raise not_found(f"there is no fault {name}; {there}")
     return fault

@@ -1,4 +1,4 @@
-"""Moving a group's committed offsets, as kafka-consumer-groups.sh --reset-offsets does."""
+"""Verb that resets a group's committed offsets, like kafka-consumer-groups.sh --reset-offsets."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ _WAYS = ("to", "offset", "timestamp_ms")
 
 @answers("groups reset-offsets")
 async def reset(asked: Asked, body: OffsetsReset) -> answer.Group:
-    """Commit other offsets for a group without members; a group that does not exist begins with them."""
+    """Commit offsets for a group without members; a group that does not exist is created by it."""
     name = asked.names["group"]
     given = [way for way in _WAYS if way in body]
     if len(given) != 1:
@@ -38,7 +38,7 @@ async def reset(asked: Asked, body: OffsetsReset) -> answer.Group:
         await have_internal(asked, GROUP_TOPIC)
     found = group_coordinator(asked.cluster, name)
     if found is None or found[1].state is State.LOADING:
-        raise conflict(f"group {name!r} has no coordinator at the moment; start its broker, push the clock, or wait")
+        raise conflict(f"group {name!r} has no coordinator at the moment; start its broker, advance the clock, or wait")
     node, runtime = found
     commit = OffsetCommitRequest(name, topics=[OffsetCommitRequestTopic(topic.name, partitions, topic.id)])
     try:
@@ -52,12 +52,12 @@ async def reset(asked: Asked, body: OffsetsReset) -> answer.Group:
 
 def _refusal(name: str, error: KafkaError) -> str:
     if error.code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.STALE_MEMBER_EPOCH):
-        return f"group {name!r} has members, which would not notice; stop its consumers first, or evict them"
-    return f"{error.code.name}: {error.message or 'the coordinator of the group refuses'}"
+        return f"group {name!r} has members, which would not notice the reset; stop its consumers first, or evict them"
+    return f"{error.code.name}: {error.message or 'the group coordinator refused it'}"
 
 
 def _partitions(asked: Asked, topic: Topic, body: OffsetsReset) -> Iterator[OffsetCommitRequestPartition]:
-    """The new offset of each partition."""
+    """Yield the new offset of each partition."""
     only = body.get("partition")
     if only is not None and only >= len(topic.partitions):
         last = len(topic.partitions) - 1
@@ -71,7 +71,7 @@ def _partitions(asked: Asked, topic: Topic, body: OffsetsReset) -> Iterator[Offs
 
 
 def _offset(log: PartitionLog, body: OffsetsReset) -> int:
-    """Within the log, as Kafka's tool keeps it; a time after the last record is the end."""
+    """Return the new offset, within the log as in Kafka's tool; a time after the last record means the log end."""
     start, end = log.log_start_offset, log.high_watermark
     if "offset" in body:
         return min(max(body["offset"], start), end)

@@ -1,4 +1,4 @@
-"""Verbs about groups: members, what they were assigned, how far they have come."""
+"""Verbs about groups: members, assignments, committed offsets, lag, rebalances and evictions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
@@ -36,18 +36,18 @@ Found = tuple[Node, GroupCoordinator]
 
 
 def _named(asked: Asked) -> tuple[str, Found]:
-    """The group in the path, and who coordinates it. Raises Problem 404 or 409."""
+    """Return the group in the path, and its coordinator. Raises Problem 404 or 409."""
     name = asked.names["group"]
     found = group_coordinator(asked.cluster, name)
     if found is not None and found[1].state is State.LOADING:
-        raise conflict(f"the coordinator of group {name!r} is loading; push the clock, or wait")
+        raise conflict(f"the coordinator of group {name!r} is loading; advance the clock, or wait")
     if found is None or name not in found[1].machine.groups:
         raise no_group(asked, name)
     return name, found
 
 
 def no_group(asked: Asked, name: str) -> Problem:
-    """There is no such group; which there are."""
+    """Build a 404 for an unknown group; the detail suggests similar names."""
     found = [] if asked.source.own is None else group_coordinators(asked.cluster)
     known = [str(each) for _, runtime in found for each in runtime.machine.groups]
     return not_found(f"there is no group {name!r}{suggestion(name, known)}")
@@ -55,7 +55,7 @@ def no_group(asked: Asked, name: str) -> Problem:
 
 @answers("groups list")
 async def read_all(asked: Asked) -> answer.Groups:
-    """All groups, by name."""
+    """List all groups, by name."""
     found = [
         (group, node, runtime.machine)
         for node, runtime in group_coordinators(asked.cluster)
@@ -67,14 +67,14 @@ async def read_all(asked: Asked) -> answer.Groups:
 
 @answers("groups show")
 async def read(asked: Asked) -> answer.Group:
-    """One group: members, assignment, committed offsets, lag."""
+    """Show one group: members, assignment, committed offsets, lag, timeline."""
     name, (node, runtime) = _named(asked)
     history = asked.cluster.group_timelines.of(name)
     return describe(asked, runtime.machine.groups[name], node, runtime.machine, history)
 
 
 def known_group(asked: Asked, name: str) -> bool:
-    """Whether its coordinator knows it."""
+    """Return whether the group's coordinator knows it."""
     found = group_coordinator(asked.cluster, name)
     return found is not None and name in found[1].machine.groups
 
@@ -83,9 +83,9 @@ _MODERN_HEARTBEATS = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat",
 
 
 def is_classic(asked: Asked, name: str) -> bool:
-    """Whether a group has generations; those of the newer protocols have epochs.
+    """Return whether a group is classic, with generations instead of epochs.
 
-    A group that is gone, or behind a proxy, is judged by the requests of its members.
+    For a deleted group, or one behind a proxy, the requests of its members decide.
     """
     found = None if asked.source.own is None else group_coordinator(asked.cluster, name)
     group = None if found is None else found[1].machine.groups.get(name)
@@ -97,7 +97,7 @@ def is_classic(asked: Asked, name: str) -> bool:
 def describe(
     asked: Asked, group: Group, node: Node, machine: GroupMachine, history: GroupHistory = NO_HISTORY
 ) -> answer.Group:
-    """A group as the verbs answer it; without a history, its timeline is empty."""
+    """Describe a group for an answer; without a history, its timeline is empty."""
     protocol = None
     members: tuple[answer.Member, ...] = ()
     if isinstance(group, ClassicGroup):
@@ -143,13 +143,13 @@ def _members(group: ClassicGroup) -> tuple[answer.Member, ...]:
 
 
 def _consumers(asked: Asked, group: ConsumerGroup) -> tuple[answer.Member, ...]:
-    """Members of a consumer group, with the partitions that they have, those included that they are giving up."""
+    """Describe the members of a consumer group, with their partitions, including those that they still revoke."""
     topics = asked.cluster.image.topics_by_id
     return tuple(_member(member, member.epoch, _partitions(held(member), topics)) for member in group.members.values())
 
 
 def _share_members(asked: Asked, group: ShareGroup) -> tuple[answer.Member, ...]:
-    """Members of a share group, with the partitions that they may fetch, which others may have too."""
+    """Describe the members of a share group, with their partitions, which several members may share."""
     topics = asked.cluster.image.topics_by_id
     return tuple(
         _member(member, member.epoch, _partitions(member.assigned, topics)) for member in group.members.values()
@@ -157,12 +157,12 @@ def _share_members(asked: Asked, group: ShareGroup) -> tuple[answer.Member, ...]
 
 
 def _streams(group: StreamsGroup) -> tuple[answer.Member, ...]:
-    """Members of a streams group with their tasks, those included that they are giving up."""
+    """Describe the members of a streams group, with their tasks, including those that they still revoke."""
     return tuple(_member(member, member.epoch, task_names(member)) for member in group.members.values())
 
 
 def _partitions(held_by_member: Mapping[UUID, Iterable[int]], topics: Mapping[UUID, Topic]) -> list[str]:
-    """Partitions such as ``t-0``; topics that are deleted are left out."""
+    """Return partitions such as ``t-0``, without those of deleted topics."""
     return [
         f"{topics[topic_id].name}-{index}"
         for topic_id, indexes in held_by_member.items()
@@ -172,7 +172,7 @@ def _partitions(held_by_member: Mapping[UUID, Iterable[int]], topics: Mapping[UU
 
 
 class _AnyMember(Protocol):
-    """What members of all kinds of groups have."""
+    """The properties that members of all group types have."""
 
     @property
     def member_id(self) -> str: ...
@@ -185,7 +185,7 @@ class _AnyMember(Protocol):
 
 
 def _member(member: _AnyMember, epoch: int, partitions: Iterable[str], *, leads: bool = False) -> answer.Member:
-    """A member of any kind of group. Only classic groups have a leader."""
+    """Describe a member of any type of group. Only classic groups have a leader."""
     return answer.Member(
         member_id=member.member_id,
         client_id=member.client_id,
@@ -198,7 +198,7 @@ def _member(member: _AnyMember, epoch: int, partitions: Iterable[str], *, leads:
 
 
 def assigned(assignment: bytes) -> list[str]:
-    """The partitions of Kafka's ``ConsumerProtocolAssignment``, as ``topic-0``; none if the bytes are no assignment."""
+    """Decode a ``ConsumerProtocolAssignment`` to partitions such as ``topic-0``; none if it cannot be decoded."""
     found = read_assignment(assignment)
     return [] if found is None else [f"{name}-{at}" for name, indexes in found.partitions.items() for at in indexes]
 
@@ -222,7 +222,7 @@ def _offsets(asked: Asked, group_id: str, machine: GroupMachine) -> Iterator[ans
 
 @answers("groups rebalance")
 async def rebalance(asked: Asked) -> answer.Group:
-    """Let a group rebalance now: its members hear of it at their next heartbeat."""
+    """Start a rebalance: the members are notified by their next heartbeat response."""
     name, (node, runtime) = _named(asked)
     group = _steerable(runtime.machine, name)
     if group.is_empty:
@@ -246,5 +246,5 @@ async def evict(asked: Asked) -> answer.Group:
 def _steerable(machine: GroupMachine, name: str) -> ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup:
     group = machine.groups[name]
     if not isinstance(group, ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup):
-        raise conflict(f"group {name!r} is of the type {group.type.value}, which cannot be steered so yet")
+        raise conflict(f"group {name!r} is of type {group.type.value}, which does not support this command")
     return group

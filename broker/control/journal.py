@@ -1,4 +1,4 @@
-"""Commands of the journal: a search for requests, and a capture for Wireshark."""
+"""Verbs of the journal: search, capture for Wireshark, rotation, clearing."""
 
 import heapq
 import json
@@ -31,13 +31,13 @@ from understudy.control_api.journal import JournalFile, JournalListing, JournalQ
 from understudy.control_api.verb import Removed
 
 _A_TIME_FROM = 10**11
-"""Numbers from here on are times (1973 in milliseconds), smaller ones are ids."""
+"""Values of ``since`` from here on are times (1973 in milliseconds), smaller ones are journal ids."""
 _GLANCES, _GLANCED_BYTES = 64, 1024 * 1024
-"""So many entries, or bytes, are looked at before others may run; decoded is one."""
+"""The number of entries, or bytes, examined between two pauses; decoding pauses after each entry."""
 _MOST_IDS = 16
-"""So many ids of a topic are looked for: each reset makes another one."""
+"""The maximum number of ids of a topic in a search: each reset creates another id."""
 _RUN = 1000
-"""So many found entries are put in order at once."""
+"""The number of matching entries that are sorted between two pauses."""
 Look = Callable[[Raw], bool]
 Place = tuple[Raw, dict[int, Connection]]
 _ID, _AT_MS, _BROKER, _CONNECTION, _FRAME, _ANSWER, _FRAME_BYTES, _ANSWER_BYTES, _FAULT = 0, 1, 3, 4, 5, 6, 7, 8, 9
@@ -45,27 +45,27 @@ _OUTCOME = 10
 
 
 class Pausing(Protocol):
-    """Lets others run now and then (``clock.Slices``)."""
+    """Yields to the event loop from time to time (``clock.Slices``)."""
 
     async def pause(self) -> None:
-        """Now, if it is time."""
+        """Yield to the event loop if the time slice is over."""
         ...
 
 
 class Sifting(Protocol):
-    """What is looked for (:class:`Query`)."""
+    """A search condition (:class:`Query`)."""
 
     def sift(self, raws: Sequence[Raw]) -> list[Raw]:
-        """The entries that may match, judged by their bytes alone."""
+        """Return the entries that may match, without decoding them."""
         ...
 
     def settles(self, raw: Raw) -> bool:
-        """Whether one is it; decodes it."""
+        """Decode an entry, and return whether it matches."""
         ...
 
 
 class Query:
-    """Conditions, joined by AND: first those that a look at the bytes settles, then those that need decoding."""
+    """Search conditions, joined by AND: those on raw bytes are checked first, then those that need decoding."""
 
     def __init__(self, asked: Asked, query: JournalQuery) -> None:
         """Raises Problem 422 for names that do not exist."""
@@ -80,7 +80,7 @@ class Query:
         self._id, self._since = query.get("id"), query.get("since", 0)
 
     def select(self, part: Part) -> Sequence[Raw]:
-        """The entries of a part that are to be looked at: none if there is nothing within its bounds."""
+        """Return the entries of a part to examine; none if its bounds exclude a match."""
         chunk = part.chunk
         if chunk is None:
             return part.entries
@@ -96,7 +96,7 @@ class Query:
         return [raw for raw in part.entries if raw[_ID] in failed] if failed else ()
 
     def _failed(self, chunk: Chunk) -> frozenset[int] | None:
-        """The ids of the entries with the errors that are looked for; None: any, or it was not noted."""
+        """Return the ids of entries with the wanted error; None if any entry may match, or errors were not recorded."""
         if not self._notes_errors:
             return None
         if self._error is not None:
@@ -141,13 +141,13 @@ class Query:
             yield _mentioning((*written(self._wanted.topic), *(each.bytes for each in self._topic_ids)))
 
     def sift(self, raws: Sequence[Raw]) -> list[Raw]:
-        """Those that may be asked for; without decoding them."""
+        """Return the entries that may match, without decoding them."""
         for look in self._glances:
             raws = [raw for raw in raws if look(raw)]
         return list(raws)
 
     def settles(self, raw: Raw) -> bool:
-        """Whether an entry is asked for."""
+        """Decode an entry if necessary, and return whether it matches."""
         if self._error is None and not self._any_error and not self._wanted.kinds:
             return True
         found = decode(Entry(*raw))
@@ -164,7 +164,7 @@ class Query:
 
 
 def _ids_of(asked: Asked, topic: str) -> list[UUID]:
-    """The ids that a topic has, and had lately: requests of before it was deleted may have nothing else (KIP-516)."""
+    """Return the current and recent ids of a topic: requests may have the id alone, even a deleted one (KIP-516)."""
     known = asked.source.image.topics.get(topic)
     ids = [each for each, name in asked.source.journal.topic_names.items() if name == topic][-_MOST_IDS:]
     return ids if known is None or known.id in ids else [*ids, known.id]
@@ -177,9 +177,9 @@ def _front(raw: Raw) -> bytes | bytearray:
 
 
 def written(name: str) -> tuple[bytes, ...]:
-    """A name as messages hold it: behind two bytes with its length, or behind its length and one as a varint.
+    """Return a name as encoded in messages: after a two-byte length, or after its length plus one as a varint.
 
-    The name alone would be found by accident: most requests have a ``t`` somewhere, and each has to be decoded then.
+    The name alone would match by accident: most requests contain a ``t``, and all of those would have to be decoded.
     """
     text = name.encode()
     return len(text).to_bytes(2, "big") + text, uvarint(len(text) + 1) + text
@@ -196,13 +196,13 @@ def _holds(kept: Any, part: bytes) -> bool:
 
 
 async def find(asked: Asked, query: JournalQuery) -> Iterator[Place]:
-    """The entries asked for, oldest first."""
+    """Find the entries of a query, oldest first."""
     wanted = Query(asked, query)
     return await search(asked.source.journal, wanted, query.get("limit", 1 << 62), Slices(), wanted.select)
 
 
 def whole(part: Part) -> Sequence[Raw]:
-    """All entries of a part."""
+    """Return all entries of a part."""
     return part.entries
 
 
@@ -213,15 +213,15 @@ async def search(
     slices: Pausing,
     select: Callable[[Part], Sequence[Raw]] = whole,
 ) -> Iterator[Place]:
-    """The newest entries that a query finds, by id; looked for in slices, since there may be a million of them.
+    """Find the newest matching entries, and iterate over them by id. Searches in slices: there may be a million.
 
-    What takes its place in the order comes with the iterator, a little for each entry.
+    Sorting is spread over the iteration: the iterator merges sorted runs.
     """
     runs: list[list[Place]] = [[]]
     found = 0
     for part in reversed(journal.parts()):
         if found >= limit:
-            break  # not even a glance at what is older: a thousand of them would be one long slice
+            break  # do not examine older parts: a thousand of them would be one long slice
         await slices.pause()
         for window in windows(select(part)):
             if found >= limit:
@@ -241,7 +241,7 @@ async def search(
 
 
 def windows(entries: Sequence[Raw]) -> Iterator[list[Raw]]:
-    """What is looked at in one go, newest first: a few entries, or a few bytes."""
+    """Split entries into windows that are examined between two pauses, newest first."""
     window: list[Raw] = []
     size = 0
     for raw in reversed(entries):
@@ -261,9 +261,9 @@ def _id_of(place: Place) -> int:
 
 @answers("journal list")
 async def read(asked: Asked, query: JournalListing) -> Response:
-    """Requests with their answers, those that are being served included, oldest first."""
+    """List requests with their responses, oldest first, including those being served."""
     journal = asked.source.journal
-    following = journal.next_id  # as of the search's beginning: what is settled meanwhile is not in it
+    following = journal.next_id  # taken before the search, which does not include requests that finish meanwhile
     found = await find(asked, query)
     name_of = topic_names(asked)
     near = NearMisses(asked.source, name_of)
@@ -287,7 +287,7 @@ async def read(asked: Asked, query: JournalListing) -> Response:
 
 
 def topic_names(asked: Asked) -> TopicName:
-    """Find the name of a topic by its id, also of one that was deleted."""
+    """Return a function from topic id to name, which knows deleted topics too."""
     topics, earlier = asked.source.image.topics_by_id, asked.source.journal.topic_names
 
     @cache
@@ -302,7 +302,7 @@ def topic_names(asked: Asked) -> TopicName:
 
 @answers("journal clear")
 async def clear(asked: Asked) -> Removed:
-    """Forget all requests."""
+    """Remove all requests from the journal."""
     gone = asked.source.journal.entries
     asked.source.journal.clear()
     return {"removed": gone}
@@ -310,10 +310,10 @@ async def clear(asked: Asked) -> Removed:
 
 @answers("journal rotate")
 async def rotate(asked: Asked) -> JournalFile:
-    """Close the journal's current file: every request answered so far is in files that no longer change."""
+    """Finish the journal's current file: all requests so far are then in files that no longer change."""
     recorder = asked.source.journal.recorder
     if recorder is None:
-        raise conflict("the journal is written to no files; start the server with --journal DIR")
+        raise conflict("the journal is not written to files; start the server with --journal DIR")
     try:
         return {"file": await recorder.rotate()}
     except ConnectionError as error:
@@ -322,7 +322,7 @@ async def rotate(asked: Asked) -> JournalFile:
 
 @answers("journal pcap")
 async def capture(asked: Asked, query: JournalQuery) -> Response:
-    """The requests asked for as a capture that Wireshark reads: brokers on port 9092, records left out where large."""
+    """Return the matching requests as a packet capture for Wireshark: brokers on port 9092, large records omitted."""
     found, writer = await find(asked, query), pcap.Capture()
 
     def packets(place: Place) -> bytes:

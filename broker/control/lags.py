@@ -1,11 +1,12 @@
-"""How far a group has come in each partition that it reads, and how many records are left, as Kafka's tools show it.
+"""The committed offset and the lag of a group in each partition, as Kafka's tools show them.
 
-* Of classic and consumer groups: the partitions that are assigned or have a commit (``kafka-consumer-groups.sh``).
-  Without a commit there is no lag, since where its consumer will begin is decided by the client (`auto.offset.reset`).
-* Of streams groups: the input of active tasks too. Without a commit all of the log is left, as
-  ``kafka-streams-groups.sh`` counts: an application without offsets begins at the start of its input.
-* Of share groups: the partitions that have a state at the share coordinator, and the records up to the high watermark
-  that are not delivered for good (KIP-1226), as DescribeShareGroupOffsets answers.
+* Classic and consumer groups: the partitions that are assigned or have a committed offset
+  (``kafka-consumer-groups.sh``). Without a committed offset there is no lag, since the client decides where it starts
+  (`auto.offset.reset`).
+* Streams groups: the input of active tasks too. Without a committed offset the lag is the whole log, as in
+  ``kafka-streams-groups.sh``: an application without offsets starts at the beginning of its input.
+* Share groups: the partitions that have a state at the share coordinator; the lag is the number of records up to the
+  high watermark whose delivery is not complete (KIP-1226), as in DescribeShareGroupOffsets.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,7 +35,7 @@ Place = tuple[str, int]
 
 
 def lags(cluster: "Cluster", group: Group, machine: GroupMachine) -> Iterator[PartitionLag]:
-    """The partitions of a group, by topic and partition."""
+    """Yield the lag of each partition of a group, by topic and partition."""
     if isinstance(group, ShareGroup):
         yield from _of_share_group(cluster, group, machine)
         return
@@ -53,7 +54,7 @@ def lags(cluster: "Cluster", group: Group, machine: GroupMachine) -> Iterator[Pa
 
 
 def _lag(place: Place, offset: int | None, log: PartitionLog | None, done: int | None) -> PartitionLag:
-    """``done``: offsets below it, or as many as that, are done; None: it is not known."""
+    """Build a lag. ``done``: the offset up to which records count as consumed; None if unknown."""
     topic, index = place
     end = None if log is None else log.high_watermark
     lag = None if end is None or done is None else max(end - done, 0)
@@ -66,7 +67,7 @@ def _log(cluster: "Cluster", place: Place) -> PartitionLog | None:
 
 
 def _assigned(cluster: "Cluster", group: Group) -> Iterator[Place]:
-    """What the members have; topics and partitions that are gone are left out."""
+    """Yield the partitions assigned to members, without those that no longer exist."""
     for place in _places(cluster, group):
         if place in cluster.partitions:
             yield place
@@ -113,7 +114,7 @@ def _of_share_group(cluster: "Cluster", group: ShareGroup, machine: GroupMachine
 
 
 def _share_state(cluster: "Cluster", key: SharePartitionKey) -> "ShareState | None":
-    """What the share coordinator has stored; None while it has no leader, or nothing of it."""
+    """Return the share coordinator's state of a share partition; None without a leader, or without a state."""
     topic = cluster.image.topics.get(SHARE_TOPIC)
     if topic is None:
         return None

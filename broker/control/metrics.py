@@ -1,4 +1,4 @@
-"""Prometheus metrics, gathered when they are asked for: serving requests pays nothing for them."""
+"""Prometheus metrics, computed at each scrape; serving requests costs nothing more."""
 
 from collections.abc import Generator, Iterator
 from importlib import import_module
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
 
 _STEP = 64
-"""Partitions that are looked at between two pauses."""
+"""The number of partitions between two pauses."""
 
 
 @answers("metrics")
 async def read(asked: Asked) -> Response:
-    """Prometheus metrics in its text format."""
-    await to_thread.run_sync(import_module, "prometheus_client")  # it takes its time, once
+    """Return the metrics in Prometheus' text format."""
+    await to_thread.run_sync(import_module, "prometheus_client")  # slow, the first time
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0  # noqa: PLC0415
 
     return Response(await in_slices(_text(_Gathered(asked.source))), media_type=CONTENT_TYPE_PLAIN_1_0_0)
 
 
 def _text(gathered: "_Gathered") -> Generator[None, None, bytes]:
-    """Write the metrics one family at a time; a family with many samples comes in parts."""
+    """Encode the metrics one family at a time; a family with many samples comes in parts."""
     from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
 
     text, name = bytearray(), ""
@@ -46,7 +46,7 @@ def _text(gathered: "_Gathered") -> Generator[None, None, bytes]:
         registry.register(_One(family))
         lines = generate_latest(registry)
         if family.name == name:
-            lines = lines.split(b"\n", 2)[2]  # without the lines of help and type
+            lines = lines.split(b"\n", 2)[2]  # without the HELP and TYPE lines
         text += lines
         name = family.name
         yield
@@ -60,18 +60,18 @@ class _One:
         self._family = family
 
     def collect(self) -> "Iterator[Metric]":
-        """The family."""
+        """Yield the family."""
         yield self._family
 
 
 class _Gathered:
-    """What a cluster is doing, as families of prometheus_client."""
+    """The metrics of a cluster, as families of prometheus_client."""
 
     def __init__(self, source: Watched) -> None:
         self._source = source
 
     def collect(self) -> "Iterator[Metric]":
-        """All metrics, each as it is when its turn comes."""
+        """Yield all families, each computed when it is reached."""
         yield from self._requests()
         yield from self._answers()
         if self._source.own is not None:
@@ -85,7 +85,7 @@ class _Gathered:
         counted = self._source.journal.counts.by_api
         rows = (
             ("requests", "Requests served", 0, 1),
-            ("request_seconds", "Time that requests took, waiting included", 1, 1e-9),
+            ("request_seconds", "Duration of requests, including waiting", 1, 1e-9),
             ("received_bytes", "Bytes of requests", 2, 1),
             ("sent_bytes", "Bytes of responses", 3, 1),
         )
@@ -96,13 +96,15 @@ class _Gathered:
             yield family
 
     def _answers(self) -> "Iterator[Metric]":
-        """Latencies, error codes of answers, and requests that met a fault."""
+        """Yield error codes of responses, requests to which faults applied, and latencies."""
         counts = self._source.journal.counts
-        errors = _counter("request_errors", "Answers with an error code; several codes count each", ["api", "error"])
+        errors = _counter(
+            "request_errors", "Responses with an error code; each distinct code in a response counts", ["api", "error"]
+        )
         for (key, code), count in sorted(counts.errors.items()):
             errors.add_metric([title(key), code.name], count)
         yield errors
-        faulted = _counter("faulted_requests", "Requests that met a fault", ["api"])
+        faulted = _counter("faulted_requests", "Requests to which a fault applied", ["api"])
         for key, count in sorted(counts.faulted.items()):
             faulted.add_metric([title(key)], count)
         yield faulted
@@ -111,7 +113,7 @@ class _Gathered:
     def _steering(self) -> "Iterator[Metric]":
         source = self._source
         yield _one("faults", "Faults that are set", len(source.faults.faults))
-        yield _one("fault_hits", "Requests that the faults set now have met",
+        yield _one("fault_hits", "Hits of the faults that are set",
                    sum(fault.hits for fault in source.faults.faults.values()))  # fmt: skip
         yield _one("journal_entries", "Requests in the journal", source.journal.entries)
         yield _one("journal_bytes", "Memory that the journal takes", source.journal.bytes)
@@ -120,7 +122,7 @@ class _Gathered:
 def _latencies(counted: Counts) -> "Metric":
     from prometheus_client.core import HistogramMetricFamily  # noqa: PLC0415 - as above
 
-    name, text = "understudy_request_duration_seconds", "Time that requests took, waiting included"
+    name, text = "understudy_request_duration_seconds", "Duration of requests, including waiting"
     family = HistogramMetricFamily(name, text, labels=["api"])
     bounds = [*(f"{bound / 1e9:g}" for bound in LATENCY_BOUNDS_NS), "+Inf"]
     for key, counts in sorted(counted.latencies.items()):
@@ -130,14 +132,14 @@ def _latencies(counted: Counts) -> "Metric":
 
 
 def _process() -> "Iterator[Metric]":
-    """Memory, processor time, open files, under the names that all exporters use; Linux only."""
+    """Yield memory, CPU time and open files, with the usual names of exporters; Linux only."""
     from prometheus_client import ProcessCollector  # noqa: PLC0415 - as above
 
     yield from ProcessCollector(registry=None).collect()
 
 
 def _cluster_state(cluster: "Cluster") -> "Iterator[Metric]":
-    yield _one("brokers_up", "Brokers that run", sum(node.up for node in cluster.nodes.values()))
+    yield _one("brokers_up", "Running brokers", sum(node.up for node in cluster.nodes.values()))
     connections = _gauge("connections", "Open connections", ["broker"])
     for node in cluster.nodes.values():
         connections.add_metric([str(node.id)], len(node.server.connections.open))
@@ -148,11 +150,13 @@ def _cluster_state(cluster: "Cluster") -> "Iterator[Metric]":
     yield _one("partitions_without_leader", "Partitions without a leader", leaderless)
     yield _one("groups", "Groups", sum(len(r.machine.groups) for _, r in group_coordinators(cluster)))
     yield from _transactions(cluster)
-    yield _one("clock_ahead_seconds", "How far the cluster's clock is ahead", cluster.clock.pushed_ms / 1000)
+    yield _one(
+        "clock_ahead_seconds", "Seconds that the cluster's clock is ahead of real time", cluster.clock.pushed_ms / 1000
+    )
 
 
 def _transactions(cluster: "Cluster") -> "Iterator[Metric]":
-    states = _gauge("transactional_ids", "Transactional ids, by the state of their transactions", ["state"])
+    states = _gauge("transactional_ids", "Transactional ids by state of their transaction", ["state"])
     counts: dict[str, int] = {}
     began_ms = []
     for _, runtime in transaction_coordinators(cluster):
@@ -163,15 +167,17 @@ def _transactions(cluster: "Cluster") -> "Iterator[Metric]":
     for state, count in sorted(counts.items()):
         states.add_metric([state], count)
     yield states
-    yield _one("open_transactions", "Transactions that are open", len(began_ms))
+    yield _one("open_transactions", "Open transactions", len(began_ms))
     age_ms = max(cluster.clock.now_ms() - min(began_ms), 0) if began_ms else 0
-    yield _one("oldest_open_transaction_seconds", "Age of the oldest one, by the cluster's clock", age_ms / 1000)
+    yield _one(
+        "oldest_open_transaction_seconds", "Age of the oldest open transaction, by the cluster's clock", age_ms / 1000
+    )
 
 
 def _logs(cluster: "Cluster") -> "Iterator[Metric]":
     places = sorted(cluster.partitions)
     for name, text in (
-        ("log_end_offset", "End of the leader's log"),
+        ("log_end_offset", "Log end offset of the leader"),
         ("log_size_bytes", "Size of the leader's log"),
     ):
         for at in range(0, max(len(places), 1), _STEP):

@@ -1,4 +1,4 @@
-"""Names of APIs and errors as users write them: ``EndTxn`` or ``END_TXN``, in any case."""
+"""Parses names of APIs and errors: ``EndTxn`` or ``END_TXN``, in any case."""
 
 from broker.api import AnyApi
 from broker.control.problems import unprocessable
@@ -11,7 +11,7 @@ _SERVED = {api.key: api for api in APIS}
 
 
 def api_key(name: str, field: str) -> ApiKey:
-    """An API of Kafka's. Raises Problem 422."""
+    """Return Kafka's API of that name. Raises Problem 422."""
     plain = name.replace("_", "").lower()
     found = next((key for key in ApiKey if key.title.lower() == plain), None)
     if found is None:
@@ -20,7 +20,7 @@ def api_key(name: str, field: str) -> ApiKey:
 
 
 def served_api(name: str, field: str) -> AnyApi:
-    """An API that this cluster serves. Raises Problem 422."""
+    """Return an API that this cluster serves. Raises Problem 422."""
     key = api_key(name, field)
     if key not in _SERVED:
         raise unprocessable(f"{key.title} is not served here", field)
@@ -28,7 +28,7 @@ def served_api(name: str, field: str) -> AnyApi:
 
 
 def error_code(name: str, field: str) -> ErrorCode:
-    """An error code of Kafka's. Raises Problem 422."""
+    """Return Kafka's error code of that name. Raises Problem 422."""
     if name.upper() not in ErrorCode.__members__:
         meant = suggestion(name, (each for each in ErrorCode.__members__ if each != ErrorCode.NONE.name))
         raise unprocessable(

@@ -1,8 +1,8 @@
-"""Near misses: what a request nearly found, and which fault nearly met it.
+"""Near misses: what a request nearly named correctly, and which fault nearly matched it.
 
-A topic or a group of nearly the same name, a partition beyond the last one, an id of a topic that was deleted; a fault
-whose conditions hold but for one, or that was added too late. They are computed when they are asked for, of the
-request as it was recorded and the cluster as it is now; requests pay nothing for it.
+Names: a topic or group with a similar name, a partition beyond the last one, the id of a deleted topic. Faults: all
+conditions but one hold, or the fault was added too late. Near misses are computed only when a report or the journal is
+read, from the recorded request and the current state of the cluster; serving requests costs nothing more.
 """
 
 import json
@@ -30,27 +30,27 @@ from understudy.control_api.spelling import plain, suggestion
 _MOST_FAULTS, _MOST_HINTS = 20, 5
 _LOOKED_UP = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.GROUP_ID_NOT_FOUND})
 _NO_GROUP = frozenset({"Dead", "DEAD"})
-"""How DescribeGroups answers for an unknown group before version 6 (KIP-1043)."""
+"""The state that DescribeGroups returns for an unknown group before version 6 (KIP-1043)."""
 Difference = tuple[str, object, str]
-"""A condition that does not hold: its name, what it wants, and what the request has."""
+"""A condition that does not hold: its name, the value it requires, and the value that the request has."""
 
 
 class NearMisses:
-    """What requests nearly found in one cluster. ``name_of`` finds the name of a topic by its id."""
+    """The near misses of requests to one cluster. ``name_of`` returns the topic name for a topic id."""
 
     def __init__(self, source: Watched, name_of: TopicName) -> None:
         self._source, self.name_of = source, name_of
         self.unmet = [fault for fault in list(source.faults.faults.values())[-_MOST_FAULTS:] if not fault.hits]
-        """Faults that no request has met, the latest ones."""
+        """The latest faults that have matched no request."""
         self._suggested: dict[tuple[str, str], str] = {}
-        """Kind and name -> the end of its hint: a client asks for the same topic again and again."""
+        """(kind, name) -> the suggestion that ends its hint, cached because clients retry the same topic many times."""
 
     def of(self, entry: Entry, known: Decoded, listener: str) -> tuple[str, ...]:
-        """The hints at one request, at most a few; none where everything is as it was asked for."""
+        """Return the hints about one request, at most five; none if it has no near miss."""
         found = dict.fromkeys(distinct(self.names(known), _MOST_HINTS))
         for fault in self.unmet:
             if entry.began_us < fault.added_us:
-                continue  # every request of before would have this hint
+                continue  # every request before the fault was added would get this hint
             if (why := self.fault(fault, entry, known, listener)) is not None:
                 found[f"fault {fault.id} {why}"] = None
         return tuple(map(plain, list(found)[:_MOST_HINTS]))
@@ -58,7 +58,7 @@ class NearMisses:
     # --- names -------------------------------------------------------------------------------------------------------
 
     def names(self, known: Decoded) -> Iterator[str]:
-        """Topics, partitions and groups that do not exist, according to the answer."""
+        """Yield a hint for each topic, partition and group that does not exist according to the response."""
         for item in answered(known):
             if item.error in _LOOKED_UP:
                 yield from self._of_group(item.group) if item.group else self._of_topic(item)
@@ -73,7 +73,7 @@ class NearMisses:
         if isinstance(item.topic, UUID):
             name = self.name_of(uuid_text(item.topic))
             if name is not None and name in topics and topics[name].id != item.topic:
-                yield f"topic {name!r} was deleted and created again: the client still has its former id"
+                yield f"topic {name!r} was deleted and created again: the client still has the old topic id"
                 return
         if not name:
             return
@@ -84,7 +84,7 @@ class NearMisses:
         if item.partition is not None and partitions and item.partition not in partitions:
             last = len(partitions) - 1
             numbers = "only partition 0" if last == 0 else f"partitions 0 to {last}"
-            yield f"topic {name!r} has {numbers}, and no partition {item.partition}"
+            yield f"topic {name!r} has {numbers}, but no partition {item.partition}"
 
     def _of_group(self, name: str) -> Iterator[str]:
         if self._source.own is not None and name not in self._groups:
@@ -109,7 +109,7 @@ class NearMisses:
     # --- faults ------------------------------------------------------------------------------------------------------
 
     def fault(self, fault: Fault, entry: Entry, known: Decoded, listener: str) -> str | None:
-        """Why a fault did not meet a request that it nearly fits, as the end of a sentence; ``None``: it does not."""
+        """Return why a fault did not match this request, as the end of a sentence; ``None`` if it is no near miss."""
         if known.header is None or known.request is None or not _is_about(fault.match, known.header.api_key):
             return None
         item = self._item(fault.match, known.header.api_key, known.request)
@@ -121,25 +121,25 @@ class NearMisses:
         early = entry.began_us < fault.added_us
         if different:
             if early or _conditions(fault.match) < 2:
-                return None  # by its only condition every request would be near
+                return None  # a fault with one condition would nearly match every request
             name, wanted, had = different[0]
             shown = wanted if isinstance(wanted, str) else json.dumps(wanted)
-            return f"nearly met this request: its {name} is {shown}, the request's is {had}"
+            return f"nearly matched this request: its {name} is {shown}, the request's is {had}"
         if early:
-            return "fits this request, and was added after it"
+            return "matches this request, but was added after it"
         if fault.skip:
-            return f"fits this request, which is one of the {fault.skip} that it lets pass (skip)"
+            return f"matches this request, which is one of the first {fault.skip} that it skips (skip)"
         if fault.probability < 1:
-            return f"fits this request, and has left it out by chance (probability {fault.probability})"
+            return f"matches this request, but by chance did not apply (probability {fault.probability})"
         if fault.match.offset is not None:
-            return f"nearly met this request: its offset is {fault.match.offset}, which the request does not reach"
+            return f"nearly matched this request: its offset is {fault.match.offset}, which the request does not reach"
         return None
 
     @staticmethod
     def _differences(
         match: Match, entry: Entry, header: RequestHeader, request: Message, listener: str
     ) -> Iterator[Difference]:
-        """Of all conditions but the items."""
+        """Yield the differences in all conditions except those about items (topic, partition, group ...)."""
         if match.versions is not None and not match.versions[0] <= header.api_version <= match.versions[1]:
             yield "version", f"{match.versions[0]} to {match.versions[1]}", str(header.api_version)
         if match.broker not in (None, entry.broker):
@@ -147,13 +147,16 @@ class NearMisses:
         if match.listener not in (None, listener):
             yield "listener", match.listener, listener
         if match.client_id not in (None, header.client_id):
-            yield "client id", match.client_id, header.client_id or "not given"
+            yield "client id", match.client_id, header.client_id or "not set"
         for path, value in match.request.items():
             if not has(request, path, value):
-                yield path, value, few([json.dumps(each) for each in values(request, path)]) or "not there"
+                yield path, value, few([json.dumps(each) for each in values(request, path)]) or "not present"
 
     def _item(self, match: Match, key: int, request: Message) -> list[Difference] | None:
-        """Topic, partition, group, transactional id: all have to fit one item. ``None``: far from it, or not known."""
+        """Compare the conditions that must all hold for one item: topic, partition, group, transactional id.
+
+        Returns the differences, at most one; ``None`` if more differ, or if the request alone does not show it.
+        """
         wanted, level = match.items, request_level(key)
         if not wanted.kinds:
             return []
@@ -180,7 +183,7 @@ class NearMisses:
 
 
 def distinct(hints: Iterable[str], most: int) -> Iterator[str]:
-    """Each hint once, and no more than so many: a request may list thousands of names that do not exist."""
+    """Yield each hint once, ``most`` at most: a request may list thousands of names that do not exist."""
     seen: set[str] = set()
     for hint in hints:
         if hint not in seen:
@@ -195,6 +198,6 @@ def _is_about(match: Match, key: int) -> bool:
 
 
 def _conditions(match: Match) -> int:
-    """How many there are."""
+    """Return the number of conditions."""
     given: Iterable[object] = (match.api, match.versions, match.broker, match.listener, match.client_id, match.offset)
     return sum(each is not None for each in given) + len(match.request) + len(match.items.kinds)

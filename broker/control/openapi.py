@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the table of verbs."""
+"""Builds the OpenAPI document from the table of verbs."""
 
 from functools import cache
 from typing import Any
@@ -16,7 +16,7 @@ PROBLEM: Schema = {
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string", "description": "what is wrong, and what to send instead"},
-        "field": {"type": "string", "description": "where, in the body or the query"},
+        "field": {"type": "string", "description": "the field of the body or query that is wrong"},
     },
     "required": ["type", "title", "status", "detail"],
     "additionalProperties": False,
@@ -25,7 +25,7 @@ PROBLEM: Schema = {
 
 @cache
 def document() -> dict[str, Any]:
-    """All verbs, with their parameters, bodies, answers and errors."""
+    """Return the document: all verbs, with their parameters, bodies, answers and errors."""
     schemas = Schemas()
     schemas.named["Problem"] = PROBLEM
     paths: dict[str, dict[str, Any]] = {}

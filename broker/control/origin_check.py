@@ -1,8 +1,8 @@
-"""Who may ask without a token: programs, and pages that came from this server.
+"""Protection against requests from other web sites (CSRF, DNS rebinding), for servers without a token.
 
-A page of any web site can make its visitor's browser send requests to loopback, and, with a name of its own that
-resolves to 127.0.0.1, can even read the answers. Browsers send the request's origin and the host name it was sent to;
-both are trusted here. A token makes this unnecessary, since no other site has it.
+Any web page can make the browser send requests to loopback, and with a host name of its own that resolves to 127.0.0.1
+it can even read the responses. Browsers send the origin of the page and the host name of the request; both are checked
+here. With a token this is unnecessary, since no other site has it.
 """
 
 from ipaddress import ip_address
@@ -13,16 +13,18 @@ from broker.control.problems import Problem
 
 
 def check(request: Request) -> None:
-    """Raises Problem 403 for what a page of another site has sent."""
+    """Raise Problem 403 for a request from a page of another site."""
     host, origin = request.headers.get("host", ""), request.headers.get("origin")
     if host and not is_own_name(name_of(host)):
         raise Problem(403, f"{host!r} is not a name of this machine; use 127.0.0.1, localhost or --control-token")
     if origin is not None and origin.partition("//")[2] != host:
-        raise Problem(403, f"a page of {origin} may not steer this cluster; use the console here, or --control-token")
+        raise Problem(
+            403, f"a page of {origin} may not control this cluster; use this server's console, or --control-token"
+        )
 
 
 def name_of(host: str) -> str:
-    """A Host header without its port; an IPv6 address may come without its brackets."""
+    """Return a Host header without its port, and an IPv6 address without its brackets."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     name, _, port = host.rpartition(":")
@@ -30,7 +32,7 @@ def name_of(host: str) -> str:
 
 
 def is_own_name(name: str) -> bool:
-    """Whether no name service is asked for it: an address, or localhost."""
+    """Return whether a name needs no name service: an IP address, or localhost."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:

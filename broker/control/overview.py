@@ -1,4 +1,4 @@
-"""The verb behind the console's first page."""
+"""The verb behind the console's start page."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -30,7 +30,7 @@ _DONE = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, Tra
 
 @answers("overview")
 async def overview(asked: Asked) -> Overview:
-    """What happens, in one answer."""
+    """Return all data of the start page in one answer."""
     activity = asked.activity
     now = await activity.look(asked.source, topic_names(asked))
     series, errors = activity.series(now)
@@ -66,7 +66,9 @@ def _counted(activity: Activity, kind: str, now: int) -> tuple[Counted, ...]:
         for name, (series, errors) in activity.by(kind, now).items()
     ]
     most = sorted(found, key=lambda each: -each.requests)[:_MOST]
-    return tuple(sorted(most, key=lambda each: each.name))  # a list that changes its order cannot be read
+    return tuple(
+        sorted(most, key=lambda each: each.name)
+    )  # a stable order, so that the list can be read while it updates
 
 
 def _errors(activity: Activity) -> Iterator[CountedError]:
@@ -76,7 +78,7 @@ def _errors(activity: Activity) -> Iterator[CountedError]:
 
 
 def _clients(activity: Activity, now: int, now_ms: int) -> Iterator[ClientActivity]:
-    """Connections of one client id, software and host together."""
+    """Yield clients: connections with the same client id, software and host together."""
     clients: dict[tuple[str, str, str], list[int]] = {}
     for number, known in activity.connections.items():
         connection = known.connection
@@ -110,7 +112,7 @@ def _clients(activity: Activity, now: int, now_ms: int) -> Iterator[ClientActivi
 
 
 async def _groups(asked: Asked) -> AsyncIterator[OverviewGroup]:
-    """The groups with most lag, by name."""
+    """Yield the groups with the most lag, by name."""
     found = sorted((await read_groups(asked))["groups"], key=lambda each: -(each.lag or 0))
     for group in sorted(found[:_MOST], key=lambda each: each.group_id):
         yield OverviewGroup(
@@ -147,7 +149,7 @@ async def _refusals(asked: Asked, now_ms: int) -> AsyncIterator[LatestRefusal]:
 
 
 def _oddities(asked: Asked) -> Iterator[str]:
-    """What was changed on purpose, and explains what clients see."""
+    """Yield deliberate disturbances that explain what clients see."""
     cluster = asked.cluster
     if cluster.clock.frozen:
         yield "the clock is frozen"
@@ -158,4 +160,4 @@ def _oddities(asked: Asked) -> Iterator[str]:
             yield f"broker {node.id} is paused"
     for partition in cluster.partitions.values():
         if partition.held:
-            yield f"{partition.name}: replicas on {', '.join(map(str, sorted(partition.held)))} replicate nothing"
+            yield f"{partition.name}: replicas on {', '.join(map(str, sorted(partition.held)))} do not replicate"

@@ -1,4 +1,4 @@
-"""Which partition a record goes to, as Kafka's Java producer decides: murmur2 of the key; in turn without one."""
+"""Chooses the partition of a record like Kafka's Java producer by murmur2 of its key; round robin without a key."""
 
 from collections.abc import Iterator
 
@@ -7,14 +7,14 @@ _MASK = 0xFFFFFFFF
 
 
 def partition_for(key: bytes | None, partitions: int, turn: Iterator[int]) -> int:
-    """A partition of 0 to ``partitions`` - 1."""
+    """Return a partition from 0 to ``partitions`` - 1."""
     if key is None:
         return next(turn) % partitions
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 def murmur2(data: bytes) -> int:
-    """The 32-bit hash, unsigned (Kafka: ``Utils.murmur2``)."""
+    """Return the 32-bit hash, unsigned (Kafka: ``Utils.murmur2``)."""
     value = (_SEED ^ len(data)) & _MASK
     whole = len(data) // 4 * 4
     for at in range(0, whole, 4):

@@ -1,7 +1,7 @@
-"""The journal as a packet capture: TCP conversations made up around the messages that were kept.
+"""Converts journal entries into a packet capture, with TCP conversations made up around the messages.
 
-Every broker listens on port 9092 there, which Wireshark takes for Kafka, and has an address of its own (127.0.0.N).
-Sets of records that were not kept whole are one batch without records there, with the first batch's header.
+In the capture every broker has port 9092, which Wireshark decodes as Kafka, and its own address (127.0.0.N). A record
+set that the journal did not keep whole becomes one batch without records, with the first batch's header.
 """
 
 import struct
@@ -25,16 +25,16 @@ from protocol.records.batch import (
 )
 
 HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 101)
-"""Version 2.4, microseconds, raw IP packets."""
+"""The file header: version 2.4, microseconds, raw IP packets."""
 PORT = 9092
 _SEGMENT_BYTES = 60_000
 _MOST_SECONDS = 0xFFFFFFFF
-"""Of the format: after the year 2106, to which a clock may be pushed, it begins again with 1970."""
+"""The format's limit: times after 2106, to which a clock may be advanced, wrap to 1970."""
 _FIN, _SYN, _PUSH, _ACK = 0x01, 0x02, 0x08, 0x10
 
 
 class _Side:
-    """One end of a conversation: its address, and the sequence number of its next byte."""
+    """One end of a TCP conversation: its address, and the sequence number of its next byte."""
 
     __slots__ = ("address", "port", "sequence")
 
@@ -43,14 +43,14 @@ class _Side:
 
 
 class Capture:
-    """Packets for entry after entry."""
+    """Writes the packets of one entry after the other."""
 
     def __init__(self) -> None:
         self._conversations: dict[int, tuple[_Side, _Side]] = {}
         self._until_us: dict[int, int] = {}
 
     def packets(self, entry: Entry, connection: Connection | None) -> bytes:
-        """The packets of one request and its answer; the first of a connection brings the handshake."""
+        """Return the packets of a request and its response, after a TCP handshake if the connection is new."""
         out = bytearray()
         began_us = max(entry.at_ms * 1000, self._until_us.get(entry.connection, 0))
         ended_us = self._until_us[entry.connection] = began_us + max(entry.duration_us, 0)
@@ -98,7 +98,7 @@ class Capture:
 
 
 def _checksum(data: bytes) -> bytes:
-    """The one's complement of the one's complement sum (RFC 1071)."""
+    """Return the one's complement of the one's complement sum (RFC 1071)."""
     if len(data) % 2:
         data += b"\0"
     return (0xFFFF - int.from_bytes(data, "big") % 0xFFFF).to_bytes(2, "big")
@@ -114,10 +114,10 @@ def _sides(entry: Entry, connection: Connection | None) -> tuple[_Side, _Side]:
 
 
 def hollow(head: bytes) -> bytes:
-    """A batch with this header, and no records in it; nothing for older formats."""
+    """Build a batch with this header and without records; empty for older formats."""
     if not begins_with_batch(head):
         return b""
-    batch = bytearray(head[:BATCH_HEADER_SIZE])  # where the journal is written to files, those of all batches are here
+    batch = bytearray(head[:BATCH_HEADER_SIZE])  # with --journal, the headers of all batches are here
     attributes = int.from_bytes(head[ATTRIBUTES_POSITION : ATTRIBUTES_POSITION + 2]) & ~CODEC_MASK
     struct.pack_into(">i", batch, LENGTH_POSITION, BATCH_HEADER_SIZE - LOG_OVERHEAD)
     struct.pack_into(">H", batch, ATTRIBUTES_POSITION, attributes)
@@ -127,7 +127,7 @@ def hollow(head: bytes) -> bytes:
 
 
 def _messages(entry: Entry) -> tuple[bytes, bytes | None]:
-    """Request frame and answer with its size, as they were, or with empty sets of records."""
+    """Return the request frame and the response with its size; omitted record sets become empty batches."""
     try:
         header = decode_header(entry.frame[0] if isinstance(entry.frame, tuple) else entry.frame)
     except BadFrame:

@@ -1,4 +1,4 @@
-"""One call of a verb: its body and its query are read, its function answers, and what steers is recorded."""
+"""Performs a call of a verb: reads body and query, calls its function, and records the step for scenarios."""
 
 import json
 from collections.abc import Generator, Mapping
@@ -13,12 +13,12 @@ from understudy.control_api.reading import check_no_body, read_body_in_steps, re
 from understudy.control_api.verb import Verb
 
 _NOT_RECORDED = frozenset({"scenario run", "journal clear", "journal rotate", "users set", "users delete"})
-"""Verbs that change nothing of a cluster, or whose arguments are secrets; a scenario's steps are recorded singly."""
+"""Verbs that do not change the cluster, or have secret arguments; `scenario run` has its steps recorded instead."""
 _STEP = 256
 
 
 async def perform(asked: Asked, verb: Verb, query: Mapping[str, str]) -> Any:
-    """The answer of a verb. Raises Unfit, Problem or KafkaError."""
+    """Perform a verb and return its answer. Raises Unfit, Problem or KafkaError."""
     if asked.source.own is not None and verb.name != "health":
         await asked.source.own.rebuilding.over()
     resets = asked.recorder.resets
@@ -41,7 +41,7 @@ async def _record(asked: Asked, verb: Verb, query: Mapping[str, str], answer: An
     if verb.name == "reset" and not asked.document.get("keep"):
         asked.recorder.clear()
         return
-    if asked.recorder.resets != resets:  # such as an advance of the clock that a reset has ended
+    if asked.recorder.resets != resets:  # e.g. an advance of the clock that a reset ended
         return
     made = str(answer.id) if verb.name == "faults add" else ""
     given = arguments_of(verb, asked.names, query, asked.document)
@@ -50,7 +50,7 @@ async def _record(asked: Asked, verb: Verb, query: Mapping[str, str], answer: An
 
 
 def _size_of(given: Mapping[str, Any]) -> Generator[None, None, int]:
-    """About how many bytes the arguments are, as JSON; a long list is measured in steps."""
+    """Estimate the size of the arguments as JSON, in bytes; long lists are measured in steps."""
     size = 0
     for value in given.values():
         if isinstance(value, list):

@@ -1,8 +1,8 @@
-"""Errors of the control plane as RFC 9457 problem details: the mistake, and what to send instead."""
+"""Errors of the control plane as RFC 9457 problem details: what is wrong, and what to send instead."""
 
 
 class Problem(Exception):
-    """Answered as ``application/problem+json``.
+    """An error response of the control plane, sent as ``application/problem+json``.
 
     404 for an unknown name, 422 for an invalid body or query (``field`` names the part), 409 for a conflict with the
     current state.
@@ -13,7 +13,7 @@ class Problem(Exception):
         self.status, self.detail, self.field = status, detail, field
 
     def document(self) -> dict[str, object]:
-        """The problem document."""
+        """Return the problem document."""
         titles = {
             401: "Unauthorized",
             403: "Forbidden",
@@ -34,15 +34,15 @@ class Problem(Exception):
 
 
 def not_found(what: str) -> Problem:
-    """A name that is not there."""
+    """Build a 404 for a name that does not exist."""
     return Problem(404, what)
 
 
 def unprocessable(detail: str, field: str | None = None) -> Problem:
-    """An invalid body or query."""
+    """Build a 422 for an invalid body or query."""
     return Problem(422, detail, field=field)
 
 
 def conflict(detail: str) -> Problem:
-    """A request that conflicts with the current state."""
+    """Build a 409 for a request that conflicts with the current state."""
     return Problem(409, detail)

@@ -1,4 +1,4 @@
-"""Verbs about producer ids: what partitions know of them, what has happened to them."""
+"""Verbs about producer ids: their state in each partition, and their timeline."""
 
 import heapq
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ _Placed = tuple[tuple[int, int], ProducerEvent]
 
 @answers("producers list")
 async def read_all(asked: Asked) -> Producers:
-    """All producer ids that a partition knows or that were heard of, by id."""
+    """List all producer ids with a state in a partition or with a timeline, by id."""
     places: dict[int, list[ProducerPlace]] = {}
     slices = Slices()
     for partition in list(asked.source.partitions.values()):
@@ -41,7 +41,7 @@ async def read_all(asked: Asked) -> Producers:
 
 @answers("producers show")
 async def read(asked: Asked) -> ProducerLife:
-    """One producer id: what each partition knows of it, and its timeline."""
+    """Show one producer id: its state in each partition, and its timeline."""
     producer_id, history, places = known(asked)
     timeline = tuple(
         copied(answer.ProducerEvent, event, citation=cite(event.rule, event.source))
@@ -51,7 +51,7 @@ async def read(asked: Asked) -> ProducerLife:
 
 
 def known(asked: Asked) -> tuple[int, ProducerHistory | None, list[ProducerPlace]]:
-    """The producer id in the path, its timeline, and what partitions know of it. Raises Problem 404, 422."""
+    """Return the producer id in the path, its timeline, and its state in partitions. Raises Problem 404, 422."""
     text, timelines = asked.names["producer_id"], asked.source.producer_timelines
     producer_id = number_in(text)
     if producer_id is None:
@@ -67,12 +67,12 @@ def known(asked: Asked) -> tuple[int, ProducerHistory | None, list[ProducerPlace
     if history is None and not places:
         latest = [str(each) for each in timelines.ids()[-_MOST_NAMED:]]
         others = f"the latest in use are {', '.join(latest)}" if latest else "no producer has been seen yet"
-        raise not_found(f"the producer id {producer_id} was given to no producer; {others}")
+        raise not_found(f"no producer has the producer id {producer_id}; {others}")
     return producer_id, history, places
 
 
 def events_of(asked: Asked, producer_id: int, history: ProducerHistory | None) -> Iterator[ProducerEvent]:
-    """The events of a producer, oldest first, with those of its transactional id, if it has one."""
+    """Merge the events of a producer with those of its transactional id, if it has one, oldest first."""
     own = [] if history is None else history.events
     name = None if history is None else history.transactional_id
     moves = [] if name is None else asked.source.transaction_timelines.of(name).events
@@ -82,7 +82,7 @@ def events_of(asked: Asked, producer_id: int, history: ProducerHistory | None) -
 
 
 def _ranked(moves: Iterable[ProducerEvent]) -> Iterator[_Placed]:
-    """Within a millisecond: events that begin a transaction, then batches, then those that end it."""
+    """Order events within a millisecond: those that begin a transaction, then batches, then those that end it."""
     before = (0, 0)
     for event in moves:
         rank = 0 if event.event in _LETS_IN else 2
@@ -95,7 +95,7 @@ def _place_of(placed: _Placed) -> tuple[int, int]:
 
 
 def _moved(event: Event) -> ProducerEvent:
-    """An event of a transactional id, as one of its producer's."""
+    """Convert an event of a transactional id into one of its producer."""
     before = f"{event.state_before} -> " if event.state_before else ""
     states = f"{before}{event.state_after}" if event.state_after != event.state_before else ""
     return ProducerEvent(

@@ -1,4 +1,4 @@
-"""What has steered a cluster since its start or its last reset, for scenario files."""
+"""Recorder of the verbs that changed a cluster since its start or last reset, for scenario files."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ _MOST_STEPS, _MOST_BYTES = 1000, 4 * 1024 * 1024
 
 
 class Done(NamedTuple):
-    """A call of a verb that has succeeded. ``made`` is the id of the fault that it made."""
+    """A successful call of a verb. ``made`` is the id of the fault that it added."""
 
     verb: str
     arguments: Mapping[str, Any]
@@ -18,17 +18,17 @@ class Done(NamedTuple):
 
 
 class Recorder:
-    """The latest of them; the oldest are dropped where there are too many, or too many bytes."""
+    """The latest calls, bounded by number and by bytes; the oldest are dropped."""
 
     def __init__(self) -> None:
         self.steps: deque[Done] = deque()
         self.dropped = 0
         self.resets = 0
-        """A command that began before the last one did not steer what there is now."""
+        """The number of resets. A call that began before the last reset did not change the current state."""
         self._bytes = 0
 
     def add(self, done: Done) -> None:
-        """Keep a step."""
+        """Append a call."""
         self.steps.append(done)
         self._bytes += done.size_bytes
         while self.steps and (len(self.steps) > _MOST_STEPS or self._bytes > _MOST_BYTES):
@@ -36,7 +36,7 @@ class Recorder:
             self.dropped += 1
 
     def clear(self) -> None:
-        """Begin again, as after a start."""
+        """Remove all calls, as after a start."""
         self.steps.clear()
         self.dropped = self._bytes = 0
         self.resets += 1

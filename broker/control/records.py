@@ -31,7 +31,7 @@ _STEP = 64
 
 @answers("records read")
 async def read(asked: Asked, query: RecordsQuery) -> answer.Records:
-    """Records of a partition; control records too, unless only committed ones are asked for."""
+    """Read records of a partition; control records too, unless the isolation is read_committed."""
     found = partition_of(asked)
     committed, limit = query["isolation"] == _COMMITTED, min(query["limit"], _MOST_RECORDS)
     log = log_of(found)
@@ -62,7 +62,7 @@ async def read(asked: Asked, query: RecordsQuery) -> answer.Records:
 
 
 def _start(query: RecordsQuery, log: PartitionLog, bound: int) -> int:
-    """The first offset to look at; ``bound`` where no record is as late as the time asked for."""
+    """Return the first offset to read; ``bound`` if no record has that timestamp or a later one."""
     if "timestamp_ms" in query:
         if "offset" in query:
             raise unprocessable("give either 'offset' or 'timestamp_ms'", "timestamp_ms")
@@ -73,7 +73,7 @@ def _start(query: RecordsQuery, log: PartitionLog, bound: int) -> int:
 
 
 def _has_text(record: answer.Record, text: bytes) -> bool:
-    """Whether a text is in a record's key, value or headers."""
+    """Return whether a text is in a record's key, value or headers."""
     parts = [record.key, record.value]
     for header in record.headers:
         parts += [header.key.encode(), header.value]
@@ -81,7 +81,7 @@ def _has_text(record: answer.Record, text: bytes) -> bool:
 
 
 def _aborted(log: PartitionLog) -> dict[int, list[tuple[int, int]]]:
-    """Producer id -> ranges of offsets that were aborted."""
+    """Return producer id -> offset ranges of its aborted transactions."""
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for segment in log.segments:
         for each in segment.txn_index.entries:
@@ -93,7 +93,7 @@ def _held(partition: ReplicatedPartition, batch: RecordBatch) -> Iterator[Record
     try:
         yield from read_records(batch)
     except DecompressedTooLargeError as error:
-        raise conflict(f"{partition.name} at offset {batch.base_offset}: {error}, too many to be shown") from error
+        raise conflict(f"{partition.name} at offset {batch.base_offset}: {error}, too large to show") from error
 
 
 def _records(
@@ -134,10 +134,9 @@ def _is_aborted(batch: RecordBatch, aborted: Mapping[int, list[tuple[int, int]]]
 
 @answers("records write")
 async def write(asked: Asked, body: NewRecords) -> answer.RecordsWritten:
-    """Append records, each to its partition. Nothing is written if one of them is wrong.
+    """Append records, each to its partition. Nothing is written if one of them is invalid.
 
-    They are appended in batches, between which others are served: if a leader refuses a later one (409), what was
-    appended before stays.
+    Records are appended in batches, with pauses in between: if a leader refuses a later batch (409), earlier ones stay.
     """
     topic = topic_of(asked)
     now_ms, turn, slices = asked.cluster.clock.now_ms(), count(), Slices()
@@ -167,7 +166,7 @@ async def write(asked: Asked, body: NewRecords) -> answer.RecordsWritten:
 
 
 def _log_end(asked: Asked, topic: str, partition: int) -> int:
-    """The end of the leader's log; 0 where there is none, which :func:`_append` refuses."""
+    """Return the leader's log end offset; 0 without a leader, which :func:`_append` refuses."""
     hosted = asked.cluster.partitions.get((topic, partition))
     log = None if hosted is None else hosted.logs.get(hosted.state.leader)
     return 0 if log is None else log.log_end_offset
@@ -177,7 +176,7 @@ def _append(asked: Asked, topic: str, batch: "_Batch", now_ms: int) -> None:
     """Append a batch at its leader. Raises Problem 409."""
     hosted = asked.cluster.partitions.get((topic, batch.partition))
     if hosted is None:
-        raise conflict(f"{topic}-{batch.partition} is only being created")
+        raise conflict(f"{topic}-{batch.partition} is still being created")
     try:
         if batch.has_offsets:
             hosted.append_at(hosted.state.leader, batch.framed(hosted.state.leader_epoch), now_ms)
@@ -185,12 +184,14 @@ def _append(asked: Asked, topic: str, batch: "_Batch", now_ms: int) -> None:
             return
         info = hosted.append(hosted.state.leader, batch.framed(NO_LEADER_EPOCH), now_ms, all_in_sync=True)
     except KafkaError as error:
-        raise conflict(f"{hosted.name} refuses: {error.code.name}, {error.message or 'no more is known'}") from error
+        raise conflict(
+            f"{hosted.name} refused the records: {error.code.name}, {error.message or 'without a message'}"
+        ) from error
     batch.base_offset = info.base_offset
 
 
 class _Batch:
-    """A batch of a partition, to which records are added one by one. ``end``: of what is before it."""
+    """A batch of a partition to which records are added one by one. ``end``: the end offset of the log before it."""
 
     def __init__(self, name: str, partition: int, end: int, base_timestamp_ms: int) -> None:
         self._name, self.partition, self.base_offset = name, partition, -1
@@ -202,18 +203,18 @@ class _Batch:
 
     @property
     def full(self) -> bool:
-        """Whether the next record begins another one: others wait while a batch is checked and written."""
+        """Return whether the next record starts another batch; appending a batch blocks the event loop."""
         return self._count >= _MOST_IN_BATCH
 
     def add(self, record: Record, offset: int | None, at: int) -> int:
-        """Add a record; return its place in the batch. Raises Problem 422: another one has or had its offset."""
+        """Add a record; return its position in the batch. Raises Problem 422 for an offset that is out of order."""
         if offset is not None:
             self.has_offsets = True
             if not self._count:
                 self.base = max(offset, self.end)
             if not self.end <= offset <= self.base + _MOST_DELTA:
                 bounds = f"from {self.end} to {self.base + _MOST_DELTA}"
-                raise unprocessable(f"{self._name} goes on with an offset {bounds}", f"records.{at}.offset")
+                raise unprocessable(f"the next offset of {self._name} must be {bounds}", f"records.{at}.offset")
             self.end = offset
         place = self.end - self.base
         write_record(self._data, record._replace(offset=place), 0, self._base_timestamp_ms)
@@ -223,7 +224,7 @@ class _Batch:
         return place
 
     def framed(self, leader_epoch: int) -> bytearray:
-        """The whole batch."""
+        """Return the encoded batch."""
         return frame_batch(
             self._data,
             self._count,
@@ -241,6 +242,6 @@ def _record(row: NewRecord, now_ms: int) -> Record:
 
 
 def _sent(value: bytes | str | None) -> bytes | None:
-    """What ``reading`` made of a key or a value: the texts of JSON are bytes by now."""
+    """Narrow the type of a key or value: ``reading`` has converted JSON strings to bytes."""
     assert not isinstance(value, str)
     return value

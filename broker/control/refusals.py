@@ -1,4 +1,4 @@
-"""The last refusal of each transactional id, each producer without one, and each group."""
+"""The last refusal of each transactional id, each producer without a transactional id, and each group."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import NamedTuple
@@ -16,7 +16,7 @@ Why = Callable[[Asked], Awaitable[Refusal]]
 
 
 class Subject(NamedTuple):
-    """What was refused something: the group of verbs that it belongs to, its name there, and a text for people."""
+    """What a refusal is about: its kind (the group of verbs), its name there, and a text to print."""
 
     kind: str
     name: str
@@ -24,18 +24,18 @@ class Subject(NamedTuple):
 
 
 async def refusals_since(asked: Asked, since_ms: int) -> AsyncIterator[tuple[Subject, Refusal]]:
-    """The refusals since that time of the cluster's clock; of a large cluster those of the latest ids of each kind."""
+    """Yield the refusals since a time of the cluster's clock, for the 50 latest ids of each kind."""
     for subject, why, names in _subjects(asked):
         try:
             last = await why(Asked(asked.cluster, names))
-        except Problem:  # its coordinator is loading, or moved just now
+        except Problem:  # its coordinator is loading, or has just moved
             continue
         if last.error is not None and (last.at_ms or 0) >= since_ms:
             yield subject, last
 
 
 def _subjects(asked: Asked) -> Iterator[tuple[Subject, Why, dict[str, str]]]:
-    # Those with the latest events; the coordinators know neither what they refused to begin nor what they have lost.
+    # Ids come from the timelines: coordinators do not know ids that they refused from the start, or have removed.
     for name in asked.cluster.transaction_timelines.ids()[-_MOST_SUBJECTS:]:
         subject = Subject("transactions", name, f"transactional id {name}")
         yield subject, why_transaction, {"transactional_id": name}

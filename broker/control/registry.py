@@ -1,4 +1,4 @@
-"""Verbs of a schema registry, where there is none; one that is there answers them itself (``Cluster.beside``)."""
+"""Verbs of the schema registry on a server without one; a registry answers them itself (``Cluster.beside``)."""
 
 from broker.control.problems import Problem, conflict
 from broker.control.request import Asked
@@ -14,23 +14,23 @@ def _none() -> Problem:
 
 @answers("registry show")
 async def show(asked: Asked) -> RegistryInfo:  # noqa: ARG001
-    """Refused."""
+    """Refuse: this server has no schema registry."""
     raise _none()
 
 
 @answers("registry fail")
 async def fail(asked: Asked, body: RegistryFault) -> RegistryFaultState:  # noqa: ARG001
-    """Refused."""
+    """Refuse: this server has no schema registry."""
     raise _none()
 
 
 @answers("registry faults")
 async def faults(asked: Asked) -> RegistryFaults:  # noqa: ARG001
-    """Refused."""
+    """Refuse: this server has no schema registry."""
     raise _none()
 
 
 @answers("registry heal")
 async def heal(asked: Asked) -> Removed:  # noqa: ARG001
-    """Refused."""
+    """Refuse: this server has no schema registry."""
     raise _none()

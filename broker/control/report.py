@@ -1,7 +1,7 @@
-"""The report of a failed test: one verb, so that the test libraries of all languages print the same.
+"""The report for a failed test: one verb, so that the test libraries of all languages print the same.
 
-It has what the cluster knows and a client library does not show: the last requests with topics, partitions, groups and
-transactional ids, why something was refused, which faults no request met, and what a test may be waiting for.
+It shows what a client library does not: the last requests with topics, partitions, groups and transactional ids, why
+requests were refused, which faults matched no request, and what the test may be waiting for.
 """
 
 import json
@@ -36,20 +36,20 @@ from understudy.control_api.times import local_time
 
 _ROUTINE = frozenset({"ApiVersions", "Fetch", "Heartbeat"})
 _SEARCHED = 10
-"""So many requests are looked at for each that is shown: most of a consumer's are polls."""
+"""Requests that are read for each one shown: most requests of a consumer are polls."""
 _SEARCHED_AT_LEAST = 200
 _MOST_SUBJECTS = 50
 _MOST_NAMES = 20
-"""So many names that do not exist have a hint."""
+"""The maximum number of hints about names that do not exist."""
 _MOST_DRAWN, _DRAWN_REQUESTS = 2, 30
-"""So many transactional ids are drawn, with so many requests each; and one group or producer."""
+"""The number of transactional ids drawn, and of requests in each diagram; one group or producer is drawn too."""
 _A_TIME_FROM = 10**11
-"""The journal takes smaller numbers for ids; no clock shows 1973."""
+"""In milliseconds, in 1973: the journal's ``since`` takes smaller numbers for ids of requests."""
 _TIME_OF_DAY = slice(11, 23)
 
 
 class Found(NamedTuple):
-    """A request of the journal, and its connection if it is still known."""
+    """A journal entry, decoded, with its connection if that is still known."""
 
     entry: Entry
     known: Decoded
@@ -58,7 +58,7 @@ class Found(NamedTuple):
 
 @answers("report")
 async def report(asked: Asked, query: ReportQuery) -> Report:
-    """Requests, refusals, unmet faults and hints, as fields and as one text."""
+    """Build the report: requests, refusals, unmatched faults and hints, as fields and as one text."""
     since_ms, limit = query["since"], query["limit"]
     unmet = [state_of(fault) for fault in asked.cluster.faults.faults.values() if not fault.hits]
     near = NearMisses(asked.source, topic_names(asked))
@@ -74,8 +74,8 @@ async def report(asked: Asked, query: ReportQuery) -> Report:
     faults = [json.dumps({"match": fault.match, "do": fault.do}) for fault in unmet]
     parts = (
         ("last requests", [each.text for each in requests] or ["none"]),
-        ("faults that no request met", faults),
-        ("why it refused", [f"{each.subject}: {each.why}" for each in refusals]),
+        ("faults that matched no request", faults),
+        ("why requests were refused", [f"{each.subject}: {each.why}" for each in refusals]),
         ("what happened", [line for text in diagrams for line in text.splitlines()]),
         ("hints", hints),
     )
@@ -95,7 +95,7 @@ async def report(asked: Asked, query: ReportQuery) -> Report:
 
 
 async def _found(asked: Asked, since_ms: int, most: int) -> list[Found]:
-    """The newest entries, the oldest of them first."""
+    """Return the newest ``most`` journal entries, oldest first."""
     query: JournalQuery = {"limit": most}
     if since_ms >= _A_TIME_FROM:
         query["since"] = since_ms
@@ -108,7 +108,7 @@ async def _found(asked: Asked, since_ms: int, most: int) -> list[Found]:
 
 
 def _requests(found: list[Found], name_of: TopicName, limit: int) -> list[ReportedRequest]:
-    """The newest of those that are not routine."""
+    """Return the newest ``limit`` requests, oldest first, without successful polls, heartbeats and ApiVersions."""
     shown: list[ReportedRequest] = []
     for entry, known, _ in reversed(found):
         if len(shown) >= limit:
@@ -152,11 +152,11 @@ def _request(entry: Entry, known: Decoded, api: str, error: ErrorCode | None, na
 
 
 async def _diagrams(asked: Asked, since_ms: int, refused: Sequence[tuple[Subject, Refusal]]) -> AsyncIterator[str]:
-    """Of the transactional ids that were refused something last, or else were used last; then of another subject."""
+    """Draw the latest transactional ids, those with refusals first; then the latest refused group or producer."""
     timelines = asked.source.transaction_timelines
     histories = [(name, timelines.of(name).events) for name in timelines.ids()[-_MOST_SUBJECTS:]]
     recent = [(name, events) for name, events in histories if events and events[-1].until_ms >= since_ms]
-    recent.sort(key=lambda each: any(event.error for event in each[1]))  # stable: of each kind the latest comes last
+    recent.sort(key=lambda each: any(event.error for event in each[1]))  # stable: in both kinds the latest comes last
     queries = [DiagramQuery(transactional_id=name) for name, _ in reversed(recent[-_MOST_DRAWN:])]
     others = [(last.at_ms or 0, subject) for subject, last in refused if subject.kind != "transactions"]
     if others:
@@ -176,7 +176,7 @@ async def _diagrams(asked: Asked, since_ms: int, refused: Sequence[tuple[Subject
 
 
 async def _hints(asked: Asked, found: list[Found], near: NearMisses, since_ms: int) -> AsyncIterator[str]:
-    """What may explain a test that fails, waits or finds nothing: each once."""
+    """Yield, once each, hints that may explain why a test fails, waits or gets no records."""
     slices = Slices()
     for hint in distinct((hint for each in found for hint in near.names(each.known)), _MOST_NAMES):
         yield plain(hint)
@@ -188,7 +188,7 @@ async def _hints(asked: Asked, found: list[Found], near: NearMisses, since_ms: i
 
 
 def _of_fault(fault: Fault, found: list[Found], near: NearMisses) -> str:
-    """Of a fault that no request met: the latest request that it nearly met, or that none was of its API."""
+    """Return the hint about a fault that matched no request: the latest near miss, or that its API was not called."""
     for entry, known, connection in reversed(found):
         why = near.fault(fault, entry, known, "" if connection is None else connection.listener)
         if why is not None and known.header is not None:
@@ -196,5 +196,7 @@ def _of_fault(fault: Fault, found: list[Found], near: NearMisses) -> str:
             return f"fault {fault.id} {why}: {title(known.header.api_key)} of client {client}, request {entry.id}"
     api = fault.match.api
     if api is not None and not any(known.header is not None and known.header.api_key == api for _, known, _ in found):
-        return f"fault {fault.id} met no request: no {api.title} is among the latest {len(found)} requests"
-    return f"fault {fault.id} met no request, and none of the latest {len(found)} has all of its conditions but one"
+        return f"fault {fault.id} matched no request: no {api.title} is among the last {len(found)} requests"
+    return (
+        f"fault {fault.id} matched no request, and none of the last {len(found)} matches all of its conditions but one"
+    )

@@ -1,4 +1,4 @@
-"""Verbs of scenarios: what has steered the cluster, and the same again."""
+"""Verbs of scenarios: the recorded steps, and running steps again."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,11 +25,11 @@ from understudy.control_api.verbs import BY_NAME
 
 
 class CannotRun(Exception):
-    """A scenario of ``--scenario`` cannot be run; the message has the line of the step."""
+    """A scenario of ``--scenario`` cannot be run; the message names the line of the step."""
 
 
 class Step(NamedTuple):
-    """A step that is ready to be done."""
+    """A step of a scenario that has been checked."""
 
     verb: Verb
     names: Mapping[str, str]
@@ -40,7 +40,7 @@ class Step(NamedTuple):
 
 @answers("scenario record")
 async def record(asked: Asked) -> ScenarioRecord:
-    """The steps since the start or the last reset."""
+    """Return the steps since the start or the last reset."""
     steps = [
         RecordedStep(
             verb=done.verb,
@@ -56,13 +56,13 @@ async def record(asked: Asked) -> ScenarioRecord:
 
 @answers("scenario run")
 async def run(asked: Asked, body: ScenarioRequest) -> ScenarioDone:
-    """Do the steps in order. All are checked before the first one is done."""
+    """Run the steps in order, after checking all of them."""
     await _run(asked, body["steps"])
     return {"steps": len(body["steps"])}
 
 
 async def run_file(source: Watched, scenario: Scenario, recorder: Recorder) -> None:
-    """Do the steps of a file. Raises CannotRun."""
+    """Run the steps of a file. Raises CannotRun."""
     try:
         await _run(Asked(source, {}, recorder=recorder), scenario.steps)
     except Problem as problem:
@@ -93,10 +93,10 @@ async def _run(asked: Asked, steps: Sequence[ScenarioStep | Mapping[str, Any]]) 
 
 
 def _failed(at: int, verb: str, error: Exception, before: str) -> Problem:
-    """The problem of a step, with its number, which counts from 1, and what was done before it."""
+    """Build the problem of a step, with its number (from 1) and the steps that were done before it."""
     field, where = f"steps.{at}", None
     if isinstance(error, KafkaError):
-        status, detail = 409, f"{error.code.name}, {error.message or 'the cluster refuses'}"
+        status, detail = 409, f"{error.code.name}, {error.message or 'the cluster refused it'}"
     elif isinstance(error, Problem):
         status, where, detail = error.status, error.field, error.detail
     else:
@@ -106,7 +106,7 @@ def _failed(at: int, verb: str, error: Exception, before: str) -> Problem:
 
 
 async def _prepared(step: ScenarioStep | Mapping[str, Any]) -> Step:
-    """Raises Unfit or Problem where no cluster could do it."""
+    """Check a step without a cluster. Raises Unfit or Problem."""
     verb = BY_NAME.get(step["verb"])
     if verb is None or verb.name == "scenario run":
         raise unprocessable(f"there is no verb {step['verb']!r}{suggestion(step['verb'], BY_NAME)}")

@@ -1,4 +1,4 @@
-"""Verbs about ACLs and client quotas: what CreateAcls, DeleteAcls and AlterClientQuotas decide, without a client."""
+"""Verbs about ACLs and client quotas, with the rules of CreateAcls, DeleteAcls and AlterClientQuotas."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from understudy.control_api.security import NewAcl, NewQuota, Operation, Pattern
 from understudy.control_api.verb import Removed
 
 DEFAULT = "<default>"
-"""The entity of all users, client ids or addresses without quotas of their own, as Kafka's tools name it."""
+"""The default entity: users, client ids or addresses without their own quotas. Kafka's tools use this name."""
 _OPERATIONS: Mapping[int, Operation] = {AclOperation[each]: each for each in get_args(Operation)}
 _RESOURCES: Mapping[int, ResourceKind] = {ResourceType[each]: each for each in get_args(ResourceKind)}
 _PATTERNS: Mapping[int, Pattern] = {PatternType[each]: each for each in get_args(Pattern)}
@@ -29,13 +29,13 @@ _PERMISSIONS: Mapping[int, Permission] = {PermissionType[each]: each for each in
 
 @answers("acls list")
 async def list_acls(asked: Asked) -> Acls:
-    """All ACLs, and whether an authorizer obeys them."""
+    """List all ACLs, and whether an authorizer enforces them."""
     return {"enforced": _enforced(asked), "acls": [_acl(each) for each in asked.cluster.image.acls.values()]}
 
 
 @answers("acls add")
 async def add_acl(asked: Asked, body: NewAcl) -> Acl:
-    """Add an ACL; one that exists stays as it is. 409 without an authorizer, 422 for what Kafka refuses."""
+    """Add an ACL, unless it exists. Raises Problem 409 without an authorizer, 422 if Kafka would refuse it."""
     if not _enforced(asked):
         raise conflict("the brokers have no authorizer: serve with --set authorizer.class.name=...StandardAuthorizer")
     wanted = acls.Acl(
@@ -60,7 +60,7 @@ async def add_acl(asked: Asked, body: NewAcl) -> Acl:
 
 @answers("acls remove")
 async def remove_acl(asked: Asked) -> Removed:
-    """Remove an ACL by its id; 404 if there is none."""
+    """Remove an ACL by its id. Raises Problem 404 if it is unknown."""
     wanted = asked.cluster.image.acls.get(_uuid(asked.names["acl"]))
     if wanted is None:
         raise not_found(f"there is no ACL with the id {asked.names['acl']!r}; `acls list` shows them")
@@ -79,14 +79,14 @@ async def remove_acl(asked: Asked) -> Removed:
 
 @answers("quotas list")
 async def list_quotas(asked: Asked) -> Quotas:
-    """The entities with quotas, in the order of DescribeClientQuotas."""
+    """List the entities with quotas, in the order of DescribeClientQuotas."""
     stored = asked.cluster.image.quotas
     return {"quotas": [_quota(dict(entity), quotas) for entity, quotas in stored.items()]}
 
 
 @answers("quotas set")
 async def set_quotas(asked: Asked, body: NewQuota) -> Quota:
-    """Set or remove quotas of one entity. Answers what the entity has then; 422 for what Kafka refuses."""
+    """Set or remove quotas of an entity; return all of its quotas. Raises Problem 422 if Kafka would refuse it."""
     entity = {kind: None if name == DEFAULT else name for kind, name in _entity(body).items()}
     wanted = Alteration(entity, list(body["quotas"].items()))
     answered: list[Altered] = await asked.cluster.metadata.ask(
@@ -99,7 +99,7 @@ async def set_quotas(asked: Asked, body: NewQuota) -> Quota:
 
 
 def _uuid(text: str) -> UUID:
-    """The id as it is shown: 8-4-4-4-12 digits, since one in base64 might begin with "-", as an option does."""
+    """Parse an id as it is shown: 8-4-4-4-12 hex digits. In base64 it could begin with "-", like an option."""
     try:
         return UUID(text)
     except ValueError:
@@ -116,7 +116,7 @@ def _entity(body: NewQuota) -> dict[str, str]:
 
 
 def _is_address(name: str) -> bool:
-    """Whether it is an address. Names of hosts, which Kafka looks up, are left to clients."""
+    """Return whether a name is an IP address. Host names, which Kafka resolves, are not supported here."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -143,5 +143,5 @@ def _acl(stored: acls.Acl) -> Acl:
 
 
 def _is(stored: Acl, wanted: Acl) -> bool:
-    """Whether both have the same effect: ids are left out."""
+    """Return whether two ACLs are equal, ignoring their ids."""
     return replace(stored, id="") == replace(wanted, id="")

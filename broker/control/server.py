@@ -1,4 +1,4 @@
-"""Opens the control plane where it is asked for; its HTTP stack is imported only then."""
+"""Starts the control plane's HTTP server if it is enabled; the HTTP stack is imported only then."""
 
 import asyncio
 import socket
@@ -22,22 +22,22 @@ class ControlOptions(Protocol):
 
     @property
     def control_host(self) -> str:
-        """Where it listens."""
+        """Return the address to listen on."""
         ...
 
     @property
     def control_port(self) -> int | None:
-        """``None``: there is none."""
+        """Return the port; ``None`` disables the control plane."""
         ...
 
     @property
     def control_token(self) -> str | None:
-        """What clients have to send, if anything."""
+        """Return the token that clients must send, if any."""
         ...
 
 
 async def open_control(source: "Watched", options: ControlOptions, tasks: TaskGroup, recorder: Recorder) -> str | None:
-    """Serve the control plane beside the brokers, on their loop; its address, or ``None`` where it is off.
+    """Serve the control plane on the brokers' event loop; return its URL, or ``None`` if it is disabled.
 
     Raises:
         PortTaken: its port is in use.
@@ -56,29 +56,29 @@ async def open_control(source: "Watched", options: ControlOptions, tasks: TaskGr
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens for HTTP, on a free port where `port` is 0.
+    """Open a listening socket for HTTP; `port` 0 picks a free port.
 
     Raises:
-        PortTaken: the port is in use, or the host is no address of this machine.
+        PortTaken: the port is in use, or the host is not an address of this machine.
     """
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
         listener.listen(64)
-    except (OSError, ValueError) as error:  # the latter of a text that can be no host's name
+    except (OSError, ValueError) as error:  # ValueError: the text cannot be a host name
         listener.close()
         raise PortTaken(port, error, host) from error
     return listener
 
 
 def url_of(host: str, port: int) -> str:
-    """The URL of a listener."""
+    """Return the URL of a listener."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 async def serve_app(build: "Callable[[], Starlette]", source: "Watched", listener: socket.socket) -> None:
-    """Import and run the HTTP stack; requests that come before it is ready wait in the listener."""
+    """Import and run the HTTP stack; requests that arrive before it is ready wait in the listen backlog."""
     import uvicorn
 
     from broker.control.deadlines import with_deadlines
@@ -94,7 +94,7 @@ async def serve_app(build: "Callable[[], Starlette]", source: "Watched", listene
         limit_concurrency=source.shares.control,  # connections above it are refused with 503
     )
     server = uvicorn.Server(config)
-    server.capture_signals = _no_signals  # type: ignore[method-assign, assignment]  # ours are enough
+    server.capture_signals = _no_signals  # type: ignore[method-assign, assignment]  # the server handles signals itself
     try:
         await server.serve([listener])
     except asyncio.CancelledError:

@@ -1,4 +1,4 @@
-"""The records of share groups that are in flight, for the answers about groups: by member and time."""
+"""In-flight records of share groups, by member and time, for the answers about groups."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def share_partitions(cluster: "Cluster", group_id: str) -> Iterator[answer.SharePartition]:
-    """A group's partitions that their leaders have in memory, by topic and partition."""
+    """Yield a group's share partitions that are loaded at their leaders, by topic and partition."""
     found = [(share, node.id) for node in cluster.nodes.values() for share in node.shares.of_group(group_id)]
     found.sort(key=lambda each: (each[0].partition.topic, each[0].key.partition))
     for share, leader in found:
@@ -28,7 +28,7 @@ def share_partitions(cluster: "Cluster", group_id: str) -> Iterator[answer.Share
 
 
 def _records(share: SharePartition) -> Iterator[answer.ShareRecords]:
-    """Runs of offsets in one state; neighbours that are alike are one run."""
+    """Yield runs of offsets in the same state; equal neighbours are merged."""
     start = share.inflight.start_offset
     runs = (each for each in share.inflight.runs() if each[1] >= start)
     for _, group in groupby(runs, key=lambda each: _alike(each[2])):

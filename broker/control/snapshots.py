@@ -1,4 +1,4 @@
-"""Verbs that keep the cluster's state and go back to it."""
+"""Verbs that take snapshots of the cluster's state and restore them."""
 
 from broker.cluster import reset
 from broker.cluster.snapshots import CannotKeep
@@ -12,7 +12,7 @@ from understudy.control_api.cluster import SnapshotRestored, SnapshotTaken
 
 @answers("snapshots take")
 async def take(asked: Asked) -> SnapshotTaken:
-    """Keep the whole cluster's state: topics, records, groups, transactions, time."""
+    """Take a snapshot of the whole cluster: topics, records, groups, transactions, time."""
     try:
         return {"id": await reset.take_snapshot(asked.cluster)}
     except CannotKeep as error:
@@ -21,14 +21,14 @@ async def take(asked: Asked) -> SnapshotTaken:
 
 @answers("snapshots list")
 async def read_all(asked: Asked) -> Snapshots:
-    """The states that were kept, oldest first."""
+    """List the snapshots, oldest first."""
     kept = asked.cluster.snapshots.kept
     return {"snapshots": [SnapshotInfo(id=name, at_ms=snapshot.taken_at_ms) for name, snapshot in kept.items()]}
 
 
 @answers("snapshots restore")
 async def restore(asked: Asked) -> SnapshotRestored:
-    """Go back to a state that was kept, as often as you like; connections stay, coordinators load again."""
+    """Restore a snapshot, as often as needed; connections stay open, coordinators load again."""
     name, kept = asked.names["snapshot"], asked.cluster.snapshots.kept
     if name not in kept:
         known = ", ".join(kept) or "none"

@@ -1,4 +1,4 @@
-"""Changing the settings of a topic, with the checks and the refusals of IncrementalAlterConfigs."""
+"""Verb that changes the settings of a topic, with the checks and errors of IncrementalAlterConfigs."""
 
 from broker.control.request import Asked
 from broker.control.topics import topic_answer, topic_of
@@ -15,7 +15,7 @@ from understudy.control_api.topics import TopicSettings
 
 @answers("topics configure")
 async def configure(asked: Asked, body: TopicSettings) -> answer.Topic:
-    """Set and remove settings of a topic. Raises KafkaError where Kafka's controller would refuse it."""
+    """Set and remove settings of a topic. Raises KafkaError if Kafka's controller would refuse it."""
     topic, cluster = topic_of(asked), asked.cluster
     image = cluster.image
     changes = [

@@ -1,4 +1,4 @@
-"""Verbs about topics and partitions: what they are, who leads them, who is in sync."""
+"""Verbs about topics and partitions: creation, deletion, offsets, leaders and in-sync replicas."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -27,12 +27,12 @@ _BY_SETTINGS = -1
 
 
 def topic_of(asked: Asked) -> Topic:
-    """The topic named in the path. Raises Problem 404."""
+    """Return the topic named in the path. Raises Problem 404."""
     return topic_named(asked, asked.names["topic"])
 
 
 def topic_named(asked: Asked, name: str) -> Topic:
-    """The topic of that name. Raises Problem 404."""
+    """Return the topic of that name. Raises Problem 404."""
     topics = asked.cluster.image.topics
     found = topics.get(name)
     if found is None:
@@ -41,7 +41,7 @@ def topic_named(asked: Asked, name: str) -> Topic:
 
 
 def partition_of(asked: Asked) -> ReplicatedPartition:
-    """The partition named in the path. Raises Problem 404."""
+    """Return the partition named in the path. Raises Problem 404."""
     topic, text = topic_of(asked), asked.names["partition"]
     number = number_in(text)
     found = None if number is None else asked.cluster.partitions.get((topic.name, number))
@@ -52,7 +52,7 @@ def partition_of(asked: Asked) -> ReplicatedPartition:
 
 
 def log_of(partition: ReplicatedPartition) -> PartitionLog | None:
-    """The leader's log; without a leader that of any replica; ``None`` where all of them are down."""
+    """Return the leader's log; without a leader that of any replica; ``None`` if all of them are down."""
     return partition.logs.get(partition.state.leader) or next(iter(partition.logs.values()), None)
 
 
@@ -60,7 +60,7 @@ def log_of(partition: ReplicatedPartition) -> PartitionLog | None:
 
 
 def partition_answer(partition: ReplicatedPartition, *, detail: bool = True) -> answer.Partition:
-    """A partition: who leads, and its offsets as the leader sees them; in detail also segments and producers."""
+    """Describe a partition: its leader, and the leader's offsets; in detail also segments and producers."""
     state, log = partition.state, log_of(partition)
     entries = log.producer_log.entries() if detail and log is not None else ()
     producers = tuple(map(producer_answer, entries))
@@ -91,7 +91,7 @@ def partition_answer(partition: ReplicatedPartition, *, detail: bool = True) -> 
 
 
 def producer_answer(entry: ProducerEntry) -> answer.Producer:
-    """What a partition knows of a producer."""
+    """Describe a producer's state in a partition."""
     start = entry.transaction_first_offset
     return answer.Producer(
         producer_id=entry.producer_id,
@@ -104,7 +104,7 @@ def producer_answer(entry: ProducerEntry) -> answer.Producer:
 
 
 def topic_answer(asked: Asked, topic: Topic) -> answer.Topic:
-    """A topic, whose partitions are looked at while they are written: there may be many thousands."""
+    """Describe a topic. Its partitions are read lazily while the answer is encoded: there may be many thousands."""
     hosted = asked.cluster.partitions
     found = (hosted.get((topic.name, index)) for index in list(topic.partitions))
     partitions = (partition_answer(each, detail=False) for each in found if each is not None)
@@ -122,20 +122,20 @@ def topic_answer(asked: Asked, topic: Topic) -> answer.Topic:
 
 @answers("topics list")
 async def topics(asked: Asked) -> answer.Topics:
-    """All topics with their partitions, by name."""
+    """List all topics with their partitions, by name."""
     known = [each for _, each in sorted(asked.cluster.image.topics.items())]
     return {"topics": cast("list[answer.Topic]", (topic_answer(asked, each) for each in known))}
 
 
 @answers("topics show")
 async def topic(asked: Asked) -> answer.Topic:
-    """One topic: its partitions, and what is configured otherwise than by default."""
+    """Show one topic: its partitions, and its settings that differ from the default."""
     return topic_answer(asked, topic_of(asked))
 
 
 @answers("topics create")
 async def create(asked: Asked, body: NewTopic) -> answer.Topic:
-    """Create a topic. Raises KafkaError where Kafka's controller would refuse it."""
+    """Create a topic. Raises KafkaError if Kafka's controller would refuse it."""
     cluster, name = asked.cluster, body["name"]
     if name == METADATA_TOPIC:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
@@ -145,7 +145,7 @@ async def create(asked: Asked, body: NewTopic) -> answer.Topic:
         dict(body.get("configs", {})),
         body["partitions"] == body["replication_factor"] == _BY_SETTINGS,
     )
-    if name in INTERNAL_TOPICS and by_settings and not configs:  # as the coordinators themselves would create it
+    if name in INTERNAL_TOPICS and by_settings and not configs:  # as the coordinators would create it
         await have_internal(asked, name)
         return topic_answer(asked, cluster.image.topics[name])
     wanted = metadata_topics.NewTopic(name, body["partitions"], body["replication_factor"], configs=configs)
@@ -161,7 +161,7 @@ async def create(asked: Asked, body: NewTopic) -> answer.Topic:
 
 
 async def have_internal(asked: Asked, name: str) -> None:
-    """Create one of Kafka's own topics, if it is missing. Raises KafkaError where there are too few brokers for it."""
+    """Create an internal topic if it is missing. Raises KafkaError if there are too few brokers for it."""
     created: metadata_topics.CreatedTopic = await asked.cluster.metadata.ask(
         lambda machine, _now_ms, to: machine.create_internal_topic(name, to)
     )
@@ -183,19 +183,19 @@ async def delete(asked: Asked) -> TopicDeleted:
 
 @answers("partitions show")
 async def partition(asked: Asked) -> answer.Partition:
-    """One partition: leader, epochs, offsets, segments, producers, open and aborted transactions."""
+    """Show one partition: leader, epochs, offsets, segments, producers, open and aborted transactions."""
     return partition_answer(partition_of(asked))
 
 
 @answers("partitions start-at")
 async def start_at(asked: Asked, body: LogStart) -> answer.Partition:
-    """Empty a partition and let its log start elsewhere, as if retention had removed everything before."""
+    """Empty a partition and set its log start offset, as if retention had deleted all records before it."""
     found = partition_of(asked)
     if topic_of(asked).internal:
         raise conflict(f"{found.name} holds the state of coordinators, which would be lost")
     try:
         found.start_at(found.state.leader, body["offset"], asked.cluster.clock.now_ms())
-        # After a kill the start that was noted before would be the log's, and what lies before it would be deleted.
+        # Otherwise, after a kill the old checkpoint would set the log start offset, and delete what is before it.
         asked.cluster.maintenance.checkpoint()
     except KafkaError as error:
         raise conflict(f"{found.name} has no log to empty: {error.code.name}") from error
@@ -204,16 +204,16 @@ async def start_at(asked: Asked, body: LogStart) -> answer.Partition:
 
 @answers("leader move")
 async def move_leader(asked: Asked, body: LeaderMove) -> answer.Partition:
-    """Give a partition another leader, or none; a broker without a replica gets one instead of the old leader's."""
+    """Move a partition's leader, or leave it without one; a broker without a replica replaces the old leader's."""
     found = partition_of(asked)
     await lead(asked, found, body["broker"])
     return partition_answer(found)
 
 
 async def lead(asked: Asked, partition: ReplicatedPartition, broker: int | None, *, loading_ms: int = 0) -> None:
-    """Make a broker lead a partition. Raises Problem 404, or KafkaError where it may not lead.
+    """Make a broker the leader of a partition. Raises Problem 404, or KafkaError if it cannot lead.
 
-    ``loading_ms`` is how long a coordinator that moves with it takes to load.
+    ``loading_ms`` is how long a coordinator that moves with the partition takes to load.
     """
     cluster, place, state = asked.cluster, (partition.topic, partition.index), partition.state
     if broker is not None and broker not in cluster.nodes:
@@ -242,18 +242,20 @@ async def change_isr(asked: Asked, body: InSync) -> answer.Partition:
     state = found.state
     in_sync = _brokers("replicas", body["replicas"], state.replicas)
     if state.leader != NO_LEADER and state.leader not in in_sync:
-        raise unprocessable(f"broker {state.leader} leads and is always in sync; move the leader first", "replicas")
+        raise unprocessable(
+            f"broker {state.leader} is the leader and always in sync; move the leader first", "replicas"
+        )
     out_of_sync = [broker for broker in state.replicas if broker not in in_sync]
     held = _brokers("held", body["held"], state.replicas) if "held" in body else out_of_sync
     if state.leader in held:
-        raise unprocessable(f"broker {state.leader} leads, it cannot be held back", "held")
+        raise unprocessable(f"broker {state.leader} is the leader, which cannot be held", "held")
     cluster, place = asked.cluster, (found.topic, found.index)
     before, found.held = found.held, frozenset(held)
     found.replicate()
     if tuple(in_sync) != state.isr:
         try:
             await cluster.metadata.ask(lambda machine, _now_ms, to: machine.change_isr(*place, tuple(in_sync), to))
-        except KafkaError:  # a follower that is in sync and held would keep everyone waiting
+        except KafkaError:  # an in-sync follower that is held would block all writes
             found.held = before
             found.replicate()
             raise
@@ -261,7 +263,7 @@ async def change_isr(asked: Asked, body: InSync) -> answer.Partition:
 
 
 def _brokers(name: str, ids: Sequence[int], replicas: tuple[int, ...]) -> list[int]:
-    """Some of a partition's replicas, in its order. Raises Problem 422."""
+    """Return these replicas in the partition's order. Raises Problem 422 for others."""
     if any(each not in replicas for each in ids):
         known = ", ".join(map(str, replicas))
         raise unprocessable(f"{name!r} must be a list of the partition's replicas, which are {known}", name)
@@ -270,10 +272,10 @@ def _brokers(name: str, ids: Sequence[int], replicas: tuple[int, ...]) -> list[i
 
 @answers("producers forget")
 async def forget_producer(asked: Asked) -> ProducerForgotten:
-    """Let a partition forget a producer, as if it had expired: what clients recover from by KIP-360."""
+    """Remove a producer's state from a partition, as if it had expired; clients recover from it by KIP-360."""
     found, text = partition_of(asked), asked.names["producer_id"]
     producer_id = number_in(text)
     if producer_id is None or not [log for log in found.logs.values() if log.producer_log.forget(producer_id)]:
-        raise not_found(f"{found.name} knows no producer {text}")
+        raise not_found(f"{found.name} has no state of a producer {text}")
     asked.cluster.producer_timelines.forgotten(producer_id, found)
     return {"producer_id": producer_id, "forgotten": True}

@@ -1,4 +1,4 @@
-"""The transactions of a transactional id, one by one, out of its timeline."""
+"""The `transactions history` verb: splits the timeline of a transactional id into its transactions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,47 +17,47 @@ _ENDS = {TransactionState.COMPLETE_COMMIT.text: "committed", TransactionState.CO
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """The events since the end of the transaction before, to the end of this one."""
+    """The events of one transaction: from the end of the previous one to its own end."""
 
     events: Sequence[Event]
     begins: int
-    """Position of the first one in the timeline."""
+    """The position of the first event in the timeline."""
     after: int
-    """The latest request of the transaction before, by its id in the journal; 0: it is not known."""
+    """The journal id of the last request of the previous transaction; 0 if unknown."""
     before: int | None = None
-    """The request that began the next transaction; None: there is none yet."""
+    """The journal id of the request that began the next transaction; None if there is none yet."""
 
     @property
     def positions(self) -> range:
-        """Of its events in the timeline."""
+        """Return the positions of the events in the timeline."""
         return range(self.begins, self.begins + len(self.events))
 
     @property
     def begun(self) -> Event | None:
-        """The event that began the transaction; None where it is not remembered."""
+        """Return the event that began the transaction; None if it was dropped."""
         return next((each for each in self.events if _moves(each) and each.state_after == _ONGOING), None)
 
     @property
     def last_entry(self) -> int:
-        """The latest request, by its id in the journal; 0: none is known."""
+        """Return the journal id of the latest request; 0 if unknown."""
         return max((each.entry or 0 for each in self.events), default=0)
 
     @property
     def outcome(self) -> str:
-        """``committed`` or ``aborted``; ``open`` and ``ending`` before."""
+        """Return ``committed`` or ``aborted``; before that, ``open`` or ``ending``."""
         last = next(each for each in reversed(self.events) if each.error is None)
         return _ENDS.get(last.state_after, "open" if last.state_after == _ONGOING else "ending")
 
     @property
     def is_over(self) -> bool:
-        """Whether its markers are written."""
+        """Return whether the transaction is complete: all markers are written."""
         return self.outcome in _ENDS.values()
 
     def described(self) -> PastTransaction:
-        """As the verb answers it."""
+        """Describe the transaction for an answer."""
         begun, moves = self.begun, [each for each in self.events if _moves(each)]
         last = moves[-1]
-        # Its beginning may have been merged with transactions before it; what came later has the time of it.
+        # Its beginning may have been folded into earlier transactions; later events have its start time.
         opened = next((each for each in moves if each.open_since_ms >= 0), None) if begun is None else None
         decided = next((each for each in moves if each.state_before == _ONGOING != each.state_after), None)
         added = (name for each in self.events if _adds(each) for name in each.detail.split(", ") if name)
@@ -85,7 +85,7 @@ def _moves(event: Event) -> bool:
 
 
 def episodes(events: Sequence[Event]) -> list[Episode | Event]:
-    """One after the other; an event where it represents several transactions that the timeline has merged."""
+    """Split events into transactions; an event stays one if the timeline has folded several transactions into it."""
     found: list[Episode | Event] = []
     here: list[Event] = []
     begins = after = 0
@@ -104,13 +104,13 @@ def episodes(events: Sequence[Event]) -> list[Episode | Event]:
     nexts = [each.begun.entry if isinstance(each, Episode) and each.begun is not None else None for each in found[1:]]
     return [
         replace(each, before=following) if isinstance(each, Episode) else each
-        for each, following in zip(found, [*nexts, None], strict=False)  # one more, where no transaction has begun
+        for each, following in zip(found, [*nexts, None], strict=False)  # the last one has no successor
     ]
 
 
 @answers("transactions history")
 async def history(asked: Asked) -> TransactionHistory:
-    """All that the timeline remembers; none of an id that has only been initialised."""
+    """List the transactions in the timeline; none if the id has only been initialised."""
     name = asked.names["transactional_id"]
     known = asked.source.transaction_timelines.of(name)
     if not known.events:
@@ -136,7 +136,7 @@ def _merged(event: Event) -> PastTransaction:
 
 
 def chosen(asked: Asked, name: str, transaction: int) -> Episode:
-    """The transaction that was begun by this request. Raises Problem 404."""
+    """Return the transaction that the request with this journal id began. Raises Problem 404."""
     found = [each for each in episodes(asked.source.transaction_timelines.of(name).events) if isinstance(each, Episode)]
     begun = {each.begun.entry: each for each in found if each.begun is not None}
     if transaction not in begun:
@@ -147,10 +147,10 @@ def chosen(asked: Asked, name: str, transaction: int) -> Episode:
 def _no_such(name: str, transaction: int, known: Sequence[int]) -> Problem:
     latest = ", ".join(map(str, known[-5:])) or "none"
     return not_found(
-        f"transactional id {name!r} has no transaction {transaction}, or it is not remembered; the latest: {latest}"
+        f"transactional id {name!r} has no transaction {transaction}, or its events were dropped; the latest: {latest}"
     )
 
 
 def without_id(subject: str) -> Problem:
-    """422 where a transaction is chosen of something else."""
-    return unprocessable(f"'transaction' goes with 'transactional_id', not with {subject!r}", "transaction")
+    """Build a 422 for a transaction chosen without a transactional id."""
+    return unprocessable(f"'transaction' needs 'transactional_id', not {subject!r}", "transaction")

@@ -1,4 +1,4 @@
-"""Verbs about transactional ids: what they are doing, and stopping them at a step of it."""
+"""Verbs about transactional ids: their state, and holding, releasing and aborting their transactions."""
 
 from broker.control.coordinators import group_coordinators, transaction_coordinator, transaction_coordinators
 from broker.control.explain.transaction import timeline_of, unused
@@ -20,7 +20,7 @@ Found = tuple[Node, TransactionCoordinator]
 
 
 def _named(asked: Asked) -> tuple[str, Found]:
-    """The transactional id in the path, and who coordinates it. Raises Problem 404 or 409."""
+    """Return the transactional id in the path, and its coordinator. Raises Problem 404 or 409."""
     name = asked.names["transactional_id"]
     found = transaction_coordinator(asked.cluster, name)
     if found is None:
@@ -33,12 +33,12 @@ def _named(asked: Asked) -> tuple[str, Found]:
 
 def _check_loaded(runtime: TransactionCoordinator) -> None:
     if runtime.state is State.LOADING:
-        raise conflict("its coordinator is loading; push the clock, or wait")
+        raise conflict("its coordinator is loading; advance the clock, or wait")
 
 
 @answers("transactions list")
 async def read_all(asked: Asked) -> answer.Transactions:
-    """All transactional ids that are known, with their transactions, by name."""
+    """List all transactional ids with their transactions, by name."""
     found = [
         (record, node, runtime)
         for node, runtime in transaction_coordinators(asked.cluster)
@@ -50,7 +50,7 @@ async def read_all(asked: Asked) -> answer.Transactions:
 
 @answers("transactions show")
 async def read(asked: Asked) -> answer.Transaction:
-    """One transactional id: state, epochs, partitions, pending offsets, deadline, where it is held, its timeline."""
+    """Show one transactional id: state, epochs, partitions, pending offsets, deadline, hold, timeline."""
     name, (node, runtime) = _named(asked)
     return _transaction(asked, runtime.machine.transactions[name], node, runtime)
 
@@ -89,7 +89,7 @@ def _transaction(
 
 
 def _pending_offsets(asked: Asked, producer_id: int) -> dict[str, dict[str, int]]:
-    """Group -> partition -> offset, of what waits for the transaction's end."""
+    """Return group -> partition -> offset of the pending transactional offset commits."""
     found: dict[str, dict[str, int]] = {}
     for _, runtime in group_coordinators(asked.cluster):
         for (group, topic, partition), offset in runtime.machine.offsets.pending_of(producer_id):
@@ -102,26 +102,26 @@ def _pending_offsets(asked: Asked, producer_id: int) -> dict[str, dict[str, int]
 
 @answers("transactions hold")
 async def hold(asked: Asked, body: Hold) -> Held:
-    """Stop commits and aborts of an id at a step, from now on; an id may be held before it is used."""
+    """Hold commits and aborts of an id at a step, from now on; an id may be held before its first use."""
     name, at, after = asked.names["transactional_id"], body["at"], body.get("after_markers", 0)
     if "after_markers" in body and at != Step.MARKERS.value:
-        raise unprocessable("'after_markers' goes with 'at': 'markers' only", "after_markers")
+        raise unprocessable("'after_markers' needs 'at': 'markers'", "after_markers")
     asked.cluster.markers.holds.hold(name, Step(at), after)
     return {"transactional_id": name, "held_at": at, "after_markers": after}
 
 
 @answers("transactions release")
 async def release(asked: Asked) -> Released:
-    """Let an id that is held go on from where it was stopped."""
+    """Release a held id: its transaction continues from the step where it was held."""
     name = asked.names["transactional_id"]
     if not asked.cluster.markers.holds.release(name):
-        raise conflict(f"transactional id {name!r} is not held; POST /v1/transactions/{name}/hold comes first")
+        raise conflict(f"transactional id {name!r} is not held; hold it with POST /v1/transactions/{name}/hold")
     return {"transactional_id": name, "held_at": None}
 
 
 @answers("transactions abort")
 async def abort(asked: Asked) -> answer.Transaction:
-    """Abort the open transaction as its timeout would: its producer is fenced."""
+    """Abort the open transaction as its timeout would: the producer is fenced."""
     name, (_, runtime) = _named(asked)
     try:
         await runtime.ask(lambda machine, now_ms, to: machine.abort(name, now_ms, to))
@@ -132,7 +132,7 @@ async def abort(asked: Asked) -> answer.Transaction:
 
 @answers("transactions set-epoch")
 async def set_epoch(asked: Asked, body: ProducerEpoch) -> answer.Transaction:
-    """Put an id at an epoch, as if its producer had come that far: the way to exhaustion is long otherwise."""
+    """Set the producer epoch of an id, for tests of epoch exhaustion."""
     name, (_, runtime) = _named(asked)
     epoch = body["epoch"]
     try:
@@ -147,4 +147,4 @@ def _refused(error: KafkaError) -> Problem:
         ErrorCode.CONCURRENT_TRANSACTIONS: "markers of its last transaction are still being written; release or wait",
         ErrorCode.INVALID_TXN_STATE: "it has no open transaction",
     }
-    return conflict(f"{error.code.name}: {details.get(error.code, error.message or 'not now')}")
+    return conflict(f"{error.code.name}: {details.get(error.code, error.message or 'not possible now')}")

@@ -1,7 +1,7 @@
 """Verbs about SCRAM users.
 
-They are stored as AlterUserScramCredentials stores them (KIP-554). Releases before 2.7 and from 3.3 to 3.4 have no
-such request: there ``kafka-configs --zookeeper`` did it, or nothing could.
+Credentials are stored as by AlterUserScramCredentials (KIP-554). Releases before 2.7, and 3.3 to 3.4, do not have that
+request: there ``kafka-configs --zookeeper`` was used, or SCRAM users could not be created.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ _SALT_BYTES = 20
 
 @answers("users list")
 async def listed(asked: Asked) -> Users:
-    """All users, by name."""
+    """List all users, by name."""
     stored = scram.describe(asked.cluster.image, ())
     return {
         "users": [_user(name, found) for name, found in sorted(stored.items()) if not isinstance(found, KafkaError)]
@@ -34,7 +34,7 @@ async def listed(asked: Asked) -> Users:
 
 @answers("users set")
 async def set_password(asked: Asked, body: NewCredential) -> User:
-    """Add a credential to a user, or replace it."""
+    """Set a user's credential for a mechanism."""
     if asked.cluster.image.features.get(METADATA_VERSION, SCRAM_LEVEL) < SCRAM_LEVEL:
         raise unprocessable(f"metadata.version is below {SCRAM_LEVEL}, the first with SCRAM in KRaft")
     name, mechanism = asked.names["user"], MECHANISMS[body["mechanism"]]
@@ -46,7 +46,7 @@ async def set_password(asked: Asked, body: NewCredential) -> User:
 
 @answers("users delete")
 async def delete(asked: Asked, query: CredentialQuery) -> User:
-    """Remove one credential of a user, or all of them; 404 if there is none. Answers what remains."""
+    """Remove one credential of a user, or all; return what remains. Raises Problem 404 if there is none."""
     name, wanted, mine = asked.names["user"], query.get("mechanism"), _stored(asked)
     doomed = [each for each in mine if wanted is None or each.mechanism == MECHANISMS[wanted]]
     if not mine:

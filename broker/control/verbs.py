@@ -1,8 +1,8 @@
-"""Registry of the functions that answer the verbs of ``understudy.control_api``.
+"""Registry of the functions that implement the verbs of ``understudy.control_api``.
 
-``@answers("clock advance")`` decorates the function. It takes the request, then the body and the query if its row has
-them, and returns the row's answer, or a Response of its own. Its module is imported at the first request for one of its
-verbs, because dataclasses are slow to create and clients wait for the server's start.
+``@answers("clock advance")`` registers the function. It takes the request, then the body and the query if its row has
+them, and returns the row's answer, or a Response. A module is imported at the first call of one of its verbs, because
+dataclasses are slow to create and would delay the server's start.
 """
 
 from collections.abc import Awaitable, Callable
@@ -33,11 +33,11 @@ _MODULES = {
     "groups reset-offsets": "group_offsets",
     "topics configure": "topic_settings",
 }
-"""Verb or group of verbs -> the module of its functions, unless it has the same name."""
+"""Verb or group of verbs -> the module of its functions, if its name differs."""
 
 
 def answers(verb: str) -> Callable[[F], F]:
-    """The function answers this verb."""
+    """Register the decorated function for a verb."""
     assert verb in BY_NAME, verb
 
     def register(function: F) -> F:
@@ -48,7 +48,7 @@ def answers(verb: str) -> Callable[[F], F]:
 
 
 def function_of(verb: Verb) -> Function:
-    """The function that answers a verb."""
+    """Return the function of a verb, importing its module if necessary."""
     if verb.name not in _FUNCTIONS:
         group = verb.name.partition(" ")[0]
         import_module(f"broker.control.{_MODULES.get(verb.name) or _MODULES.get(group, group)}")

@@ -1,4 +1,4 @@
-"""Verbs about the versions of the APIs that clients are offered."""
+"""Verbs about the API versions that clients are offered."""
 
 from broker.api import AnyApi
 from broker.cluster.emulation import versions_of
@@ -15,7 +15,7 @@ from understudy.control_api.cluster import VersionLimits, VersionsChange
 
 @answers("versions show")
 async def read(asked: Asked) -> Versions:
-    """The versions that new connections are offered, API by API."""
+    """Show the API versions offered to new connections."""
     changed = asked.cluster.versions
     unstable = asked.cluster.settings.boolean("unstable.api.versions.enable")
     apis = {}
@@ -27,7 +27,7 @@ async def read(asked: Asked) -> Versions:
 
 @answers("versions set")
 async def write(asked: Asked, body: VersionsChange) -> Versions:
-    """Emulate another release, or offer other versions of some APIs, to new connections; {} takes that back."""
+    """Emulate another release, or offer other versions of some APIs, for new connections; {} undoes that."""
     cluster, apis = asked.cluster, body.get("apis", {})
     started_as = cluster.options.as_version or DEFAULT
     named = body.get("as_version") if body.get("as_version") is not None else started_as

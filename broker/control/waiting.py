@@ -1,4 +1,4 @@
-"""What a client that gets no answer, or no records, may be waiting for: hints of the report."""
+"""Hints of the report: why a client may be waiting for a response, or gets no records."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -34,12 +34,12 @@ _SECOND_MS = 1000
 def hints_of(
     asked: Asked, requests: Iterable[tuple[Entry, Decoded]], name_of: TopicName, since_ms: int
 ) -> Iterator[str]:
-    """One sentence each; ``requests`` are the newest ones, oldest first."""
+    """Yield hints, one sentence each. ``requests`` are the newest journal entries, oldest first."""
     cluster, found = asked.cluster, list(requests)
     known = [each for _, each in found]
     returned = set(_returned(cluster, found))
     if cluster.clock.frozen:
-        yield "the clock is frozen: no timeout, session or poll ends before it is advanced"
+        yield "the clock is frozen: no timeout, session or long poll ends until you advance it"
     for _, runtime in group_coordinators(cluster):
         for group in runtime.machine.groups.values():
             if isinstance(group, ClassicGroup) and group.state is State.PREPARING_REBALANCE:
@@ -50,7 +50,7 @@ def hints_of(
         for record in transactions.machine.transactions.values():
             held = cluster.markers.holds.held(record.transactional_id)
             if held is not None and held[1]:
-                yield plain(f"transactional id {record.transactional_id} is held at {held[0].value}, until its release")
+                yield plain(f"transactional id {record.transactional_id} is held at {held[0].value} until released")
     yield from map(plain, _of_open_transactions(cluster, known, name_of))
 
 
@@ -58,15 +58,15 @@ def hints_of(
 
 
 def _of_rebalance(group: ClassicGroup, delay_ms: int) -> str:
-    """Which members a rebalance waits for."""
+    """Return the hint about a rebalance: which members it waits for."""
     if group.previous_state is State.EMPTY:
         return (
-            f"group {group.group_id} is new and waits {_seconds(delay_ms)} for further members, "
+            f"group {group.group_id} was empty and waits {_seconds(delay_ms)} for more members to join, "
             f"with {len(group.members)} so far: {_DELAY}"
         )
     missing = [member for member in group.members.values() if member.member_id not in group.awaiting_join]
     clients = ", ".join(sorted({member.client_id for member in missing})[:_MOST_NAMED])
-    return f"group {group.group_id} is rebalancing and waits for {len(missing)} members to join again: {clients}"
+    return f"group {group.group_id} is rebalancing and waits for {len(missing)} of its members to rejoin: {clients}"
 
 
 def _seconds(ms: int) -> str:
@@ -74,7 +74,7 @@ def _seconds(ms: int) -> str:
 
 
 def _returned(cluster: "Cluster", requests: Iterable[tuple[Entry, Decoded]]) -> Iterator[int]:
-    """Connections of members that the last reset disconnected: they named ids that no group has given since."""
+    """Yield the connections of members from before the last reset: their member ids are unknown since."""
     if not cluster.journal.era:
         return
     for entry, known in requests:
@@ -87,13 +87,13 @@ def _returned(cluster: "Cluster", requests: Iterable[tuple[Entry, Decoded]]) -> 
 
 
 def _of_earlier_members(cluster: "Cluster", group: Group, since_ms: int, returned: set[int]) -> Iterator[str]:
-    """Members of before the last reset, or of before the test, beside others that came afterwards.
+    """Yield a hint about group members that connected before the last reset, or before the test, if others came later.
 
-    ``returned``: the connections of those that the reset disconnected, and that came back.
+    ``returned``: the connections of members that the reset disconnected and that reconnected.
     """
     members: Any = getattr(group, "members", {})
     if len(members) < 2:
-        return  # the only one is whom the test asks
+        return  # the only member belongs to the test itself
     wanted = {str(member.member_id) for member in members.values()}
     numbers: dict[str, int] = {}
     for event in cluster.group_timelines.of(str(group.group_id)).events:
@@ -108,7 +108,7 @@ def _of_earlier_members(cluster: "Cluster", group: Group, since_ms: int, returne
     clients = {number: member.client_id for member in members.values() if (number := numbers.get(member.member_id))}
     when = "the last reset" if before_reset else "this test began"
     if before_reset and all(each.era == cluster.journal.era for each in before):
-        when += " and came back"
+        when += " and reconnected"
     named = ", ".join(_client(each, clients) for each in before[:_MOST_NAMED])
     verb = "connected" if len(before) > 1 else "which connected"
     yield f"a consumer of an earlier test is still in group {group.group_id}: {named}, {verb} before {when}"
@@ -122,12 +122,12 @@ def _client(connection: Connection, clients: dict[int, str]) -> str:
 
 
 def _of_ends(cluster: "Cluster", requests: Iterable[Decoded], name_of: TopicName) -> Iterator[str]:
-    """Consumers without a committed offset that began at the end, behind the records."""
+    """Yield a hint about each consumer without a committed offset that started at the end of a non-empty log."""
     groups: dict[tuple[str, str], str] = {}
     begun: dict[str, list[str]] = defaultdict(list)
     for known in requests:
         client = "" if known.header is None else known.header.client_id or ""
-        for name in _begun(known, name_of):  # it may ask for the end afterwards
+        for name in _begun(known, name_of):  # later, it may list the end offset for another reason
             groups.pop((client, name), None)
         if isinstance(known.response, OffsetFetchResponse):
             for item in _uncommitted(known.response):
@@ -139,17 +139,17 @@ def _of_ends(cluster: "Cluster", requests: Iterable[Decoded], name_of: TopicName
                 end = _answered_offset(known.response, topic, index)
                 group = groups.pop((client, name), None)
                 if group is not None and log is not None and end > log.log_start_offset:
-                    begun[f"group {group} had committed nothing, so client {client} began"].append(
+                    begun[f"group {group} had no committed offset, so client {client} started"].append(
                         f"{name} at offset {end}"
                     )
     for begin, ends in begun.items():
         more = f" and {len(ends) - _MOST_PLACES} more" if len(ends) > _MOST_PLACES else ""
         places = ", ".join(ends[:_MOST_PLACES])
-        yield f"{begin} {places}{more}, the end, and does not get the records before it: auto.offset.reset is latest"
+        yield f"{begin} {places}{more}, the log end, and skips the records before it: auto.offset.reset is latest"
 
 
 def _begun(known: Decoded, name_of: TopicName) -> Iterator[str]:
-    """Partitions of which a request shows that its consumer has begun elsewhere than at the end."""
+    """Yield partitions whose consumer did not start at the log end, according to this request."""
     if isinstance(known.request, FetchRequest):
         yield from (place(item, name_of) for item in requested(known))
     elif isinstance(known.request, ListOffsetsRequest):
@@ -181,7 +181,7 @@ def _answered_offset(response: ListOffsetsResponse, name: str, index: int) -> in
 
 
 def _of_open_transactions(cluster: "Cluster", requests: Iterable[Decoded], name_of: TopicName) -> Iterator[str]:
-    """Partitions that read_committed consumers read up to a transaction that is open."""
+    """Yield a hint about each open transaction that holds back read_committed consumers (last stable offset)."""
     read: dict[str, None] = {}
     for known in requests:
         if isinstance(known.request, FetchRequest) and known.request.isolation_level == _READ_COMMITTED:
@@ -192,15 +192,15 @@ def _of_open_transactions(cluster: "Cluster", requests: Iterable[Decoded], name_
     for partition in cluster.partitions.values():
         log = partition.logs.get(partition.state.leader) if partition.name in read else None
         if log is not None and log.last_stable_offset < log.high_watermark:
-            owner = open_in.get(partition.name, "a producer without its coordinator")
+            owner = open_in.get(partition.name, "a producer that no coordinator knows")
             waiting[owner].append(f"{partition.name} from offset {log.last_stable_offset} on")
     for owner, places in waiting.items():
         named = ", ".join(places[:_MOST_PLACES])
-        yield f"consumers with read_committed do not get {named} before the transaction of {owner} ends"
+        yield f"read_committed consumers do not get {named} until the transaction of {owner} ends"
 
 
 def _open_in(cluster: "Cluster") -> dict[str, str]:
-    """Partition -> a transactional id with an open transaction there."""
+    """Return partition name -> a transactional id with an open transaction there."""
     return {
         f"{topic}-{index}": str(record.transactional_id)
         for _, runtime in transaction_coordinators(cluster)

@@ -1,7 +1,7 @@
-"""What verbs that observe and disturb need: of Understudy's own cluster, or of a proxy in front of another one.
+"""The interface that verbs need to observe requests and inject faults: of a cluster here, or of a proxy.
 
-Verbs that steer, such as those of the clock or of brokers, use the cluster itself (``Asked.cluster``); a proxy has
-none, and answers them with one sentence.
+Verbs that control a cluster, such as those of the clock or of brokers, use the cluster itself (``Asked.cluster``); a
+proxy has none, and refuses them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,101 +23,101 @@ if TYPE_CHECKING:
 
 
 class NamedTopic(Protocol):
-    """A topic that is known by name and id."""
+    """A topic with its name and id."""
 
     @property
     def id(self) -> UUID:
-        """Its id; all zeros before Kafka 2.8."""
+        """Return the topic id; all zeros before Kafka 2.8."""
         ...
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return the name."""
         ...
 
 
 class Topics(Protocol):
-    """The topics that are known."""
+    """The known topics."""
 
     @property
     def topics(self) -> Mapping[str, NamedTopic]:
-        """By name."""
+        """Return name -> topic."""
         ...
 
     @property
     def topics_by_id(self) -> Mapping[UUID, NamedTopic]:
-        """By id (KIP-516)."""
+        """Return topic id -> topic (KIP-516)."""
         ...
 
 
 class Watched(Protocol):
-    """A cluster whose requests pass through this process."""
+    """A cluster whose requests pass through this process: its own, or the one behind a proxy."""
 
     @property
     def journal(self) -> Journal:
-        """The requests."""
+        """Return the journal of requests."""
         ...
 
     @property
     def faults(self) -> Script:
-        """The faults that requests meet."""
+        """Return the injected faults."""
         ...
 
     @property
     def settings(self) -> BrokerSettings:
-        """The settings of this process."""
+        """Return the settings of this process."""
         ...
 
     @property
     def shares(self) -> Shares:
-        """The limits of its file descriptors."""
+        """Return the limits of file descriptors."""
         ...
 
     @property
     def image(self) -> Topics:
-        """The metadata as it is known."""
+        """Return the metadata, as far as it is known."""
         ...
 
     @property
     def known_brokers(self) -> Sequence[int]:
-        """The ids of the brokers that requests can be sent to."""
+        """Return the ids of the brokers that clients can send requests to."""
         ...
 
     @property
     def listener_names(self) -> Iterable[str]:
-        """The names of all listeners."""
+        """Return the names of all listeners."""
         ...
 
     @property
     def transaction_timelines(self) -> TransactionTimelines:
-        """The events of transactional ids."""
+        """Return the timelines of transactional ids."""
         ...
 
     @property
     def group_timelines(self) -> GroupTimelines:
-        """The events of groups."""
+        """Return the timelines of groups."""
         ...
 
     @property
     def producer_timelines(self) -> ProducerTimelines:
-        """The events of producers."""
+        """Return the timelines of producers."""
         ...
 
     @property
     def partitions(self) -> Mapping[tuple[str, int], ReplicatedPartition]:
-        """Its own partitions; a proxy has none."""
+        """Return the partitions; a proxy has none."""
         ...
 
     def function_of(self, verb: str) -> Function | None:
-        """What answers a verb here, where it is not what answers it for a cluster."""
+        """Return the function that replaces a verb's usual one here, if there is one."""
         ...
 
     @property
     def own(self) -> "Cluster | None":
-        """The cluster itself, where this process is one; ``None``: it is a proxy."""
+        """Return the cluster of this process; ``None`` for a proxy."""
         ...
 
     @property
     def description(self) -> str:
-        """A short description of this process, such as ``a proxy in front of kafka:9092``."""
+        """Return a short description of this process, such as ``a proxy in front of kafka:9092``."""
         ...

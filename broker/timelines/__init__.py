@@ -1,1 +1,1 @@
-"""What happened to a transactional id, a producer or a group, event by event."""
+"""The timelines of transactional ids, producers and groups: what happened to each, event by event."""

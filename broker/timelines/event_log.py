@@ -1,11 +1,11 @@
-"""The events of many ids within bounds: transactional ids, producers, groups.
+"""The bounded event log of a timeline: the events of many transactional ids, producers or groups.
 
-The latest events of an id are kept one by one. When the log is full, one of three things happens:
+The latest events of an id are kept one by one. When the log is full, older ones are treated by their kind:
 
-* Refusals are kept as they are, and so are the events that caused them.
+* Refusals are kept unchanged, and so are the events that caused them.
 * Routine events (a commit, a rebalance, a batch that is accepted) are folded: one event represents many and counts
   them.
-* Events that still do not fit are forgotten. The log counts them, so that an answer can report the gap.
+* Events that still do not fit are dropped. The log counts them, so that answers can report the gap.
 
 Limits are numbers of events, per id and over all ids. `docs/steering.md` documents them.
 """
@@ -19,14 +19,14 @@ K = TypeVar("K", bound=Hashable)
 E = TypeVar("E")
 
 UNKNOWN_COUNT = -1
-"""The number of forgotten events of an id that the log itself has forgotten."""
+"""The count of dropped events for an id whose count the log has dropped too."""
 
 
 class Limits(NamedTuple):
-    """How many events are kept.
+    """The maximum numbers of events.
 
-    ``recent`` events are kept one by one, ``kept`` are older refusals, their causes, and folded events. ``ids`` is how
-    many ids that were forgotten as a whole are remembered as such.
+    ``recent`` events are kept one by one; ``kept`` are older refusals, their causes, and folded events. ``ids`` bounds
+    the ids of which only the count of dropped events is kept.
     """
 
     recent_of_one: int = 200
@@ -40,38 +40,38 @@ LIMITS = Limits()
 
 
 class Weight(IntEnum):
-    """How much an event matters when the log is full."""
+    """The priority of an event when the log is full."""
 
     ROUTINE = 0
     """It may be folded with others."""
     RETRIABLE = 1
-    """A refusal that clients answer by asking again: the latest of its kind matters."""
+    """A refusal after which clients retry: only the latest of its kind matters."""
     LASTING = 2
-    """A refusal, or something that a refusal followed from."""
+    """Another refusal, or the cause of a refusal."""
 
 
 class Folding(Protocol[E]):
-    """What a log has to know of its events."""
+    """How a log weighs and folds its events."""
 
     def weight(self, event: E) -> Weight:
-        """How much it matters."""
+        """Return the priority of an event."""
         ...
 
     def key(self, event: E) -> Hashable | None:
-        """Older events of the same key become one event; ``None``: the event is never folded by its key."""
+        """Return the key by which older events are folded into one; ``None`` if the event is not folded by a key."""
         ...
 
     def folded(self, older: E, newer: E) -> E:
-        """One event for both. Either may represent many already; ``older`` may be changed."""
+        """Fold two events into one. Either may represent many already; ``older`` may be modified."""
         ...
 
     def forgotten(self, event: E) -> int:
-        """How many events it represents; it is kept no longer, so that nothing more may be noted in it."""
+        """Return the number of events that a dropped event represents; it must not be extended any more."""
         ...
 
 
 class _History(Generic[E]):
-    """The events of one id. ``growing``: key -> index in ``kept`` of the event that others are folded into."""
+    """The events of one id. ``growing``: key -> index in ``kept`` of the event into which others are folded."""
 
     __slots__ = ("causes", "forgotten", "growing", "kept", "recent")
 
@@ -84,11 +84,11 @@ class _History(Generic[E]):
 
 
 class EventLog(Generic[K, E]):
-    """The events of all ids of a kind."""
+    """A bounded log of the events of all ids of one kind."""
 
     def __init__(self, folding: Folding[E], limits: Limits = LIMITS) -> None:
         self._folding, self._limits = folding, limits
-        # By the time of their latest event, the oldest first. An id is idle when none of its events is kept one by one.
+        # Ordered by their latest event, oldest first. An id is idle when it has no recent events left.
         self._active: OrderedDict[K, _History[E]] = OrderedDict()
         self._idle: OrderedDict[K, _History[E]] = OrderedDict()
         self._recent = self._kept = 0
@@ -98,33 +98,33 @@ class EventLog(Generic[K, E]):
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def of(self, key: K) -> list[E]:
-        """The events of an id, oldest first."""
+        """Return the events of an id, oldest first."""
         history = self._history(key)
         return [] if history is None else [*history.kept, *history.recent]
 
     def newest_first(self, key: K) -> Iterator[E]:
-        """The events of an id, newest first."""
+        """Iterate over the events of an id, newest first."""
         history = self._history(key)
         if history is not None:
             yield from reversed(history.recent)
             yield from reversed(history.kept)
 
     def forgotten(self, key: K) -> int:
-        """How many events of an id are neither listed nor counted in one that is listed; -1: it is not known."""
+        """Return how many events of an id were dropped, folded ones not included; -1 if that is not known."""
         history = self._history(key)
         if history is not None:
             return history.forgotten
         return self._gone.get(key, UNKNOWN_COUNT if self._overflowed else 0)
 
     def ids(self) -> list[K]:
-        """All ids of which anything is kept, those with the latest events last."""
+        """Return all ids with events in the log, those with the latest events last."""
         return [*self._idle, *self._active]
 
     def __contains__(self, key: K) -> bool:
         return self._history(key) is not None
 
     def __len__(self) -> int:
-        """How many events are kept of all ids."""
+        """Return the number of events in the log, of all ids."""
         return self._recent + self._kept
 
     def _history(self, key: K) -> _History[E] | None:
@@ -133,7 +133,7 @@ class EventLog(Generic[K, E]):
     # --- noting ------------------------------------------------------------------------------------------------------
 
     def note(self, key: K, event: E, causes: Collection[E] = ()) -> None:
-        """One more event of an id. ``causes`` are events of the id that it followed from."""
+        """Append an event of an id. ``causes`` are earlier events of the id that caused it."""
         history = self._active.get(key)
         if history is None:
             history = self._activated(key)
@@ -151,7 +151,7 @@ class EventLog(Generic[K, E]):
                 self._evict()
 
     def clear(self) -> None:
-        """Forget everything, also that anything was forgotten."""
+        """Remove all events and all counts of dropped events."""
         for each in (self._active, self._idle, self._gone):
             each.clear()
         self._recent = self._kept = 0
@@ -167,7 +167,7 @@ class EventLog(Generic[K, E]):
     # --- evicting ----------------------------------------------------------------------------------------------------
 
     def _keep(self, history: _History[E], event: E) -> None:
-        """An event leaves those that are kept one by one."""
+        """Move an event from ``recent`` to ``kept``, folded if possible."""
         folding, kept = self._folding, history.kept
         key = None if id(event) in history.causes else folding.key(event)
         if key is not None:
@@ -176,9 +176,9 @@ class EventLog(Generic[K, E]):
                 kept[at] = folding.folded(kept[at], event)
                 return
         if key is None or folding.weight(event) is not Weight.ROUTINE:
-            history.growing.clear()  # what comes after it is not folded with what came before it
+            history.growing.clear()  # events after it are not folded with events before it
         elif kept and folding.weight(kept[-1]) is not Weight.ROUTINE:
-            history.growing.clear()  # nor are two refusals with something between them
+            history.growing.clear()  # nor are two refusals folded if other events are between them
         if key is not None:
             history.growing[key] = len(kept)
         kept.append(event)
@@ -187,7 +187,7 @@ class EventLog(Generic[K, E]):
             self._condense(history)
 
     def _evict(self) -> None:
-        """Shorten, then forget, the ids whose latest event is the oldest."""
+        """Fold, then drop, the events of the ids that have had no event for the longest time."""
         while self._recent > self._limits.recent:
             key, history = self._active.popitem(last=False)
             self._idle[key] = history
@@ -208,7 +208,7 @@ class EventLog(Generic[K, E]):
             self._overflowed = True
 
     def _condense(self, history: _History[E]) -> None:
-        """Fold an id's older events where possible, then forget those that matter least."""
+        """Fold an id's older events where possible, then drop those with the lowest weight."""
         folding = self._folding
         latest = {folding.key(event): at for at, event in enumerate(history.kept)}
         condensed: list[E] = []

@@ -1,4 +1,4 @@
-"""What the events of all timelines have in common: the request that caused an event, and how much a refusal weighs."""
+"""Shared by the events of all timelines: the request that caused an event, and the weight of a refusal."""
 
 from dataclasses import dataclass
 from typing import TypedDict
@@ -10,15 +10,15 @@ from protocol.errors import ErrorCode
 COORDINATOR_CODES = frozenset(
     {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
 )
-"""The answers of a broker that does not coordinate, or not yet."""
+"""The errors of a broker that is not the coordinator, or not yet."""
 
 
 @dataclass(slots=True, kw_only=True)
 class RequestEvent:
-    """The request behind an event, and its answer; the fields are empty where no request caused the event.
+    """An event with the request that caused it and its response; the fields are empty if no request caused it.
 
-    ``error`` is the name of an error code, ``rule`` and ``source`` are those of the decision, ``fault`` names the
-    injected faults that changed the answer. ``count`` is how many events are folded into this one.
+    ``error`` is the name of an error code; ``rule`` and ``source`` belong to the decision; ``fault`` has the ids of the
+    injected faults that changed the response. ``count`` is the number of events folded into this one.
     """
 
     client_id: str | None = None
@@ -44,7 +44,7 @@ class Origin(TypedDict):
 
 
 def origin_of(ctx: RequestContext) -> Origin:
-    """The request of that context."""
+    """Return the origin fields for the request of a context."""
     return {
         "client_id": ctx.client_id,
         "connection": ctx.connection.number,
@@ -55,17 +55,17 @@ def origin_of(ctx: RequestContext) -> Origin:
 
 
 class Refusals:
-    """Which refusals of a timeline are retriable: clients answer those by sending the request again."""
+    """The retriable errors of a timeline, after which clients send the request again."""
 
     def __init__(self, *retriable: ErrorCode) -> None:
         self._retriable = frozenset(code.name for code in retriable)
 
     def are_retriable(self, error: str | None) -> bool:
-        """Whether an error of that name is one; false for none."""
+        """Return whether the error of that name is retriable; ``False`` for ``None``."""
         return error in self._retriable
 
     def weight(self, error: str | None) -> Weight:
-        """The weight of an event with that error."""
+        """Return the weight of an event with that error."""
         if error is None:
             return Weight.ROUTINE
         return Weight.RETRIABLE if error in self._retriable else Weight.LASTING

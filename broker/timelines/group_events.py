@@ -1,4 +1,4 @@
-"""The events of groups: how they are folded when they are old, and which of them explain a refusal."""
+"""Events of groups: how old ones are folded, and which of them explain a refusal."""
 
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
@@ -21,9 +21,9 @@ _BEGINNINGS = frozenset({REBALANCE, NEW_EPOCH.kind, REASONS[State.STABLE].kind})
 
 
 class LastSign(NamedTuple):
-    """The last request of a member that was not refused. Every heartbeat leaves one; texts are made when it is read.
+    """The last successful request of a member. Each heartbeat replaces it, so texts are made only when it is read.
 
-    ``asked`` is a text such as ``asked to join``, where the request is an event of its own.
+    ``asked`` is the name of the request's own event, such as ``asked to join``; ``None`` for requests without one.
     """
 
     at_ms: int
@@ -34,22 +34,22 @@ class LastSign(NamedTuple):
 
     @property
     def what(self) -> str:
-        """What the member did, such as ``asked to join`` or ``Heartbeat``."""
+        """Return what the member did, such as ``asked to join`` or ``Heartbeat``."""
         return self.asked or self.api.title
 
     @property
     def request(self) -> str:
-        """The request, for people."""
+        """Return the request as text."""
         return f"{self.api.title} v{self.version} of client `{self.client_id}`"
 
 
 @dataclass(slots=True)
 class GroupEvent(RequestEvent):
-    """One event, or many that are folded.
+    """An event of a group, or many folded into one.
 
-    ``request_generation`` and ``member_id`` are the request's. Of a folded event ``at_ms``, ``state_before`` and
-    ``epoch_before`` are those of the first, ``until_ms``, ``state_after`` and ``epoch_after`` of the last;
-    ``rebalances`` is how many of the folded events began a rebalance. ``causes`` are those of a refusal.
+    ``request_generation`` and ``member_id`` are the request's. In a folded event, ``at_ms``, ``state_before`` and
+    ``epoch_before`` come from the first, ``until_ms``, ``state_after`` and ``epoch_after`` from the last;
+    ``rebalances`` counts the folded events that began a rebalance. ``causes`` belong to a refusal.
     """
 
     at_ms: int
@@ -67,30 +67,30 @@ class GroupEvent(RequestEvent):
 
 
 class Causes(NamedTuple):
-    """The events that explain a refusal, as far as they are remembered.
+    """The events that explain a refusal, as far as they are still in the log.
 
-    ``complete`` is false where events of the group were folded or forgotten before, so that what is missing here may
-    have happened even so.
+    ``complete`` is false if events of the group had been folded or dropped: an event that is missing here may have
+    happened.
     """
 
     last_sign: LastSign | None
     joined: GroupEvent | None
-    """When the members had joined, which began the present generation."""
+    """The completed join that began the current generation."""
     begun: GroupEvent | None
-    """The latest rebalance."""
+    """The beginning of the latest rebalance."""
     beginner: GroupEvent | None
-    """The request to join or to leave before it."""
+    """The last join or leave request before the rebalance."""
     taken: GroupEvent | None
-    """The request of another connection to join with the same instance id."""
+    """The join request of another connection with the same group.instance.id."""
     complete: bool
 
     def events(self) -> tuple[GroupEvent, ...]:
-        """Those that have an event of their own."""
+        """Return the causes that are events in the log."""
         return tuple(each for each in (self.joined, self.begun, self.beginner, self.taken) if each is not None)
 
 
 class GroupHistory(NamedTuple):
-    """The events of a group, oldest first, and how many are forgotten (-1: it is not known)."""
+    """The events of a group, oldest first, and the number of dropped events (-1 if unknown)."""
 
     events: list[GroupEvent]
     forgotten: int
@@ -100,21 +100,21 @@ NO_HISTORY = GroupHistory([], 0)
 
 
 def is_retriable(event: GroupEvent) -> bool:
-    """Whether it is a refusal that belongs to a rebalance, or to a coordinator that moves."""
+    """Return whether the event is a retriable refusal: a rebalance, or a coordinator that moves."""
     return _REFUSALS.are_retriable(event.error)
 
 
 class Folding:
-    """How events of groups are folded: rebalances, as long as nothing was refused in between."""
+    """Folds events of groups: rebalances without a refusal in between become one event."""
 
     @staticmethod
     def weight(event: GroupEvent) -> Weight:
-        """A refusal lasts; one that every rebalance brings lasts less."""
+        """Return a refusal's weight; a retriable one, as in every rebalance, weighs less."""
         return _REFUSALS.weight(event.error)
 
     @staticmethod
     def key(event: GroupEvent) -> Hashable | None:
-        """Rounds; the same refusal again."""
+        """Return one key for all requests and rebalances, and one for each refusal and its repetitions."""
         if event.error is None:
             return _ROUNDS
         alike = (event.error, event.rule, event.api, event.client_id, event.connection, event.member_id, event.fault)
@@ -122,7 +122,7 @@ class Folding:
 
     @staticmethod
     def folded(older: GroupEvent, newer: GroupEvent) -> GroupEvent:
-        """Equal refusals are one that counts; everything else becomes rebalances, of no request in particular."""
+        """Fold equal refusals into one with a count, and other events into a count of rebalances without a request."""
         count = older.count + newer.count
         if older.error is not None and Folding.key(older) == Folding.key(newer):
             return replace(newer, at_ms=older.at_ms, count=count)
@@ -141,7 +141,7 @@ class Folding:
 
     @staticmethod
     def forgotten(event: GroupEvent) -> int:
-        """How many events it represented."""
+        """Return the number of events that a dropped event represents."""
         return event.count
 
 
@@ -152,7 +152,7 @@ def _rebalances(event: GroupEvent) -> int:
 def causes_of(
     refused: GroupEvent, newest_first: Collection[GroupEvent], last_sign: LastSign | None, *, forgotten: bool
 ) -> Causes:
-    """The events that explain a refusal."""
+    """Find the events that explain a refusal."""
     healthy = [event for event in newest_first if event.error is None]
     at = next((at for at, event in enumerate(healthy) if event.event == REBALANCE), None)
     earlier = [] if at is None else healthy[at + 1 :]

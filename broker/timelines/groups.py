@@ -1,9 +1,8 @@
-"""The timeline of each group: its members' requests, its state changes, and each refusal with the rule behind it.
+"""The timeline of each group: its members' requests, its state changes, and its refusals with their rules.
 
-The coordinator's runtime reports each state change with the reason that the machine gives, and the rule of a refusal
-(``Observer``); the middleware adds the requests. Successful heartbeats and commits are not events; only the time of
-each member's last one is kept. Events are in memory only, within the limits of the event log; old rebalances are
-folded.
+The coordinator's runtime reports each state change with its reason, and each refusal with its rule (``Observer``);
+the middleware adds the requests. Successful heartbeats and commits are not events; only each member's last one is
+kept. Events are in memory only, within the limits of the event log; old rebalances are folded.
 """
 
 from collections import OrderedDict
@@ -42,26 +41,26 @@ from protocol.paths import errors
 
 
 class GroupTimelines:
-    """The events of all groups of a cluster; the observer of its group machines."""
+    """The timelines of all groups of a cluster; observes its group machines."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._log: EventLog[str, GroupEvent] = EventLog(Folding())
-        # At most as many as the log remembers ids; the least recently used one is dropped.
+        # Bounded like the ids in the log; the least recently used entry is dropped.
         self._signs: OrderedDict[tuple[str, str], LastSign] = OrderedDict()  # group and member -> its last request
-        # The requests that are being served, by the identity of their context, which is the cause -> their refusal.
+        # Requests being served: identity of the context, which observers get as the cause -> the refusal.
         self._refusals: dict[int, KafkaError | None] = {}
 
     def of(self, name: str) -> GroupHistory:
-        """The requests and the state changes of the group, oldest first."""
+        """Return the requests and state changes of a group, oldest first."""
         return GroupHistory(self._log.of(name), self._log.forgotten(name))
 
     def ids(self) -> list[str]:
-        """All groups of which events are kept, those with the latest ones last."""
+        """Return all groups with events in the log, those with the latest events last."""
         return self._log.ids()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all events."""
         self._log.clear()
         self._signs.clear()
 
@@ -74,16 +73,16 @@ class GroupTimelines:
         replaced: Sequence[None],  # noqa: ARG002
         cause: object | None,  # noqa: ARG002
     ) -> None:
-        """A group has changed its state, perhaps several times."""
+        """Add the state changes of an outcome."""
         self.note_changes(outcome.changes)
 
     def note_changes(self, changes: Sequence[StateChange]) -> None:
-        """Groups have changed their state."""
+        """Add an event for each state change."""
         for change in changes:
             self._log.note(change.name, _event_of(change, self._clock.now_ms()))
 
     def on_refused(self, machine: GroupMachine, error: KafkaError, cause: object | None) -> None:  # noqa: ARG002
-        """A refusal is noted when the request is answered: the answer that goes out counts."""
+        """Keep the refusal until the response is known: a fault may change the error that the client gets."""
         if id(cause) in self._refusals:
             self._refusals[id(cause)] = error
 
@@ -91,11 +90,11 @@ class GroupTimelines:
 
     @property
     def middleware(self) -> Mapping[ApiKey, Middleware]:
-        """The watch over each API that members use."""
+        """Return this middleware for each API that members call."""
         return dict.fromkeys(_RULES, self.watch)
 
     def watch(self, request: Any, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Any]:
-        """Watch a request. The outermost middleware: the answer that goes out counts, also a fault's."""
+        """Middleware, outermost: record the request with the response as sent, with the effect of faults."""
         return self._watch(request, ctx, handle) if request.group_id else handle(request, ctx)
 
     async def _watch(self, request: Any, ctx: RequestContext, handle: AnyHandler) -> Any:
@@ -110,7 +109,7 @@ class GroupTimelines:
             refusal = self._refusals.pop(id(ctx)) or ctx.notes.refusal
         error = first_error(response)
         if error is None and ctx.api.key is ApiKey.SHARE_FETCH:
-            error = next(errors(response), None)  # an acknowledgement's is in a field that no counter counts
+            error = next(errors(response), None)  # first_error does not read the acknowledgement's error field
         if error is ErrorCode.MEMBER_ID_REQUIRED:
             # KIP-394: every new member first receives its id.
             self._log.note(name, self._event(request, ctx, "was given its member id"))
@@ -121,7 +120,7 @@ class GroupTimelines:
         return response
 
     def _note_sign(self, request: Any, ctx: RequestContext, asked: str | None, response: Any) -> None:
-        # A member that joins without an id gets it in the answer.
+        # A member that joins without an id gets one in the response.
         member = _member(request).member_id or getattr(response, "member_id", "")
         if member:
             key = request.group_id, member
@@ -135,12 +134,12 @@ class GroupTimelines:
     ) -> None:
         name = request.group_id
         event = replace(self._event(request, ctx, "refused"), error=error.name)
-        if ctx.api.key is ApiKey.LEAVE_GROUP:  # it may name several members, and another than the first is refused
+        if ctx.api.key is ApiKey.LEAVE_GROUP:  # it may list several members; the refused one need not be the first
             refused = next((each for each in response.members if each.error_code is error), _member(request))
             event = replace(event, member_id=refused.member_id, instance_id=getattr(refused, "group_instance_id", None))
         if isinstance(refusal, Refusal):
             event = replace(event, rule=refusal.rule, source=refusal.source)
-        if ctx.notes.refused_by is not None:  # no rule of the group's decided that
+        if ctx.notes.refused_by is not None:  # the error comes from a fault, not from a rule of groups
             event = replace(event, fault=ctx.notes.refused_by, rule="", source="")
         sign = self._signs.get((name, event.member_id))
         causes = causes_of(event, list(self._log.newest_first(name)), sign, forgotten=self._log.forgotten(name) != 0)
@@ -183,12 +182,12 @@ def _event_of(change: StateChange, now_ms: int) -> GroupEvent:
 
 
 def _member(request: Any) -> Any:
-    """The member that a request speaks for; LeaveGroup names several."""
+    """Return the fields of the request's member, or of the first one that LeaveGroup lists."""
     return next(iter(getattr(request, "members", ())), request)
 
 
 def _asked(request: Any, key: ApiKey) -> str | None:
-    """What a request asks for, where that is an event of its own."""
+    """Return the name of the event that a request is by itself: join, sync or leave; else ``None``."""
     if key not in _MODERN_HEARTBEATS:
         return _ASKED.get(key)
     if request.member_epoch > JOINING:
@@ -205,7 +204,7 @@ def _group(ctx: RequestContext, name: str) -> Group | None:
 
 
 def _generation(request: Any) -> int:
-    """The one that a request names; -1 for none."""
+    """Return the generation or member epoch in a request; -1 if it has none."""
     names = ("generation_id", "generation_id_or_member_epoch", "member_epoch")
     return next((getattr(request, name) for name in names if hasattr(request, name)), NO_GENERATION)
 
@@ -226,4 +225,4 @@ _RULES: Mapping[ApiKey, rules.Rule] = {
     ApiKey.SHARE_ACKNOWLEDGE: rules.SHARE_ACKNOWLEDGE,
     ApiKey.STREAMS_GROUP_HEARTBEAT: rules.STREAMS_HEARTBEAT,
 }
-"""API -> the section by which it is answered, where the machine gives no rule of its own."""
+"""API -> its section of the specification, for events without a rule from the machine."""

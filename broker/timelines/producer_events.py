@@ -1,4 +1,4 @@
-"""The events of producers: how they are folded when they are old, and which of them explain a refusal."""
+"""Events of producers: how old ones are folded, and which of them explain a refusal."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ _REFUSALS = Refusals(
 
 @dataclass(slots=True)
 class ProducerEvent(RequestEvent):
-    """One event, or many that are folded.
+    """An event of a producer, or many folded into one.
 
-    ``epoch_before`` and ``epoch_after`` are those that the partition knows the producer by, -1 where it does not;
-    ``producer_epoch`` is the request's. ``known_sequence`` is the last one that the partition had before.
-    Accepted batches that follow each other are one event: it lasts from ``at_ms`` to ``until_ms``. ``merged``
-    is true of an event that has become part of another one, or has been forgotten.
+    ``epoch_before`` and ``epoch_after`` are the producer's epoch in the partition's producer state, -1 if it has none;
+    ``producer_epoch`` is the request's. ``known_sequence`` is the partition's last sequence before the event.
+    Consecutive accepted batches are one event, from ``at_ms`` to ``until_ms``. ``merged`` is true once the event was
+    folded into another one or dropped.
     """
 
     at_ms: int
@@ -49,12 +49,12 @@ class ProducerEvent(RequestEvent):
 
     @property
     def partition(self) -> str:
-        """Such as ``orders-0``; empty where the event is about none, or about several."""
+        """Return the partition, such as ``orders-0``; empty if the event is about none or several."""
         return "" if self.place is None else f"{self.place[0]}-{self.place[1]}"
 
 
 class ProducerHistory(NamedTuple):
-    """What is known of a producer id: who uses it, its events, oldest first, and how many are forgotten."""
+    """What is known of a producer id: who uses it, its events, oldest first, and the number of dropped events."""
 
     transactional_id: str | None
     client_id: str | None
@@ -63,16 +63,16 @@ class ProducerHistory(NamedTuple):
 
 
 class Folding:
-    """How events of producers are folded: by partition, as long as nothing was refused in between."""
+    """Folds events of producers: those of one partition without a refusal in between."""
 
     @staticmethod
     def weight(event: ProducerEvent) -> Weight:
-        """A refusal lasts; one after which clients send the batch again lasts less."""
+        """Return a refusal's weight; a retriable one weighs less."""
         return _REFUSALS.weight(event.error)
 
     @staticmethod
     def key(event: ProducerEvent) -> Hashable | None:
-        """Accepted batches and duplicates of a partition; the same refusal again."""
+        """Return one key for a partition's accepted batches, one for its duplicates, and one for each refusal."""
         if event.error is None:
             return (event.event, event.place) if event.event in (ACCEPTED, DUPLICATE) else None
         alike = (event.event, event.error, event.rule, event.place, event.client_id, event.connection, event.fault)
@@ -82,7 +82,7 @@ class Folding:
 
     @staticmethod
     def folded(older: ProducerEvent, newer: ProducerEvent) -> ProducerEvent:
-        """The older one, grown. What differs between the two is left out."""
+        """Fold ``newer`` into ``older``. Fields that differ become empty."""
         newer.merged = True
         older.until_ms, older.last_sequence, older.epoch_after = newer.until_ms, newer.last_sequence, newer.epoch_after
         older.batches += newer.batches
@@ -100,7 +100,7 @@ class Folding:
 
     @staticmethod
     def forgotten(event: ProducerEvent) -> int:
-        """How many events it represented. It grows no more."""
+        """Return the number of events that a dropped event represents, and mark it as merged: it is not extended."""
         event.merged = True
         return event.count
 
@@ -109,16 +109,16 @@ _TEXTS = frozenset({"rule", "source", "detail"})
 
 
 # --- causes ----------------------------------------------------------------------------------------------------------
-# Each takes the events of one partition, newest first; the explanation of a refusal and the event log ask the same.
+# Each takes the events of one partition, newest first. The explanation of a refusal and the event log share them.
 
 
 def mover_past(producer_epoch: int, here: Iterable[ProducerEvent]) -> ProducerEvent | None:
-    """The event by which the partition came to know the producer at a later epoch."""
+    """Find the event that raised the producer's epoch in the partition beyond ``producer_epoch``."""
     return next((each for each in here if each.epoch_before <= producer_epoch < each.epoch_after), None)
 
 
 def writer_of(sequence: int, here: Iterable[ProducerEvent]) -> ProducerEvent | None:
-    """The accepted batches that a sequence was among."""
+    """Find the event of the accepted batches that include a sequence."""
     return next(
         (each for each in here if each.event == ACCEPTED and each.first_sequence <= sequence <= each.last_sequence),
         None,
@@ -126,12 +126,12 @@ def writer_of(sequence: int, here: Iterable[ProducerEvent]) -> ProducerEvent | N
 
 
 def loss(here: Iterable[ProducerEvent]) -> ProducerEvent | None:
-    """When the partition forgot the producer."""
+    """Find the latest event that removed the producer's state from the partition."""
     return next((each for each in here if each.event in (FORGOTTEN, EXPIRED)), None)
 
 
 def causes_of(refused: ProducerEvent, newest_first: Iterable[ProducerEvent]) -> Iterator[ProducerEvent]:
-    """The events that explain a refusal."""
+    """Find the events that explain a refusal."""
     here = [each for each in newest_first if each.place == refused.place]
     found = (mover_past(refused.producer_epoch, here), writer_of(refused.known_sequence, here), loss(here))
     return (each for each in found if each is not None)

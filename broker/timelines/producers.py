@@ -1,9 +1,9 @@
-"""The timeline of each producer id: where it came from, and the sequences that partitions took or refused.
+"""The timeline of each producer id: who initialised it, and the sequences that partitions accepted or refused.
 
-An idempotent producer without a transactional id has no coordinator that remembers it; each partition judges its
-batches by itself. The judgement is noted here after the handler, when the answer is known, with the rule that the log
-names: batches that follow each other are one event that grows, so a producer to which nothing happens costs next to
-nothing. Events are kept in memory only, within the bounds of the event log.
+An idempotent producer without a transactional id has no coordinator; each partition checks its batches by its own
+producer state. The result is recorded after the handler, when the response is known, with the rule that the log gives.
+Consecutive accepted batches extend one event, so a healthy producer costs next to nothing. Events are kept in memory
+only, within the limits of the event log.
 """
 
 from collections import OrderedDict
@@ -48,7 +48,7 @@ _INITIALISED = Rule("transactions A.1 A5", "KIP-98")
 
 @dataclass(slots=True)
 class _Producer:
-    """Who uses a producer id. ``runs`` are the events that may still grow, by partition."""
+    """The user of a producer id. ``runs`` are the events that the next accepted batch may extend, by partition."""
 
     transactional_id: str | None = None
     client_id: str | None = None
@@ -56,7 +56,7 @@ class _Producer:
 
 
 class ProducerTimelines:
-    """The events of all producer ids of a cluster."""
+    """The timelines of all producer ids of a cluster."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -66,7 +66,7 @@ class ProducerTimelines:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def of(self, producer_id: int) -> ProducerHistory | None:
-        """What is known of an id; ``None`` if nothing. The events are not to be changed."""
+        """Return what is known of a producer id; ``None`` if nothing. Do not modify the events."""
         producer = self._producers.get(producer_id)
         events, forgotten = self._log.of(producer_id), self._log.forgotten(producer_id)
         if producer is None and not events and forgotten <= 0:
@@ -75,12 +75,12 @@ class ProducerTimelines:
         return ProducerHistory(user.transactional_id, user.client_id, events, forgotten)
 
     def ids(self) -> list[int]:
-        """All producer ids of which anything is known, those with the latest requests last."""
+        """Return all known producer ids, those with the latest requests last."""
         silent = [each for each in self._log.ids() if each not in self._producers]
         return [*silent, *self._producers]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all events and producers."""
         self._log.clear()
         self._producers.clear()
 
@@ -88,13 +88,13 @@ class ProducerTimelines:
 
     @property
     def middleware(self) -> Mapping[ApiKey, Middleware]:
-        """The watch over the APIs by which producers get an id and use it."""
+        """Return the middleware of InitProducerId and Produce."""
         return {ApiKey.PRODUCE: self.watch_produce, ApiKey.INIT_PRODUCER_ID: self.watch_init}
 
     async def watch_init(
         self, request: InitProducerIdRequest, ctx: RequestContext, handle: AnyHandler
     ) -> Message | None:
-        """Middleware: a producer gets its id. What moves a transactional id is an event of its own timeline."""
+        """Middleware: record new producer ids. Changes of a transactional id are in that id's own timeline."""
         response = await handle(request, ctx)
         if not isinstance(response, InitProducerIdResponse):
             return response
@@ -107,7 +107,7 @@ class ProducerTimelines:
         return response
 
     async def watch_produce(self, request: ProduceRequest, ctx: RequestContext, handle: AnyHandler) -> Message | None:
-        """Middleware, outermost: the fate of each batch, also where its answer is lost by a fault."""
+        """Middleware, outermost: record the result of each batch, even if a fault drops the response."""
         response: Message | None = None
         try:
             response = await handle(request, ctx)
@@ -123,14 +123,14 @@ class ProducerTimelines:
                 self._note_answers(request, response, produced or (), ctx)
         return response
 
-    # --- partitions that forget a producer ---------------------------------------------------------------------------
+    # --- partitions that remove a producer ---------------------------------------------------------------------------
 
     def forgotten(self, producer_id: int, partition: ReplicatedPartition) -> None:
-        """Steering made a partition forget a producer."""
+        """Record that the control plane removed a producer's state from a partition."""
         self._lost(producer_id, partition, FORGOTTEN, Rule(STEERING, STEERING))
 
     def expired(self, producer_ids: Iterable[int], partition: ReplicatedPartition) -> None:
-        """They were silent for ``producer.id.expiration.ms``."""
+        """Record that a partition removed producers that had written nothing for ``producer.id.expiration.ms``."""
         for producer_id in producer_ids:
             self._lost(producer_id, partition, EXPIRED, rules.EXPIRED)
 
@@ -155,7 +155,7 @@ class ProducerTimelines:
             self._duplicate(producer, each, batch, info, ctx, fault)
         else:
             self._accepted(producer, each, batch, info, ctx, fault)
-            if each.error is not None:  # written, and then not replicated in time
+            if each.error is not None:  # appended, but not replicated in time
                 self._refused(producer, each, batch, ctx)
 
     def _accepted(
@@ -185,7 +185,7 @@ class ProducerTimelines:
     ) -> None:  # fmt: skip
         event = self._batch_event(DUPLICATE, (each.topic, each.index), batch, ctx, info.rule)
         event.epoch_before = event.epoch_after = batch.producer_epoch
-        event.fault, event.detail = fault, f"it is at offset {info.base_offset}, where it was written first"
+        event.fault, event.detail = fault, f"it was first written at offset {info.base_offset}"
         producer.runs.pop((each.topic, each.index), None)
         self._log.note(batch.producer_id, event)
 
@@ -203,7 +203,7 @@ class ProducerTimelines:
     def _note_answers(
         self, request: ProduceRequest, response: ProduceResponse, produced: Iterable[Produced], ctx: RequestContext
     ) -> None:
-        """Errors that are no partition's result: a fault made them, or the request was refused before it was read."""
+        """Record errors that are no partition's result: those of faults, and of requests refused before any append."""
         known = {(each.asked_name, each.topic_id, each.index): each for each in produced if each.batch is not None}
         fault = ctx.notes.refused_by
         for key, batch in _batches(request):
@@ -237,7 +237,7 @@ class ProducerTimelines:
         return event
 
     def _used(self, producer_id: int, transactional_id: str | None, ctx: RequestContext) -> _Producer:
-        """A request uses an id. As many ids are known as have events."""
+        """Update the user of a producer id. Known producers are bounded like the ids of the event log."""
         producer = self._producers.get(producer_id)
         if producer is None:
             producer = self._producers[producer_id] = _Producer()
@@ -250,7 +250,7 @@ class ProducerTimelines:
 
 
 def known_here(partition: ReplicatedPartition | None, producer_id: int) -> ProducerEntry | None:
-    """The entry of a producer at a partition's leader."""
+    """Return the producer state entry of a producer at the partition's leader, if there is one."""
     log = None if partition is None else partition.logs.get(partition.state.leader)
     return None if log is None else log.producer_log.get(producer_id)
 
@@ -279,7 +279,7 @@ Key = tuple[str, UUID | None, int]
 
 
 def _batches(request: ProduceRequest) -> Iterator[tuple[Key, RecordBatch]]:
-    """The first batch of each partition of a request, where a producer sent it."""
+    """Yield the first batch of each partition of a request, if it has a producer id."""
     for topic in request.topic_data:
         for data in topic.partition_data:
             records = data.records
@@ -301,7 +301,7 @@ def _answer_to(response: ProduceResponse, key: Key) -> ErrorCode:
 
 
 def _place_of(key: Key, ctx: RequestContext) -> Place:
-    """Topic and partition by name, also where a request names the topic by its id."""
+    """Return topic name and partition, even if the request has only the topic id."""
     name, topic_id, index = key
     found = ctx.cluster.image.topics_by_id.get(topic_id) if topic_id is not None else None
     return (name if found is None else found.name), index

@@ -1,4 +1,4 @@
-"""The events of transactional ids: how they are made, folded when they are old, and which of them explain a refusal."""
+"""Events of transactional ids: how they are made, how old ones are folded, and which of them explain a refusal."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,18 +15,18 @@ from protocol.log_records.transaction import TransactionRecord, TransactionState
 
 _S = TransactionState
 _ROUND = frozenset({"begun", "partitions added", "commit decided", "abort decided", "committed", "aborted"})
-"""What a producer does all the time: old events of these kinds are folded."""
+"""The routine of a transactional producer: old events of these kinds are folded."""
 _ROUNDS = "rounds"
 _REFUSALS = Refusals(ErrorCode.CONCURRENT_TRANSACTIONS, *COORDINATOR_CODES)
 
 
 @dataclass(slots=True)
 class Event(RequestEvent):
-    """One event, or many that are folded.
+    """An event of a transactional id, or many folded into one.
 
-    ``request_producer`` is the producer that the request names; fields are empty where they do not apply. Of a folded
-    event ``at_ms`` and the fields ``*_before`` are those of the first, ``until_ms`` and ``*_after`` those of the last.
-    ``open_since_ms`` and ``wrote_to`` are about the transaction that was open before the event, if one was.
+    ``request_producer`` is the producer id and epoch in the request; fields that do not apply are empty. In a folded
+    event, ``at_ms`` and ``*_before`` come from the first event, ``until_ms`` and ``*_after`` from the last.
+    ``open_since_ms`` and ``wrote_to`` are about the transaction that was open before the event, if there was one.
     """
 
     at_ms: int
@@ -47,17 +47,17 @@ class Event(RequestEvent):
 
     @property
     def before(self) -> ProducerIdAndEpoch:
-        """The producer that the id belonged to before."""
+        """Return the producer id and epoch of the transactional id before the event."""
         return ProducerIdAndEpoch(self.producer_before, self.epoch_before)
 
     @property
     def after(self) -> ProducerIdAndEpoch:
-        """The producer that the id belongs to since."""
+        """Return the producer id and epoch of the transactional id after the event."""
         return ProducerIdAndEpoch(self.producer_id, self.epoch_after)
 
 
 class Names(NamedTuple):
-    """What a request names: the transactional id, the producer, and what it asks for (``commit``, ``abort``)."""
+    """What a request names: the transactional id, the producer, and for EndTxn ``commit`` or ``abort``."""
 
     transactional_id: str
     producer: ProducerIdAndEpoch
@@ -65,7 +65,7 @@ class Names(NamedTuple):
 
 
 class Asker(NamedTuple):
-    """The request that an event came from, as far as it is remembered."""
+    """The request that caused an event, as far as it is kept."""
 
     client_id: str
     connection: int
@@ -74,11 +74,11 @@ class Asker(NamedTuple):
     version: int
     names: Names
     entry: int = 0
-    """The request's id in the journal; 0: it is in none."""
+    """The id of the request's journal entry; 0 if it has none."""
 
 
 class Move(NamedTuple):
-    """What moved an id. The event is made of it when it is read, for most are never read."""
+    """A record of the coordinator, with its cause. It becomes an event only when read; most never are."""
 
     at_ms: int
     record_before: TransactionRecord | None
@@ -88,21 +88,21 @@ class Move(NamedTuple):
 
     @property
     def record_after(self) -> TransactionRecord | None:
-        """``None`` for a tombstone."""
+        """Return the new record; ``None`` for a tombstone."""
         return self.record if isinstance(self.record, TransactionRecord) else None
 
     @property
     def before(self) -> ProducerIdAndEpoch:
-        """The producer that the id belonged to before."""
+        """Return the producer id and epoch of the transactional id before the record."""
         return _producer(self.record_before)
 
     @property
     def after(self) -> ProducerIdAndEpoch:
-        """The producer that the id belongs to since."""
+        """Return the producer id and epoch of the transactional id after the record."""
         return _producer(self.record_after)
 
     def read(self) -> Event:
-        """The event."""
+        """Build the event."""
         before, after = self.record_before, self.record_after
         event = Event(
             self.at_ms,
@@ -124,7 +124,7 @@ class Move(NamedTuple):
 
 
 class Rounds:
-    """Many events, folded: transactions of one id, mostly healthy ones. It grows."""
+    """Many events of one transactional id folded into one, mostly complete transactions. More can be added."""
 
     __slots__ = ("aborts", "asker", "commits", "count", "first", "last", "others", "several")
 
@@ -137,7 +137,7 @@ class Rounds:
         self.add(first)
 
     def add(self, event: "Move | Event | Rounds") -> None:
-        """One more."""
+        """Fold one more event into this one."""
         self.last = event.last if isinstance(event, Rounds) else event
         if isinstance(event, Move):
             self.count += 1
@@ -166,7 +166,7 @@ class Rounds:
                 self.several = True
 
     def read(self) -> Event:
-        """The event."""
+        """Build the event."""
         first, last = read(self.first), read(self.last)
         named = [_count(self.commits, "commit"), _count(self.aborts, "abort"), _count(self.others, "other event")]
         one = None if self.several else self.asker
@@ -191,16 +191,16 @@ Entry = Move | Event | Rounds
 
 
 class Folding:
-    """How events of transactional ids are folded."""
+    """Folds events of transactional ids."""
 
     @staticmethod
     def weight(event: Entry) -> Weight:
-        """A refusal lasts; one after which clients ask again lasts less."""
+        """Return a refusal's weight; a retriable one weighs less."""
         return _REFUSALS.weight(event.error if isinstance(event, Event) else None)
 
     @staticmethod
     def key(event: Entry) -> Hashable | None:
-        """Rounds; the same refusal again."""
+        """Return one key for all routine events, one for each refusal and its repetitions; ``None`` for other moves."""
         if isinstance(event, Move):
             return _ROUNDS if event.reason.kind in _ROUND else None
         if isinstance(event, Rounds) or event.error is None:
@@ -217,7 +217,7 @@ class Folding:
 
     @staticmethod
     def folded(older: Entry, newer: Entry) -> Entry:
-        """Equal refusals are one that counts; everything else becomes rounds."""
+        """Fold equal refusals into one with a count, and all other events into ``Rounds``."""
         if isinstance(older, Event) and isinstance(newer, Event):
             key = Folding.key(older)
             if key != _ROUNDS and key == Folding.key(newer):
@@ -228,19 +228,19 @@ class Folding:
 
     @staticmethod
     def forgotten(event: Entry) -> int:
-        """How many events it represented."""
+        """Return the number of events that a dropped event represents."""
         return 1 if isinstance(event, Move) else event.count
 
 
 class History(NamedTuple):
-    """The events of an id, oldest first, and how many are forgotten (-1: it is not known)."""
+    """The events of a transactional id, oldest first, and the number of dropped events (-1 if unknown)."""
 
     events: list[Event]
     forgotten: int
 
 
 def mover_past(producer: ProducerIdAndEpoch, newest_first: Sequence[Event]) -> Event | None:
-    """The event that fenced a producer: the latest that left exactly its epoch, else the first with a later one."""
+    """Find the event that fenced a producer: the latest that left exactly its epoch, else the first beyond it."""
     exact = next((e for e in newest_first if e.before == producer and e.after != producer), None)
     if exact is not None:
         return exact
@@ -249,7 +249,7 @@ def mover_past(producer: ProducerIdAndEpoch, newest_first: Sequence[Event]) -> E
 
 
 def causes_of(refused: Event, newest_first: Iterator[Entry]) -> Iterator[Entry]:
-    """The events that explain a refusal: the latest move, the latest decision, the move that fenced the producer."""
+    """Find the events that explain a refusal: the latest move, the latest prepared state, the move that fenced it."""
     moved = decided = mover = False
     for event in newest_first:
         if not isinstance(event, Move):
@@ -271,12 +271,12 @@ _DECIDED = frozenset({_S.PREPARE_COMMIT, _S.PREPARE_ABORT})
 
 
 def read(entry: Entry) -> Event:
-    """The event that an entry of the log describes."""
+    """Return the event of an entry of the log."""
     return entry if isinstance(entry, Event) else entry.read()
 
 
 def is_refusal(entry: Entry) -> bool:
-    """Whether something was refused."""
+    """Return whether the entry is a refusal."""
     return isinstance(entry, Event) and entry.error is not None
 
 
@@ -289,7 +289,7 @@ def _count(number: int, what: str) -> str:
 
 
 def asked_by(event: Event, asker: Asker) -> Event:
-    """The event, with the request that it came from."""
+    """Return the event with the fields of the request that caused it."""
     return replace(
         event,
         client_id=asker.client_id,

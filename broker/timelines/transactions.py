@@ -1,8 +1,8 @@
-"""The timeline of each transactional id: what moved it, what was refused, and by which rule.
+"""The timeline of each transactional id: its state changes and its refusals, each with request and rule.
 
-The coordinator's runtime reports each record that it applies, with the reason that the machine gives, and each refusal
-(``Observer``). This middleware adds the request that caused them. Events are kept in memory only, within the limits of
-the event log; old rounds (begin, commit) are folded.
+The coordinator's runtime reports each record that it applies, with the machine's reason, and each refusal
+(``Observer``). The middleware adds the request that caused them. Events are kept in memory only, within the limits of
+the event log; old transactions (begin, commit) are folded.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ from protocol.records.batch import RecordBatch, begins_with_batch
 
 
 class _Request:
-    """A request about a transactional id while it is served."""
+    """A request about a transactional id that is being served."""
 
     __slots__ = ("_asker", "ctx", "moved", "names", "refusal")
 
@@ -51,7 +51,7 @@ class _Request:
 
     @property
     def asker(self) -> Asker:
-        """What of it is remembered."""
+        """Return the fields of the request that events keep."""
         if self._asker is None:
             ctx = self.ctx
             client, number, entry = ctx.client_id, ctx.connection.number, ctx.notes.id
@@ -60,23 +60,25 @@ class _Request:
 
 
 class TransactionTimelines:
-    """The events of all transactional ids of a cluster; the observer of its transaction machines."""
+    """The timelines of all transactional ids of a cluster; observes its transaction machines."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._log: EventLog[str, Entry] = EventLog(Folding())
-        self._served: dict[int, _Request] = {}  # by the identity of the request's context, which is the cause
+        self._served: dict[
+            int, _Request
+        ] = {}  # by the identity of the request's context, which observers get as the cause
 
     def of(self, name: str) -> History:
-        """The events of an id."""
+        """Return the events of a transactional id."""
         return History([read(each) for each in self._log.of(name)], self._log.forgotten(name))
 
     def ids(self) -> list[str]:
-        """All ids of which events are kept, those with the latest ones last."""
+        """Return all transactional ids with events in the log, those with the latest events last."""
         return self._log.ids()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all events."""
         self._log.clear()
 
     # --- the observer of the machines --------------------------------------------------------------------------------
@@ -88,7 +90,7 @@ class TransactionTimelines:
         replaced: Sequence[TransactionRecord | None],
         cause: object | None,
     ) -> None:
-        """A record was written: that is an event. So is what the coordinator could not write."""
+        """Add an event for each applied record, and for each change that the coordinator could not write."""
         if replaced and outcome.reason is not None:
             self.note_moves(outcome.records, outcome.reason, replaced, cause)
         for name, reason, *_ in outcome.changes:
@@ -102,7 +104,7 @@ class TransactionTimelines:
         replaced: Sequence[TransactionRecord | None],
         cause: object | None,
     ) -> None:
-        """Ids have moved to these records. ``cause`` is the context of the request, if one moved them."""
+        """Add an event for each record. ``cause`` is the context of the request that caused it, if one did."""
         request = self._served.get(id(cause))
         if request is not None:
             request.moved = True
@@ -111,7 +113,7 @@ class TransactionTimelines:
             self._log.note(record.transactional_id, Move(now_ms, before, record, asker, reason))
 
     def on_refused(self, machine: TransactionMachine, error: KafkaError, cause: object | None) -> None:  # noqa: ARG002
-        """A refusal is noted when the request is answered: what is answered in the end counts."""
+        """Keep the refusal until the response is known: a fault may change the error that the client gets."""
         request = self._served.get(id(cause))
         if request is not None:
             request.refusal = error
@@ -120,18 +122,18 @@ class TransactionTimelines:
 
     @property
     def middleware(self) -> Mapping[ApiKey, Middleware]:
-        """The watch over each API that names transactional ids."""
+        """Return the middleware of each API that names transactional ids."""
         return {**dict.fromkeys(_NAMES, self.watch), ApiKey.PRODUCE: self.watch_produce}
 
     def watch(self, request: Any, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Any]:
-        """Middleware, outermost: the answer that goes out counts, also a fault's."""
+        """Middleware, outermost: record the request with the response as sent, with the effect of faults."""
         names = _NAMES[ctx.api.key](request)
         if names is None or not names.transactional_id:
             return handle(request, ctx)
         return self._watch(names, request, ctx, handle)
 
     def watch_produce(self, request: ProduceRequest, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Any]:
-        """As :meth:`watch`, for the request that most producers send without a transactional id."""
+        """Like :meth:`watch`, for Produce, which most producers send without a transactional id."""
         return self.watch(request, ctx, handle) if request.transactional_id else handle(request, ctx)
 
     async def _watch(self, names: Names, request: Any, ctx: RequestContext, handle: AnyHandler) -> Any:
@@ -144,7 +146,7 @@ class TransactionTimelines:
         if error is not None:
             self._note_refusal(served, request, response, error)
         elif not served.moved and ctx.api.key in _ASKS_ITS_COORDINATOR:
-            event = self._unmoved(names.transactional_id, "asked again, nothing changed")
+            event = self._unmoved(names.transactional_id, "request changed nothing")
             self._log.note(names.transactional_id, asked_by(event, served.asker))
         return response
 
@@ -166,7 +168,7 @@ class TransactionTimelines:
         self._log.note(names.transactional_id, event, causes)
 
     def _unmoved(self, name: str, event: str) -> Event:
-        """An event that moves nothing: the id stays where it is."""
+        """Build an event that does not change the id's state, producer id or epoch."""
         now_ms = self._clock.now_ms()
         last = next((each for each in self._log.newest_first(name) if not is_refusal(each)), None)
         known = None if last is None else read(last)
@@ -205,7 +207,7 @@ def _by_id_alone(request: Any) -> Names | None:
 
 
 def _names_of_batches(request: Any) -> Names | None:
-    """The producer that a Produce request names: that of its first batch."""
+    """Return the transactional id and producer of a Produce request: the producer of its first batch."""
     for topic in request.topic_data:
         for partition in topic.partition_data:
             records = partition.records
@@ -216,7 +218,7 @@ def _names_of_batches(request: Any) -> Names | None:
 
 
 def _message(response: Any) -> str:
-    """The message that came with an error of Produce."""
+    """Return the first error message in a Produce response; empty if there is none."""
     for topic in getattr(response, "responses", ()):
         for partition in getattr(topic, "partition_responses", ()):
             if partition.error_message:

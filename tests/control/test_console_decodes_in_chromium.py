@@ -75,7 +75,7 @@ def test_without_schemas_the_page_names_the_options(page: Page, plane: ControlPl
     plane.kafka.topics["t"].write({"value": b"\0\0\0\0\7\xff", "partition": 0}, {"value": "text", "partition": 1})
     page.open(plane.url, "topics", "t")
     page.row("not decoded", "00 00 00 00 07 ff").find_element("tag name", "button").click()
-    page.sees("unknown, id 7", "Not decoded: the server knows no schemas; start it with --schema-registry PORT")
+    page.sees("unknown, id 7", "Not decoded: the server has no schemas; start it with --schema-registry PORT")
     row = page.row("text")
     row.find_element("tag name", "button").click()
     assert "Not decoded" not in page.row("1 @ 0").text

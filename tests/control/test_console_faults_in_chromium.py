@@ -15,9 +15,9 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 def test_a_fault_is_added_met_and_removed(page: Page, plane: ControlPlane) -> None:
     """A real client meets it, and the page counts until nothing is left of it."""
     page.open(plane.url, "faults")
-    page.sees("Nothing goes wrong on purpose")
-    page.choose("When a request is", "InitProducerId")
-    page.choose("Then", "do it, then answer an error")
+    page.sees("No faults.")
+    page.choose("Requests of", "InitProducerId")
+    page.choose("Effect", "serve it, then respond with an error")
     page.write("Transactional id", "x")
     page.choose("Error", "COORDINATOR_LOAD_IN_PROGRESS")
     page.press("Add the fault")
@@ -30,7 +30,7 @@ def test_a_fault_is_added_met_and_removed(page: Page, plane: ControlPlane) -> No
     page.row("InitProducerId", "unmet")
     assert [each["remaining"] for each in plane.http("GET", "/v1/faults")["faults"]] == [0, 1]
     page.press("Remove all")
-    page.sees("Nothing goes wrong on purpose")
+    page.sees("No faults.")
     assert plane.http("GET", "/v1/faults")["faults"] == []
 
 
@@ -42,17 +42,17 @@ def test_the_form_offers_what_fits_the_api(page: Page, plane: ControlPlane) -> N
     page.open(plane.url, "faults")
     page.sees("Add a fault")
     assert {"Topic", "Partition", "Group", "Transactional id"} <= set(page.script(offered))
-    page.choose("When a request is", "EndTxn")
-    page.sees("Further conditions")
+    page.choose("Requests of", "EndTxn")
+    page.sees("More conditions")
     assert "Transactional id" in page.script(offered)
     assert not {"Topic", "Partition", "Group"} & set(page.script(offered))
     assert page.script(options, "value")[:2] == ["NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS"]
     assert len(page.script(options, "value")) > 130
-    assert "answer with a throttle time" in page.script(options, "way")
-    page.choose("When a request is", "WriteTxnMarkers")
-    assert "answer with a throttle time" not in page.script(options, "way")
-    page.choose("Then", "change a field of the answer")
-    page.choose("Field of the answer", "markers.*.topics.*.partitions.*.error_code")
+    assert "respond with a throttle time" in page.script(options, "way")
+    page.choose("Requests of", "WriteTxnMarkers")
+    assert "respond with a throttle time" not in page.script(options, "way")
+    page.choose("Effect", "change a field of the response")
+    page.choose("Field of the response", "markers.*.topics.*.partitions.*.error_code")
     page.write("New value, as JSON", '"NOT_LEADER_OR_FOLLOWER"')
     page.press("Add the fault")
     page.row("WriteTxnMarkers", 'error_code = "NOT_LEADER_OR_FOLLOWER"', "unmet")
@@ -61,7 +61,7 @@ def test_the_form_offers_what_fits_the_api(page: Page, plane: ControlPlane) -> N
 def test_a_fault_that_is_often_wanted_takes_two_presses(page: Page, plane: ControlPlane) -> None:
     """Each of the library fills the form with a fault that is taken as it is."""
     page.open(plane.url, "faults")
-    page.press("The answer to a commit is lost")
+    page.press("The response to a commit is lost")
     page.press("Add the fault")
     page.row("EndTxn of committed = true", "served, then the connection is reset")
     names = page.script("return [...document.querySelectorAll('.library button')].map((e) => e.textContent)")
@@ -79,11 +79,11 @@ def test_a_number_beyond_those_of_a_browser_is_sent_digit_by_digit(
     """Of the form, of the fault when it is added again, and of a scenario file: 2^63 - 1 was sent as 2^63."""
     largest = 2**63 - 1
     page.open(plane.url, "faults")
-    page.choose("When a request is", "Produce")
-    page.choose("Then", "change a field of the answer")
-    page.choose("Field of the answer", "responses.*.partition_responses.*.base_offset")
+    page.choose("Requests of", "Produce")
+    page.choose("Effect", "change a field of the response")
+    page.choose("Field of the response", "responses.*.partition_responses.*.base_offset")
     page.write("New value, as JSON", str(largest))
-    page.press("As it is sent")
+    page.press("As a request or as code")
     page.sees(f'"responses.*.partition_responses.*.base_offset": {largest}')
     page.press("Add the fault")
     page.row("Produce", str(largest))
@@ -104,7 +104,7 @@ def test_a_number_beyond_those_of_a_browser_is_sent_digit_by_digit(
     file = tmp_path / "largest.json"
     file.write_text(kept, encoding="utf-8")
     page.named("input", "Scenario file").send_keys(str(file))
-    page.press("Do the steps")
+    page.press("Run the steps")
     page.sees("The steps of largest.json are done")
     made = [fault.do["alter"] for fault in plane.kafka.faults.list()]
     assert made == [{"responses.*.partition_responses.*.base_offset": largest}] * 2
@@ -113,11 +113,11 @@ def test_a_number_beyond_those_of_a_browser_is_sent_digit_by_digit(
 def test_a_fault_written_as_json(page: Page, plane: ControlPlane) -> None:
     """What the form cannot express; what is no JSON is shown, and nothing is sent."""
     page.open(plane.url, "faults")
-    page.choose("Then", "as I write it")
-    page.write("What to do, as JSON", '{"bytes": {"truncate": 3')
+    page.choose("Effect", "custom, as JSON")
+    page.write("Effect, as JSON", '{"bytes": {"truncate": 3')
     page.press("Add the fault")
     page.sees("JSON")
     assert plane.http("GET", "/v1/faults")["faults"] == []
-    page.write("What to do, as JSON", '{"bytes": {"truncate": 3}}')
+    page.write("Effect, as JSON", '{"bytes": {"truncate": 3}}')
     page.press("Add the fault")
     page.row("truncate 3")

@@ -92,7 +92,7 @@ def test_a_broker_is_killed_and_started(page: Page, plane_of: ControlPlaneOf) ->
     page.press("Add a broker")
     page.row("4", "running")
     page.press("remove broker 4")
-    page.sees("Broker 4 is out of the cluster")
+    page.sees("Broker 4 was removed")
     assert [broker.id for broker in plane.kafka.info().brokers] == [1, 2, 3]
 
 
@@ -135,7 +135,7 @@ def test_the_clock_is_pushed_and_a_transaction_times_out(page: Page, plane: Cont
     page.sees("15 min ahead", "timed out", "CompleteAbort")
     with pytest.raises(KafkaException):
         producer.commit_transaction(10)
-    page.sees("Why the last refusal", "fenced: at", "open for longer than its timeout")
+    page.sees("Why the last request was refused", "fenced: at", "open for longer than its timeout")
     page.write("Advance by", "2h")
     page.press("Advance")
     page.sees("2 h 15 min ahead")
@@ -157,14 +157,14 @@ def test_a_commit_is_held_and_released(page: Page, plane: ControlPlane) -> None:
     page.open(plane.url, "transactions", "x")
     page.write("Loading for", "1h")
     page.press("Move")
-    page.sees("Broker 1 coordinates it now")
+    page.sees("Broker 1 is the coordinator now")
     page.sees("its coordinator is loading")
     plane.kafka.clock.advance(hours=1)
     page.choose("Hold at", "prepare")
     page.press("Hold")
-    page.sees("no commit has come there yet")
+    page.sees("not reached yet")
     plane.kafka.transactions["x"].abort()
-    page.sees("a commit is waiting there", "PrepareAbort")
+    page.sees("a commit or abort is waiting there", "PrepareAbort")
     page.press("Release")
     page.sees("CompleteAbort")
     with pytest.raises(KafkaException):
@@ -172,9 +172,9 @@ def test_a_commit_is_held_and_released(page: Page, plane: ControlPlane) -> None:
     page.open(plane.url, "transactions")
     page.write("Transactional id", "y")
     page.choose("Hold at", "markers")
-    page.write("After so many", "1")
+    page.write("After this many", "1")
     page.press("Hold")
-    page.sees("stops at markers")
+    page.sees("will be held at markers")
     later = transactor(plane, "y")
     later.produce("t", b"two", partition=1)
     later.flush(10)
@@ -203,14 +203,14 @@ def test_the_journal_is_filtered_and_an_entry_opened(page: Page, busy: ControlPl
     page.press("Clear filters")
     page.write("Group", "g")
     page.sees("JoinGroup")
-    page.press("Stop here")
-    page.named("button", "Go on")
+    page.press("Pause")
+    page.named("button", "Resume")
     busy.kafka.journal.clear()
     asking = Producer({"bootstrap.servers": busy.bootstrap})
     for _ in range(200):  # more than there was, so that only the entries themselves show it
         asking.list_topics(timeout=10)
     page.sees("JoinGroup")
-    page.press("Go on")
+    page.press("Resume")
     page.sees_no("JoinGroup")
 
 
@@ -223,7 +223,7 @@ def test_the_cluster_is_reset(page: Page, busy: ControlPlane) -> None:
     assert busy.http("GET", "/v1/faults")["faults"] != []
     page.press("Reset the cluster")
     page.press("Reset")
-    page.sees("as just started")
+    page.sees("The cluster was reset")
     assert busy.http("GET", "/v1/faults")["faults"] == []
 
 
@@ -342,11 +342,11 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(page: Page) -> None:
     process = start(control_token="secret")
     try:
         page.open(str(process.ready.control_url), "cluster")
-        page.sees("This server asks for a token")
+        page.sees("This server requires a token")
         assert "127.0.0.1" not in page.text
         page.write("Token", "guess")
         page.press("Open")
-        page.sees("The one that was given is another one")
+        page.sees("The server does not accept this token")
         page.write("Token", "secret")
         page.press("Open")
         page.sees("Brokers", "127.0.0.1")
@@ -364,4 +364,4 @@ def test_a_server_that_is_gone_is_missed(page: Page) -> None:
         page.sees("Brokers")
     finally:
         process.stop()
-    assert page.sees("The server does not answer")
+    assert page.sees("The server does not respond")

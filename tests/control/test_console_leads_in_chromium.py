@@ -66,7 +66,7 @@ def test_counted_errors_lead_to_these_requests(page: Page, plane: ControlPlane) 
         assert all(re.search("[A-Z]+_[A-Z_]+", row) for row in page.rows())
         address = str(page.script("return location.hash"))
         assert filters.items() <= dict(parse_qsl(address.partition("?")[2])).items()
-        assert page.named("input", "Only errors: any code, or no answer").is_selected()
+        assert page.named("input", "Only errors: any error code, or no response").is_selected()
     page.press("Clear filters")
     page.sees("ApiVersions")
     assert page.script("return location.hash") == "#/journal"
@@ -90,7 +90,7 @@ def test_a_diagram_is_zoomed_filtered_and_followed_into_the_journal(page: Page, 
     assert page.script(
         "return document.querySelector('.drawing').scrollWidth <= document.querySelector('.drawing').clientWidth"
     )
-    page.named("input", "Only what went wrong").click()
+    page.named("input", "Only errors, faults and missing responses").click()
     page.sees_no("ABORT marker")
     page.sees("INVALID_PRODUCER_EPOCH")
     request = page.driver.find_elements("css selector", "svg.diagram a")[-1]
@@ -121,7 +121,7 @@ def test_a_transaction_is_chosen_from_the_list_of_its_id(page: Page, plane: Cont
     page.sees("ABORT marker")
     page.sees_no("COMMIT marker")
     assert page.script("return location.hash") == f"#/diagrams/transactions/x?transaction={aborted.id}"
-    page.choose("Transaction", "all, the newest requests")
+    page.choose("Transaction", "all (newest requests)")
     page.sees("COMMIT marker", "ABORT marker")
 
 

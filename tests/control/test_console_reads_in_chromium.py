@@ -38,45 +38,45 @@ def test_messages_are_found_by_offset_time_and_text(page: Page, plane: ControlPl
         topic.write({"key": f"k{n}", "value": f"value {n}", "timestamp_ms": n * 1000, "partition": n % 2})
     page.open(plane.url, "topics", "t")
     shows(page, *(f"value {n}" for n in (5, 4, 3, 2, 1, 0)))
-    page.choose("Of partition", "1")
+    page.choose("From partition", "1")
     shows(page, "value 5", "value 3", "value 1")
-    page.choose("Which", "from an offset")
+    page.choose("Order", "from an offset")
     page.write("Offset", "1")
     shows(page, "value 3", "value 5")
-    page.choose("Which", "from a time")
+    page.choose("Order", "from a time")
     here = "new Date(3000 - new Date(3000).getTimezoneOffset() * 60000).toISOString().slice(0, 23)"
     local = page.script(f"return {here}")
     field = page.named("input", "Time")
     page.script("arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))", field, local)
     shows(page, "value 3", "value 5")
-    page.choose("Of partition", "all")
+    page.choose("From partition", "all")
     shows(page, "value 3", "value 4", "value 5")
-    page.choose("Which", "newest first")
-    page.write("With the text", "k4")
+    page.choose("Order", "newest first")
+    page.write("Containing", "k4")
     shows(page, "value 4")
     topic.write({"key": "k4", "value": "again", "timestamp_ms": 9000, "partition": 1})
     shows(page, "again", "value 4")
-    page.write("With the text", "nowhere")
-    assert "k4" not in page.sees("No such message")
+    page.write("Containing", "nowhere")
+    assert "k4" not in page.sees("No matching message")
 
 
 def test_messages_that_are_being_read_stay_where_they_are(page: Page, plane: ControlPlane) -> None:
-    """After *Stop here*, until *Go on* or another search."""
+    """After *Pause*, until *Resume* or another search."""
     topic = plane.kafka.topics["u"]
     topic.write("first")
     page.open(plane.url, "topics", "u")
     shows(page, "first")
-    page.press("Stop here")
-    page.named("button", "Go on")
+    page.press("Pause")
+    page.named("button", "Resume")
     topic.write("second")
     ends = "return document.querySelector('table[aria-label=Partitions] tbody').innerText.trim().split(/\\s+/).at(-1)"
     until(lambda: page.script(ends) == "2", "a log end of 2")
     assert len(lines(page)) == 1
-    page.press("Go on")
+    page.press("Resume")
     shows(page, "second", "first")
-    page.press("Stop here")
+    page.press("Pause")
     topic.write("third")
-    page.write("With the text", "ir")
+    page.write("Containing", "ir")
     shows(page, "third", "first")
 
 
@@ -111,7 +111,7 @@ def test_a_message_opens_as_json_with_exact_numbers(page: Page, plane: ControlPl
     assert json.loads(shown) == json.loads(value)
     page.row("{no json").find_element("tag name", "button").click()
     page.row("ff fe").find_element("tag name", "button").click()
-    page.sees("No text; its bytes:", "0000  ")
+    page.sees("Not text; its bytes:", "0000  ")
 
 
 def test_the_journal_has_columns_for_topic_group_and_id(page: Page, plane: ControlPlane) -> None:
@@ -144,7 +144,7 @@ def test_near_misses_are_beside_the_rows_of_the_journal(page: Page, plane: Contr
     producer = Producer({"bootstrap.servers": plane.bootstrap})
     producer.produce("t", b"v", partition=0)
     assert producer.flush(20) == 0
-    near = f"fault {fault.id} nearly met this request: its partition is 1, the request's is 0"
+    near = f"fault {fault.id} nearly matched this request: its partition is 1, the request's is 0"
     for width, scheme in ((1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")):
         page.look(width, 900, scheme)
         page.open(plane.url, "journal")
@@ -177,7 +177,7 @@ def test_the_journal_page_asks_for_what_is_new_only(page: Page, plane: ControlPl
     assert first[0] > 20
     page.press("Clear filters")
     page.row("ApiVersions v3", "test")
-    page.press("Stop here")
+    page.press("Pause")
     page.row("ApiVersions v3", "test").find_element("tag name", "button").click()
     page.sees("walker")
     page.row("ApiVersions v3", "test").find_element("tag name", "button").click()
@@ -209,7 +209,7 @@ def test_what_is_open_stays_where_it_is(page: Page, plane: ControlPlane) -> None
         page.script("document.querySelector('.journal .entry').click()")
 
     opened()
-    page.sees("Stopped while a message is open.")
+    page.sees("Paused while a message is open.")
     topic.write(*({"value": f"value {n}", "partition": 0} for n in range(60)))
     page.sees("61")  # the partition's end, which is asked for each second
     assert [line.split()[-1] for line in lines(page) if "value" in line.split("\n")[0]] == []
@@ -224,7 +224,7 @@ def test_what_is_open_stays_where_it_is(page: Page, plane: ControlPlane) -> None
     page.write("Client id", "asking")
     page.row("Metadata")
     opened()
-    page.sees("Stopped while a request is open.", "Correlation id")
+    page.sees("Paused while a request is open.", "Correlation id")
     first = page.rows()
     for _ in range(120):
         asking.list_topics("t", 10)

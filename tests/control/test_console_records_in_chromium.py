@@ -63,7 +63,7 @@ def test_what_was_pressed_is_copied_as_code_that_does_the_same(page: Page, plane
     """In each language: all steps are run, and make the faults that the page made."""
     needs("go", "java", "node")
     page.open(plane.url, "faults")
-    page.press("The answer to a commit is lost")
+    page.press("The response to a commit is lost")
     page.write("Transactional id", 'it\'s "x" $HOME')
     page.press("Add the fault")
     page.sees("The fault is added")
@@ -104,7 +104,7 @@ def test_code_for_a_server_with_a_token_reads_it_from_the_environment(
         page.open(str(process.ready.control_url), "faults")
         page.write("Token", "secret-token")
         page.press("Open")
-        page.press("The answer to a commit is lost")
+        page.press("The response to a commit is lost")
         page.press("Add the fault")
         page.sees("The fault is added")
         page.named("a", "Copy it as code").click()
@@ -130,7 +130,7 @@ def test_code_for_a_server_with_a_token_reads_it_from_the_environment(
 def test_a_scenario_is_saved_and_done_again_from_its_file(page: Page, plane: ControlPlane, tmp_path: Path) -> None:
     """Also what other programs did; a mistake in the file is shown with its step."""
     page.open(plane.url, "scenario")
-    page.sees("Nothing has steered the cluster")
+    page.sees("No steps yet")
     plane.kafka.topics.create("made")
     plane.kafka.faults.add(api="EndTxn", error="NOT_COORDINATOR", optional=True)
     page.sees("topics create", "faults add")
@@ -138,12 +138,12 @@ def test_a_scenario_is_saved_and_done_again_from_its_file(page: Page, plane: Con
     file = tmp_path / "scenario.json"
     file.write_text(plane.ctl_text("scenario", "record", "--json"), encoding="utf-8")
     plane.kafka.reset()
-    page.sees("Nothing has steered the cluster")
+    page.sees("No steps yet")
     page.named("input", "Scenario file").send_keys(str(file))
-    page.press("Do the steps")
+    page.press("Run the steps")
     page.sees("The steps of scenario.json are done")
     assert [fault["match"]["api"] for fault in faults(plane)] == ["EndTxn"]
     file.write_text(json.dumps({"scenario": 1, "steps": [{"verb": "clock advanse"}]}), encoding="utf-8")
     page.named("input", "Scenario file").send_keys(str(file))
-    page.press("Do the steps")
+    page.press("Run the steps")
     page.sees("step 1 (clock advanse): there is no verb", "did you mean clock advance?")

@@ -20,7 +20,7 @@ def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, plan
     part.move_leader(1)
     page.open(plane.url, "topics", "t")
     page.choose("Leader", "broker 2")
-    page.press("Make it the leader")
+    page.press("Move the leader")
     page.sees("Broker 2 leads it now")
     assert part.show().leader == 2
     page.choose("Replica on broker 1", "out of sync")
@@ -34,13 +34,13 @@ def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, plan
     assert reported[0] is not None
     assert reported[0].name() == "NOT_ENOUGH_REPLICAS"
     page.choose("Replica on broker 1", "in sync")
-    page.choose("Replica on broker 3", "in sync, replicates nothing")
+    page.choose("Replica on broker 3", "in sync, not replicating")
     page.press("Set replicas")
     page.sees("In sync: 1, 2, 3.")
     assert (part.show().isr, part.show().held) == ((1, 2, 3), (3,))
     page.choose("Leader", "none")
-    page.press("Make it the leader")
-    page.sees("It has no leader now")
+    page.press("Move the leader")
+    page.sees("The partition has no leader now")
     assert part.show().leader == -1
 
 
@@ -49,15 +49,15 @@ def test_another_release_is_played_and_a_snapshot_gone_back_to(page: Page, plane
     page.open(plane.url, "cluster")
     page.sees(f"Apache Kafka {NEWEST}")
     page.choose("Release", "2.8")
-    page.press("Behave like it")
+    page.press("Emulate")
     page.sees("New connections meet Apache Kafka 2.8")
     assert plane.kafka.info().as_version == "2.8"
     plane.kafka.topics["t"].write({"value": "before", "partition": 0})
     page.press("Take a snapshot")
-    page.sees("The state is kept")
+    page.sees("The snapshot is taken")
     plane.kafka.topics["t"].write({"value": "after", "partition": 0})
     page.press(f"restore snapshot {plane.kafka.snapshots.list()[-1].id}")
-    page.sees("Back at snapshot")
+    page.sees(" is restored")
     assert [record.value for record in plane.kafka.topics["t"].partitions[0].records()] == [b"before"]
 
 
@@ -79,7 +79,7 @@ def test_a_producer_shows_which_batches_came_twice(page: Page, plane: ControlPla
         "KIP-98",
     )
     page.press("forget t-0")
-    page.sees("t-0 has forgotten it", "forgotten", "No partition knows it")
+    page.sees("t-0 has removed its state", "forgotten", "No partition has state of this producer")
 
 
 def test_a_topic_is_created_configured_and_deleted(page: Page, plane: ControlPlane) -> None:
@@ -87,18 +87,18 @@ def test_a_topic_is_created_configured_and_deleted(page: Page, plane: ControlPla
     page.open(plane.url, "topics")
     page.write("Name", "returns")
     page.write("Partitions", "3")
-    page.write("Settings, one a line", "cleanup.policy=compact\nretention.ms=5")
+    page.write("Settings, one per line", "cleanup.policy=compact\nretention.ms=5")
     page.press("Create")
     page.row("returns", "3")
-    page.sees("returns is there, with 3 partitions")
+    page.sees("returns is created, with 3 partitions")
     assert plane.kafka.topics["returns"].show().configs == {"cleanup.policy": "compact", "retention.ms": "5"}
     page.write("Name", "returns")
     page.press("Create")
     page.sees("Topic 'returns' already exists")
     page.open(plane.url, "topics", "returns")
     page.sees("Partition 0", "Segments", "cleanup.policy")
-    page.press("to its default cleanup.policy")
-    page.sees("cleanup.policy has its default again")
+    page.press("reset cleanup.policy")
+    page.sees("cleanup.policy is reset to its default")
     page.write("Setting", "retention.ms")
     page.named("form", "Change a setting").find_element("name", "to").send_keys("9")
     page.press("Set")
@@ -119,18 +119,18 @@ def test_a_group_without_members_goes_on_elsewhere(page: Page, plane: ControlPla
     consumer.subscribe(["t"])
     until(lambda: consumer.poll(0.1) or consumer.assignment(), "an assignment", 30)
     page.open(plane.url, "groups", "g")
-    page.sees("Offsets can be set when the group has no members")
+    page.sees("Offsets can be set while the group has no members")
     consumer.commit(offsets=[TopicPartition("t", 0, 5)], asynchronous=False)
     consumer.close()
-    page.choose("Go on at", "the earliest offsets")
+    page.choose("Continue at", "the earliest offsets")
     page.press("Set the offsets")
-    page.sees("g goes on at the earliest offsets of t")
+    page.sees("g continues at the earliest offsets of t")
     offsets = {(each.partition, each.offset) for each in plane.kafka.groups["g"].show().offsets}
     assert (0, 0) in offsets
-    page.choose("Go on at", "this offset")
+    page.choose("Continue at", "this offset")
     page.write("Offset", "3")
     page.press("Set the offsets")
-    page.sees("g goes on at offset 3 of t")
+    page.sees("g continues at offset 3 of t")
     assert (0, 3) in {(each.partition, each.offset) for each in plane.kafka.groups["g"].show().offsets}
 
 
@@ -142,9 +142,9 @@ def test_an_offset_beyond_the_numbers_of_a_browser_is_set_digit_by_digit(page: P
     plane.kafka.groups["g"].reset_offsets("t", to="earliest")
     page.open(plane.url, "groups", "g")
     page.sees(f"{2**53:,}", f"{2**53 + 3:,}")
-    page.choose("Go on at", "this offset")
+    page.choose("Continue at", "this offset")
     page.write("Offset", str(offset))
     page.press("Set the offsets")
-    page.sees(f"g goes on at offset {offset} of t", f"{offset:,}")
+    page.sees(f"g continues at offset {offset} of t", f"{offset:,}")
     (found,) = [each for each in plane.kafka.groups["g"].show().lags if each.partition == 0]
     assert (found.offset, found.end_offset, found.lag) == (offset, 2**53 + 3, 2)

@@ -84,7 +84,7 @@ def silent(walk: Walk) -> None:
     entries = walk.plane.kafka.journal.find(client_id="hung")
     assert entries
     walk.follow("Clients", "hung")
-    walk.page.sees("Its latest requests")  # the first page has rows with these texts, too: the fault, and the error
+    walk.page.sees("All requests of this client in the journal")  # the first page shows the fault and the error, too
     walk.page.row("Produce", "never answered").find_element("tag name", "a").click()
     walk.clicks += 1
     walk.page.sees("topic_data", "acks")
@@ -99,7 +99,7 @@ def incident(walk: Walk) -> None:
     walk.follow("Sections", "Scenario")
     walk.page.named("input", "Scenario file").send_keys(str(file))
     walk.clicks += 1
-    walk.press("Do the steps")
+    walk.press("Run the steps")
     walk.page.sees("The steps of incident.json are done")
     walk.plane.kafka.faults.clear()
 

@@ -138,7 +138,7 @@ def test_a_fault_and_a_hold_are_steps(plane: ControlPlane) -> None:
 
     diagram = plane.kafka.diagrams.show(transactional_id="x")
 
-    assert texts(diagram, "hold") == ["held at markers, until its release", "released"]
+    assert texts(diagram, "hold") == ["held at markers until released", "released"]
     kinds = [step.kind for step in diagram.steps if step.kind in {"marker", "hold", "fault"}]
     assert kinds == ["marker", "hold", "hold", "marker", "fault", "marker"]
     assert texts(diagram, "fault") == [f"fault {fault.id}: served, then the connection is reset"]
@@ -259,7 +259,9 @@ def test_an_idempotent_producer_and_its_connection(plane: ControlPlane) -> None:
 
     diagram = plane.kafka.diagrams.show(producer_id=known.producer_id)
 
-    assert [text for text in texts(diagram, "state") if text.startswith("duplicate: t-0, it is at offset 0")]
+    assert [
+        text for text in texts(diagram, "state") if text.startswith("duplicate: t-0, it was first written at offset 0")
+    ]
     sent = [step for step in diagram.steps if step.text.startswith("Produce") and step.kind == "request"]
     assert [step.source for step in sent] == [0, 0]  # over two connections, of one client
     assert sent[1].entry is not None

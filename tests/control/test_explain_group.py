@@ -105,7 +105,7 @@ def test_a_consumer_group_has_a_timeline_too(plane: ControlPlane) -> None:
         ("all members have left", "Empty", 4),
     ]
     assert member.code() == 25
-    assert re.match(r"not a member any more: 'm1' was last heard of", plane.kafka.groups["g"].why().why)
+    assert re.match(r"no longer a member: the last request of 'm1' was at", plane.kafka.groups["g"].why().why)
 
 
 @pytest.mark.verb("groups show")
@@ -242,21 +242,33 @@ REFUSALS: list[tuple[Callable[[ControlPlane], ErrorCode], ErrorCode, str]] = [
     (
         old_generation,
         E.ILLEGAL_GENERATION,
-        r"another generation: the request has generation 7, .* generation 1, since ",
+        r"wrong generation: the request has generation 7, .* generation 1 since ",
     ),
     (stranger, E.UNKNOWN_MEMBER_ID, r"not a member: 'unknown' has never joined"),
-    (gone, E.UNKNOWN_MEMBER_ID, r"not a member: 'test-.*' left at .*, by LeaveGroup v4 of client `test`"),
-    (timed_out, E.UNKNOWN_MEMBER_ID, r"not a member any more: .* \(asked for its assignment\).*session timed out"),
-    (rebalancing, E.REBALANCE_IN_PROGRESS, r"a rebalance: it began at .*; before it, JoinGroup v9 of client `test`"),
-    (replaced, E.FENCED_INSTANCE_ID, r"another member has the instance id 'i': at .* JoinGroup v9 .* took it; KIP-345"),
-    (other_protocol, E.INCONSISTENT_GROUP_PROTOCOL, r"the protocol: .* no assignor that all members know"),
-    (loading, E.COORDINATOR_LOAD_IN_PROGRESS, r"the coordinator: broker 1 was asked, which was still loading"),
-    (another_epoch, E.FENCED_MEMBER_EPOCH, r"another epoch: the request has 7, .* join again\."),
-    (stale_commit, E.STALE_MEMBER_EPOCH, r"another epoch: the request has 7"),
-    (taken_instance, E.UNRELEASED_INSTANCE_ID, r"the instance id 'i' belongs to a member that has not left"),
+    (gone, E.UNKNOWN_MEMBER_ID, r"not a member: 'test-.*' left the group at .*, by LeaveGroup v4 of client `test`"),
+    (timed_out, E.UNKNOWN_MEMBER_ID, r"no longer a member: .* \(asked for its assignment\).*session timed out"),
+    (
+        rebalancing,
+        E.REBALANCE_IN_PROGRESS,
+        r"rebalance in progress: it began at .*, after JoinGroup v9 of client `test`",
+    ),
+    (
+        replaced,
+        E.FENCED_INSTANCE_ID,
+        r"another member has the group.instance.id 'i': at .* JoinGroup v9 .* replaced this one \(KIP-345\)",
+    ),
+    (other_protocol, E.INCONSISTENT_GROUP_PROTOCOL, r"the protocol: .* no assignor is supported by all members"),
+    (
+        loading,
+        E.COORDINATOR_LOAD_IN_PROGRESS,
+        r"the coordinator: the request went to broker 1, which was still loading",
+    ),
+    (another_epoch, E.FENCED_MEMBER_EPOCH, r"wrong member epoch: the request has 7, .* heartbeat response\."),
+    (stale_commit, E.STALE_MEMBER_EPOCH, r"wrong member epoch: the request has 7"),
+    (taken_instance, E.UNRELEASED_INSTANCE_ID, r"the group.instance.id 'i' belongs to a member that has not left"),
     (full, E.GROUP_MAX_SIZE_REACHED, r"full: "),
-    (nameless, E.INVALID_REQUEST, r"the heartbeat: a field is missing or wrong\."),
-    (unknown_assignor, E.UNSUPPORTED_ASSIGNOR, r"the heartbeat: a field is missing or wrong\."),
+    (nameless, E.INVALID_REQUEST, r"the heartbeat: a field is missing or invalid\."),
+    (unknown_assignor, E.UNSUPPORTED_ASSIGNOR, r"the heartbeat: a field is missing or invalid\."),
 ]
 
 
@@ -310,7 +322,7 @@ def test_a_fault_that_only_delayed_is_not_blamed(plane: ControlPlane) -> None:
     plane.kafka.clock.advance(seconds=61)
     assert member.wire.answer().error_code is E.UNKNOWN_MEMBER_ID
     assert re.match(
-        rf"not a member any more: '{member.member_id}' was last heard of", plane.kafka.groups["g"].why().why
+        rf"no longer a member: the last request of '{member.member_id}' was at", plane.kafka.groups["g"].why().why
     )
 
 
@@ -322,7 +334,9 @@ def test_a_member_whose_first_request_is_refused_has_joined_even_so(plane: Contr
     plane.kafka.clock.advance(seconds=11)
     assert heartbeat(member) is E.UNKNOWN_MEMBER_ID
     reported = plane.kafka.groups["g"].why().why
-    assert re.match(rf"not a member any more: '{member.member_id}' was last heard of at .* \(asked to join\)", reported)
+    assert re.match(
+        rf"no longer a member: the last request of '{member.member_id}' was at .* \(asked to join\)", reported
+    )
 
 
 def test_of_several_that_leave_the_one_that_was_refused_is_explained(plane: ControlPlane) -> None:
@@ -339,5 +353,5 @@ def test_a_fault_is_not_blamed_on_the_group(plane: ControlPlane) -> None:
     fault = plane.kafka.faults.add(api="Heartbeat", error="ILLEGAL_GENERATION")
     assert heartbeat(member) is E.ILLEGAL_GENERATION
     reported = plane.kafka.groups["g"].why()
-    assert re.match(rf"a fault: fault {fault.id} \(.*\); the coordinator did not decide that\.", reported.why)
+    assert re.match(rf"a fault: fault {fault.id} \(.*\); the error did not come from the coordinator\.", reported.why)
     assert (reported.rule, reported.citation) == ("", "")

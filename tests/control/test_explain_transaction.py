@@ -63,7 +63,7 @@ def test_a_timeline_has_each_step_with_its_rule(plane: ControlPlane, raw: RawPro
     assert [(e.event, e.state_before, e.state_after) for e in events] == [
         ("initialised", "", "Empty"),
         ("begun", "Empty", "Ongoing"),
-        ("asked again, nothing changed", "Ongoing", "Ongoing"),
+        ("request changed nothing", "Ongoing", "Ongoing"),
         ("commit decided", "Ongoing", "PrepareCommit"),
         ("committed", "PrepareCommit", "CompleteCommit"),
     ]
@@ -200,7 +200,7 @@ def test_a_fault_is_not_blamed_on_the_transaction(plane: ControlPlane, raw: RawP
     raw.add(0)
     fault = plane.kafka.faults.add(api="EndTxn", error="PRODUCER_FENCED")
     assert raw.end() is E.PRODUCER_FENCED
-    assert why(plane).startswith(f"a fault: fault {fault.id} (refused with PRODUCER_FENCED); the coordinator")
+    assert why(plane).startswith(f"a fault: fault {fault.id} (refused with PRODUCER_FENCED); the error did not come")
 
 
 def timed_out(plane: ControlPlane, raw: RawProducer) -> ErrorCode:
@@ -330,12 +330,12 @@ REFUSALS: list[tuple[Callable[[ControlPlane, RawProducer], ErrorCode], ErrorCode
     (newer_epoch_by_end, E.PRODUCER_FENCED, "x", r"fenced: at .* ended its transaction by EndTxn v5 \(commit\)"),
     (unknown_id, E.INVALID_PRODUCER_ID_MAPPING, "y", r"unknown: no client has called InitProducerId for 'y'"),
     (expired_id, E.INVALID_PRODUCER_ID_MAPPING, "x", r"expired: at .* transactional\.id\.expiration\.ms"),
-    (another_id, E.INVALID_PRODUCER_ID_MAPPING, "x", r"another producer id: 'x' belongs to \d+"),
+    (another_id, E.INVALID_PRODUCER_ID_MAPPING, "x", r"wrong producer id: 'x' has producer id \d+"),
     (
         exhausted_id,
         E.INVALID_PRODUCER_ID_MAPPING,
         "x",
-        r"another producer id: at .* InitProducerId .* it became \(\d+, 0\)",
+        r"wrong producer id: at .* InitProducerId .* it became \(\d+, 0\)",
     ),
     (
         held,
@@ -344,7 +344,12 @@ REFUSALS: list[tuple[Callable[[ControlPlane, RawProducer], ErrorCode], ErrorCode
         r"busy: at .* EndTxn v3 \(commit\).*the control plane holds it at 'markers'",
     ),
     (concurrent_init, E.CONCURRENT_TRANSACTIONS, "x", r"busy: at .*client `late`.*had to be aborted first"),
-    (nothing_to_commit, E.INVALID_TXN_STATE, "x", r"the wrong state: the id is in Empty since .* InitProducerId v4"),
+    (
+        nothing_to_commit,
+        E.INVALID_TXN_STATE,
+        "x",
+        r"the wrong state: the transactional id is in Empty since .* InitProducerId v4",
+    ),
     (unverified, E.TRANSACTION_ABORTABLE, "x", r"not in the transaction: t-0 is not in the transaction; .* in Empty"),
     (out_of_sequence, E.OUT_OF_ORDER_SEQUENCE_NUMBER, "x", r"the sequence: .*ProducerAppendInfo \(docs/.*#d-4\)"),
     (too_long, E.INVALID_TRANSACTION_TIMEOUT, "x", r"the timeout: .* transaction\.max\.timeout\.ms, which is 900000"),
@@ -392,4 +397,4 @@ def test_the_wrong_broker_names_the_right_one(plane_of: ControlPlaneOf) -> None:
     raw = RawProducer(plane)
     plane.kafka.coordinators.move(type="transaction", key="x", broker=2)
     assert raw.init() is E.NOT_COORDINATOR
-    assert why(plane).startswith("the coordinator: broker 1 was asked, broker 2 coordinates this id now.")
+    assert why(plane).startswith("the coordinator: the request went to broker 1; broker 2 is the coordinator now.")

@@ -141,7 +141,7 @@ def test_a_partition_beyond_the_last_one_has_a_hint(plane: ControlPlane) -> None
         return beside(plane, "ListOffsets")
 
     assert ask(1) == set()
-    assert ask(7) == {"topic 't' has partitions 0 to 1, and no partition 7"}
+    assert ask(7) == {"topic 't' has partitions 0 to 1, but no partition 7"}
 
 
 def test_the_id_of_a_topic_that_was_created_again_has_a_hint(plane: ControlPlane) -> None:
@@ -157,7 +157,7 @@ def test_the_id_of_a_topic_that_was_created_again_has_a_hint(plane: ControlPlane
     plane.kafka.topics["u"].delete()
     plane.kafka.topics.create("u")
     assert ask(plane.kafka.topics["u"].show().id) == set()
-    assert ask(former) == {"topic 'u' was deleted and created again: the client still has its former id"}
+    assert ask(former) == {"topic 'u' was deleted and created again: the client still has the old topic id"}
 
 
 def test_a_group_that_does_not_exist_has_a_hint(plane: ControlPlane, consuming: Consuming) -> None:
@@ -198,7 +198,7 @@ def test_a_fault_of_which_one_condition_does_not_hold_is_a_near_miss(
     fault = plane.kafka.faults.add(**match, drop=True, optional=True)
     send(plane, partition=1)
     (hint,) = beside(plane, "Produce")
-    assert hint.startswith(f"fault {fault.id} nearly met this request: its {difference}")
+    assert hint.startswith(f"fault {fault.id} nearly matched this request: its {difference}")
     assert any(each.startswith(f"{hint}: Produce of client app, request ") for each in hints(plane))
 
 
@@ -211,8 +211,8 @@ def test_a_fault_that_does_not_fit_at_all_or_was_met_has_no_hint_beside_requests
     assert met.show().hits == 1
     assert beside(plane, "Produce") == set()
     one, two = hints(plane)
-    assert one.startswith(f"fault {first.id} met no request, and none of the latest ")
-    assert two.startswith(f"fault {second.id} met no request, and none of the latest ")
+    assert one.startswith(f"fault {first.id} matched no request, and none of the last ")
+    assert two.startswith(f"fault {second.id} matched no request, and none of the last ")
 
 
 def test_requests_that_a_fault_skips_or_came_too_late_for_have_hints(plane: ControlPlane) -> None:
@@ -221,16 +221,18 @@ def test_requests_that_a_fault_skips_or_came_too_late_for_have_hints(plane: Cont
     late = plane.kafka.faults.add(api="Produce", topic="t", drop=True, optional=True)
     assert beside(plane, "Produce") == set()  # each request of before would have it
     (hint,) = hints(plane)
-    assert hint.startswith(f"fault {late.id} fits this request, and was added after it: Produce of client app, request")
+    assert hint.startswith(
+        f"fault {late.id} matches this request, but was added after it: Produce of client app, request"
+    )
     late.remove()
     skips = plane.kafka.faults.add(api="Produce", topic="t", skip=2, drop=True, optional=True)
     never = plane.kafka.faults.add(api="EndTxn", drop=True, optional=True)
     send(plane, partition=1)
-    wanted = f"fault {skips.id} fits this request, which is one of the 2 that it lets pass (skip)"
+    wanted = f"fault {skips.id} matches this request, which is one of the first 2 that it skips (skip)"
     assert beside(plane, "Produce") == {wanted}
     skipped, missing = hints(plane)
     assert skipped.startswith(wanted)
-    assert missing.startswith(f"fault {never.id} met no request: no EndTxn is among the latest ")
+    assert missing.startswith(f"fault {never.id} matched no request: no EndTxn is among the last ")
 
 
 # --- what a consumer waits for ---------------------------------------------------------------------------------------
@@ -300,7 +302,7 @@ def test_a_consumer_that_a_reset_disconnected_has_a_hint_when_it_comes_back() ->
 
         (hint,) = until(polled_both, "the hint", 20)
         assert hint.startswith("a consumer of an earlier test is still in group g: client old (connection ")
-        assert hint.endswith("), which connected before the last reset and came back")
+        assert hint.endswith("), which connected before the last reset and reconnected")
 
 
 def test_a_consumer_that_began_at_the_end_has_a_hint(plane: ControlPlane, consuming: Consuming) -> None:
@@ -310,11 +312,11 @@ def test_a_consumer_that_began_at_the_end_has_a_hint(plane: ControlPlane, consum
     until(lambda: first.poll(0.05), "the record", 20)
     assert first.get_watermark_offsets(TopicPartition("t", 1), timeout=20) == (0, 1)  # asks for the end, too
     consuming(plane, "empty", "u", client="empty", **{"auto.offset.reset": "latest"})
-    assert not [hint for hint in hints(plane) if "committed nothing" in hint]
+    assert not [hint for hint in hints(plane) if "no committed offset" in hint]
     late = consuming(plane, "late", "t", client="late", **{"auto.offset.reset": "latest"})
     wanted = (
-        "group late had committed nothing, so client late began t-1 at offset 1, the end, "
-        "and does not get the records before it: auto.offset.reset is latest"
+        "group late had no committed offset, so client late started t-1 at offset 1, the log end, "
+        "and skips the records before it: auto.offset.reset is latest"
     )
     until(lambda: late.poll(0.05) or wanted in hints(plane), "the hint", 20)
 
@@ -333,7 +335,7 @@ def test_records_of_an_open_transaction_have_a_hint_if_a_consumer_reads_committe
     dirty.close()
     assert not [hint for hint in hints(plane) if "read_committed" in hint]
     clean = consuming(plane, "clean", "t", **{"isolation.level": "read_committed"})
-    wanted = "consumers with read_committed do not get t-1 from offset 0 on before the transaction of x ends"
+    wanted = "read_committed consumers do not get t-1 from offset 0 on until the transaction of x ends"
     until(lambda: clean.poll(0.05) or wanted in hints(plane), "the hint", 20)
     producer.commit_transaction(20)
     until(lambda: clean.poll(0.05), "the record", 20)

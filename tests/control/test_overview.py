@@ -123,7 +123,7 @@ def test_faults_and_other_things_that_were_changed_on_purpose(plane_of: ControlP
     found = plane.kafka.overview()
 
     assert [each.id for each in found.faults] == [fault.id]
-    assert found.oddities == ("the clock is frozen", "broker 3 is paused", "t-0: replicas on 2 replicate nothing")
+    assert found.oddities == ("the clock is frozen", "broker 3 is paused", "t-0: replicas on 2 do not replicate")
     plane.kafka.brokers[3].resume()
     plane.kafka.brokers[3].kill()
     assert "broker 3 is down" in plane.kafka.overview().oddities

@@ -147,7 +147,7 @@ def test_an_unknown_producer_id_is_not_found(plane: ControlPlane, raw: Idempoten
     """The error lists those in use, or what an id is."""
     for way in ("", "/why"):
         status, problem = plane.refused("GET", f"/v1/producers/{raw.id + 1}{way}")
-        others = f"the producer id {raw.id + 1} was given to no producer; the latest in use are {raw.id}"
+        others = f"no producer has the producer id {raw.id + 1}; the latest in use are {raw.id}"
         assert (status, problem["detail"]) == (404, others)
         status, problem = plane.refused("GET", f"/v1/producers/x{way}")
         assert (status, "not 'x'; GET /v1/producers lists them" in problem["detail"]) == (422, True)
@@ -240,8 +240,8 @@ REFUSALS: list[tuple[Callable[[ControlPlane, Idempotent], ErrorCode], ErrorCode,
         gap,
         E.OUT_OF_ORDER_SEQUENCE_NUMBER,
         (
-            r"the sequence: t-0 has its sequences up to 3, written by client `raw` \(connection \d+\) at \S+; the "
-            r"request begins with 9, sequences 4 to 8 did not come before\. Produce v7 from client `raw` "
+            r"the sequence: t-0 has the producer's sequences up to 3, written by client `raw` \(connection \d+\) at "
+            r"\S+; the batch starts at 9, with sequences 4 to 8 missing\. Produce v7 from client `raw` "
             r"\(connection \d+\) to t-0, sequences 9 to 10 at epoch 0, was refused at \S+, with "
             r"OUT_OF_ORDER_SEQUENCE_NUMBER: KIP-98 \(docs/specification/transactions/.*#d-4-s8\)\.$"
         ),
@@ -249,17 +249,17 @@ REFUSALS: list[tuple[Callable[[ControlPlane, Idempotent], ErrorCode], ErrorCode,
     (
         gap_after_a_refusal,
         E.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        r"the sequence: .*, sequence 4 did not come before: they were refused at \S+ with NOT_ENOUGH_REPLICAS\.",
+        r"the sequence: .*, with sequence 4 missing \(refused at \S+ with NOT_ENOUGH_REPLICAS\)\.",
     ),
     (
         old_sequence,
         E.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        r"the sequence: .* up to 6, .*; the request begins with 0 again, and only an exact resend of one of the last",
+        r"the sequence: .* up to 6, .*; the batch starts at 0 again, and only an exact resend of one of the last",
     ),
     (
         new_epoch,
         E.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        r"the sequence: t-0 knows it at epoch 0, the request begins epoch 1, .* with sequence 0, not 1\..*d-4-s7\)\.$",
+        r"the sequence: t-0 has the producer at epoch 0, the batch starts epoch 1, .* sequence 0, not 1\..*d-4-s7\)\.$",
     ),
     (
         zombie,
@@ -273,12 +273,12 @@ REFUSALS: list[tuple[Callable[[ControlPlane, Idempotent], ErrorCode], ErrorCode,
     (
         by_fault,
         E.INVALID_PRODUCER_EPOCH,
-        r"a fault: fault \d+ \(refused with INVALID_PRODUCER_EPOCH\); the partition did",
+        r"a fault: fault \d+ \(refused with INVALID_PRODUCER_EPOCH\); the error is not",
     ),
-    (by_fault_afterwards, E.REQUEST_TIMED_OUT, r"a fault: .*; the batch was written all the same\. Produce v7"),
-    (too_few_replicas, E.NOT_ENOUGH_REPLICAS, r"the replicas: in sync are 1 now, .* is 2; the batch was not written\."),
-    (replicated_late, E.REQUEST_TIMED_OUT, r"the replicas: in sync are 1, 2, 3 now, .*; the batch was written all the"),
-    (another_leader, E.NOT_LEADER_OR_FOLLOWER, r"the leader: broker 1 was asked, broker 2 leads t-0 now\."),
+    (by_fault_afterwards, E.REQUEST_TIMED_OUT, r"a fault: .*; the batch was written nevertheless\. Produce v7"),
+    (too_few_replicas, E.NOT_ENOUGH_REPLICAS, r"the replicas: the ISR is 1 now, .* is 2; the batch was not written\."),
+    (replicated_late, E.REQUEST_TIMED_OUT, r"the replicas: the ISR is 1, 2, 3 now, .*; the batch was written never"),
+    (another_leader, E.NOT_LEADER_OR_FOLLOWER, r"the leader: the request went to broker 1; broker 2 leads t-0 now\."),
 ]
 REPLICATED = {too_few_replicas, replicated_late, another_leader}
 
@@ -312,8 +312,10 @@ def test_an_older_release_refuses_who_it_does_not_know(plane_of: ControlPlaneOf,
     assert raw.send(4) is E.UNKNOWN_PRODUCER_ID
     reported = plane.kafka.producers[raw.id].why()
     assert (reported.rule, reported.citation[:14]) == ("transactions D.4 S9", "before KIP-360")
-    assert reported.why.startswith("unknown: t-0 has no state of this producer, and the batch does not begin with 0. ")
-    forgotten = r"It was forgotten there at \S+ by the control plane\."
+    assert reported.why.startswith(
+        "unknown: t-0 has no state of this producer, and the batch does not start at sequence 0. "
+    )
+    forgotten = r"The partition removed the producer's state at \S+, by the control plane\."
     assert re.search(forgotten if lost == "forgotten" else "or it never wrote there", reported.why)
 
 

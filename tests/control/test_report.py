@@ -85,7 +85,7 @@ def test_the_text_has_refusals_unmet_faults_and_hints(plane: ControlPlane) -> No
 
     assert answer["hints"] == [
         "topic 'order' does not exist; did you mean orders?",
-        f"fault {fault.id} fits this request, and was added after it: EndTxn of client first, request {ended.id}",
+        f"fault {fault.id} matches this request, but was added after it: EndTxn of client first, request {ended.id}",
     ]
     (refusal,) = answer["refusals"]
     assert refusal["subject"] == "transactional id x"
@@ -93,7 +93,13 @@ def test_the_text_has_refusals_unmet_faults_and_hints(plane: ControlPlane) -> No
     assert [fault["do"] for fault in answer["unmet_faults"]] == [{"drop": True}]
     text = answer["text"]
     heads = [line for line in text.splitlines() if not line.startswith("  ")]
-    assert heads == ["last requests:", "faults that no request met:", "why it refused:", "what happened:", "hints:"]
+    assert heads == [
+        "last requests:",
+        "faults that matched no request:",
+        "why requests were refused:",
+        "what happened:",
+        "hints:",
+    ]
     assert plane.ctl_text("report").splitlines()[-1] == text.splitlines()[-1]
 
 
@@ -171,9 +177,10 @@ def test_what_a_waiting_client_waits_for_is_a_hint(plane_of: ControlPlaneOf) -> 
     frozen, group, held = plane.kafka.report().hints
     assert frozen.startswith("the clock is frozen")
     assert (
-        group == "group g is new and waits 600 s for further members, with 1 so far: group.initial.rebalance.delay.ms"
+        group
+        == "group g was empty and waits 600 s for more members to join, with 1 so far: group.initial.rebalance.delay.ms"
     )
-    assert held == "transactional id x is held at markers, until its release"
+    assert held == "transactional id x is held at markers until released"
     plane.kafka.clock.thaw()
 
 

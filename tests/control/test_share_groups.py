@@ -153,7 +153,7 @@ def test_why_names_a_refused_acknowledgement(share: Share) -> None:
     assert peer.ack(0, 2, ACCEPT) is ErrorCode.INVALID_RECORD_STATE
     why = plane.kafka.groups[SHARES].why()
     assert (why.error, why.rule) == ("INVALID_RECORD_STATE", "groups D.6")
-    assert "their lock may have ended" in why.why
+    assert "their acquisition lock may have timed out" in why.why
     assert "ShareAcknowledge v2 of client `test`" in why.why
     assert peer.fetch(acks=[(7, 8, [ACCEPT])]).error_code is ErrorCode.NONE
     why = plane.kafka.groups[SHARES].why()

@@ -109,7 +109,7 @@ def test_the_refusal_of_an_evicted_member_is_explained(plane: ControlPlane) -> N
     plane.kafka.groups["g"].evict(member.member_id)
     reported = until(lambda: consumer.poll(0.05) or plane.kafka.groups["g"].why(), "a refusal", 20)
     until(lambda: plane.kafka.groups["g"].why().error == "UNKNOWN_MEMBER_ID", f"the refusal, not {reported}", 20)
-    assert f"not a member any more: '{member.member_id}'" in plane.kafka.groups["g"].why().why
+    assert f"no longer a member: the last request of '{member.member_id}'" in plane.kafka.groups["g"].why().why
     consumer.close()
 
 
@@ -142,7 +142,7 @@ def test_too_few_replicas_stop_a_producer(three: ControlPlane) -> None:
     until(lambda: producer.poll(0) or three.kafka.journal.find(error="NOT_ENOUGH_REPLICAS"), "a refusal", 20)
     (reported,) = three.kafka.producers.list()
     why = three.kafka.producers[reported.producer_id].why()
-    assert (why.error, "in sync are 1 now" in why.why) == ("NOT_ENOUGH_REPLICAS", True)
+    assert (why.error, "the ISR is 1 now" in why.why) == ("NOT_ENOUGH_REPLICAS", True)
     part.set_isr([1, 2, 3])
     assert producer.flush(20) == 0
 

@@ -86,7 +86,7 @@ def test_a_producer_fenced_elsewhere_is_reported_as_that(behind: Server, proxy: 
     first = init(wire, "x")
     init(behind.wire(), "x")
     wire.call(ApiKey.END_TXN, 3, EndTxnRequest("x", first.producer_id, first.producer_epoch, committed=True))
-    assert "did not pass this proxy" in proxy.control("GET", "/v1/transactions/x/why")["why"]
+    assert "did not pass through this proxy" in proxy.control("GET", "/v1/transactions/x/why")["why"]
 
 
 def test_a_group_has_a_timeline(proxy: Server) -> None:

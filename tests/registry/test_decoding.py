@@ -232,7 +232,7 @@ def test_a_server_without_schemas_shows_the_id_and_what_is_missing(broker_with: 
     assert found.value_decoded is not None
     assert (found.value_decoded.magic, found.value_decoded.schema_id) == (0, 7)
     assert str(found.value_decoded.problem).startswith(
-        "the server knows no schemas; start it with --schema-registry PORT"
+        "the server has no schemas; start it with --schema-registry PORT"
     )
 
 

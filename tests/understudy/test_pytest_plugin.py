@@ -132,7 +132,7 @@ def test_a_failing_test_shows_what_the_cluster_saw(pytester: pytest.Pytester, mo
         [
             "*understudy: last requests*",
             "12:00:03.120 broker 1 b: EndTxn v4 -> PRODUCER_FENCED (0.3 ms)",
-            "*understudy: why it refused*",
+            "*understudy: why requests were refused*",
             "transactional id x: fenced: client b came later",
             "group g: another generation",
             "*understudy: hints*",

@@ -1,8 +1,8 @@
-"""The console for people, at ``/``: a page of plain HTML, CSS and JavaScript that asks the verbs.
+"""The web console at ``/``: a page of plain HTML, CSS and JavaScript that calls the verbs.
 
-The files are beside this one and are served unchanged. They hold no data, so they need no token; the page asks for
-it when a command does. The policy lets the page load from and talk to this server only, and run no script but these
-files; data is put into the page as text (``dom.js``), never as markup.
+The files are in this directory and are served unchanged. They hold no data, so they need no token; the page prompts for
+it when a verb requires it. The Content-Security-Policy restricts the page to this server and to scripts from these
+files; data is inserted as text (``dom.js``), never as markup.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ HEADERS = {
 
 
 def routes() -> list[Route]:
-    """The page at ``/``, its files below ``/console/``."""
+    """Return the routes: the page at ``/``, its files below ``/console/``."""
     return [_route("/", "index.html"), *(_route(f"/console/{name}", name) for name in FILES)]
 
 

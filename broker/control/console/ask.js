@@ -1,11 +1,11 @@
-// The verbs over HTTP, with the token where the server wants one.
+// Calls the verbs over HTTP, with the token if the server requires one.
 
 import { exactly, exactValue } from "./format.js";
 
 const STORED = "understudy.token";
 let token = sessionStorage.getItem(STORED);
 
-/** What a verb refused, in its own words. */
+/** An error response of a verb; the message is its detail. */
 export class Refusal extends Error {
   constructor(status, detail) {
     super(detail);
@@ -13,12 +13,12 @@ export class Refusal extends Error {
   }
 }
 
-/** Nobody answered. */
+/** The server did not respond. */
 export class Silence extends Error {}
 
 export const hasToken = () => token !== null;
 
-/** Keep the token for this tab. */
+/** Store the token for this tab. */
 export function remember(said) {
   token = said;
   sessionStorage.setItem(STORED, said);
@@ -26,7 +26,7 @@ export function remember(said) {
 
 let steered = false;
 
-/** Whether something has steered the cluster since this was last asked. */
+/** Return whether a call has changed the cluster since the last call of this function. */
 export function steers() {
   const found = steered;
   steered = false;
@@ -40,7 +40,7 @@ async function send(path, method, body) {
   try {
     answer = await fetch(path, { method, headers, body: body === undefined ? undefined : exactly(body) });
   } catch {
-    throw new Silence("The server does not answer.");
+    throw new Silence("The server does not respond.");
   }
   if (answer.ok) {
     steered ||= method !== "GET" && path !== "v1/reset" && !path.startsWith("v1/journal");
@@ -50,19 +50,19 @@ async function send(path, method, body) {
   throw new Refusal(answer.status, problem.detail ?? `${method} ${path}: ${answer.status}`);
 }
 
-/** A path of the control plane: names in it are escaped. */
+/** A path of the control plane, with its names escaped. */
 export function path(parts, ...names) {
   return String.raw({ raw: parts }, ...names.map((name) => encodeURIComponent(name)));
 }
 
-/** The query string of what is not empty. */
+/** The query string of all fields that are not empty. */
 export function query(fields) {
   const said = Object.entries(fields).filter(([, value]) => value !== "" && value !== undefined && value !== null);
   return said.length ? `?${new URLSearchParams(said)}` : "";
 }
 
 export const get = async (where) => (await send(where, "GET")).json();
-/** As `get`, with every integer exact. */
+/** Like `get`, with exact integers beyond 2^53. */
 export const getExactly = async (where) => exactValue(await (await send(where, "GET")).text());
 export const post = async (where, body = {}) => (await send(where, "POST", body)).json();
 export const put = async (where, body) => (await send(where, "PUT", body)).json();

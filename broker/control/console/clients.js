@@ -1,4 +1,4 @@
-// Clients and their connections: software, versions of APIs that they used, errors, throttling.
+// Clients and their connections: software, used API versions, errors, throttling.
 
 import { get, query } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
@@ -22,22 +22,22 @@ export function render({ clients, requests }, [name]) {
   const found = clients.filter((each) => each.client_id === name);
   return [
     found.length === 0 ? h("p", { class: "empty" }, "No connection of this client is open, and none was used in the last two minutes.") : found.map(one),
-    panel("Its latest requests", table("Latest requests", [
+    panel("Latest requests", table("Latest requests", [
       ["Time", (each) => time(each.at_ms)],
       ["Request", (each) => link(to("journal", String(each.id)), `${each.api} v${each.version}`)],
-      ["Took", (each) => each.duration_ms !== null && `${each.duration_ms.toFixed(1)} ms`, "number"],
+      ["Duration", (each) => each.duration_ms !== null && `${each.duration_ms.toFixed(1)} ms`, "number"],
       ["Broker", (each) => each.broker, "number"],
       ["About", (each) => [...each.topics, ...each.groups, ...each.transactional_ids].slice(0, 4).join(", "), "rest"],
-      ["Answer", (each) => [each.error && state(each.error, "bad"), each.outcome !== "answered" && state(each.outcome, "busy"), each.fault !== null && state(`fault ${each.fault}`, "busy")], "wide"],
-    ], requests, (each) => each.id, "The journal has no request of it."),
-    h("p", null, link(journalOf({ client_id: name }), "All its requests in the journal"))),
+      ["Result", (each) => [each.error && state(each.error, "bad"), each.outcome !== "answered" && state(each.outcome, "busy"), each.fault !== null && state(`fault ${each.fault}`, "busy")], "wide"],
+    ], requests, (each) => each.id, "The journal has no request of this client."),
+    h("p", null, link(journalOf({ client_id: name }), "All requests of this client in the journal"))),
   ];
 }
 
 function all(clients) {
   return panel(null, table("Clients", [
     ["Client", (each) => link(to("clients", each.client_id), each.client_id || "no client id"), "wide"],
-    ["Software", (each) => each.software || unknown("the client does not say"), "wide"],
+    ["Software", (each) => each.software || unknown("the client has not sent it"), "wide"],
     ["Host", (each) => each.host],
     ["Open", (each) => number(each.open), "number"],
     ["Requests", (each) => number(each.requests), "number"],
@@ -45,7 +45,7 @@ function all(clients) {
     ["Throttled", (each) => each.throttled_ms > 0 && state(duration(each.throttled_ms), "busy"), "rare"],
     ["", (each) => sparkline(each.series, `requests of ${each.client_id}`)],
   ], clients, (each) => `${each.client_id}/${each.software}/${each.host}`, "No client is connected."),
-  h("p", { class: "quiet" }, "Open: connections that are open now. Requests and errors are those of the last two minutes."));
+  h("p", { class: "quiet" }, "Open: connections that are open now. Requests and errors: in the last two minutes."));
 }
 
 function one(client) {

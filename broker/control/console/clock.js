@@ -1,4 +1,4 @@
-// The clock in the page's head: what the cluster takes for now, and pushing it.
+// The clock in the page's header: shows the cluster's time, and advances it.
 
 import { get, post } from "./ask.js";
 import { h } from "./dom.js";
@@ -10,11 +10,11 @@ const STEPS = [["10 s", 10_000], ["1 min", 60_000], ["15 min", 900_000], ["1 h",
 export const load = () => get("v1/clock");
 
 export function render(clock, { act, complain }) {
-  const push = (ms) => act(() => post("v1/clock/advance", { ms }), `The clock is ${duration(ms)} further, and what became due has run.`);
+  const push = (ms) => act(() => post("v1/clock/advance", { ms }), `The clock has advanced by ${duration(ms)}, and all timers that became due have run.`);
   const pushGiven = (event) => {
     event.preventDefault();
     const ms = parsed(event.target.elements.by.value);
-    if (ms === undefined) complain("Write a duration such as 90s, 15m, 2h or 7d.");
+    if (ms === undefined) complain("Enter a duration such as 90s, 15m, 2h or 7d.");
     else push(ms);
   };
   const now = instant(clock.now_ms);
@@ -31,6 +31,6 @@ export function render(clock, { act, complain }) {
         h("label", { class: "field" }, h("span", null, "Advance by"), h("input", { name: "by", placeholder: "90s", autocomplete: "off", size: 8 })),
         h("button", { type: "submit" }, "Advance"),
         clock.frozen
-          ? button("Thaw", () => act(() => post("v1/clock/thaw"), "The clock goes on."))
-          : button("Freeze", () => act(() => post("v1/clock/freeze"), "The clock stands still.")))));
+          ? button("Thaw", () => act(() => post("v1/clock/thaw"), "The clock runs again."))
+          : button("Freeze", () => act(() => post("v1/clock/freeze"), "The clock is frozen.")))));
 }

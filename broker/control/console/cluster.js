@@ -13,14 +13,14 @@ export async function load() {
 
 const WAYS = { running: ["kill", "stop", "pause"], paused: ["resume", "kill"], down: ["start"] };
 
-let release; // the one that is chosen
+let release; // the selected one
 
 export function render(cluster, _, { act, confirm }) {
   const features = Object.entries(cluster.features).filter(([, level]) => level > 0);
   return [
     panel("Brokers",
       table("Brokers", columns(cluster, act), cluster.brokers, (broker) => broker.id, "No broker."),
-      button("Add a broker", () => act(() => post("v1/brokers"), "One more broker."))),
+      button("Add a broker", () => act(() => post("v1/brokers"), "A broker was added."))),
     panel("About",
       facts(
         ["Bootstrap servers", h("code", null, cluster.brokers.map((broker, at) => [at > 0 && [",", h("wbr")], `${broker.host}:${broker.port}`])), "wide"],
@@ -30,22 +30,22 @@ export function render(cluster, _, { act, confirm }) {
         ["Features", features.map(([name, level]) => h("span", { key: name, class: "chip" }, `${name} ${level}`)), "wide"],
       )),
     panel("Behave like another release",
-      h("p", null, "Versions of the APIs, features and behaviours are those of that Kafka release, for connections that are made from now on."),
+      h("p", null, "New connections get the API versions, the features and the behaviour of that Kafka release."),
       h("div", { class: "row" },
         field("Release", choices("release", cluster.releases, cluster.as_version, (event) => { release = event.target.value; })),
-        button("Behave like it", () => act(() => put("v1/versions", { as_version: release ?? cluster.as_version }),
-          `New connections meet Apache Kafka ${release ?? cluster.as_version}.`)))),
+        button("Emulate", () => act(() => put("v1/versions", { as_version: release ?? cluster.as_version }),
+          `New connections get Apache Kafka ${release ?? cluster.as_version}.`)))),
     panel("Snapshots",
       table("Snapshots", [
         ["Snapshot", (each) => code(each.id)],
         ["Taken at", (each) => time(each.at_ms), "wide"],
-        ["", (each) => button("restore", () => act(() => post(path`v1/snapshots/${each.id}/restore`), `Back at snapshot ${each.id}.`), `snapshot ${each.id}`), "actions"],
-      ], cluster.snapshots, (each) => each.id, "None yet. One keeps topics, records, groups, transactions and the time, to go back to as often as you like."),
-      button("Take a snapshot", () => act(() => post("v1/snapshots"), "The state is kept."))),
+        ["", (each) => button("restore", () => act(() => post(path`v1/snapshots/${each.id}/restore`), `Snapshot ${each.id} is restored.`), `snapshot ${each.id}`), "actions"],
+      ], cluster.snapshots, (each) => each.id, "No snapshots yet. A snapshot keeps topics, records, groups, transactions and the time, and can be restored any number of times."),
+      button("Take a snapshot", () => act(() => post("v1/snapshots"), "The snapshot is taken."))),
     panel("Reset",
-      h("p", null, "Topics, groups, transactions, faults, the journal and the clock are as just started, within milliseconds. Connected clients stay connected."),
-      button("Reset the cluster", () => confirm("Reset the cluster?", "Everything in it will be gone.", "Reset",
-        () => act(() => post("v1/reset"), "The cluster is as just started.")))),
+      h("p", null, "Returns topics, groups, transactions, faults, the journal and the clock to their state after the start, within milliseconds. Clients stay connected."),
+      button("Reset the cluster", () => confirm("Reset the cluster?", "All data in it will be deleted.", "Reset",
+        () => act(() => post("v1/reset"), "The cluster was reset.")))),
   ];
 }
 
@@ -57,6 +57,6 @@ function columns(cluster, act) {
     ["Epoch", (broker) => broker.epoch, "number"],
     ["", (broker) => WAYS[broker.state].map((way) => button(way, () =>
       act(() => post(path`v1/brokers/${broker.id}/` + way), `Broker ${broker.id}: ${way}.`), `broker ${broker.id}`)).concat(
-      button("remove", () => act(() => remove(path`v1/brokers/${broker.id}`), `Broker ${broker.id} is out of the cluster.`), `broker ${broker.id}`)), "actions"],
+      button("remove", () => act(() => remove(path`v1/brokers/${broker.id}`), `Broker ${broker.id} was removed.`), `broker ${broker.id}`)), "actions"],
   ];
 }

@@ -1,22 +1,22 @@
-// Calls of the control plane as code that repeats them. Where the server has a token, the code reads it from the environment.
+// Generates code that repeats calls of the control plane. If the server has a token, the code reads it from the environment.
 
 import { hasToken } from "./ask.js";
 
 export const LANGUAGES = [["python", "Python"], ["shell", "understudy ctl"], ["curl", "curl"], ["javascript", "JavaScript"], ["java", "Java"], ["go", "Go"]];
-/** Those that can be written of a call that was not made yet. */
+/** The languages available for a call that has not been made yet. */
 export const PLAIN = LANGUAGES.filter(([name]) => name !== "python" && name !== "shell");
 
 const TOKEN = "UNDERSTUDY_CONTROL_TOKEN";
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 const literal = (text) => JSON.stringify(text);
 
-/** A program of these calls. `calls` are [METHOD PATH BODY, expression in Python, command]; a body is text, so that no number is rounded. */
+/** A program that makes these calls. `calls` are [METHOD PATH BODY, expression in Python, command]; a body is text, so that no number is rounded. */
 export const codeOf = (language, calls) => AROUND[language](calls.map((call) => callOf(language, call)));
 
-/** The one call within such a program. */
+/** One call within such a program. */
 export function callOf(language, [http, python, shell]) {
   if (language === "python") return python;
-  if (language === "shell") return `${shell} --control ${location.origin}`; // it finds the token in the environment
+  if (language === "shell") return `${shell} --control ${location.origin}`; // reads the token from the environment
   const [method, path, body] = /^(\S+) (\S+)(?: (.*))?$/s.exec(http).slice(1);
   const url = location.origin + path;
   if (language === "curl") return [`curl -sS --fail-with-body -X ${method} ${quoted(url)}`, hasToken() && `-H "Authorization: Bearer $${TOKEN}"`, body && `-d ${quoted(body)}`].filter(Boolean).join(" ");
@@ -26,7 +26,7 @@ export function callOf(language, [http, python, shell]) {
 
 const lines = (...texts) => texts.flat().filter((text) => text !== false).join("\n");
 
-/** What makes programs of calls; each ends with an error where the server refuses one. */
+/** Program templates; each program fails at the first call that the server refuses. */
 const AROUND = {
   python: (calls) => lines(hasToken() && ["import os", ""], "import understudy", "", `kafka = understudy.connect(${literal(location.origin)}${hasToken() ? `, token=os.environ["${TOKEN}"]` : ""})`, calls),
   shell: (calls) => lines(calls),

@@ -1,4 +1,4 @@
-// The sequence diagram of one transactional id, producer, group or connection.
+// The sequence diagram of a transactional id, producer, group or connection.
 
 import { download, get, path, query } from "./ask.js";
 import { h } from "./dom.js";
@@ -12,22 +12,22 @@ const FIRST = { limit: "60", errors: false, polls: false };
 let chosen = { ...FIRST };
 let zoom = ZOOMS.indexOf(1);
 let shown = { asked: "", diagram: null, drawing: null };
-let again = false; // whether to ask although the question is the same
+let again = false; // whether to load again although the query is the same
 
-export const wide = true; // it takes the width that there is
+export const wide = true; // uses the full width
 
 export const title = ([kind, name]) => (name === undefined ? "Diagrams" : `Diagram of ${LABELS[kind] ?? kind} ${name}`);
 
 /** The address of a diagram. */
 export const diagramOf = (kind, name) => to("diagrams", kind, String(name));
 
-/** What can be chosen of a subject: one transaction of a transactional id, one generation of a group. */
+/** Parts of a subject that can be selected: one transaction of a transactional id, one generation of a group. */
 const PARTS = {
   transactions: { name: "transaction", label: "Transaction", load: async (id) => (await get(path`v1/transactions/${id}/history`)).transactions.filter((each) => each.id !== null).map(option) },
   groups: { name: "generation", label: "Generation", load: generations },
 };
 
-/** The part that the address names. */
+/** The part in the address. */
 const part = (name) => new URLSearchParams(location.hash.split("?")[1] ?? "").get(name) ?? "";
 
 const question = ([kind, name]) => query({ [SUBJECTS[kind]]: name, transaction: part("transaction"), generation: part("generation"), limit: chosen.limit, errors: chosen.errors || "", polls: chosen.polls || "" });
@@ -60,7 +60,7 @@ export const render = (data, names, tools) => (data.subjects ? all(data.subjects
 
 function all(subjects) {
   return panel(null,
-    h("p", null, "Clients, coordinators, partition leaders and logs as lanes; requests, answers, markers, changes of state, faults and holds as steps."),
+    h("p", null, "Lanes are clients, coordinators, partition leaders and logs. Steps are requests, responses, markers, state changes, faults and holds."),
     table("Diagrams", [
       ["Of", ([kind]) => LABELS[kind], "wide"],
       ["Diagram", ([kind, name]) => link(diagramOf(kind, name), name), "wide"],
@@ -73,26 +73,26 @@ function one({ diagram, drawing, past }, names, { act, refresh }) {
   const refused = diagram.steps.filter((step) => step.reason);
   return [
     panel("Diagram",
-      h("form", { class: "row tight", "aria-label": "What is drawn", onsubmit: (event) => event.preventDefault() },
+      h("form", { class: "row tight", "aria-label": "Diagram options", onsubmit: (event) => event.preventDefault() },
         past.length > 0 && whole(names, past),
         field("Newest requests", choices("limit", ["20", "60", "200", "1000"], chosen.limit, (event) => change("limit", event.target.value))),
-        check("Only what went wrong", chosen.errors, (on) => change("errors", on)),
-        check("Fetch, heartbeats, Metadata too", chosen.polls, (on) => change("polls", on))),
+        check("Only errors, faults and missing responses", chosen.errors, (on) => change("errors", on)),
+        check("Include successful Fetch, heartbeats, Metadata", chosen.polls, (on) => change("polls", on))),
       h("div", { class: "row tight" },
         button("Smaller", () => { zoom = Math.max(0, zoom - 1); refresh({ redraw: true }); }),
         h("span", { class: "quiet", role: "status" }, `${Math.round(ZOOMS[zoom] * 100)} %`),
         button("Larger", () => { zoom = Math.min(ZOOMS.length - 1, zoom + 1); refresh({ redraw: true }); }),
         button("Fit", () => { zoom = fitting(diagram.width); refresh({ redraw: true }); }, "the width"),
-        button("Ask again", () => { again = true; refresh(); }),
+        button("Refresh", () => { again = true; refresh(); }),
         button("Save as SVG", () => act(async () => save(await download("v1/diagrams.svg" + question(names)), "diagram.svg"))),
         button("Save as Mermaid", () => act(() => save(new Blob([diagram.mermaid], { type: "text/plain" }), "diagram.mmd"))),
         names[0] === "connections"
-          ? link(journalOf({ connection: names[1] }), "Its requests in the journal")
+          ? link(journalOf({ connection: names[1] }), "Requests in the journal")
           : link(to(...names), `About this ${LABELS[names[0]]}`)),
-      h("p", { class: "quiet" }, `${plural(diagram.steps.length, "step")}`, diagram.left_out > 0 && `, ${plural(diagram.left_out, "older request")} left out`),
+      h("p", { class: "quiet" }, `${plural(diagram.steps.length, "step")}`, diagram.left_out > 0 && `, ${plural(diagram.left_out, "older request")} omitted`),
       h("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": diagram.title },
         picture(drawing.head, 0, diagram.head, diagram.width, "head"), picture(drawing.body, diagram.head, diagram.height - diagram.head, diagram.width))),
-    refused.length > 0 && panel("What was refused, and why", table("Refusals", [
+    refused.length > 0 && panel("Refusals and their causes", table("Refusals", [
       ["Time", (step) => time(step.at_ms)],
       ["Client", (step) => diagram.lanes[step.target].title, "brief"],
       ["Error", (step) => [link(to("journal", String(step.entry)), step.error), step.count > 1 && ` ${number(step.count)} times`, step.fault && [" ", state(`fault ${step.fault}`, "busy")]], "brief wide"],
@@ -103,14 +103,14 @@ function one({ diagram, drawing, past }, names, { act, refresh }) {
   ];
 }
 
-/** The list of what can be chosen, the newest first. */
+/** The list of selectable parts, newest first. */
 function whole(names, past) {
   const { name, label } = PARTS[names[0]];
-  return h("div", { key: `${name} ${part(name)}` }, field(label, choices(name, [["", "all, the newest requests"], ...past.toReversed()], part(name),
+  return h("div", { key: `${name} ${part(name)}` }, field(label, choices(name, [["", "all (newest requests)"], ...past.toReversed()], part(name),
     (event) => { location.hash = diagramOf(...names) + query({ [name]: event.target.value }); })));
 }
 
-/** The generations of a group that its timeline has one by one; none of a group that is gone. */
+/** The generations of a group that its timeline still has one by one; none if the group no longer exists. */
 async function generations(id) {
   const { timeline } = await get(path`v1/groups/${id}`).catch(() => ({ timeline: [] }));
   const made = new Map();
@@ -120,12 +120,12 @@ async function generations(id) {
   return [...made.values()].map((each) => [String(each.epoch_after), `${each.epoch_after}, since ${clockTime(each.at_ms)}`]);
 }
 
-/** A transaction to choose: when it began, what became of it, and where it wrote. */
+/** An option for a transaction: its begin, outcome, refusals and partitions. */
 const option = (each) => [String(each.id), [clockTime(each.began_ms), each.outcome, each.refusals > 0 && plural(each.refusals, "refusal"), few(each.partitions)].filter(Boolean).join(", ")];
 
 const few = (names) => names.slice(0, 3).join(" ") + (names.length > 3 ? ` +${names.length - 3}` : "");
 
-/** The largest zoom at which all lanes can be seen. */
+/** The largest zoom at which all lanes are visible. */
 function fitting(width) {
   const has = document.querySelector(".drawing").clientWidth;
   return Math.max(0, ZOOMS.findLastIndex((size) => width * size <= has));
@@ -134,13 +134,13 @@ function fitting(width) {
 const check = (text, on, change) => h("label", { class: "check" },
   h("input", { type: "checkbox", checked: on, onchange: (event) => change(event.target.checked) }), text);
 
-/** A part of the drawing, from `top`; the lanes' titles stay in sight while the rest is scrolled. */
+/** A part of the drawing, from `top`; the lanes' titles stay visible while the rest scrolls. */
 function picture(shapes, top, height, width, kind = "") {
   const size = ZOOMS[zoom];
   return h("svg", { key: kind || "body", class: `diagram ${kind}`, viewBox: `0 ${top} ${width} ${height}`, width: Math.round(width * size), height: Math.round(height * size) }, shapes);
 }
 
-/** The shapes as elements, those of each step in a group; a request leads to its entry in the journal. */
+/** The shapes as elements, grouped by step; a request links to its journal entry. */
 function draw(diagram) {
   const head = diagram.shapes.filter((each) => each.step < 0 && each.y < diagram.head && each.style !== "life").map(shape);
   const lives = diagram.shapes.filter((each) => each.style === "life").map(shape);

@@ -1,12 +1,12 @@
-// The page as a description that is compared with what is there: what did not change keeps its focus, its selection and
-// what was typed into it. Data reaches the page as text nodes and attribute values only; nothing here reads markup.
+// A virtual DOM: compares a description of the page with the current nodes, so that unchanged nodes keep focus, selection
+// and input. Data becomes text nodes and attribute values only; nothing here parses markup.
 
 const KEY = Symbol("key");
 const PROPS = Symbol("props");
 const SHOWN = Symbol("shown");
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element: tag, properties (`key`, `on...` handlers, attributes; `value` and `open` are only how it begins), children. */
+/** An element: tag, properties (`key`, `on...` handlers, attributes; `value` and `open` are initial values only), children. */
 export function h(tag, props, ...children) {
   return { tag, props: props ?? {}, children: flat(children) };
 }
@@ -15,7 +15,7 @@ function flat(children) {
   return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
 }
 
-/** Make the children of an element be these. */
+/** Update the children of an element to match a description. */
 export function patch(parent, children) {
   const keyed = new Map();
   for (const node of parent.childNodes) if (node[KEY] !== undefined) keyed.set(node[KEY], node);
@@ -37,7 +37,7 @@ export function patch(parent, children) {
   }
 }
 
-// What the user changes afterwards.
+// Properties that the user changes after creation.
 const begins = (node, name) => name === "open" || (name === "value" && node.localName !== "option");
 
 const isText = (child) => typeof child !== "object";
@@ -63,7 +63,7 @@ function update(node, child) {
     if (node.data !== String(child)) node.data = String(child);
     return;
   }
-  if (node[SHOWN] === child) return; // the same description as last time: what is large is made once
+  if (node[SHOWN] === child) return; // same description as before: large parts are built once
   node[SHOWN] = child;
   const before = node[PROPS] ?? {};
   for (const name of Object.keys(before)) if (!(name in child.props)) set(node, name, undefined);

@@ -1,4 +1,4 @@
-// What goes wrong on purpose: what there is, faults that are often wanted, and a form that offers what fits the API.
+// Faults: the list, presets of common faults, and a form with the options that the API supports.
 
 import { get, getExactly, path, post, remove } from "./ask.js";
 import { codeOf, PLAIN } from "./code.js";
@@ -13,7 +13,7 @@ const EMPTY = {
 };
 let language = ""; // of the preview
 let said = { ...EMPTY };
-let filled = 0; // how often the form was filled by other than typing
+let filled = 0; // how often a preset has filled the form
 let known = { apis: [], error_codes: [] };
 
 export const title = () => "Faults";
@@ -30,17 +30,17 @@ export function render({ faults }, _, tools) {
   return [
     panel(null, table("Faults", [
       ["Fault", (fault) => code(fault.id)],
-      ["Meets", (fault) => h("span", { title: json(fault.match) }, fault.meets), "wide"],
-      ["Does", (fault) => h("span", { title: json(fault.do) }, fault.does), "wide"],
+      ["Matches", (fault) => h("span", { title: json(fault.match) }, fault.meets), "wide"],
+      ["Effect", (fault) => h("span", { title: json(fault.do) }, fault.does), "wide"],
       ["Hits", (fault) => (fault.hits ? link(journalOf({ fault: fault.id }), fault.hits) : state("unmet")), "number"],
-      ["Left", (fault) => (exhausted(fault) ? state("exhausted") : fault.remaining ?? "always"), "number"],
+      ["Remaining", (fault) => (exhausted(fault) ? state("exhausted") : fault.remaining ?? "unlimited"), "number"],
       ["", (fault) => [
         exhausted(fault) && button("again", () => again(fault), `fault ${fault.id}`),
         button("remove", () => act(() => remove(path`v1/faults/${fault.id}`), "Removed."), `fault ${fault.id}`),
       ], "actions"],
-    ], faults, (fault) => fault.id, "Nothing goes wrong on purpose."),
-    faults.length > 1 && button("Remove all", () => act(() => remove("v1/faults"), "All removed."))),
-    panel("Often wanted", h("ul", { class: "library" }, PRESETS.map(([name, sees, fields]) => h("li", { key: name },
+    ], faults, (fault) => fault.id, "No faults."),
+    faults.length > 1 && button("Remove all", () => act(() => remove("v1/faults"), "All faults removed."))),
+    panel("Common faults", h("ul", { class: "library" }, PRESETS.map(([name, sees, fields]) => h("li", { key: name },
       button(name, () => fill({ ...EMPTY, ...fields }, refresh)), h("p", { class: "quiet" }, sees))))),
     panel("Add a fault", form(tools)),
   ];
@@ -55,7 +55,7 @@ function fill(fields, refresh) {
 
 const apiOf = (name) => known.apis.find((each) => each.name === name);
 
-/** The fault as the form says it, for POST /v1/faults. Throws where the JSON in it is none. */
+/** The fault in the form, for POST /v1/faults. Throws for invalid JSON. */
 function body() {
   const match = {};
   const fit = conditionsOf(apiOf(said.api), said.way);
@@ -76,11 +76,11 @@ function preview() {
     if (language) return codeOf(language, [[`POST /v1/faults ${exactly(body())}`]]);
     return `POST /v1/faults\n${exactly(body(), 2)}`;
   } catch (error) {
-    return `No JSON: ${error.message}`;
+    return `Not JSON: ${error.message}`;
   }
 }
 
-/** Another API, or another way: what does not fit it is forgotten. */
+/** Select another API or effect, and clear the fields that it does not support. */
 function turn(name, value) {
   said[name] = value;
   const api = apiOf(said.api);
@@ -105,35 +105,35 @@ function form({ act, refresh }) {
   const names = known.apis.filter((each) => each.versions !== null).map((each) => each.name).sort();
   return h("form", { key: filled, class: "fault", onsubmit: (event) => { event.preventDefault(); act(() => post("v1/faults", body()), "The fault is added."); } },
     h("div", { class: "fields" },
-      field("When a request is", chosen("api", [["", "of any API"], ...names])),
-      h("div", { class: "broad" }, field("Then", h("select", { key: said.api, name: "way", value: said.way, onchange: (event) => { turn("way", event.target.value); redraw(); } },
+      field("Requests of", chosen("api", [["", "any API"], ...names])),
+      h("div", { class: "broad" }, field("Effect", h("select", { key: said.api, name: "way", value: said.way, onchange: (event) => { turn("way", event.target.value); redraw(); } },
         waysOf(api).map(([name, { text }]) => h("option", { value: name }, text))))),
-      said.way === "alter" && h("div", { key: `altered ${said.api}`, class: "broad" }, field("Field of the answer", pick("altered", api.response_fields))),
+      said.way === "alter" && h("div", { key: `altered ${said.api}`, class: "broad" }, field("Field of the response", pick("altered", api.response_fields))),
       isError(said.way) && h("div", { key: `error ${said.api} ${said.way}`, class: "broad" }, field(way.asks, errors(api, redraw))),
       way.asks && !isError(said.way) && h("div", { key: said.way, class: "broad" }, input("value", way.asks, { placeholder: way.such, required: true }))),
     h("div", { class: "fields" },
       input("client_id", "Client id", { placeholder: "any" }),
       fit.map((name) => h("div", { key: name }, input(name, CONDITIONS[name], name === "partition" ? { type: "number", min: "0", placeholder: "any" } : { placeholder: "any" }))),
       input("broker", "Broker", { type: "number", min: "0", placeholder: "any" }),
-      input("times", "How often (empty: always)", { type: "number", min: "1" }),
-      input("skip", "Let pass first", { type: "number", min: "0" })),
-    api && h("details", { key: `more ${said.api}`, open: said.field !== "" }, h("summary", null, "Further conditions"),
+      input("times", "How often (empty: unlimited)", { type: "number", min: "1" }),
+      input("skip", "Skip first", { type: "number", min: "0" })),
+    api && h("details", { key: `more ${said.api}`, open: said.field !== "" }, h("summary", null, "More conditions"),
       h("div", { class: "fields" },
         input("first", `First version (from ${api.versions?.min ?? 0})`, { type: "number", min: "0", placeholder: "any" }),
         input("last", `Last version (to ${api.versions?.max ?? 0})`, { type: "number", min: "0", placeholder: "the first" }),
         field("Field of the request", pick("field", [["", "any"], ...api.request_fields])),
         said.field && input("field_value", "Its value, as JSON", { placeholder: "true", required: true }),
-        input("probability", "With probability", { type: "number", min: "0.01", max: "1", step: "0.01" }))),
-    h("details", { key: "sent" }, h("summary", null, "As it is sent"),
-      field("As", choices("language", [["", "HTTP"], ...PLAIN], language, (event) => { language = event.target.value; redraw(); })),
+        input("probability", "Probability", { type: "number", min: "0.01", max: "1", step: "0.01" }))),
+    h("details", { key: "sent" }, h("summary", null, "As a request or as code"),
+      field("Language", choices("language", [["", "HTTP"], ...PLAIN], language, (event) => { language = event.target.value; redraw(); })),
       h("pre", { tabindex: "0" }, preview())),
     h("div", { class: "row" }, h("button", { type: "submit", class: "main" }, "Add the fault")));
 }
 
-/** The error codes, first those that Kafka gives for the API. */
+/** The error codes; first those that Kafka returns for the API. */
 function errors(api, redraw) {
   const option = (name) => h("option", { key: name, value: name }, name);
   const others = known.error_codes.filter((name) => !api?.errors.includes(name)).sort();
   return h("select", { name: "value", value: said.value, onchange: (event) => { said.value = event.target.value; redraw(); } },
-    api ? [h("optgroup", { label: `Kafka gives for ${api.name}` }, api.errors.map(option)), h("optgroup", { label: "Others" }, others.map(option))] : others.map(option));
+    api ? [h("optgroup", { label: `Kafka returns for ${api.name}` }, api.errors.map(option)), h("optgroup", { label: "Others" }, others.map(option))] : others.map(option));
 }

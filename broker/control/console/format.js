@@ -1,4 +1,4 @@
-// Times, sizes and numbers as people read them. All times are the cluster's.
+// Formats times, sizes and numbers. All times are the cluster's.
 
 const grouped = new Intl.NumberFormat("en", { useGrouping: "min2" });
 
@@ -7,9 +7,9 @@ export const number = (value) => (value < 0 ? "none" : grouped.format(value));
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 
 const DAY = 86_400_000;
-const LAST = 8.64e15 - DAY; // what a Date can hold, in every time zone
+const LAST = 8.64e15 - DAY; // the latest Date, in every time zone
 
-/** Local time as it is shown to people everywhere: 2026-11-22T12:03:04.056+01:00. The number itself where no calendar has that time. */
+/** Local time as in all outputs: 2026-11-22T12:03:04.056+01:00; the number itself if it is no valid date. */
 export function instant(ms) {
   const at = Number(ms);
   if (!(Math.abs(at) < LAST)) return String(ms);
@@ -21,12 +21,12 @@ export function instant(ms) {
 
 let today = "";
 
-/** What the cluster takes for now: times of its day are shown without the date. */
+/** Set the cluster's current time: times of the same day are shown without a date. */
 export function setNow(ms) {
   today = instant(ms).slice(0, 10);
 }
 
-/** The time of day; with the date where that is not today. The browser's time zone, as everywhere. */
+/** The time of day, with the date if that is not today, in the browser's time zone. */
 export function clockTime(ms) {
   const text = instant(ms);
   if (!text.includes("T")) return text;
@@ -35,11 +35,11 @@ export function clockTime(ms) {
 
 const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1000]];
 
-/** The two largest parts of a duration: 1 h 3 min. */
+/** A duration in its two largest units: 1 h 3 min. */
 export function duration(ms) {
   const sign = ms < 0 ? "-" : "";
   const first = UNITS.findIndex(([, size]) => Math.abs(ms) >= size);
-  const least = first < 0 ? 1 : UNITS[Math.min(first + 1, UNITS.length - 1)][1]; // of two units at most, the second one is rounded
+  const least = first < 0 ? 1 : UNITS[Math.min(first + 1, UNITS.length - 1)][1]; // the second of the two units is rounded
   let left = Math.round(Math.abs(ms) / least) * least;
   const parts = [];
   for (const [unit, size] of UNITS) {
@@ -52,7 +52,7 @@ export function duration(ms) {
 
 const GIVEN = { ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Milliseconds of "90s", "15m", "2 h", "500"; undefined where it is none. */
+/** Milliseconds of "90s", "15m", "2 h", "500"; undefined for any other text. */
 export function parsed(text) {
   const match = /^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?\s*$/.exec(text);
   return match ? Math.round(Number(match[1]) * GIVEN[match[2] ?? "ms"]) : undefined;
@@ -67,19 +67,19 @@ export function bytes(count) {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-/** The value of a JSON text; an integer that a number cannot hold exactly is a BigInt. */
+/** Parse JSON; an integer that a number cannot hold exactly becomes a BigInt. */
 export function exactValue(text) {
-  const plain = JSON.parse(text); // a mistake is reported at its place in the text as it was written
-  if (text.includes("\\u0000")) return plain; // the mark is in a text already
+  const plain = JSON.parse(text); // reports an error at its place in the original text
+  if (text.includes("\\u0000")) return plain; // the mark is already used in a string
   const marked = text.replace(TOKEN, (token) => (/^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"\\u0000${token}"` : token));
   return JSON.parse(marked, (_, value) => (typeof value === "string" && /^\u0000-?\d+$/.test(value) ? BigInt(value.slice(1)) : value));
 }
 
-/** JSON in which a BigInt is a number with all of its digits. */
+/** Encode as JSON; a BigInt becomes a number with all digits. */
 export const exactly = (value, indent) =>
   JSON.stringify(value, (_, each) => (typeof each === "bigint" ? `\u0000${each}` : each), indent).replace(/"\\u0000(-?\d+)"/g, "$1");
 
-/** JSON with a line for each value, its numbers digit by digit as they were written; undefined where a text is no JSON. */
+/** Indent JSON, with its numbers unchanged digit by digit; undefined if the text is not JSON. */
 export function indented(text) {
   if (!/^\s*[{[]/.test(text)) return undefined;
   try {

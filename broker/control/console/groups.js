@@ -1,4 +1,4 @@
-// Groups: who is in them, and how far they have come.
+// Groups: members, assignments, committed offsets, lag.
 
 import { get, path, post } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
@@ -38,7 +38,7 @@ function one(group, tools) {
     panel("About",
       facts(["State", state(group.state)], ["Type", group.type], [counter(group), number(group.epoch)],
         group.protocol && ["Assignor", code(group.protocol)], ["Coordinator", `broker ${group.coordinator}`]),
-      group.members.length > 0 && button("Rebalance", () => act(() => post(`${where}/rebalance`), "The members will join again.")),
+      group.members.length > 0 && button("Rebalance", () => act(() => post(`${where}/rebalance`), "The members will rejoin.")),
       moves("group", group.group_id, group.cluster, group.coordinator, tools)),
     panel("Members", table("Members", [
       ["Member", (each) => [h("code", { class: "long" }, each.member_id), each.leads && [" ", h("span", { class: "chip" }, "leads")]], "wide"],
@@ -47,24 +47,24 @@ function one(group, tools) {
       ["Assigned", (each) => each.assignment.map((name) => h("span", { key: name, class: "chip" }, name)), "wide"],
       ["", (each) => button("evict", () => act(() => post(`${where}/members/${encodeURIComponent(each.member_id)}/evict`),
         "Evicted, as if its session had timed out."), each.member_id), "actions"],
-    ], group.members, (each) => each.member_id, "It has no members.")),
+    ], group.members, (each) => each.member_id, "The group has no members.")),
     group.type === "share" ? panel("Share partitions", table("Share partitions", [
       ["Topic", (each) => link(to("topics", each.topic), each.topic)],
       ["Partition", (each) => each.partition, "number"],
       ["Leader", (each) => `broker ${each.leader}`],
       ["Start offset", (each) => number(each.start_offset), "number"],
       ["Lag", (each) => lagOf(group.lags.find((found) => found.topic === each.topic && found.partition === each.partition)?.lag ?? null), "number"],
-      ["Next to be acquired", (each) => number(each.next_offset), "number"],
+      ["Next to acquire", (each) => number(each.next_offset), "number"],
       ["In flight", (each) => number(each.records.reduce((sum, run) => sum + run.last_offset - run.first_offset + 1, 0)), "number"],
-    ], group.share_partitions, (each) => `${each.topic}/${each.partition}`, "No leader has one in memory: no member has fetched from it."))
+    ], group.share_partitions, (each) => `${each.topic}/${each.partition}`, "No share partition is loaded: no member has fetched yet."))
     : panel("Offsets", table("Committed offsets", [
       ["Topic", (each) => link(to("topics", each.topic), each.topic), "wide"],
       ["Partition", (each) => each.partition, "number"],
-      ["Committed", (each) => (each.offset === null ? unknown("nothing is committed") : number(each.offset)), "number"],
+      ["Committed", (each) => (each.offset === null ? unknown("no committed offset") : number(each.offset)), "number"],
       ["End offset", (each) => (each.end_offset === null ? unknown("no replica is up") : number(each.end_offset)), "number"],
       ["Lag", (each) => lagOf(each.lag), "number"],
       ["Metadata", (each) => metadata.get(`${each.topic}/${each.partition}`), "rare"],
-    ], group.lags, (each) => `${each.topic}/${each.partition}`, "Nothing is committed, and nothing is assigned."), resets(group, where, act)),
+    ], group.lags, (each) => `${each.topic}/${each.partition}`, "No committed offsets and no assigned partitions."), resets(group, where, act)),
     group.share_partitions.length > 0 && panel("Records in flight", table("Records in flight", [
       ["Topic", (each) => link(to("topics", each.topic), each.topic)],
       ["Partition", (each) => each.partition, "number"],
@@ -74,30 +74,30 @@ function one(group, tools) {
       ["Member", (each) => each.member_id && h("code", { class: "long" }, each.member_id), "wide rare"],
       ["Since", (each) => each.since_ms && time(each.since_ms), "rare"],
       ["Locked until", (each) => each.lock_until_ms && time(each.lock_until_ms), "rare"],
-      ["Before", (each) => each.last_end && `${each.last_member_id}: ${each.last_end}`, "wide rare"],
+      ["Last acquired", (each) => each.last_end && `${each.last_member_id}: ${each.last_end}`, "wide rare"],
     ], group.share_partitions.flatMap((part) => part.records.map((each) => ({ ...each, topic: part.topic, partition: part.partition }))),
-      (each) => `${each.topic}/${each.partition}/${each.first_offset}`, "Nothing is in flight.")),
+      (each) => `${each.topic}/${each.partition}/${each.first_offset}`, "No records are in flight.")),
     panel("Timeline", timeline(group.timeline, { words: (event) => event.member_id, stood: stood(counter(group).toLowerCase()) })),
   ];
 }
 
-/** Where a group goes on reading; only one without members can be changed, as in Kafka. */
+/** A form that sets the committed offsets; as in Kafka, only for a group without members. */
 function resets(group, where, act) {
-  if (group.members.length > 0) return h("p", { class: "quiet" }, "Offsets can be set when the group has no members.");
+  if (group.members.length > 0) return h("p", { class: "quiet" }, "Offsets can be set while the group has no members.");
   const send = (event) => {
     event.preventDefault();
     const { topic, to, offset } = event.target.elements;
     const body = { topic: topic.value.trim(), ...(to.value === "offset" ? { offset: BigInt(offset.value) } : { to: to.value }) };
-    act(() => post(`${where}/offsets`, body), `${group.group_id} goes on at ${to.value === "offset" ? `offset ${offset.value}` : `the ${to.value} offsets`} of ${body.topic}.`);
+    act(() => post(`${where}/offsets`, body), `${group.group_id} continues at ${to.value === "offset" ? `offset ${offset.value}` : `the ${to.value} offsets`} of ${body.topic}.`);
   };
   return h("form", { key: "reset", class: "row", "aria-label": "Set offsets", onsubmit: send },
     field("Topic", h("input", { name: "topic", required: true, value: group.offsets[0]?.topic ?? "", autocomplete: "off", spellcheck: "false" })),
-    field("Go on at", choices("to", [["earliest", "the earliest offsets"], ["latest", "the latest offsets"], ["offset", "this offset"]], "earliest")),
+    field("Continue at", choices("to", [["earliest", "the earliest offsets"], ["latest", "the latest offsets"], ["offset", "this offset"]], "earliest")),
     field("Offset", h("input", { name: "offset", type: "number", min: "0", placeholder: "0", value: "0" })),
     h("button", { type: "submit" }, "Set the offsets"));
 }
 
-/** What Kafka calls the number that a rebalance increases. */
+/** Kafka's name of the number that a rebalance increases. */
 const counter = (group) => (group.type === "classic" ? "Generation" : "Group epoch");
 
 const stood = (word) => (event) => [[event.state_before, event.epoch_before], [event.state_after, event.epoch_after]].map(

@@ -1,4 +1,4 @@
-// What happens in the cluster: rates, errors, refusals, clients, groups, transactions, faults. Everything leads to its page.
+// The start page: rates, errors, refusals, clients, groups, transactions, faults, with links to their pages.
 
 import { get, Refusal } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
@@ -30,10 +30,10 @@ export function render(found) {
       figure("Open connections", link("#/clients", number(found.clients.reduce((sum, each) => sum + each.open, 0)))),
       figure("Open transactions", link("#/transactions", number(found.transactions.length))),
       figure("Faults", link("#/faults", number(found.faults.filter((each) => !exhausted(each)).length)))),
-    found.skipped > 0 && h("p", { class: "quiet" }, `The counts leave out ${number(found.skipped)} requests: more came than are read for a page.`),
+    found.skipped > 0 && h("p", { class: "quiet" }, `The counts omit ${number(found.skipped)} requests: too many arrived to count all of them.`),
     found.brokers && panel("No client has connected yet",
       h("p", null, "Connect any Kafka client, in any language, with ", h("code", null, `bootstrap.servers=${found.brokers.map((each) => `${each.host}:${each.port}`).join(",")}`),
-        ". Its requests are shown here, and whatever is refused, with the reason. Without a client, ", link("#/topics", "create a topic and write messages"), ".")),
+        ". Its requests are shown here, and the reason of each refusal. Without a client, ", link("#/topics", "create a topic and write messages"), ".")),
     h("div", { class: "board" }, panels(found)),
   ];
 }
@@ -44,22 +44,22 @@ function panels(found) {
   return [
     part("Refusals of the last minutes", table("Refusals", [
       ["Time", (each) => time(each.at_ms)],
-      ["Of", (each) => [h("span", { class: "quiet" }, `${KINDS[each.kind] ?? each.kind} `), link(diagramOf(each.kind, each.name), each.name)], "brief"],
+      ["Subject", (each) => [h("span", { class: "quiet" }, `${KINDS[each.kind] ?? each.kind} `), link(diagramOf(each.kind, each.name), each.name)], "brief"],
       ["Error", (each) => state(each.error, "bad"), "wide"],
       ["Why", (each) => each.why, "wide"],
     ], found.refusals, (each) => `${each.kind}/${each.name}`, "Nothing was refused."), "double"),
-    part("Faults, holds and other changes on purpose", oddities(found)),
+    part("Faults, holds and other disturbances", oddities(found)),
     part("Open transactions", table("Open transactions", [
       ["Transactional id", (each) => link(to("transactions", each.transactional_id), each.transactional_id), "wide"],
-      ["State", (each) => [state(each.state), each.held_at && state(each.stopped ? `held at ${each.held_at}` : `will stop at ${each.held_at}`, "busy")]],
+      ["State", (each) => [state(each.state), each.held_at && state(each.stopped ? `held at ${each.held_at}` : `will be held at ${each.held_at}`, "busy")]],
       ["Times out", (each) => each.deadline_ms !== null && inTime(each.deadline_ms, found.now_ms)],
-    ], found.transactions, (each) => each.transactional_id, "None is open.")),
+    ], found.transactions, (each) => each.transactional_id, "No open transactions.")),
     part("Errors in the last two minutes", table("Errors", [
       ["API", (each) => link(journalOf({ api: each.api }), each.api)],
       ["Error", (each) => link(errorsOf(found, { api: each.api, [each.outcome ? "outcome" : "error"]: each.error }), each.error), "wide"],
-      ["Times", (each) => link(errorsOf(found, { api: each.api, [each.outcome ? "outcome" : "error"]: each.error }), number(each.count)), "number"],
+      ["Count", (each) => link(errorsOf(found, { api: each.api, [each.outcome ? "outcome" : "error"]: each.error }), number(each.count)), "number"],
       ["Latest", (each) => link(to("journal", String(each.entry)), each.client_id || `request ${each.entry}`)],
-    ], found.counted_errors, (each) => `${each.api}/${each.error}`, "No answer had an error.")),
+    ], found.counted_errors, (each) => `${each.api}/${each.error}`, "No errors.")),
     part("Groups", table("Groups", [
       ["Group", (each) => link(to("groups", each.group_id), each.group_id), "wide"],
       ["State", (each) => state(each.state)],
@@ -70,7 +70,7 @@ function panels(found) {
     part("Requests by topic", counted("Requests by topic", "Topic", found.topics, (name) => to("topics", name), null)),
     part("Clients", table("Clients", [
       ["Client", (each) => link(to("clients", each.client_id), each.client_id || "no client id"), "wide"],
-      ["Software", (each) => each.software || unknown("the client does not say"), "wide"],
+      ["Software", (each) => each.software || unknown("the client has not sent it"), "wide"],
       ["Host", (each) => each.host],
       ["Requests", (each) => link(journalOf({ client_id: each.client_id }), number(each.requests)), "number"],
       ["Errors", (each) => each.errors > 0 && link(errorsOf(found, { client_id: each.client_id }), number(each.errors), "bad"), "number"],
@@ -79,7 +79,7 @@ function panels(found) {
   ];
 }
 
-/** The counted requests that went wrong, in the journal. */
+/** The address of the counted failed requests in the journal. */
 const errorsOf = (found, filters = {}) => journalOf({ ...filters, errors: true, since: found.first_entry });
 
 const counted = (label, name, rows, where, errors) => table(label, [
@@ -91,19 +91,19 @@ const counted = (label, name, rows, where, errors) => table(label, [
 
 function oddities(found) {
   const rows = [...found.faults.map((fault) => ({ key: fault.id, fault })), ...found.oddities.map((text) => ({ key: text, text }))];
-  return table("Faults and oddities", [
+  return table("Faults and disturbances", [
     ["What", ({ fault, text }) => (fault ? [link("#/faults", `fault ${fault.id}`), ` ${fault.meets}: ${fault.does}`] : link("#/cluster", text)), "wide"],
     ["Hits", ({ fault }) => fault && link(journalOf({ fault: fault.id }), number(fault.hits)), "number"],
     ["", ({ fault }) => fault && exhausted(fault) && state("exhausted")],
-  ], rows, (each) => each.key, "No fault, no hold, no broker down: all as usual.");
+  ], rows, (each) => each.key, "No faults, no holds, no brokers down.");
 }
 
 const figure = (name, value, more) => h("div", { key: name }, h("dt", null, name), h("dd", null, value, more));
 
-/** A panel of a fixed height, so that what comes in one does not move the others. */
+/** A panel of fixed height, so that new rows do not move other panels. */
 const part = (name, content, kind = "") => h("div", { key: name, class: `part ${kind}` }, panel(name, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${name}, list` }, content)));
 
-/** Requests in a second, over the last five whole steps. */
+/** Requests per second, over the last five complete steps. */
 function rate(series, step_ms) {
   const last = series.slice(-6, -1);
   const each = last.reduce((sum, count) => sum + count, 0) / (last.length * step_ms / 1000);

@@ -1,4 +1,4 @@
-// Requests with their answers, newest first.
+// Requests with their responses, newest first.
 
 import { download, get, query, remove } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
@@ -14,27 +14,27 @@ const RARE = [["outcome", "Outcome"], ["fault", "Fault"], ["connection", "Connec
 const COLUMNS = [["topics", "Topic", "topics"], ["groups", "Group", "groups"], ["transactional_ids", "Transactional id", "transactions"]];
 const SHOWN = 100;
 const ASKED = 500;
-const ASKED_FIRST = 120; // what a page that opens is waiting for
+const ASKED_FIRST = 120; // the first load, for which the page waits
 const POLLING = new Set(["Fetch", "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat", "ShareFetch"]);
 const filter = { ...Object.fromEntries([...FIELDS, ...RARE].map(([name]) => [name, ""])), errors: "" };
-const A_TIME_FROM = 1e11; // `since` is a time from here on, and an id below
+const A_TIME_FROM = 1e11; // `since` is a time from here on, below it is an id
 const opened = new Set();
 let applied = ""; // the filters of the address
 let linked = 0; // how often the address has changed them
 let calm = true;
-let stops = false; // whether the list stands still, and as what
+let stops = false; // whether the list is paused, and what it shows then
 let stopped = null;
-let held = false; // whether it does only because a request is open, which would be gone with the next hundred
+let held = false; // whether it is paused only because a request is open, which newer ones would push out
 let apis = [];
 let known = begin("");
 
-const HEADS = ["Time", "Request", "Client", "Topic", "Group", "Transactional id", "Error", "Took"];
+const HEADS = ["Time", "Request", "Client", "Topic", "Group", "Transactional id", "Error", "Duration"];
 
 export const wide = true;
 
 export const title = ([id]) => (id === undefined ? "Journal" : `Request ${id}`);
 
-/** Asked for is what was not settled when it was last asked; bodies only of those that are open. */
+/** Load requests that had not finished at the last load; bodies only of open rows. */
 export async function load([id]) {
   if (id !== undefined) return { entry: (await get("v1/journal" + query({ id }))).entries[0] };
   follow();
@@ -45,7 +45,7 @@ export async function load([id]) {
   return { ...stopped, entries };
 }
 
-/** The newest requests that the filters let through, without their bodies. */
+/** The newest requests that match the filters, without bodies. */
 async function latest() {
   const filters = JSON.stringify(filter);
   if (known.filters !== filters) known = begin(filters);
@@ -56,24 +56,24 @@ async function latest() {
     known = begin("");
     return latest();
   }
-  mine.next = mine.next === null && found.entries.length === limit ? 0 : found.next; // there is more to ask for
+  mine.next = mine.next === null && found.entries.length === limit ? 0 : found.next; // there are more to load
   for (const entry of found.entries) mine.entries.set(entry.id, entry);
   const entries = [...mine.entries.values()].filter((entry) => entry.id >= found.oldest && isSince(entry)).sort((a, b) => b.id - a.id).slice(0, ASKED);
   mine.entries = new Map(entries.map((entry) => [entry.id, entry]));
   return { kept: found.kept, dropped: found.dropped, entries };
 }
 
-/** The id from which on to ask again: what is looked for may begin later than what is new. */
+/** The id to continue from: the filter may start later than the new requests. */
 const newer = (next) => (Number(filter.since) < A_TIME_FROM ? Math.max(next, Number(filter.since)) : next);
 
 const isSince = (entry) => (Number(filter.since) < A_TIME_FROM ? entry.id : entry.at_ms) >= Number(filter.since);
 
-/** What is known of a journal with these filters; requests before `next` need not be asked for again. */
+/** The loaded part of the journal with these filters; requests before `next` are complete. */
 function begin(filters) {
   return { filters, entries: new Map(), bodies: new Map(), next: null };
 }
 
-/** A request that is open, with its bodies: asked for until it is settled. */
+/** An open request with its bodies, loaded again until the request has finished. */
 async function whole(mine, entry) {
   const before = mine.bodies.get(entry.id);
   if (before !== undefined) return before;
@@ -96,13 +96,13 @@ function follow() {
   show();
 }
 
-/** Other requests are looked for. */
+/** Restart the list: the filters have changed. */
 function again() {
   stopped = null;
   if (held) stops = held = false;
 }
 
-/** The address of the filters. */
+/** Put the filters into the address. */
 function show() {
   applied = query(filter).slice(1);
   history.replaceState(null, "", `#/journal${query(filter)}`);
@@ -122,19 +122,19 @@ export function render(found, [id], { act, refresh }) {
         h("div", { class: "filters" }, RARE.map((each) => input(each, refresh)))),
       h("datalist", { id: "apis" }, apis.map((name) => h("option", { key: name, value: name })))),
     h("div", { class: "row" },
-      button(stops ? "Go on" : "Stop here", () => { stops = !stops; held = false; stopped = null; refresh(); }),
+      button(stops ? "Resume" : "Pause", () => { stops = !stops; held = false; stopped = null; refresh(); }),
       button("Clear filters", () => { clear(); refresh({ redraw: true }); refresh(); }),
       button("Save for Wireshark", () => act(async () => save(await download("v1/journal.pcap" + query(filter)), "journal.pcap"))),
       button("Clear the journal", () => act(() => remove("v1/journal"), "The journal is empty.")),
       h("label", { class: "check" },
         h("input", { type: "checkbox", checked: true, onchange: (event) => { calm = event.target.checked; refresh({ redraw: true }); } }),
-        "Leave out Fetch and heartbeats that succeeded"),
+        "Hide successful Fetch and heartbeats"),
       h("label", { class: "check" },
         h("input", { type: "checkbox", key: `errors ${linked}`, checked: filter.errors !== "", onchange: (event) => { filter.errors = event.target.checked ? "true" : ""; again(); show(); refresh(); } }),
-        "Only errors: any code, or no answer"),
-      h("p", { class: "quiet" }, held && "Stopped while a request is open. ", `${number(found.kept)} requests kept`, found.dropped > 0 && `, ${number(found.dropped)} dropped`)),
+        "Only errors: any error code, or no response"),
+      h("p", { class: "quiet" }, held && "Paused while a request is open. ", `${number(found.kept)} requests kept`, found.dropped > 0 && `, ${number(found.dropped)} dropped`)),
     shown.length === 0
-      ? h("p", { class: "empty" }, filtered ? "No request fits these filters." : "No requests yet.")
+      ? h("p", { class: "empty" }, filtered ? "No request matches these filters." : "No requests yet.")
       : [h("div", { key: "heads", class: "heads", "aria-hidden": "true" }, HEADS.map((text) => h("span", null, text))),
         h("ul", { key: "requests", class: "journal", "aria-label": "Requests" }, shown.map((entry) => line(entry, refresh)))],
     shown.length === SHOWN && h("p", { class: "quiet" }, `The newest ${SHOWN} are shown.`),
@@ -154,7 +154,7 @@ function clear() {
 }
 
 function one(entry, id) {
-  if (entry === undefined) return h("p", { class: "empty" }, `The journal does not have request ${id} any more.`);
+  if (entry === undefined) return h("p", { class: "empty" }, `Request ${id} is no longer in the journal.`);
   return panel(`${entry.api} v${entry.version}`,
     h("p", null, instant(entry.at_ms), " ", entry.error && state(entry.error, "bad"), entry.outcome !== "answered" && state(entry.outcome, "busy"),
       entry.fault !== null && state(`fault ${entry.fault}`, "busy")),
@@ -182,7 +182,7 @@ function line(entry, refresh) {
         entry.fault !== null && state(`fault ${entry.fault}`, "busy")),
       h("span", { class: "number quiet" }, entry.duration_ms === null ? "" : `${entry.duration_ms.toFixed(1)} ms`),
       entry.hints.length > 0 && h("span", { class: "hint" }, entry.hints.join("; "))),
-    open && h("div", { class: "opened" }, entry.whole ? details(entry) : h("p", { class: "quiet" }, "One moment.")));
+    open && h("div", { class: "opened" }, entry.whole ? details(entry) : h("p", { class: "quiet" }, "Loading.")));
 }
 
 const few = (names) => names.slice(0, 3).join(", ") + (names.length > 3 ? ` +${names.length - 3}` : "");
@@ -197,8 +197,8 @@ function details(entry) {
       ["To", `broker ${entry.broker}, listener ${entry.listener}`],
       entry.software && ["Software", entry.software],
       ["Correlation id", entry.correlation_id],
-      ["Bytes", `${number(entry.request_bytes)} asked, ${number(entry.response_bytes)} answered`]),
+      ["Bytes", `request ${number(entry.request_bytes)}, response ${number(entry.response_bytes)}`]),
     h("h2", { class: "part-of" }, "Request"), h("pre", { tabindex: "0" }, JSON.stringify(entry.request, null, 2)),
-    h("h2", { class: "part-of" }, "Answer"), h("pre", { tabindex: "0" }, entry.response === null ? "none" : JSON.stringify(entry.response, null, 2)),
+    h("h2", { class: "part-of" }, "Response"), h("pre", { tabindex: "0" }, entry.response === null ? "none" : JSON.stringify(entry.response, null, 2)),
   ];
 }

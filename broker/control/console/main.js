@@ -1,4 +1,4 @@
-// The page: which view is shown, asking again every second, and what is said when something goes wrong.
+// The page: selects the view, refreshes it every second, and reports errors.
 
 import { hasToken, Refusal, remember, steers } from "./ask.js";
 import * as clients from "./clients.js";
@@ -22,12 +22,12 @@ const VIEWS = { "": home, cluster, clients, topics, groups, transactions, produc
 const NAMES = { "": "Overview", cluster: "Cluster", clients: "Clients", topics: "Topics", groups: "Groups", transactions: "Transactions", producers: "Producers", diagrams: "Diagrams", journal: "Journal", faults: "Faults", security: "Security", scenario: "Scenario" };
 
 const at = (id) => document.getElementById(id);
-let shown = null; // what the view was last told, and of which address
-let asking = 0; // the newest round; older ones that come late are not shown
+let shown = null; // the data of the view, and its address
+let asking = 0; // the latest round; late results of older rounds are not shown
 let timer;
 let pressed = false; // whether the pointer is down
 
-/** The address without its filters, which a view reads by itself. */
+/** The address without its filters, which a view reads itself. */
 const place = () => location.hash.split("?")[0];
 
 function address() {
@@ -67,7 +67,7 @@ async function round() {
     setNow(now.now_ms);
     shown = { hash, clock: now, data };
     settle();
-    if (!pressed) draw(); // what is being clicked stays under the pointer
+    if (!pressed) draw(); // do not move what is being clicked
   } catch (error) {
     if (mine !== asking) return;
     failed(error);
@@ -75,9 +75,9 @@ async function round() {
   timer = setTimeout(round, document.hidden ? EVERY_MS * 10 : EVERY_MS);
 }
 
-// ---------------------------------------------------------------- what went wrong
+// ---------------------------------------------------------------- errors
 
-let lasting = false; // whether the complaint is about what is asked every second
+let lasting = false; // whether the error comes from the periodic refresh
 
 function failed(error) {
   if (error instanceof Refusal && error.status === 401) {
@@ -101,16 +101,16 @@ function complain(text) {
   at("problem").textContent = text;
 }
 
-// ---------------------------------------------------------------- what the views may do
+// ---------------------------------------------------------------- actions of the views
 
-/** Do something to the cluster, say that it is done or why not, and look again. `done` is a text, or makes one of what was answered. */
+/** Run an action, report its success or error, and refresh. `done` is a text, or a function from the result to a text. */
 async function act(work, done = "") {
   complain("");
   patch(at("told"), []);
   try {
-    steers(); // what was done before does not count
+    steers(); // ignore earlier changes
     const found = await work();
-    draw(); // forms that are begun again
+    draw(); // clears forms
     const text = typeof done === "function" ? done(found) : done;
     patch(at("told"), text === "" ? [] : [text, steers() && [" ", h("a", { href: "#/scenario" }, "Copy it as code")]]);
   } catch (error) {
@@ -120,7 +120,7 @@ async function act(work, done = "") {
   await round();
 }
 
-/** Look again; with `redraw` only at what is known already. */
+/** Refresh; with `redraw` from data that is already loaded. */
 function refresh({ redraw = false } = {}) {
   if (redraw) draw();
   else round();
@@ -144,16 +144,16 @@ function askForToken() {
   if (dialog.open) return;
   const taken = (event) => remember(event.target.elements.token.value.trim());
   patch(dialog, h("form", { key: "token", method: "dialog", onsubmit: taken },
-    h("h2", { id: "dialog-title" }, "This server asks for a token"),
-    h("p", null, "It was started with ", h("code", null, "--control-token"), ". It is kept until this tab is closed."),
-    hasToken() && h("p", { class: "state bad" }, "The one that was given is another one."),
+    h("h2", { id: "dialog-title" }, "This server requires a token"),
+    h("p", null, "It was started with ", h("code", null, "--control-token"), ". The token is stored until this tab is closed."),
+    hasToken() && h("p", { class: "state bad" }, "The server does not accept this token."),
     h("label", { class: "field" }, h("span", null, "Token"), h("input", { name: "token", type: "password", required: true, autocomplete: "off" })),
     h("div", { class: "row" }, h("button", { type: "submit", class: "main" }, "Open"))));
   dialog.addEventListener("close", () => round(), { once: true });
   dialog.showModal();
 }
 
-// ---------------------------------------------------------------- beginning
+// ---------------------------------------------------------------- start
 
 addEventListener("hashchange", () => {
   patch(at("told"), []);

@@ -1,4 +1,4 @@
-// The messages of a topic: the newest ones, or those from an offset, from a time, with a text; each opens as JSON.
+// The messages of a topic: the newest, or from an offset, from a time, or containing a text; each opens as JSON.
 
 import { get, path, query } from "./ask.js";
 import { h } from "./dom.js";
@@ -6,22 +6,22 @@ import { indented, instant, number } from "./format.js";
 import { button, choices, code, facts, field, link, state, time, to } from "./parts.js";
 
 const SHOWN = 50;
-const ALL_OF = 12; // of so many partitions all are read at once
+const ALL_OF = 12; // topics with at most this many partitions are read as a whole
 const WAYS = [["newest", "newest first"], ["offset", "from an offset"], ["time", "from a time"]];
 const AT_ONCE = 1000;
-const DUMPED = 4096; // bytes of a dump
-const found = new Map(); // what a search has found so far, and up to where
+const DUMPED = 4096; // bytes in a hex dump
+const found = new Map(); // results of searches so far, and the offset they have reached
 let said = begin(null);
 let opened = new Set();
 let asked = { key: "", records: [] };
-let stopped = null; // what is shown while the list stands still
-let held = false; // whether it does only because a message is open, which would be gone with the next fifty
+let stopped = null; // what is shown while the list is paused
+let held = false; // whether it is paused only because a message is open, which newer ones would push out
 
 function begin(topic) {
   return { topic, partition: "", way: "newest", offset: "", time: "", text: "", isolation: "" };
 }
 
-/** Asked again only where the partitions, or what is looked for, have changed. */
+/** Load again only if the partitions or the query have changed. */
 export async function load(topic) {
   if (said.topic !== topic.name) {
     said = begin(topic.name);
@@ -44,7 +44,7 @@ export async function load(topic) {
 
 const ask = async (topic, { partition }, range) => (await get(path`v1/topics/${topic.name}/partitions/${partition}/records` + query({ ...range, decode: true }))).records;
 
-/** The newest messages with a text. A log is read forwards: once from its start, then from where the last look ended. */
+/** The newest messages with a text. A log is read forwards: once from its start, then from where the last search ended. */
 async function search(topic, partition) {
   const key = JSON.stringify([topic.id, partition.partition, said.text, said.isolation]);
   const bound = said.isolation ? partition.last_stable_offset : partition.high_watermark;
@@ -63,7 +63,7 @@ async function search(topic, partition) {
   return records;
 }
 
-/** What to ask a partition. */
+/** The query for a partition. */
 function range(partition) {
   const { text, isolation } = said;
   const limit = SHOWN;
@@ -76,22 +76,22 @@ export function render(topic, { records, more }, { refresh }) {
   const change = (name) => (event) => { said[name] = event.target.value.trim(); stopped = null; held = false; refresh(); };
   const chosen = (name, values) => choices(name, values, said[name], change(name));
   const input = (name, label, props = {}) => field(label, h("input", { name, value: said[name], autocomplete: "off", spellcheck: "false", onchange: change(name), ...props }));
-  const kept = (key, control, kind) => h("div", { key, class: kind }, control); // one stays as it is where another one comes or goes
+  const kept = (key, control, kind) => h("div", { key, class: kind }, control); // keeps a field when others appear or disappear
   const several = topic.partitions.length > 1;
   return [
     h("form", { key: topic.name, class: "filters", "aria-label": "Messages to show", onsubmit: (event) => event.preventDefault() },
-      kept("partition", field("Of partition", chosen("partition", [...(topic.partitions.length <= ALL_OF ? [["", "all"]] : []), ...topic.partitions.map((each) => String(each.partition))]))),
-      kept("way", field("Which", chosen("way", WAYS))),
+      kept("partition", field("From partition", chosen("partition", [...(topic.partitions.length <= ALL_OF ? [["", "all"]] : []), ...topic.partitions.map((each) => String(each.partition))]))),
+      kept("way", field("Order", chosen("way", WAYS))),
       said.way === "offset" && kept("offset", input("offset", "Offset", { type: "number", placeholder: "the first" })),
       said.way === "time" && kept("time", input("time", "Time", { type: "datetime-local", step: "0.001" })),
-      kept("text", input("text", "With the text", { placeholder: "any", type: "search" }), "broad"),
+      kept("text", input("text", "Containing", { placeholder: "any", type: "search" }), "broad"),
       kept("isolation", field("Isolation", chosen("isolation", [["", "read_uncommitted"], "read_committed"])), "broad")),
-    h("div", { class: "row" }, button(stopped ? "Go on" : "Stop here", () => { stopped = stopped ? null : asked; held = false; refresh(); }),
-      held && h("p", { class: "quiet" }, "Stopped while a message is open.")),
+    h("div", { class: "row" }, button(stopped ? "Resume" : "Pause", () => { stopped = stopped ? null : asked; held = false; refresh(); }),
+      held && h("p", { class: "quiet" }, "Paused while a message is open.")),
     records.length === 0
-      ? h("p", { class: "empty" }, said.text || said.way !== "newest" ? "No such message." : "No messages yet.")
+      ? h("p", { class: "empty" }, said.text || said.way !== "newest" ? "No matching message." : "No messages yet.")
       : h("ul", { class: "journal messages", "aria-label": "Messages" }, records.map((record) => line(record, several, refresh))),
-    more && h("p", { class: "quiet" }, said.way === "newest" ? `The newest ${SHOWN} are shown.` : `The first ${SHOWN} are shown; go on from the last one's offset or time.`),
+    more && h("p", { class: "quiet" }, said.way === "newest" ? `The newest ${SHOWN} are shown.` : `The first ${SHOWN} are shown; continue from the offset or time of the last one.`),
   ];
 }
 
@@ -127,7 +127,7 @@ function details(record) {
   ];
 }
 
-/** A key or a value: decoded by its schema, or as text, or its bytes; and what is known of its schema. */
+/** A key or value: decoded by its schema, as text, or as bytes; with its schema, if known. */
 function part(side, value, decoded) {
   if (value === null) return h("p", { class: "quiet" }, "null");
   const bytes = () => h("pre", { class: "plain", tabindex: "0" }, dump(bytesOf(value)));
@@ -141,7 +141,7 @@ function part(side, value, decoded) {
       done && h("details", null, h("summary", null, `Bytes of the ${side}`), bytes()),
     ];
   }
-  if (!text) return [h("p", { class: "quiet" }, "No text; its bytes:"), bytes()];
+  if (!text) return [h("p", { class: "quiet" }, "Not text; its bytes:"), bytes()];
   return h("pre", { tabindex: "0" }, indented(value) ?? value);
 }
 
@@ -153,19 +153,19 @@ function schema(decoded) {
     decoded.source !== null && ["From", decoded.source, "wide"]);
 }
 
-/** The bytes of what JSON has as text or in base64. */
+/** The bytes of a value that JSON has as text or base64. */
 const bytesOf = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : Uint8Array.from(atob(value.base64), (each) => each.charCodeAt(0)));
 
 const digits = (bytes) => [...bytes].map((each) => each.toString(16).padStart(2, "0")).join(" ");
 
-/** Bytes in hexadecimal, eight in a line, with what of them is ASCII. */
+/** A hex dump, eight bytes per line, with ASCII. */
 function dump(bytes) {
   const lines = [];
   for (let at = 0; at < Math.min(bytes.length, DUMPED); at += 8) {
     const some = bytes.subarray(at, at + 8);
     lines.push(`${at.toString(16).padStart(4, "0")}  ${digits(some).padEnd(23)}  ${[...some].map((each) => (each > 31 && each < 127 ? String.fromCharCode(each) : ".")).join("")}`);
   }
-  return lines.join("\n") + (bytes.length > DUMPED ? `\n... ${number(bytes.length - DUMPED)} bytes more` : "");
+  return lines.join("\n") + (bytes.length > DUMPED ? `\n... ${number(bytes.length - DUMPED)} more bytes` : "");
 }
 
 const brief = (value, decoded, most) => (decoded?.problem ? [state("not decoded", "bad"), short(value, most)] : short(decoded?.json ?? value, most));

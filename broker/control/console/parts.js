@@ -1,13 +1,13 @@
-// What the views are made of: tables that become cards on a narrow screen, states, buttons, fields.
+// Building blocks of the views: tables that become cards on narrow screens, states, buttons, fields.
 
 import { post, query } from "./ask.js";
 import { h } from "./dom.js";
 import { clockTime, duration, exactly, instant, number, parsed } from "./format.js";
 
 /**
- * A table. `columns` are [title, cell(row), kind]: the kind is "number", "actions", "wide" or nothing, with "rare" a column that is left
- * out while no row has anything in it. `key(row)` tells rows apart.
- * Roles are said because a narrow screen lays the table out as blocks, which would take them away.
+ * A table. `columns` are [title, cell(row), kind]: the kind is "number", "actions", "wide" or nothing; a column that is
+ * also "rare" is hidden while it is empty in all rows. `key(row)` identifies rows.
+ * Roles are explicit because the block layout on narrow screens would remove them.
  */
 export function table(label, columns, rows, key, empty) {
   if (rows.length === 0) return h("div", { class: "empty" }, empty);
@@ -29,27 +29,27 @@ const MOODS = {
   paused: "busy", held: "busy", fenced: "bad", down: "bad", Dead: "bad", CompleteAbort: "quiet", Empty: "quiet",
 };
 
-/** A name such as NOT_LEADER_OR_FOLLOWER or PrepareCommit, which is broken between its words only. */
+/** A name such as NOT_LEADER_OR_FOLLOWER or PrepareCommit, with line breaks between its parts only. */
 const words = (text) => (typeof text === "string" ? text.split(/(?<=_)|(?<=[a-z])(?=[A-Z])/).map((part, at) => [at > 0 && h("wbr"), part]) : text);
 
 export const state = (text, mood = MOODS[text] ?? "quiet") => h("span", { class: `state ${mood}` }, words(text));
 
 export const code = (text) => h("code", null, text);
 
-/** A button; `label` says to those who do not see the row what it is about. */
+/** A button; `label` names its row for screen readers. */
 export function button(text, onclick, label) {
   return h("button", { type: "button", onclick, "aria-label": label ? `${text} ${label}` : undefined }, text);
 }
 
-/** A time as people read it; the whole of it when it is pointed at. */
+/** A time of day; the tooltip has the full time. */
 export const time = (ms) => h("time", { datetime: instant(ms), title: instant(ms) }, clockTime(ms));
 
 export const link = (to, text, mood) => h("a", { href: to, class: mood && `state ${mood}` }, words(text));
 
-/** The address of a view: names are escaped. */
+/** The address of a view, with its names escaped. */
 export const to = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
 
-/** Terms with their values: [term, value, kind]; the kind "wide" takes the room that it needs. */
+/** Terms with their values: [term, value, kind]; the kind "wide" may use several columns. */
 export function facts(...pairs) {
   const known = pairs.filter(Boolean);
   return h("dl", { class: "facts" }, known.map(([term, value, kind]) => h("div", { key: term, class: kind }, h("dt", null, term), h("dd", null, value))));
@@ -64,9 +64,9 @@ export function choices(name, values, value, onchange) {
     values.map((each) => (Array.isArray(each) ? h("option", { value: each[0] }, each[1]) : h("option", { value: each }, each))));
 }
 
-/** What has happened, newest first. `words(event)` says what of it is more than its name; `before` and `after` how it stood. */
+/** Events, newest first. `words(event)` adds text to the event's name; `stood(event)` returns the states before and after. */
 export function timeline(events, { words, stood }) {
-  if (events.length === 0) return h("p", { class: "empty" }, "Nothing is remembered of it.");
+  if (events.length === 0) return h("p", { class: "empty" }, "No events are kept.");
   return h("ol", { class: "timeline", reversed: true }, events.map((event, at) => moment(event, at, words, stood)).slice(-300).reverse());
 }
 
@@ -83,20 +83,20 @@ function moment(event, at, words, stood) {
       h("p", { class: "quiet" }, who, who && cited && "; ", cited)));
 }
 
-/** The last refusal in words, where there was one. */
-export const reason = (why) => why.error && panel("Why the last refusal", h("p", { class: "why" }, why.why));
+/** The explanation of the last refusal, if there was one. */
+export const reason = (why) => why.error && panel("Why the last request was refused", h("p", { class: "why" }, why.why));
 
-/** A choice among the brokers, and further ones before them. */
+/** A choice among the brokers, after other options. */
 export const brokers = (name, cluster, value, onchange, ...first) =>
   choices(name, [...first, ...cluster.brokers.map((broker) => [String(broker.id), `broker ${broker.id}`])], value, onchange);
 
-/** Giving a group or a transactional id another coordinator. */
+/** A form that moves the coordinator of a group or transactional id. */
 export function moves(type, key, cluster, coordinator, { act }) {
   const move = (event) => {
     event.preventDefault();
     const { to: where, loading } = event.target.elements;
     const body = { type, key, broker: Number(where.value), loading_ms: parsed(loading.value || "0") ?? loading.value };
-    act(() => post("v1/coordinators/move", body), `Broker ${where.value} coordinates it now.`);
+    act(() => post("v1/coordinators/move", body), `Broker ${where.value} is the coordinator now.`);
   };
   return h("form", { class: "row", onsubmit: move },
     field("Coordinator", brokers("to", cluster, String(coordinator))),
@@ -104,7 +104,7 @@ export function moves(type, key, cluster, coordinator, { act }) {
     h("button", { type: "submit" }, "Move"));
 }
 
-/** Numbers over time, as a line; `about` says what for those who do not see it. */
+/** Numbers over time, as a line; `about` describes it for screen readers. */
 export function sparkline(series, about) {
   const most = Math.max(1, ...series);
   const step = 100 / Math.max(1, series.length - 1);
@@ -118,10 +118,10 @@ export const chips = (names) => names.map((name) => h("span", { key: name, class
 /** The address of the journal with these filters. */
 export const journalOf = (filters) => `#/journal${query(filters)}`;
 
-/** Whether a fault affects no further request. */
+/** Return whether a fault affects no more requests. */
 export const exhausted = (fault) => fault.remaining === 0;
 
-/** Keep something in a file. */
+/** Save data as a file. */
 export function save(blob, name) {
   const address = URL.createObjectURL(blob);
   const anchor = document.createElement("a");
@@ -131,24 +131,24 @@ export function save(blob, name) {
   URL.revokeObjectURL(address);
 }
 
-/** Put a text on the clipboard; where the browser has none for this page, it is shown to be copied by hand. */
+/** Copy a text to the clipboard; without access to it, show the text to copy by hand. */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    throw new Error(`This page may not use the clipboard. Copy it from here: ${text}`);
+    throw new Error(`The browser denies access to the clipboard. Copy the text from here: ${text}`);
   }
 }
 
-/** A part of a view; without a title where the page's heading says it. */
+/** A part of a view; without a title if the page's heading is enough. */
 export const panel = (title, ...children) => h("section", { class: "panel", "aria-label": title ?? undefined }, title && h("h2", null, title), children);
 
-/** Where there is no value: a dash, which says why when it is pointed at. */
+/** A dash for a missing value; the tooltip has the reason. */
 export const unknown = (why) => h("span", { class: "quiet", title: why, "aria-label": why, role: "img" }, "–");
 
 export const json = (value) => exactly(value, 1).replace(/\n */g, " ");
 
-/** Records that are left to read, as Kafka's tools show them. */
-export const lagOf = (count) => (count === null ? unknown("unknown: without a committed offset, a consumer's auto.offset.reset decides where it begins") : number(count));
+/** The lag, as Kafka's tools show it. */
+export const lagOf = (count) => (count === null ? unknown("unknown: without a committed offset, the consumer's auto.offset.reset decides where it starts") : number(count));
 
 export const inTime = (deadline_ms, now_ms) => (deadline_ms > now_ms ? `in ${duration(deadline_ms - now_ms)}` : "due");

@@ -1,4 +1,4 @@
-// Producer ids, idempotent and transactional: what partitions know of each, and what has happened to it.
+// Producer ids, idempotent and transactional: their state in partitions, and their timelines.
 
 import { get, path, remove } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
@@ -22,8 +22,8 @@ function all(producers) {
     ["Epoch", (each) => number(each.producer_epoch), "number"],
     ["Client", (each) => each.client_id ?? "", "brief"],
     ["Transactional id", (each) => (each.transactional_id === null ? "" : link(to("transactions", each.transactional_id), each.transactional_id)), "wide"],
-    ["Known to", (each) => each.partitions.slice(0, 12).map((place) => h("span", { key: place.partition, class: "chip" }, place.partition)), "wide"],
-  ], producers.slice(-200).reverse(), (each) => each.producer_id, "No producer has an id yet: only idempotent and transactional ones ask for one."));
+    ["Partitions", (each) => each.partitions.slice(0, 12).map((place) => h("span", { key: place.partition, class: "chip" }, place.partition)), "wide"],
+  ], producers.slice(-200).reverse(), (each) => each.producer_id, "No producer ids yet: only idempotent and transactional producers have one."));
 }
 
 function one(found, { act }) {
@@ -34,13 +34,13 @@ function one(found, { act }) {
       ["Epoch", number(found.producer_epoch)],
       found.client_id !== null && ["Client", code(found.client_id)],
       ["Transactional id", found.transactional_id === null ? "none" : link(to("transactions", found.transactional_id), found.transactional_id)])),
-    panel("Partitions", table("Partitions that know it", [
+    panel("Partitions", table("State in partitions", [
       ["Partition", (each) => each.partition, "wide"],
       ["Epoch", (each) => each.producer_epoch, "number"],
       ["Last sequence", (each) => number(each.last_sequence), "number"],
       ["Transaction", (each) => (each.txn_start_offset < 0 ? "" : state(`open since offset ${each.txn_start_offset}`, "busy")), "wide rare"],
-      ["", (each) => button("forget", () => act(() => remove(placed(each.partition, found.producer_id)), `${each.partition} has forgotten it.`), each.partition), "actions"],
-    ], found.partitions, (each) => each.partition, "No partition knows it.")),
+      ["", (each) => button("forget", () => act(() => remove(placed(each.partition, found.producer_id)), `${each.partition} has removed its state.`), each.partition), "actions"],
+    ], found.partitions, (each) => each.partition, "No partition has state of this producer.")),
     panel("Timeline", timeline(found.timeline, { words, stood: (event) => [at(event.epoch_before), at(event.epoch_after)] })),
   ];
 }

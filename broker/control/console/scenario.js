@@ -1,4 +1,4 @@
-// What has steered the cluster since its start or its last reset: copied as code, kept in a file, done again.
+// The calls that changed the cluster since its start or last reset: copy as code, save as a file, run again.
 
 import { getExactly, post } from "./ask.js";
 import { callOf, codeOf, LANGUAGES } from "./code.js";
@@ -20,12 +20,12 @@ export function render(recorded, _, { act, refresh }) {
     event.preventDefault();
     const [file] = event.target.elements.file.files;
     const text = await file.text();
-    act(async () => post("v1/scenario", exactValue(text)), `The steps of ${file.name} are done.`);
+    act(async () => post("v1/scenario", exactValue(text)), `The steps of ${file.name} have run.`);
   };
   return [
     panel("Steps since the start or the last reset",
       steps.length === 0
-        ? h("p", { class: "empty" }, "Nothing has steered the cluster: no fault, no hold, no push of the clock.")
+        ? h("p", { class: "empty" }, "No steps yet: no fault was added, nothing held, the clock not advanced.")
         : [
           h("div", { class: "row" },
             field("As", choices("language", LANGUAGES, language, (event) => { language = event.target.value; refresh({ redraw: true }); })),
@@ -34,11 +34,11 @@ export function render(recorded, _, { act, refresh }) {
           h("ol", { class: "steps", "aria-label": "Steps" }, steps.map((step, at) => line(step, at, act))),
         ],
       dropped > 0 && h("p", { class: "quiet" }, `${number(dropped)} older steps were dropped.`)),
-    panel("Do the steps of a file",
-      h("p", { class: "quiet" }, "A server can begin with one: ", code("understudy serve --scenario scenario.json"), ". In a shell: ", code("understudy ctl scenario run scenario.json"), "."),
+    panel("Run a scenario file",
+      h("p", { class: "quiet" }, "A server can start with one: ", code("understudy serve --scenario scenario.json"), ". In a shell: ", code("understudy ctl scenario run scenario.json"), "."),
       h("form", { class: "row", onsubmit: run },
         field("Scenario file", h("input", { type: "file", name: "file", accept: ".json,application/json", required: true })),
-        h("button", { type: "submit" }, "Do the steps"))),
+        h("button", { type: "submit" }, "Run the steps"))),
   ];
 }
 

@@ -1,4 +1,4 @@
-// Who may do what and how fast: SCRAM users, ACLs, client quotas.
+// SCRAM users, ACLs, client quotas.
 
 import { get, path, post, remove } from "./ask.js";
 import { h } from "./dom.js";
@@ -10,7 +10,7 @@ export const RESOURCES = ["TOPIC", "GROUP", "TRANSACTIONAL_ID", "CLUSTER", "DELE
 /** Quotas with their units. */
 export const RATES = { producer_byte_rate: "B/s", consumer_byte_rate: "B/s", request_percentage: "%", controller_mutation_rate: "partitions/s", connection_creation_rate: "connections/s" };
 const MECHANISMS = ["SCRAM-SHA-256", "SCRAM-SHA-512"];
-let users_set = 0; // a password does not stay in its field
+let users_set = 0; // a new form, to clear the password
 
 export const title = () => "Security";
 
@@ -27,10 +27,10 @@ export const render = (found, _, tools) => [
 
 const input = (name, label, props = {}) => field(label, h("input", { name, autocomplete: "off", spellcheck: "false", ...props }));
 
-/** What is typed in a field; blanks around it belong to nothing but a password. */
+/** The value of a field, without surrounding blanks unless it is a password. */
 const typed = ({ type, value }) => (type === "password" ? value : value.trim());
 
-/** Send a form as the body of a call; what is empty is left out. */
+/** Send a form as the body of a call, without empty fields. */
 function sends(work) {
   return (event) => {
     event.preventDefault();
@@ -59,7 +59,7 @@ function usersOf({ users }, { act }) {
 function aclsOf({ acls, enforced }, { act }) {
   const add = (body) => act(() => post("v1/acls", body), `${body.permission} ${body.operation} for ${body.principal}.`);
   return [
-    !enforced && h("p", null, "The brokers have no authorizer: everybody may do everything. Serve with ",
+    !enforced && h("p", null, "The brokers have no authorizer, so every client may do everything. Start the server with ",
       code("--set authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer"), " and ",
       code("--set allow.everyone.if.no.acl.found=true"), ": without the latter, what no ACL allows is denied."),
     table("ACLs", [
@@ -76,7 +76,7 @@ function aclsOf({ acls, enforced }, { act }) {
       field("Operation", choices("operation", OPERATIONS)),
       field("Resource", choices("resource_type", RESOURCES)),
       input("resource_name", "Name", { required: true, placeholder: "orders" }),
-      field("The name is", choices("pattern", [["LITERAL", "the whole name"], ["PREFIXED", "how it begins"]])),
+      field("The name is", choices("pattern", [["LITERAL", "the whole name"], ["PREFIXED", "a prefix"]])),
       input("host", "Host", { placeholder: "*" }),
       h("button", { type: "submit" }, "Add the ACL")),
   ];
@@ -92,7 +92,7 @@ function quotasOf({ quotas }, { act }) {
   }, "The quotas are removed.");
   return [
     table("Client quotas", [
-      ["Of", named, "wide"],
+      ["Entity", named, "wide"],
       ["Quotas", (each) => Object.entries(each.values).map(([rate, value]) => h("div", { key: rate }, code(rate), ` ${number(value)} ${RATES[rate] ?? ""}`)), "wide"],
       ["", (each) => button("remove", () => drop(each), "quotas"), "actions"],
     ], quotas, (each) => JSON.stringify([each.user, each.client_id, each.ip]), "No client quotas yet."),
@@ -103,6 +103,6 @@ function quotasOf({ quotas }, { act }) {
       h("div", { class: "broad" }, field("Quota", choices("rate", Object.entries(RATES).map(([rate, unit]) => [rate, `${rate}, ${unit}`])))),
       input("value", "Value (empty: remove it)", { type: "number", min: "0", step: "any" }),
       h("button", { type: "submit" }, "Set the quota")),
-    h("p", { class: "quiet" }, "For users, client ids or addresses without quotas of their own: ", code("<default>"), "."),
+    h("p", { class: "quiet" }, "The entity of users, client ids or addresses without their own quotas: ", code("<default>"), "."),
   ];
 }

@@ -1,4 +1,4 @@
-// Topics, their partitions, how far groups have read them, and their messages.
+// Topics: partitions, lag of groups, messages, settings.
 
 import { get, path, post, put, remove } from "./ask.js";
 import { h } from "./dom.js";
@@ -22,7 +22,7 @@ export async function load([name]) {
 
 export const render = (data, names, tools) => (data.topic ? one(data, tools) : all(data, tools));
 
-// Offsets may be beyond what a number holds exactly; such ones come as texts.
+// Offsets that a number cannot hold exactly are strings.
 const summed = (counts) => (counts.length === 0 ? null : counts.reduce((sum, each) => sum + BigInt(each), 0n));
 
 const records = (topic) => topic.partitions.reduce((sum, each) => sum + BigInt(each.high_watermark) - BigInt(each.log_start_offset), 0n);
@@ -47,7 +47,7 @@ function all({ topics, groups }, { act, refresh }) {
         ["Lag", (topic) => lags(groups, topic.name).map((each) => h("div", { key: each.group }, link(to("groups", each.group), each.group), ": ", lagOf(each.lag))), "wide"],
         ["Health", health, "wide"],
       ], shown, (topic) => topic.name,
-      [h("p", null, "No topics yet. A client that asks for one makes it, or:"), code("understudy ctl records write orders '[{\"value\": \"hello\"}]'")]),
+      [h("p", null, "No topics yet. A client that requests a topic creates it, or:"), code("understudy ctl records write orders '[{\"value\": \"hello\"}]'")]),
       h("label", { class: "check" },
         h("input", { type: "checkbox", onchange: (event) => { internal = event.target.checked; refresh(); } }),
         hidden ? `Show internal topics (${hidden})` : "Show internal topics")),
@@ -55,7 +55,7 @@ function all({ topics, groups }, { act, refresh }) {
   ];
 }
 
-let made = 0; // the fields of a topic that was created are emptied
+let made = 0; // a new form, to clear its fields
 
 /** Lines of NAME=VALUE as settings. */
 const settings = (text) => Object.fromEntries(text.split("\n").map((line) => line.trim()).filter(Boolean)
@@ -73,13 +73,13 @@ function create(act) {
       const answer = await post("v1/topics", body);
       made += 1;
       return answer;
-    }, ({ name, partitions: parts }) => `${name} is there, with ${plural(parts.length, "partition")}.`);
+    }, ({ name, partitions: parts }) => `${name} is created, with ${plural(parts.length, "partition")}.`);
   };
   return h("form", { key: `create ${made}`, class: "fields", "aria-label": "Create a topic", onsubmit: send },
     field("Name", h("input", { name: "topic", required: true, autocomplete: "off", spellcheck: "false" })),
     field("Partitions", h("input", { name: "partitions", type: "number", min: "1", placeholder: "num.partitions" })),
-    field("Replication factor", h("input", { name: "replication", type: "number", min: "1", placeholder: "the default" })),
-    h("div", { class: "broad" }, field("Settings, one a line", h("textarea", { name: "configs", rows: "2", placeholder: "cleanup.policy=compact", spellcheck: "false" }))),
+    field("Replication factor", h("input", { name: "replication", type: "number", min: "1", placeholder: "default.replication.factor" })),
+    h("div", { class: "broad" }, field("Settings, one per line", h("textarea", { name: "configs", rows: "2", placeholder: "cleanup.policy=compact", spellcheck: "false" }))),
     h("button", { type: "submit" }, "Create"));
 }
 
@@ -91,7 +91,7 @@ function health(topic) {
     leaderless > 0 && state(`${leaderless} without leader`, "bad"),
     thin > 0 && state(`${thin} under-replicated`, "busy"),
     open > 0 && state(`${plural(open, "partition")} with an open transaction`, "busy"),
-    !leaderless && !thin && !open && state("in order", "good"),
+    !leaderless && !thin && !open && state("healthy", "good"),
   ];
 }
 
@@ -100,32 +100,32 @@ function one({ topic, groups, found, cluster, replicas }, tools) {
   const read = groups.flatMap((group) => group.lags.filter((each) => each.topic === topic.name)
     .map((each) => ({ ...each, group: group.group_id })));
   return [
-    panel("Partitions", table("Partitions", PARTITION, topic.partitions, (each) => each.partition, "None is hosted.")),
+    panel("Partitions", table("Partitions", PARTITION, topic.partitions, (each) => each.partition, "No partitions.")),
     panel(`Partition ${replicas.partition}`, steer(topic, replicas, cluster, tools), inside(replicas)),
-    panel("Read by", table("Offsets of groups", [
+    panel("Groups", table("Offsets of groups", [
       ["Group", (each) => link(to("groups", each.group), each.group), "wide"],
       ["Partition", (each) => each.partition, "number"],
-      ["Offset", (each) => (each.offset === null ? unknown("nothing is committed") : number(each.offset)), "number"],
+      ["Offset", (each) => (each.offset === null ? unknown("no committed offset") : number(each.offset)), "number"],
       ["End offset", (each) => (each.end_offset === null ? unknown("no replica is up") : number(each.end_offset)), "number"],
       ["Lag", (each) => lagOf(each.lag), "number"],
-    ], read, (each) => `${each.group}/${each.partition}`, "No group reads it.")),
+    ], read, (each) => `${each.group}/${each.partition}`, "No group reads this topic.")),
     panel("Messages", messages.render(topic, found, tools), write(topic, tools)),
     panel("Settings", configure(topic, configs, tools.act)),
     panel("About", facts(["Topic id", code(topic.id)]),
-      !topic.internal && h("div", { class: "row" }, button("Delete the topic", () => tools.confirm(`Delete ${topic.name}?`, "Its records and its settings will be gone. Consumers that read it get UNKNOWN_TOPIC_OR_PARTITION.", "Delete",
+      !topic.internal && h("div", { class: "row" }, button("Delete the topic", () => tools.confirm(`Delete ${topic.name}?`, "Its records and settings will be deleted. Its consumers will get UNKNOWN_TOPIC_OR_PARTITION.", "Delete",
         () => tools.act(async () => { await remove(path`v1/topics/${topic.name}`); location.hash = "#/topics"; }))))),
   ];
 }
 
 const COMMON = ["cleanup.policy", "compression.type", "delete.retention.ms", "max.message.bytes", "message.timestamp.type", "min.compaction.lag.ms", "min.insync.replicas", "retention.bytes", "retention.ms", "segment.bytes", "segment.ms", "unclean.leader.election.enable"];
-let configured = 0; // the fields of a setting that was set are emptied
+let configured = 0; // a new form, to clear its fields
 
-/** What is set otherwise than by the cluster, and a form to change it. */
+/** The settings that differ from the cluster's, and a form to change them. */
 function configure(topic, configs, act) {
   const change = (name, value) => act(async () => {
     await put(path`v1/topics/${topic.name}/configs`, { configs: { [name]: value } });
     configured += 1;
-  }, value === null ? `${name} has its default again.` : `${name} is ${value}.`);
+  }, value === null ? `${name} is reset to its default.` : `${name} is ${value}.`);
   const send = (event) => {
     event.preventDefault();
     const { setting, to: value } = event.target.elements;
@@ -135,8 +135,8 @@ function configure(topic, configs, act) {
     table("Settings", [
       ["Setting", ([name]) => code(name), "wide"],
       ["Value", ([, value]) => code(value), "wide"],
-      ["", ([name]) => button("to its default", () => change(name, null), name), "actions"],
-    ], configs, ([name]) => name, "All settings are the cluster's."),
+      ["", ([name]) => button("reset", () => change(name, null), name), "actions"],
+    ], configs, ([name]) => name, "No settings differ from the cluster's."),
     h("form", { key: `set ${configured}`, class: "row", "aria-label": "Change a setting", onsubmit: send },
       field("Setting", h("input", { name: "setting", list: "settings", required: true, autocomplete: "off", spellcheck: "false", size: 28 })),
       h("datalist", { id: "settings" }, COMMON.map((name) => h("option", { key: name, value: name }))),
@@ -153,7 +153,7 @@ function inside(partition) {
     table("Segments", [
       ["First offset", (each) => number(each.base_offset)],
       ["Size", (each) => bytes(each.size_bytes), "number"],
-    ], segments, (each) => each.base_offset, "Nothing was written yet."),
+    ], segments, (each) => each.base_offset, "No segments."),
     producers.length > 0 && [h("h2", { class: "part-of" }, "Producers"), table("Producers", [
       ["Producer id", (each) => link(to("producers", String(each.producer_id)), String(each.producer_id))],
       ["Epoch", (each) => number(each.producer_epoch), "number"],
@@ -165,9 +165,9 @@ function inside(partition) {
   ];
 }
 
-let written = 0; // the fields of a message that was written are emptied
+let written = 0; // a new form, to clear its fields
 
-/** One message into a topic. Headers are lines of NAME: VALUE. */
+/** A form that writes a message to the topic. Headers are lines of NAME: VALUE. */
 function write(topic, { act }) {
   const send = (event) => {
     event.preventDefault();
@@ -185,23 +185,23 @@ function write(topic, { act }) {
   return h("details", { key: "write" }, h("summary", null, "Write a message"),
     h("form", { key: `write ${written}`, class: "fields", "aria-label": "Write a message", onsubmit: send },
       field("Key", h("input", { name: "key", placeholder: "null", autocomplete: "off", spellcheck: "false" })),
-      h("div", { class: "broad" }, field("Into partition", choices("partition", [["", "as Kafka's Java client chooses"], ...topic.partitions.map((each) => String(each.partition))]))),
+      h("div", { class: "broad" }, field("To partition", choices("partition", [["", "as Kafka's Java client chooses"], ...topic.partitions.map((each) => String(each.partition))]))),
       h("div", { class: "broad" }, field("Value", h("textarea", { name: "value", rows: "4", spellcheck: "false" }))),
-      h("div", { class: "broad" }, field("Headers, one a line", h("textarea", { name: "headers", rows: "2", placeholder: "name: value", spellcheck: "false" }))),
+      h("div", { class: "broad" }, field("Headers, one per line", h("textarea", { name: "headers", rows: "2", placeholder: "name: value", spellcheck: "false" }))),
       h("label", { class: "check" }, h("input", { type: "checkbox", name: "tombstone" }), "Without a value (a tombstone)"),
       h("button", { type: "submit", class: "main" }, "Write")));
 }
 
-const REPLICA = [["in", "in sync"], ["held", "in sync, replicates nothing"], ["out", "out of sync"]];
+const REPLICA = [["in", "in sync"], ["held", "in sync, not replicating"], ["out", "out of sync"]];
 
-/** Who leads a partition, and which replicas are in sync. */
+/** Forms that set the leader and the in-sync replicas of a partition. */
 function steer(topic, partition, cluster, { act, refresh }) {
   const where = path`v1/topics/${topic.name}/partitions/${partition.partition}`;
   const choose = (event) => { steered.partition = Number(event.target.value); refresh(); };
   const lead = (event) => {
     event.preventDefault();
     const chosen = event.target.elements.leader.value;
-    const said = chosen === "" ? "It has no leader now." : `Broker ${chosen} leads it now.`;
+    const said = chosen === "" ? "The partition has no leader now." : `Broker ${chosen} is the leader now.`;
     act(() => post(`${where}/leader`, { broker: chosen === "" ? null : Number(chosen) }), said);
   };
   const followers = partition.replicas.filter((id) => id !== partition.leader);
@@ -217,7 +217,7 @@ function steer(topic, partition, cluster, { act, refresh }) {
     h("form", { key: `lead ${partition.partition}`, class: "row", onsubmit: lead },
       field("Partition", choices("partition", topic.partitions.map((each) => String(each.partition)), String(partition.partition), choose)),
       field("Leader", brokers("leader", cluster, String(partition.leader < 0 ? "" : partition.leader), undefined, ["", "none"])),
-      h("button", { type: "submit" }, "Make it the leader")),
+      h("button", { type: "submit" }, "Move the leader")),
     followers.length > 0 && h("form", { key: `sync ${partition.partition} ${partition.leader} ${partition.isr} ${partition.held}`, class: "row", onsubmit: sync },
       followers.map((id) => field(`Replica on broker ${id}`, choices(`replica ${id}`, REPLICA, now(id)))),
       h("button", { type: "submit" }, "Set replicas")),

@@ -1,4 +1,4 @@
-// Transactional ids, what has happened to each, and stopping a commit at a step.
+// Transactional ids: state, timeline, transactions, and holding a commit or abort at a step.
 
 import { get, path, post, query } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
@@ -30,23 +30,23 @@ function all(transactions, tools) {
     ["Partitions", (each) => number(each.partitions.length), "number"],
     ["Times out", (each) => (each.deadline_ms === null ? "" : inTime(each.deadline_ms, now_ms)), "rare"],
   ], transactions, (each) => each.transactional_id, "No transactional ids yet: no producer has called initTransactions.")),
-  panel("Hold one that comes", h("p", null, "The next commit or abort of this transactional id stops at a step, until it is released. It need not be known yet."),
+  panel("Hold a transaction", h("p", null, "The next commit or abort of this transactional id is held at a step until it is released. The id need not exist yet."),
     hold(tools, null))];
 }
 
-/** Stopping at a step: of an id that is given, or that is written here. */
+/** A form that holds a transaction at a step, of a given id or with a field for it. */
 function hold({ act, refresh }, name) {
   const holds = (event) => {
     event.preventDefault();
     const { id, after } = event.target.elements;
     const body = { at: step };
     if (step === "markers" && after.value) body.after_markers = Number(after.value);
-    act(() => post(path`v1/transactions/${name ?? id.value}/hold`, body), `The next commit or abort stops at ${step}.`);
+    act(() => post(path`v1/transactions/${name ?? id.value}/hold`, body), `The next commit or abort will be held at ${step}.`);
   };
   return h("form", { class: "row", onsubmit: holds },
     name === null && field("Transactional id", h("input", { name: "id", required: true, autocomplete: "off", spellcheck: "false" })),
     field("Hold at", choices("at", STEPS, step, (event) => { step = event.target.value; refresh({ redraw: true }); })),
-    step === "markers" && field("After so many", h("input", { name: "after", type: "number", min: "0", placeholder: "0", size: 4 })),
+    step === "markers" && field("After this many", h("input", { name: "after", type: "number", min: "0", placeholder: "0", size: 4 })),
     h("button", { type: "submit" }, "Hold"));
 }
 
@@ -67,12 +67,12 @@ function one(found, tools) {
         found.partitions.length > 0 && ["Partitions", found.partitions.map((name) => h("span", { key: name, class: "chip" }, name))],
         pending.length > 0 && ["Pending offsets", pending.map(([group, offsets]) => h("div", { key: group },
           `${group}: `, code(Object.entries(offsets).map(([name, offset]) => `${name} ${offset}`).join(", "))))],
-        found.held_at && ["Held", [state("held"), ` at ${found.held_at}`, found.stopped ? ", a commit is waiting there" : ", no commit has come there yet"]],
+        found.held_at && ["Held", [state("held"), ` at ${found.held_at}`, found.stopped ? ", a commit or abort is waiting there" : ", not reached yet"]],
       ),
       hold(tools, found.transactional_id),
       (found.held_at || found.state === "Ongoing") && h("div", { class: "row" },
-        found.held_at && button("Release", () => act(() => post(`${where}/release`), "It goes on.")),
-        found.state === "Ongoing" && button("Abort", () => act(() => post(`${where}/abort`), "Aborted, as its timeout would."))),
+        found.held_at && button("Release", () => act(() => post(`${where}/release`), "Released: the commit or abort continues.")),
+        found.state === "Ongoing" && button("Abort", () => act(() => post(`${where}/abort`), "Aborted, as by its timeout."))),
       moves("transaction", found.transactional_id, found.cluster, found.coordinator, tools)),
     panel("Transactions", table("Transactions", [
       ["Began", (each) => each.began_ms !== null && (each.id === null ? time(each.began_ms) : link(diagramOf("transactions", found.transactional_id) + query({ transaction: each.id }), time(each.began_ms)))],
@@ -83,7 +83,7 @@ function one(found, tools) {
       ["Refusals", (each) => each.refusals > 0 && state(number(each.refusals), "bad"), "number rare"],
       ["Client", (each) => each.client_id && link(to("clients", each.client_id), each.client_id)],
       ["Partitions", (each) => chips(each.partitions), "wide"],
-    ], found.past.slice(-100).reverse(), (each) => `${each.id}/${each.began_ms}`, "None has begun."),
+    ], found.past.slice(-100).reverse(), (each) => `${each.id}/${each.began_ms}`, "No transactions yet."),
     found.past.length > 100 && h("p", { class: "quiet" }, "The newest 100 are shown.")),
     panel("Timeline", timeline(found.timeline, { words: (event) => event.detail, stood })),
   ];

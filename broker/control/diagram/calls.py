@@ -1,4 +1,4 @@
-"""The requests of a diagram, decoded, and as text."""
+"""Finds the requests of a diagram, decodes them, and describes them as text."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,10 +26,10 @@ POLLS = frozenset(
         "StreamsGroupHeartbeat", "ShareFetch", "ListOffsets", "GetTelemetrySubscriptions", "PushTelemetry",
     }
 )  # fmt: skip
-"""What clients send all the time; left out where it succeeded, unless the query asks for it."""
+"""APIs that clients call all the time; successful calls are omitted, unless the query has ``polls``."""
 _HEARTBEATS = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"})
 _SEARCHED = 10
-"""So many requests are looked at for each that is shown."""
+"""The number of requests that are read for each one shown."""
 _FRAME, _ANSWER = 5, 6
 Producer = tuple[int, int]
 """Producer id and epoch."""
@@ -37,7 +37,7 @@ Producer = tuple[int, int]
 
 @dataclass(slots=True)
 class Written:
-    """What a Produce request wrote to one partition; ``offset`` is -1 where it wrote nothing."""
+    """The batch that a Produce request sent to one partition; ``offset`` is -1 if it was not written."""
 
     place: str
     sequences: tuple[int, int]
@@ -47,7 +47,7 @@ class Written:
 
 @dataclass(slots=True)
 class Call:
-    """A request with its answer. ``changes`` (when and what) and ``reason`` come from the timelines."""
+    """A request with its response. ``changes`` (time and text) and ``reason`` come from the timelines."""
 
     entry: Entry
     connection: Connection | None
@@ -64,29 +64,29 @@ class Call:
 
     @property
     def client_id(self) -> str:
-        """The client's id, empty where it gave none."""
+        """Return the client id; empty if the request has none."""
         return (self.known.header.client_id or "") if self.known.header else ""
 
     @property
     def version(self) -> int:
-        """The version of the API, -1 where the request cannot be read."""
+        """Return the version of the API; -1 if the request is unreadable."""
         return -1 if self.known.header is None else self.known.header.api_version
 
     @property
     def ends_ms(self) -> float:
-        """When it was answered, or given up; a request that is being served has no end."""
+        """Return the time of the response, or of giving up; infinity for a request that is being served."""
         return float("inf") if self.entry.duration_us < 0 else self.entry.at_ms + self.entry.duration_us / 1000
 
 
 class _OfProducer:
-    """Requests of a producer id: those with its batches, those that name it, and the one that gave it out."""
+    """Search for a producer id: requests with its batches, requests that name it, and its InitProducerId response."""
 
     def __init__(self, producer_id: int, since: int) -> None:
         self._id, self._since = producer_id, since
         self._bytes = producer_id.to_bytes(8, "big")
 
     def sift(self, raws: Sequence[Raw]) -> list[Raw]:
-        """The entries that have the bytes of the id."""
+        """Return the entries that contain the bytes of the id."""
         return [raw for raw in raws if raw[1] >= self._since and (self._in(raw[_FRAME]) or self._in(raw[_ANSWER]))]
 
     def _in(self, kept: Any) -> bool:
@@ -94,18 +94,18 @@ class _OfProducer:
         return any(isinstance(piece, bytes | bytearray) and self._bytes in piece for piece in pieces)
 
     def settles(self, raw: Raw) -> bool:
-        """Whether the id is where producers name themselves."""
+        """Decode an entry, and return whether the producer id is in one of its fields."""
         return any(each[0] == self._id for each in producers_of(decode(Entry(*raw))))
 
 
 class _Until:
-    """What another search finds, up to a time and an id."""
+    """Limits another search to entries up to a time and a journal id."""
 
     def __init__(self, inner: Sifting, until_ms: int | None, last: int | None) -> None:
         self._inner, self._until_ms, self._last = inner, until_ms, last
 
     def sift(self, raws: Sequence[Raw]) -> list[Raw]:
-        """Without those that came later."""
+        """Return the entries that may match and are not later."""
         return self._inner.sift(
             [
                 raw
@@ -115,14 +115,14 @@ class _Until:
         )
 
     def settles(self, raw: Raw) -> bool:
-        """As the other search decides."""
+        """Return the other search's decision."""
         return self._inner.settles(raw)
 
 
 async def find(asked: Asked, query: DiagramQuery, ids: tuple[int, int | None] | None = None) -> list[Call]:
-    """The requests of a diagram, the oldest first, and more than it shows: equal ones will be one step.
+    """Find the requests of a diagram, oldest first; more than it shows, since equal ones become one step.
 
-    ``ids``: the first and the last one in the journal that may be in it, None for no last one.
+    ``ids``: the first and last journal id that may be in it; None for no last one.
     """
     limit, name_of, slices = query["limit"], topic_names(asked), Slices()
     has_generations = cache(partial(is_classic, asked))
@@ -140,7 +140,7 @@ async def find(asked: Asked, query: DiagramQuery, ids: tuple[int, int | None] | 
 
 
 def _moves(call: Call) -> bool:
-    """Whether a heartbeat joins or leaves its group, or its member gets another epoch by it."""
+    """Return whether a heartbeat joins or leaves the group, or gives its member another epoch."""
     before = getattr(call.known.request, "member_epoch", None)
     if type(before) is not int or call.api not in _HEARTBEATS:
         return False
@@ -172,9 +172,9 @@ def read(
     has_generations: Callable[[str], bool],
     own: str,
 ) -> Call:
-    """A journal entry as text; ``own`` is the group that the diagram is about, which is left out.
+    """Describe a journal entry as text, without the name of the diagram's own group (``own``).
 
-    ``has_generations``: of a group, whether its members have generations or epochs.
+    ``has_generations`` returns whether the members of a group have generations instead of epochs.
     """
     known = decode(entry)
     error = next(errors(known.response), None)
@@ -202,7 +202,7 @@ def read(
 
 
 def _refused_at(known: Decoded, error: ErrorCode, name_of: TopicName) -> str:
-    """The places with the error, where the answer has several."""
+    """Name the partitions with the error, if the response has several items."""
     places = list(answered(known))
     return few([place(each, name_of) for each in places if each.error is error], 3) if len(places) > 1 else ""
 
@@ -211,7 +211,7 @@ def _refused_at(known: Decoded, error: ErrorCode, name_of: TopicName) -> str:
 
 
 def producers_of(known: Decoded) -> tuple[Producer, ...]:
-    """The producers by which a request and its answer name the client: id and epoch, without those that are none."""
+    """Return the producer ids and epochs in a request and its response, without those that are -1."""
     found = []
     transactions = getattr(known.request, "transactions", None) or ()
     for message in (known.request, *transactions, known.response):
@@ -223,7 +223,7 @@ def producers_of(known: Decoded) -> tuple[Producer, ...]:
 
 
 def _batches(known: Decoded) -> Iterator[tuple[Any, Any, RecordBatch]]:
-    """The first batch of each partition of a Produce request."""
+    """Yield the first batch of each partition of a Produce request."""
     if known.header is None or known.header.api_key != ApiKey.PRODUCE or known.request is None:
         return
     for topic in known.request.topic_data:
@@ -257,10 +257,10 @@ def _span(what: str, first: int, last: int) -> str:
 
 
 def _asks(request: Any, has_generations: Callable[[str], bool]) -> str:
-    """What a request asks for besides the names in it, such as ``commit, epoch 3``."""
+    """Describe a request besides the names in it, such as ``commit, epoch 3``."""
     parts = []
     group = getattr(request, "group_id", None)
-    # One field of the requests that commit offsets has what the group's protocol has.
+    # OffsetCommit has one field for the generation or the member epoch, by the group's protocol.
     generation = "generation" if not isinstance(group, str) or has_generations(group) else "member epoch"
     if hasattr(request, "committed"):
         parts.append("commit" if request.committed else "abort")
@@ -275,7 +275,7 @@ def _asks(request: Any, has_generations: Callable[[str], bool]) -> str:
 
 
 def _gains(known: Decoded) -> str:
-    """What an answer without an error gives, such as ``producer 4000, epoch 0``."""
+    """Describe a response without an error, such as ``producer 4000, epoch 0``."""
     response, parts = known.response, []
     if type(getattr(response, "producer_id", None)) is int and response.producer_id >= 0:  # type: ignore[union-attr]
         parts.append(f"producer {response.producer_id}, epoch {response.producer_epoch}")  # type: ignore[union-attr]
@@ -289,7 +289,7 @@ def _gains(known: Decoded) -> str:
 
 
 def _coordinators(response: Any) -> Iterable[Any]:
-    """The coordinators that FindCoordinator answers, in the shape of every version."""
+    """Return the coordinators in a FindCoordinator response of any version."""
     found = getattr(response, "coordinators", None)
     if found:
         return tuple(found)

@@ -1,4 +1,4 @@
-"""A diagram as lines, boxes and texts in pixels: the console draws them, and the SVG image is made of them."""
+"""Lays out a diagram as lines, boxes and texts in pixels, for the console and the SVG image."""
 
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
@@ -9,17 +9,17 @@ from understudy.control_api.times import local_time
 
 HEAD = 64
 _LEFT, _LANE, _ROW, _LINE = 96, 196, 30, 15
-"""Where the first lane may begin, width of a lane, height of a row, height of a line of text."""
+"""In pixels: left margin of the lanes, width of a lane, height of a row, height of a line of text."""
 _LABEL_CHARACTERS, _REASON_CHARACTERS = 48, 70
-"""So many characters at least has a line of a label, and of a reason, which is below its refusal."""
+"""The minimum line length, in characters, of a label, and of the reason below a refusal."""
 _TITLE_CHARACTERS, _DETAIL_CHARACTERS = 24, 30
 _CHARACTER = 6.6
-"""Width of a character of labels; the font is a fixed one."""
+"""The width of a character of labels in pixels; the font is monospaced."""
 _TIME_OF_DAY = slice(11, 23)
 
 
 class Drawing(NamedTuple):
-    """The shapes, and the size that they need."""
+    """The shapes of a diagram, and its size in pixels."""
 
     shapes: tuple[Shape, ...]
     width: int
@@ -27,7 +27,7 @@ class Drawing(NamedTuple):
 
 
 def draw(lanes: Sequence[Lane], steps: Sequence[Step]) -> Drawing:
-    """The whole diagram."""
+    """Lay out the whole diagram."""
     right = _LEFT + _LANE * len(lanes) + 8
     shapes: list[Shape] = []
     y = HEAD + 8
@@ -51,7 +51,7 @@ def _x(lane: int) -> int:
 
 
 def _beside(step: Step, right: int) -> int:
-    """How many characters there are for a step's label, from where it begins."""
+    """Return how many characters fit into a line of a step's label."""
     return max(int((right - _text_x(step)) / _CHARACTER), _LABEL_CHARACTERS)
 
 
@@ -67,7 +67,7 @@ def _lane(lane: Lane, x: int, bottom: int) -> Iterator[Shape]:
 
 
 def _step(step: Step, at: int, lines: list[str], reason: list[str], y: int) -> Iterator[Shape]:
-    """``y`` is where the arrow is; its label is above it."""
+    """Draw a step. ``y`` is the position of its arrow; the label is above it."""
     style = "refused" if step.error is not None else step.kind
     time = local_time(step.at_ms)[_TIME_OF_DAY] or str(step.at_ms)
     if step.kind != "gap":

@@ -1,4 +1,4 @@
-"""What happened beside the requests of a diagram: from the timelines, and from the notes on markers."""
+"""Events of a diagram from the timelines, and the notes on transaction markers; assigns events to requests."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -15,12 +15,12 @@ from broker.coordination.reasons import STEERING
 from broker.timelines.producer_events import ACCEPTED
 from broker.transactions.marker_notes import MarkerNote
 
-_OMITTED = frozenset({"refused", "asked again, nothing changed"})
+_OMITTED = frozenset({"refused", "request changed nothing"})
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened. With a connection it belongs to a request; ``role`` is where it happened otherwise."""
+    """An event of a diagram. With a connection it belongs to a request; otherwise ``role`` names its lane."""
 
     at_ms: int
     role: str
@@ -30,11 +30,11 @@ class Event:
     error: str | None = None
     reason: str = ""
     before: int | None = None
-    """The request that it was decided before, although that one came within the same millisecond."""
+    """The journal id of the request of the same millisecond before which the event happened."""
 
 
 def of_transaction(asked: Asked, name: str, positions: range | None = None) -> Iterator[Event]:
-    """The timeline of a transactional id, or the events at these positions."""
+    """Yield the events of a transactional id's timeline, or those at these positions."""
     events = asked.source.transaction_timelines.of(name).events
     for at in range(len(events)) if positions is None else positions:
         event = events[at]
@@ -54,7 +54,7 @@ def of_transaction(asked: Asked, name: str, positions: range | None = None) -> I
 
 
 def of_producer(asked: Asked, producer_id: int) -> Iterator[Event]:
-    """The timeline of a producer id: what its partitions refused, or recognised."""
+    """Yield the refusals, duplicates and losses of state in a producer id's timeline."""
     history = asked.source.producer_timelines.of(producer_id)
     events = [] if history is None else history.events
     for at, event in enumerate(events):
@@ -67,12 +67,12 @@ def of_producer(asked: Asked, producer_id: int) -> Iterator[Event]:
 
 
 def counter_of(asked: Asked, name: str) -> str:
-    """What the number is called that a group gets with each rebalance."""
+    """Return ``generation`` or ``group epoch``, the number that each rebalance of the group raises."""
     return "generation" if is_classic(asked, name) else "group epoch"
 
 
 def of_group(asked: Asked, name: str) -> Iterator[Event]:
-    """The timeline of a group."""
+    """Yield the refusals and state changes in a group's timeline."""
     counter = counter_of(asked, name)
     for event in asked.source.group_timelines.of(name).events:
         if event.error is not None:
@@ -88,7 +88,7 @@ def of_group(asked: Asked, name: str) -> Iterator[Event]:
 
 
 def marker_notes(asked: Asked, name: str) -> list[MarkerNote]:
-    """The markers of a transactional id; none are known of a cluster behind a proxy."""
+    """Return the notes on markers of a transactional id; none behind a proxy."""
     return [] if asked.source.own is None else list(asked.cluster.markers.notes.of(name))
 
 
@@ -99,7 +99,7 @@ def _moved(before: str, after: str) -> str:
 
 
 def assign(calls: Sequence[Call], events: Iterable[Event]) -> list[Event]:
-    """Give the events to the requests that they came from. Returns the others."""
+    """Assign events to the requests that caused them. Returns the other events."""
     places: defaultdict[tuple[int, str], list[Call]] = defaultdict(list)
     for call in calls:
         places[call.entry.connection, call.api].append(call)
@@ -122,7 +122,7 @@ def assign(calls: Sequence[Call], events: Iterable[Event]) -> list[Event]:
             follows = after is not None and after.role == event.role and after.at_ms == event.at_ms
             left.append(replace(event, before=request) if follows else event)
     left.reverse()
-    # An event of a request that is not shown would have nothing to point at.
+    # Events of requests that are not shown are omitted.
     return [event for event in left if event.connection is None and event.text]
 
 
@@ -133,6 +133,6 @@ def _call_of(places: defaultdict[tuple[int, str], list[Call]], event: Event) -> 
     at = bisect_right(here, event.at_ms, key=lambda call: call.entry.at_ms)
     near = [call for call in here[max(at - 20, 0) : at] if call.ends_ms + 1 >= event.at_ms]
     fitting = [call for call in near if event.error is None or call.error == event.error]
-    # Of several within the millisecond, the first that has no event yet.
+    # Of several requests within the millisecond, the first without an event.
     fresh = [call for call in fitting if not call.reason and (event.error is not None or not call.changes)]
     return next(iter(fresh), None) or next(reversed(fitting), None)

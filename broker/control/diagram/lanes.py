@@ -1,11 +1,11 @@
 """The lanes of a diagram: clients, coordinators, brokers, logs.
 
-A client has several connections, and two clients may have the same client id. Connections belong to one client where
-they use the same epoch of a producer, or the same member of a group; a connection that names neither belongs to the
-client of its client id and host that is seen next to it.
+A client has several connections, and two clients may have the same client id. Connections belong to the same client if
+they use the same producer id and epoch, or the same group member; a connection with neither belongs to the client with
+the same client id and host whose request is nearest.
 
-Where there are many clients, those of one client id and host that came one after the other share a lane, such as an
-application that was started again and again: otherwise the coordinators and the logs would be out of sight.
+If there are many clients, consecutive ones with the same client id and host share a lane, such as an application that
+restarts again and again: otherwise coordinators and logs would be out of view.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ Key = tuple[str, Any]
 
 
 def role_of(api: str) -> str:
-    """What a broker is to a request of that API."""
+    """Return the role of the broker for an API: transaction, group, leader or broker."""
     for role, apis in (("transaction", _TRANSACTION), ("group", _GROUP), ("leader", _LEADER)):
         if api in apis:
             return role
@@ -37,7 +37,7 @@ def role_of(api: str) -> str:
 
 
 class _Clients:
-    """Which connections belong to one client (union-find)."""
+    """Sets of connections that belong to the same client (union-find)."""
 
     def __init__(self) -> None:
         self._above: dict[Key, Key] = {}
@@ -47,7 +47,7 @@ class _Clients:
         while (above := self._above.get(key, key)) != key:
             passed.append(key)
             key = above
-        for each in passed:  # a connection whose producer gets an epoch with each request has a long way
+        for each in passed:  # path compression: each new producer epoch makes the path longer
             self._above[each] = key
         return key
 
@@ -57,7 +57,7 @@ class _Clients:
 
 
 class Lanes:
-    """The lanes, in the order in which they are drawn."""
+    """The lanes of a diagram, in drawing order."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self._clients = _in_turn(calls, _joined(calls))
@@ -72,14 +72,14 @@ class Lanes:
         for call in calls:
             self.broker(role_of(call.api), call.entry.broker)
 
-    # --- keys: what a step refers to ---------------------------------------------------------------------------------
+    # --- keys: steps refer to lanes by them --------------------------------------------------------------------------
 
     def client(self, call: Call) -> Key:
-        """The lane of the client that sent it."""
+        """Return the lane of the client that sent the request."""
         return self._shown(self._clients[call.entry.connection])
 
     def broker(self, role: str, broker: int | None = None) -> Key:
-        """The lane of a broker in this role; without a broker the last one that was asked as such."""
+        """Return the lane of a broker in a role; without a broker, of the last one that got a request in this role."""
         if broker is None:
             broker = self._last.get(role, -1)
         if role in _NAMES:
@@ -89,7 +89,7 @@ class Lanes:
         return self._add("broker", ("broker", broker))
 
     def log(self, place: str) -> Key:
-        """The lane of a partition's log; the last lane is for all that have none of their own."""
+        """Return the lane of a partition's log; beyond six logs, the shared lane of all others."""
         logs = self._keys["log"]
         key: Key = ("log", place)
         if key not in logs and len(logs) >= MOST_LOGS:
@@ -108,11 +108,11 @@ class Lanes:
     # --- the lanes themselves ----------------------------------------------------------------------------------------
 
     def positions(self) -> dict[Key, int]:
-        """The position of each lane."""
+        """Return the position of each lane."""
         return {key: at for at, key in enumerate(key for keys in self._keys.values() for key in keys)}
 
     def lanes(self) -> tuple[Lane, ...]:
-        """All of them."""
+        """Return all lanes."""
         brokers = ((_broker(each) or "broker", "partition leader" if each in self._leaders else "") for _, each in
                    self._keys["broker"])  # fmt: skip
         return (
@@ -160,7 +160,7 @@ def _span(noun: str, numbers: list[int]) -> str:
 
 
 def _joined(calls: Sequence[Call]) -> dict[int, Key]:
-    """Connection -> the client that it belongs to."""
+    """Return connection -> client."""
     clients, named = _Clients(), set()
     for call in calls:
         connection: Key = ("connection", call.entry.connection)
@@ -187,7 +187,7 @@ def _joined(calls: Sequence[Call]) -> dict[int, Key]:
 
 
 def _in_turn(calls: Sequence[Call], clients: dict[int, Key]) -> dict[int, Key]:
-    """Connection -> its client, where clients that came one after the other are one, if there are many."""
+    """Return connection -> client, with consecutive clients merged if there are many."""
     if len(set(clients.values())) <= MOST_APART:
         return clients
     last = {clients[call.entry.connection]: at for at, call in enumerate(calls)}

@@ -1,17 +1,17 @@
-"""A diagram in Mermaid's language, which documents and code hosts draw: https://mermaid.js.org/syntax/sequenceDiagram."""
+"""Renders a diagram in Mermaid's language: https://mermaid.js.org/syntax/sequenceDiagram."""
 
 from collections.abc import Iterator, Sequence
 
 from understudy.control_api.answers.diagrams import Lane, Step
 
 _PLAIN = frozenset(" .,:()/_+-=@'")
-"""Beside letters and digits. Everything else is written by its number, as names come from clients: a semicolon ends a
-line, # begins a number, < and > and % have meanings, too."""
+"""Characters that need no escape, besides letters and digits. Names come from clients, and in Mermaid a semicolon ends
+a line, # starts an escape, and <, > and % are special too."""
 _ARROWS = {"request": "->>", "answer": "-->>", "append": "->>", "marker": "->>"}
 
 
 def mermaid(title: str, lanes: Sequence[Lane], steps: Sequence[Step]) -> str:
-    """The whole diagram."""
+    """Render the whole diagram."""
     lines = ["sequenceDiagram", f"    title {_escaped(title)}"]
     for at, lane in enumerate(lanes):
         detail = f"<br/>{_escaped(lane.detail)}" if lane.detail else ""
@@ -34,6 +34,6 @@ def _lines(step: Step) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """What Mermaid shows as this text."""
+    """Escape a text for Mermaid."""
     shown = "".join(each if each.isalnum() or each in _PLAIN else f"#{ord(each)};" for each in text)
     return shown.replace("end", "e#110;d")  # "end" ends a block

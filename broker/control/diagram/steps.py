@@ -1,4 +1,4 @@
-"""The steps of a diagram in their order: requests, what followed within the broker, answers, what came by itself."""
+"""Orders the steps of a diagram: requests, their effects in the broker, responses, and events without a request."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from understudy.control_api.answers.diagrams import Step, StepKind
 from understudy.control_api.spelling import plain
 
 _MOST_IN_TURN = 20
-"""So many members may commit between two equal commits that become one step."""
+"""The maximum number of steps back in which an equal offset commit is searched for folding."""
 _GAP_MS = 5000
-"""A pause from here on is drawn."""
+"""The shortest pause that is drawn as a gap."""
 _MOST_APPENDS = 3
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
 class _Order(NamedTuple):
-    """When: milliseconds; then requests by id, in each of them the request, what it did, its answer."""
+    """The sort key of a step: milliseconds, then journal id, then request before effects before response."""
 
     at_ms: float
     entry: int
@@ -31,7 +31,7 @@ class _Order(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A step whose lanes are not numbered yet."""
+    """A step whose lanes do not have positions yet."""
 
     order: _Order
     kind: StepKind
@@ -46,9 +46,9 @@ class _Draft:
 
 
 def folded(calls: Sequence[Call]) -> list[Call]:
-    """Equal neighbouring requests become one that counts, as long as they changed nothing.
+    """Fold equal consecutive requests that changed nothing into one with a count.
 
-    So do equal commits of offsets with only those of other members in between: members commit in turn, each second.
+    Equal offset commits are folded too if only commits of other members are between them: members commit in turn.
     """
     found: list[Call] = []
     for call in calls:
@@ -81,14 +81,14 @@ def _alike(one: Call, other: Call) -> bool:
     same = (first.connection, first.broker, first.fault) == (second.connection, second.broker, second.fault)
     if not same or (one.api, one.version, one.error) != (other.api, other.version, other.error):
         return False
-    # Produce requests differ in their sequences, and each is worth a line.
+    # Produce requests differ in their sequences, so each gets a line.
     return one.asks == other.asks and not one.written and second.duration_us >= 0
 
 
 def build(
     asked: Asked, calls: Sequence[Call], events: Iterable[Event], notes: Iterable[MarkerNote], lanes: Lanes
 ) -> tuple[Step, ...]:
-    """All steps, the earliest first."""
+    """Build all steps, earliest first."""
     drafts = [each for call in calls for each in _of_call(asked, call, calls, lanes)]
     alone = list(events)
     anchors = {event.at_ms: event.before for event in reversed(alone)}
@@ -144,10 +144,10 @@ def _of_call(asked: Asked, call: Call, calls: Sequence[Call], lanes: Lanes) -> I
         offsets = f"offset {each.offset}" if last == each.offset else f"offsets {each.offset} to {last}"
         yield _Draft(order(4), "append", broker, lanes.log(each.place), offsets)
     if len(written) > _MOST_APPENDS:
-        more = f"{len(written) - _MOST_APPENDS} further partitions"
+        more = f"{len(written) - _MOST_APPENDS} more partitions"
         yield _Draft(order(4), "append", broker, lanes.log(written[_MOST_APPENDS].place), more)
     if entry.duration_us < 0:
-        return  # it is being served: there is no answer yet
+        return  # still being served: no response yet
     quick = entry.duration_us < 1000
     ends_ms = max([entry.at_ms if quick else _end(call, calls), *(at_ms for at_ms, _ in call.changes)])
     answer = _Order(ends_ms, entry.id, 5)
@@ -157,9 +157,9 @@ def _of_call(asked: Asked, call: Call, calls: Sequence[Call], lanes: Lanes) -> I
 
 
 def _end(call: Call, calls: Sequence[Call]) -> float:
-    """When it was answered: not after the client's next request on this connection.
+    """Return the time of the response, no later than the client's next request on this connection.
 
-    Durations are the machine's and times the cluster's; a clock that is pushed or frozen would tear them apart.
+    Durations are real time, but times are the cluster's, so they disagree if the clock is advanced or frozen.
     """
     entry = call.entry
     later = (
@@ -176,10 +176,10 @@ def _fault(asked: Asked, ids: str) -> str:
     )
 
 
-# --- what came by itself ---------------------------------------------------------------------------------------------
+# --- events without a request ----------------------------------------------------------------------------------------
 
 _LAST = 1 << 62
-"""After all requests of the same millisecond."""
+"""The journal id that sorts after all requests of the same millisecond."""
 
 
 def _of_event(event: Event, lanes: Lanes) -> _Draft:
@@ -189,12 +189,12 @@ def _of_event(event: Event, lanes: Lanes) -> _Draft:
 
 
 def _of_note(note: MarkerNote, before: int | None, lanes: Lanes) -> Iterator[_Draft]:
-    """``before`` is the request that the end of the transaction was decided before, in the same millisecond."""
+    """Draw a marker or hold. ``before``: the request of the same millisecond before which the transaction ended."""
     coordinator = lanes.broker("transaction")
     order = _Order(note.at_ms, _LAST if before is None else before, 1)
     marker = f"{'COMMIT' if note.committed else 'ABORT'} marker, epoch {note.producer_epoch}"
     if note.place is None:
-        text = f"held at {note.detail}, until its release" if note.what == "held" else "released"
+        text = f"held at {note.detail} until released" if note.what == "held" else "released"
         yield _Draft(order, "hold", coordinator, coordinator, text)
         return
     place = f"{note.place[0]}-{note.place[1]}"
@@ -212,7 +212,7 @@ def _of_note(note: MarkerNote, before: int | None, lanes: Lanes) -> Iterator[_Dr
 
 
 def _duration(ms: int) -> str:
-    """The two largest parts: 1 h 3 min."""
+    """Format a duration by its two largest units: 1 h 3 min."""
     parts = []
     for size, unit in _UNITS:
         if ms >= size:

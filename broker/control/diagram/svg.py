@@ -1,4 +1,4 @@
-"""A drawing as an SVG image of its own: light or dark as the viewer prefers, without scripts, fonts or other files."""
+"""Renders a drawing as a self-contained SVG image, light or dark by the viewer's preference."""
 
 from xml.etree import ElementTree as ET
 
@@ -31,7 +31,7 @@ text.append, text.marker { fill: #1f6438; } text.gap { fill: #586268; font-style
 
 
 def svg(diagram: Diagram) -> bytes:
-    """The image, as a document."""
+    """Render the image as an SVG document."""
     size = {"width": str(diagram.width), "height": str(diagram.height)}
     root = ET.Element(
         "svg", {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {diagram.width} {diagram.height}", **size}

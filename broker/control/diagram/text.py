@@ -1,4 +1,4 @@
-"""A diagram in characters: lanes as columns, labels beside them."""
+"""Renders a diagram in characters: lanes as columns, labels beside them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,18 +8,18 @@ from understudy.control_api.times import local_time
 _TIME_OF_DAY = slice(11, 23)
 _INDENT = 13
 _COLUMN = 9
-"""Characters between two lanes."""
+"""The distance of two lanes, in characters."""
 _WIDEST = 110
-"""Characters of a label beside the lanes; a longer one continues on the next line."""
+"""The width of labels beside the lanes, in characters; longer ones are wrapped."""
 
 
 def text(title: str, lanes: Sequence[Lane], steps: Sequence[Step]) -> str:
-    """The whole diagram."""
+    """Render the whole diagram."""
     lines = [title, *_legend(lanes), "", _row("", {at: str(at + 1) for at in range(len(lanes))}, len(lanes), "")]
     at = 0
     while at < len(steps):
         step, after = steps[at], steps[at + 1] if at + 1 < len(steps) else None
-        # An answer that comes next shares the line of its request.
+        # A response that directly follows shares the line of its request.
         answer = after if step.kind == "request" and after is not None and _answers(step, after) else None
         lines += _lines(step, answer, len(lanes))
         at += 1 if answer is None else 2
@@ -73,7 +73,7 @@ def _arrow(step: Step, lanes: int, label: str) -> str:
 
 
 def _wrapped(label: str) -> list[str]:
-    """The text in lines; a part that is longer than a line has one of its own."""
+    """Wrap a text at blanks; a part that is longer than a line gets its own line."""
     lines = [""]
     for part in label.split(" "):
         if lines[-1] and len(lines[-1]) + len(part) >= _WIDEST:

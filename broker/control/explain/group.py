@@ -1,4 +1,4 @@
-"""Explanation of the last refusal of a group's member: the request, and the events that led to it."""
+"""`groups why`: explains the last refused request of a group's members, with the events that led to the refusal."""
 
 from collections.abc import Callable, Mapping
 
@@ -18,7 +18,7 @@ E = ErrorCode
 
 @answers("groups why")
 async def why(asked: Asked) -> Refusal:
-    """Explain the last refusal of a group's member."""
+    """Explain the last refusal of a request from a group's member."""
     name = asked.names["group"]
     history = asked.source.group_timelines.of(name)
     it = next((event for event in reversed(history.events) if event.error), None)
@@ -31,7 +31,7 @@ async def why(asked: Asked) -> Refusal:
 
 
 class Refused:
-    """A refusal, and its causes."""
+    """A refused request of a group member, and the events that caused the refusal."""
 
     def __init__(self, asked: Asked, name: str, it: GroupEvent) -> None:
         self._asked, self._name, self._it = asked, name, it
@@ -43,95 +43,99 @@ class Refused:
         return f"{self.cause()} {refused(_request(it), it.until_ms, it.error, cite(it.rule, it.source), it.count)}"
 
     def cause(self) -> str:
-        """The cause alone."""
+        """Return the cause without the refused request."""
         it = self._it
         if it.fault is not None:
-            return f"a fault: {faults(self._asked, it.fault)}; the coordinator did not decide that."
+            return f"a fault: {faults(self._asked, it.fault)}; the error did not come from the coordinator."
         return _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)(self)
 
     def generation(self) -> str:
-        """ILLEGAL_GENERATION."""
+        """Explain ILLEGAL_GENERATION."""
         joined = self._causes.joined
-        since = "" if joined is None else f", since {local_time(joined.at_ms)}, when its members had joined"
+        since = "" if joined is None else f" since {local_time(joined.at_ms)}, when all members had joined"
         number = self._it.request_generation
         sent = "no generation" if number == NO_GENERATION else f"generation {number}"
-        return f"another generation: the request has {sent}, the group is in generation {self._it.epoch_after}{since}."
+        return f"wrong generation: the request has {sent}, the group is in generation {self._it.epoch_after}{since}."
 
     def member(self) -> str:
-        """UNKNOWN_MEMBER_ID."""
+        """Explain UNKNOWN_MEMBER_ID."""
         name, sign = self._it.member_id, self._causes.last_sign
         if sign is None and self._causes.complete:
             return f"not a member: {name!r} has never joined this group at this coordinator."
         if sign is None:
             return f"not a member: no request of {name!r} is in the log; it may have joined before the oldest event."
         if sign.what == LEAVE:
-            return f"not a member: {name!r} left at {local_time(sign.at_ms)}, by {sign.request}."
+            return f"not a member: {name!r} left the group at {local_time(sign.at_ms)}, by {sign.request}."
         return (
-            f"not a member any more: {name!r} was last heard of at {local_time(sign.at_ms)} ({sign.what}); "
-            f"its session timed out, or a rebalance ended without it, or it was removed."
+            f"no longer a member: the last request of {name!r} was at {local_time(sign.at_ms)} ({sign.what}); since "
+            f"then its session timed out, a rebalance completed without it, or it was removed."
         )
 
     def rebalancing(self) -> str:
-        """REBALANCE_IN_PROGRESS."""
+        """Explain REBALANCE_IN_PROGRESS."""
         begun, beginner = self._causes.begun, self._causes.beginner
         if begun is None:
-            return f"a rebalance: the group is in {self._it.state_after}, and members have to join again."
-        by = "" if beginner is None else f"; before it, {_request(beginner)}"
-        return f"a rebalance: it began at {local_time(begun.at_ms)}{by}."
+            return f"rebalance in progress: the group is in {self._it.state_after}, and its members must rejoin."
+        by = "" if beginner is None else f", after {_request(beginner)}"
+        return f"rebalance in progress: it began at {local_time(begun.at_ms)}{by}."
 
     def instance(self) -> str:
-        """FENCED_INSTANCE_ID."""
+        """Explain FENCED_INSTANCE_ID."""
         static, taken = self._it.instance_id, self._causes.taken
-        by = "" if taken is None else f": at {local_time(taken.at_ms)} {_request(taken)} took it"
-        return f"another member has the instance id {static!r}{by}; KIP-345."
+        by = "" if taken is None else f": at {local_time(taken.at_ms)} {_request(taken)} replaced this one"
+        return f"another member has the group.instance.id {static!r}{by} (KIP-345)."
 
     def elsewhere(self) -> str:
-        """NOT_COORDINATOR and its like."""
+        """Explain NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and COORDINATOR_LOAD_IN_PROGRESS."""
         loads = self._it.error == E.COORDINATOR_LOAD_IN_PROGRESS.name
-        what = "was still loading the group" if loads else "does not coordinate the group"
-        return f"the coordinator: broker {self._it.broker} was asked, which {what}."
+        what = "was still loading the group" if loads else "is not the group's coordinator"
+        return f"the coordinator: the request went to broker {self._it.broker}, which {what}."
 
     def protocol(self) -> str:
-        """INCONSISTENT_GROUP_PROTOCOL."""
-        return "the protocol: it is not of the group's type, or offers no assignor that all members know."
+        """Explain INCONSISTENT_GROUP_PROTOCOL."""
+        return (
+            "the protocol: the member's protocol type is not the group's, or no assignor is supported by all members."
+        )
 
     def member_epoch(self) -> str:
-        """FENCED_MEMBER_EPOCH and STALE_MEMBER_EPOCH."""
+        """Explain FENCED_MEMBER_EPOCH and STALE_MEMBER_EPOCH (KIP-848)."""
         return (
-            f"another epoch: the request has {self._it.request_generation}, but the member is in another one, or the "
-            "request names partitions that it does not own; it must give up its partitions and join again."
+            f"wrong member epoch: the request has {self._it.request_generation}, but the member is in another epoch, "
+            "or the request lists partitions that the member does not own. After FENCED_MEMBER_EPOCH a member abandons "
+            "its partitions and rejoins; after STALE_MEMBER_EPOCH it retries with the epoch of its next heartbeat "
+            "response."
         )
 
     def unreleased(self) -> str:
-        """UNRELEASED_INSTANCE_ID."""
-        return f"the instance id {self._it.instance_id!r} belongs to a member that has not left."
+        """Explain UNRELEASED_INSTANCE_ID."""
+        return f"the group.instance.id {self._it.instance_id!r} belongs to a member that has not left the group."
 
     def full(self) -> str:
-        """GROUP_MAX_SIZE_REACHED."""
+        """Explain GROUP_MAX_SIZE_REACHED."""
         return "full: the group has as many members as group.max.size or group.consumer.max.size allows."
 
     def malformed(self) -> str:
-        """INVALID_REQUEST and UNSUPPORTED_ASSIGNOR."""
+        """Explain INVALID_REQUEST and UNSUPPORTED_ASSIGNOR."""
         if self._it.rule.startswith(_SHARE_SESSIONS):
-            return "the request: a field is wrong, or offsets lie beyond the records in flight."
-        return "the heartbeat: a field is missing or wrong."
+            return "the request: a field is invalid, or it acknowledges offsets beyond the records in flight."
+        return "the heartbeat: a field is missing or invalid."
 
     def not_acquired(self) -> str:
-        """INVALID_RECORD_STATE."""
+        """Explain INVALID_RECORD_STATE."""
         return (
-            "the acknowledgement: another member has these records, or none has; their lock may have ended, or they "
-            "were acknowledged before. The group's page lists the records in flight."
+            "the acknowledgement: the records are not acquired by this member; their acquisition lock may have timed "
+            "out, or they were acknowledged before. The group's page lists the records in flight."
         )
 
     def no_session(self) -> str:
-        """SHARE_SESSION_NOT_FOUND and INVALID_SHARE_SESSION_EPOCH."""
+        """Explain SHARE_SESSION_NOT_FOUND and INVALID_SHARE_SESSION_EPOCH."""
         return (
-            "the share session: the broker has none of the member, or expects another epoch. A session ends with its "
+            "the share session: the broker has none for this member, or expects another epoch. A session ends with its "
             "connection, and with a broker that restarts; each ShareFetch and ShareAcknowledge adds 1 to its epoch."
         )
 
     def plainly(self) -> str:
-        """Everything else."""
+        """Describe any other error, with the group's state."""
         counter = "generation" if is_classic(self._asked, self._name) else "group epoch"
         state = f" in {self._it.state_after}, {counter} {self._it.epoch_after}" if self._it.state_after else ""
         return f"refused: {self._it.error}{state}."

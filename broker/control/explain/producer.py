@@ -1,4 +1,4 @@
-"""Explanation of a producer's last refusal: the batch, what the partition had, and the client that had written it."""
+"""`producers why`: explains a producer's last refused batch by the partition's producer state and who changed it."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -44,7 +44,7 @@ async def why(asked: Asked) -> Refusal:
 
 
 class Refused:
-    """A refusal, and the events before it."""
+    """A refused batch of a producer, and the events before it."""
 
     def __init__(self, asked: Asked, before: Sequence[ProducerEvent], it: ProducerEvent) -> None:
         self._asked, self._it = asked, it
@@ -57,19 +57,17 @@ class Refused:
         return f"{self.cause()} {refused(batch, it.until_ms, it.error, cite(it.rule, it.source), it.count)}"
 
     def cause(self) -> str:
-        """The cause alone."""
+        """Return the cause without the refused request."""
         it = self._it
         if it.fault is not None:
-            written = "" if it.event == REFUSED else "; the batch was written all the same"
-            return (
-                f"a fault: {transactional.faults(self._asked, it.fault)}; the partition did not decide that{written}."
-            )
+            written = "" if it.event == REFUSED else "; the batch was written nevertheless"
+            return f"a fault: {transactional.faults(self._asked, it.fault)}; the error is not the partition's{written}."
         return _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)(self)
 
     # --- causes ------------------------------------------------------------------------------------------------------
 
     def fenced(self) -> str:
-        """INVALID_PRODUCER_EPOCH."""
+        """Explain INVALID_PRODUCER_EPOCH and PRODUCER_FENCED."""
         it = self._it
         mover = mover_past(it.producer_epoch, self._here)
         if mover is None:
@@ -82,73 +80,79 @@ class Refused:
         return f"fenced: {who}, {_sequences(mover)}, {became}{citation(mover.rule, mover.source)}."
 
     def sequence(self) -> str:
-        """OUT_OF_ORDER_SEQUENCE_NUMBER."""
+        """Explain OUT_OF_ORDER_SEQUENCE_NUMBER."""
         it = self._it
         if it.epoch_after not in (-1, it.producer_epoch):
-            moved = f"{it.partition} knows it at epoch {it.epoch_after}, the request begins epoch {it.producer_epoch}"
-            return f"the sequence: {moved}, and a new epoch begins with sequence 0, not {it.first_sequence}."
+            moved = (
+                f"{it.partition} has the producer at epoch {it.epoch_after}, the batch starts epoch {it.producer_epoch}"
+            )
+            return f"the sequence: {moved}, and a new epoch starts at sequence 0, not {it.first_sequence}."
         if it.known_sequence < 0:
-            return f"the sequence: {it.detail or f'{it.partition} expected another one'}.{self._lost()}"
-        had = f"{it.partition} has its sequences up to {it.known_sequence}{self._written_by()}"
+            return f"the sequence: {it.detail or f'{it.partition} expected another sequence'}.{self._lost()}"
+        had = f"{it.partition} has the producer's sequences up to {it.known_sequence}{self._written_by()}"
         if it.first_sequence > it.known_sequence + 1:
-            missing = f"{_from_to(it.known_sequence + 1, it.first_sequence - 1)} did not come before{self._missed()}"
-            return f"the sequence: {had}; the request begins with {it.first_sequence}, {missing}."
-        old = f"only an exact resend of one of the last {REMEMBERED_BATCHES} batches is recognised"
+            missing = f"{_from_to(it.known_sequence + 1, it.first_sequence - 1)} missing{self._missed()}"
+            return f"the sequence: {had}; the batch starts at {it.first_sequence}, with {missing}."
+        old = f"only an exact resend of one of the last {REMEMBERED_BATCHES} batches is accepted as a duplicate"
         rule = citation(S1.rule, S1.source)
-        return f"the sequence: {had}; the request begins with {it.first_sequence} again, and {old}{rule}."
+        return f"the sequence: {had}; the batch starts at {it.first_sequence} again, and {old}{rule}."
 
     def _written_by(self) -> str:
-        """The client that wrote the last one that the partition has."""
+        """Name the client that wrote the partition's last sequence of this producer."""
         run = writer_of(self._it.known_sequence, self._here)
         return "" if run is None else f", written by {_client(run)} at {local_time(run.until_ms)}"
 
     def _missed(self) -> str:
-        """The refusal of the batch that had to come first, if it was refused."""
+        """Describe the refusal of the batch with the missing sequence, if there was one."""
         it = self._it
         first = next((each for each in self._here if each.error is not None
                       and each.first_sequence == it.known_sequence + 1), None)  # fmt: skip
         if first is None:
             return ""
-        return f": they were refused at {local_time(first.at_ms)} with {first.error}"
+        return f" (refused at {local_time(first.at_ms)} with {first.error})"
 
     def _lost(self) -> str:
-        """When the partition forgot the producer."""
+        """Describe when the partition removed the producer's state, if it did."""
         lost = loss(self._here)
         if lost is None:
             return ""
         how = "by the control plane" if lost.event == FORGOTTEN else "after producer.id.expiration.ms"
-        return f" It was forgotten there at {local_time(lost.at_ms)} {how}."
+        return f" The partition removed the producer's state at {local_time(lost.at_ms)}, {how}."
 
     def unknown(self) -> str:
-        """UNKNOWN_PRODUCER_ID."""
+        """Explain UNKNOWN_PRODUCER_ID."""
         it = self._it
-        reasons = "its records were deleted, or it was silent for producer.id.expiration.ms, or it never wrote there"
+        reasons = "its records were deleted, or it wrote nothing for producer.id.expiration.ms, or it never wrote there"
         lost = self._lost() or f" {reasons[0].upper()}{reasons[1:]}."
-        return f"unknown: {it.partition} has no state of this producer, and the batch does not begin with 0.{lost}"
+        return (
+            f"unknown: {it.partition} has no state of this producer, and the batch does not start at sequence 0.{lost}"
+        )
 
     def transaction(self) -> str:
-        """INVALID_TXN_STATE."""
+        """Explain INVALID_TXN_STATE."""
         return f"the wrong state: {self._it.detail or 'the batch is not part of an open transaction'}."
 
     def elsewhere(self) -> str:
-        """NOT_LEADER_OR_FOLLOWER."""
+        """Explain NOT_LEADER_OR_FOLLOWER."""
         if self._asked.source.own is None:
-            return f"the leader: broker {self._it.broker} was asked, and does not lead {self._it.partition}."
+            return (
+                f"the leader: the request went to broker {self._it.broker}, which does not lead {self._it.partition}."
+            )
         found = self._asked.source.partitions.get(self._it.place or ("", -1))
         leader = "no broker leads" if found is None or found.state.leader < 0 else f"broker {found.state.leader} leads"
-        return f"the leader: broker {self._it.broker} was asked, {leader} {self._it.partition} now."
+        return f"the leader: the request went to broker {self._it.broker}; {leader} {self._it.partition} now."
 
     def replicas(self) -> str:
-        """NOT_ENOUGH_REPLICAS and what comes after the append."""
+        """Explain NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT."""
         found = self._asked.source.partitions.get(self._it.place or ("", -1))
-        written = "the batch was not written" if self._it.event == REFUSED else "the batch was written all the same"
+        written = "the batch was not written" if self._it.event == REFUSED else "the batch was written nevertheless"
         if found is None:
             return f"the replicas: too few are in sync; {written}."
         isr = ", ".join(map(str, found.state.isr))
-        return f"the replicas: in sync are {isr} now, min.insync.replicas is {found.min_isr}; {written}."
+        return f"the replicas: the ISR is {isr} now, min.insync.replicas is {found.min_isr}; {written}."
 
     def plainly(self) -> str:
-        """Everything else."""
+        """Describe any other error."""
         return f"refused: {self._it.detail or self._it.error}."
 
 

@@ -1,4 +1,4 @@
-"""Explanation of a transactional id's last refusal: what fenced the producer, when, by which request and rule."""
+"""`transactions why`: explains a transactional id's last refusal: what fenced the producer, when and by which rule."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -33,20 +33,20 @@ E = ErrorCode
 
 
 def timeline_of(history: History) -> tuple[TimelineEvent, ...]:
-    """The events of a transactional id, the oldest first."""
+    """Return the events of a transactional id, oldest first."""
     return tuple(copied(TimelineEvent, event, citation=cite(event.rule, event.source)) for event in history.events)
 
 
 def explanation(
     text: str, forgotten: int, *, error: str | None = None, at_ms: int | None = None, rule: str = "", source: str = ""
 ) -> Refusal:
-    """What the `why` verbs answer."""
+    """Build the answer of the `why` verbs."""
     return Refusal(why=text, error=error, at_ms=at_ms, rule=rule, citation=cite(rule, source), forgotten=forgotten)
 
 
 @answers("transactions why")
 async def why(asked: Asked) -> Refusal:
-    """Explain the last refusal."""
+    """Explain the last refusal of a transactional id."""
     name = asked.names["transactional_id"]
     history = asked.source.transaction_timelines.of(name)
     last = next((at for at in reversed(range(len(history.events))) if history.events[at].error), None)
@@ -59,14 +59,14 @@ async def why(asked: Asked) -> Refusal:
 
 
 def unused(asked: Asked, name: str) -> Problem:
-    """404 for an unknown transactional id; it names a similar one."""
+    """Build a 404 for an unknown transactional id; the detail suggests similar ids."""
     found = [] if asked.source.own is None else transaction_coordinators(asked.cluster)
     known = [str(each) for _, runtime in found for each in runtime.machine.transactions]
     return not_found(f"no client has used the transactional id {name!r}{suggestion(name, known)}")
 
 
 def last_refusal(asked: Asked, name: str, producer_id: int, *, since_ms: int) -> Refusal | None:
-    """The last refusal of a transactional id, if it was of this producer and not before that time."""
+    """Explain the last refusal of a transactional id; ``None`` if it is older or was of another producer id."""
     history = asked.source.transaction_timelines.of(name)
     events = history.events
     last = next((at for at in reversed(range(len(events))) if events[at].error), None)
@@ -82,7 +82,7 @@ def _refusal(asked: Asked, name: str, history: History, at: int) -> Refusal:
 
 
 def faults(asked: Asked, ids: str) -> str:
-    """The faults of these ids, joined by commas."""
+    """Describe faults. ``ids`` is a comma-separated list of fault ids."""
     known = asked.source.faults.faults
     return " and ".join(
         f"fault {each} ({does(known[each].description['do'])})" if each in known else f"fault {each}, removed since"
@@ -91,12 +91,12 @@ def faults(asked: Asked, ids: str) -> str:
 
 
 def _is_move(event: Event) -> bool:
-    """Whether the coordinator has written the id's state."""
+    """Return whether the event changed the state of the transactional id."""
     return event.error is None and bool(event.state_after)
 
 
 class Refused:
-    """A refusal, and the events before it."""
+    """A refused request about a transactional id, and the events before it."""
 
     def __init__(self, asked: Asked, name: str, before: Sequence[Event], it: Event) -> None:
         self._asked, self._name, self._before, self._it = asked, name, before, it
@@ -108,16 +108,16 @@ class Refused:
         return f"{self.cause()} {refused(request(it), it.until_ms, it.error, cite(it.rule, it.source), it.count)}"
 
     def cause(self) -> str:
-        """The cause alone."""
+        """Return the cause without the refused request."""
         it = self._it
         if it.fault is not None:
-            return f"a fault: {faults(self._asked, it.fault)}; the coordinator did not decide that."
+            return f"a fault: {faults(self._asked, it.fault)}; the error did not come from the coordinator."
         return _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)(self)
 
     # --- causes ------------------------------------------------------------------------------------------------------
 
     def fenced(self) -> str:
-        """PRODUCER_FENCED and its older name."""
+        """Explain PRODUCER_FENCED and INVALID_PRODUCER_EPOCH, its code in older versions."""
         sent, now = self._it.request_producer, self._it.after
         mover = self._fencing_event(sent)
         if mover is not None:
@@ -126,24 +126,26 @@ class Refused:
             return f"an epoch that was never assigned: the producer is at {place(now)}, the request has {place(sent)}."
         if self._it.detail:
             return f"fenced: {self._it.detail}."
-        return f"fenced: the request has {place(sent)}, the id is at {place(now)}; {self._unseen()}."
+        return f"fenced: the request has {place(sent)}, the transactional id is at {place(now)}; {self._unseen()}."
 
     def _unseen(self) -> str:
-        """Why the cause is not known."""
+        """Return why the cause is not known."""
         if self._asked.source.own is None:
-            return "what moved it did not pass this proxy, such as another client or a timeout at the coordinator"
+            return (
+                "the cause did not pass through this proxy, such as another client's request or a transaction timeout"
+            )
         return "the log no longer has the cause"
 
     def _fencing_event(self, producer: ProducerIdAndEpoch) -> Event | None:
-        """The event that fenced a producer."""
+        """Return the event that fenced a producer, if it is known."""
         return mover_past(producer, self._moves[::-1])
 
     def mapping(self) -> str:
-        """INVALID_PRODUCER_ID_MAPPING."""
+        """Explain INVALID_PRODUCER_ID_MAPPING."""
         expired = next((event for event in reversed(self._before) if event.event == "expired"), None)
         known, name = self._it.after, self._name
         if expired is not None and not self._known_since(expired):
-            unused = "the id had not been used for transactional.id.expiration.ms"
+            unused = "the transactional id had not been used for transactional.id.expiration.ms"
             return f"expired: at {local_time(expired.at_ms)} {unused}{citation(expired.rule, expired.source)}."
         if known.producer_id < 0:
             return f"unknown: no client has called InitProducerId for {name!r} at this coordinator."
@@ -152,19 +154,19 @@ class Refused:
         )
         sent = self._it.request_producer.producer_id
         if mover is not None and mover.producer_before == sent:
-            return f"another producer id: {move(mover)}."
-        return f"another producer id: {name!r} belongs to {known.producer_id}, the request has {sent}."
+            return f"wrong producer id: {move(mover)}."
+        return f"wrong producer id: {name!r} has producer id {known.producer_id}, the request has {sent}."
 
     def _known_since(self, expired: Event) -> bool:
         return any(event.at_ms >= expired.at_ms and event.event == "initialised" for event in self._moves)
 
     def busy(self) -> str:
-        """CONCURRENT_TRANSACTIONS."""
+        """Explain CONCURRENT_TRANSACTIONS."""
         prepared = (e for e in reversed(self._moves) if e.count == 1 and e.state_after.startswith("Prepare"))
         decided = next(prepared, None)
         if decided is not None and decided.event == CANNOT_BE_COMPLETED:
             why = f"{decided.detail}{citation(decided.rule, decided.source)}"
-            return f"stuck: at {local_time(decided.at_ms)} the coordinator could not note that it is complete: {why}."
+            return f"stuck: at {local_time(decided.at_ms)} the coordinator could not complete the transaction: {why}."
         if (stuck := self._stuck()) is not None:
             why = f"{stuck.detail}{citation(stuck.rule, stuck.source)}"
             return f"stuck: at {local_time(stuck.at_ms)} {actor(stuck)}, which was refused: {why}."
@@ -175,10 +177,10 @@ class Refused:
             rule = citation(decided.rule, decided.source)
             return f"busy: {since}the open transaction had to be aborted first{rule}; a retry succeeds."
         holding = "" if held is None else f"; the control plane holds it at {held[0].value!r}"
-        return f"busy: {since}the markers of that transaction were not all written{holding}."
+        return f"busy: {since}not all markers of that transaction had been written{holding}."
 
     def _stuck(self) -> Event | None:
-        """The request whose record could not be written, which left the id in transition, unless it has moved since."""
+        """Return the request whose record could not be written, if the id is still in transition since."""
         for event in reversed(self._before):
             if _is_move(event):
                 return None
@@ -187,33 +189,37 @@ class Refused:
         return None
 
     def wrong_state(self) -> str:
-        """INVALID_TXN_STATE."""
+        """Explain INVALID_TXN_STATE."""
         if not self._moves:
             return f"the wrong state: {self._it.detail or 'no transaction is open'}."
         last = self._moves[-1]
         since = f"since {local_time(last.at_ms)}, when {actor(last)} ({last.event})"
-        return f"the wrong state: the id is in {last.state_after} {since}."
+        return f"the wrong state: the transactional id is in {last.state_after} {since}."
 
     def elsewhere(self) -> str:
-        """NOT_COORDINATOR and its like."""
+        """Explain NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and COORDINATOR_LOAD_IN_PROGRESS."""
         if self._asked.source.own is None:
-            return f"the coordinator: broker {self._it.broker} was asked, and is not the coordinator, or not yet."
+            return f"the coordinator: broker {self._it.broker} is not the coordinator, or is still loading."
         found = transaction_coordinator(self._asked.cluster, self._name)
         if found is None:
-            return "the coordinator: no broker coordinates this id now."
+            return "the coordinator: no broker coordinates this transactional id now."
         node, runtime = found
         if self._it.error == E.COORDINATOR_LOAD_IN_PROGRESS.name:
-            loading = "is still loading" if runtime.state is State.LOADING else "was loading then, and has finished"
+            loading = (
+                "is still loading" if runtime.state is State.LOADING else "was loading then, and has finished since"
+            )
             return f"the coordinator: broker {node.id} {loading}."
-        return f"the coordinator: broker {self._it.broker} was asked, broker {node.id} coordinates this id now."
+        return (
+            f"the coordinator: the request went to broker {self._it.broker}; broker {node.id} is the coordinator now."
+        )
 
     def not_added(self) -> str:
-        """TRANSACTION_ABORTABLE."""
-        state = f"; the id is in {self._it.state_before}" if self._it.state_before else ""
-        return f"not in the transaction: {self._it.detail or 'a partition that was never added'}{state}."
+        """Explain TRANSACTION_ABORTABLE."""
+        state = f"; the transactional id is in {self._it.state_before}" if self._it.state_before else ""
+        return f"not in the transaction: {self._it.detail or 'the partition was never added'}{state}."
 
     def timeout(self) -> str:
-        """INVALID_TRANSACTION_TIMEOUT."""
+        """Explain INVALID_TRANSACTION_TIMEOUT."""
         if self._asked.source.own is None:
             return "the timeout: it must be between 1 and the broker's transaction.max.timeout.ms."
         most_ms = self._asked.cluster.settings.int("transaction.max.timeout.ms")
@@ -221,14 +227,14 @@ class Refused:
         return f"the timeout: it must be between 1 and transaction.max.timeout.ms, which is {most_ms}{rule}."
 
     def sequence(self) -> str:
-        """OUT_OF_ORDER_SEQUENCE_NUMBER and UNKNOWN_PRODUCER_ID."""
+        """Explain OUT_OF_ORDER_SEQUENCE_NUMBER and UNKNOWN_PRODUCER_ID."""
         mover = self._fencing_event(self._it.request_producer)
         moved = "" if mover is None else f"; {move(mover)}"
         rule = citation("transactions D.4", "ProducerAppendInfo")
-        return f"the sequence: {self._it.detail or 'the partition expected another one'}{moved}{rule}."
+        return f"the sequence: {self._it.detail or 'the partition expected another sequence'}{moved}{rule}."
 
     def plainly(self) -> str:
-        """Everything else."""
+        """Describe any other error, with the id's state."""
         state = f", in {self._it.state_before} at {place(self._it.after)}" if self._it.state_before else ""
         return f"refused: {self._it.detail or self._it.error}{state}."
 
