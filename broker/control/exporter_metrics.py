@@ -69,7 +69,7 @@ def _groups(cluster: "Cluster") -> "Iterator[Metric]":
     for name, text, names, samples in (
         ("consumergroup_members", "Members of a group", ("consumergroup",), members),
         ("consumergroup_current_offset", "Committed offset", _OFFSET, offsets),
-        ("consumergroup_lag", "Records up to the high watermark; -1 if unknown", _OFFSET, lags),
+        ("consumergroup_lag", "Records from the committed offset to the high watermark; -1 if unknown", _OFFSET, lags),
     ):
         for part in _parts(sorted(samples)):
             yield _family(name, text, names, part)

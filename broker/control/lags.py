@@ -54,7 +54,7 @@ def lags(cluster: "Cluster", group: Group, machine: GroupMachine) -> Iterator[Pa
 
 
 def _lag(place: Place, offset: int | None, log: PartitionLog | None, done: int | None) -> PartitionLag:
-    """Build a lag. ``done``: the offset up to which records count as consumed; None if unknown."""
+    """Build a lag: end offset minus ``done``, which for share groups is start offset plus complete deliveries."""
     topic, index = place
     end = None if log is None else log.high_watermark
     lag = None if end is None or done is None else max(end - done, 0)

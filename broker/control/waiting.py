@@ -74,7 +74,7 @@ def _seconds(ms: int) -> str:
 
 
 def _returned(cluster: "Cluster", requests: Iterable[tuple[Entry, Decoded]]) -> Iterator[int]:
-    """Yield the connections of members from before the last reset: their member ids are unknown since."""
+    """Yield connections of members that the last reset disconnected: no group has issued their member ids since."""
     if not cluster.journal.era:
         return
     for entry, known in requests:

@@ -165,7 +165,7 @@ def test_a_duration_has_a_unit_or_is_milliseconds(text: str, ms: int) -> None:
             "argument MS: needs milliseconds, 90s, 15m, 2h or 7d, not '9999",
             id="long number",
         ),
-        pytest.param("ctl faults add --alter " + "[" * 5_000, "error_code -> its value), not '[", id="nested"),
+        pytest.param("ctl faults add --alter " + "[" * 5_000, "error_code -> new value), not '[", id="nested"),
         ("ctl faults add --apl EndTxn", "understudy ctl faults add: no such option: --apl (did you mean --api?)\n"),
         (
             "ctl faults add --api EndTxn --skip 1",
@@ -184,7 +184,7 @@ def test_a_duration_has_a_unit_or_is_milliseconds(text: str, ms: int) -> None:
         ("ctl records write t hello", """needs JSON, such as '[{"key": "k", "value": "v", "partition": 0}]', not"""),
         ("ctl journal list --limit ten", "argument --limit: needs a whole number, not 'ten'\n"),
         ("ctl faults add --apply-then hangup", "argument --apply-then: knows error, disconnect, drop, delay_ms, not"),
-        ("ctl faults add --alter {", "error_code -> its value), not '{'"),
+        ("ctl faults add --alter {", "error_code -> new value), not '{'"),
         ("srve", "understudy: no such command: srve (did you mean serve?)\n"),
         ("--versoin", "understudy: no such option: --versoin (did you mean --version?)\n"),
     ],

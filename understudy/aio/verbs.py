@@ -27,12 +27,12 @@ class ClusterVerbs(AsyncPart):
         return build(results.Overview, await self._ask("overview"))
 
     async def apis(self, *, api: str | None = None) -> list[results.ServedApi]:
-        """The APIs that are served, with their versions, and what a fault of each can match and do."""
+        """The served APIs with their versions, and the conditions and effects of their faults."""
         found = await self._ask("apis", **given(api=api))
         return [build(results.ServedApi, each) for each in found["apis"]]
 
     async def report(self, *, since: int | None = None, limit: int | None = None) -> results.Report:
-        """What a failed test should print: last requests, refusals and their reasons, unmet faults, hints."""
+        """What a failed test should print: last requests, refusals and their reasons, unmatched faults, hints."""
         return build(results.Report, await self._ask("report", **given(since=since, limit=limit)))
 
 
@@ -101,7 +101,7 @@ class BrokerVerbs(AsyncPart):
     """The verbs of `kafka.brokers[broker]`."""
 
     async def remove(self) -> None:
-        """Remove a broker for good: its leaders move, and it is unregistered."""
+        """Remove a broker permanently: its leaders move, and it is unregistered."""
         await self._ask("brokers remove")
 
     async def kill(self) -> None:
@@ -109,7 +109,7 @@ class BrokerVerbs(AsyncPart):
         await self._ask("brokers kill")
 
     async def stop(self) -> None:
-        """Shut a broker down in an orderly way."""
+        """Stop a broker by a controlled shutdown."""
         await self._ask("brokers stop")
 
     async def start(self) -> None:
@@ -117,7 +117,7 @@ class BrokerVerbs(AsyncPart):
         await self._ask("brokers start")
 
     async def pause(self) -> None:
-        """Let a broker accept connections and read no requests."""
+        """Make a broker hang: it accepts connections, but reads no requests."""
         await self._ask("brokers pause")
 
     async def resume(self) -> None:
@@ -170,7 +170,7 @@ class TopicVerbs(AsyncPart):
         return build(results.Topic, await self._ask("topics show"))
 
     async def configure(self, configs: Mapping[str, str | None]) -> results.Topic:
-        """Change settings of a topic; null: back to the default."""
+        """Change settings of a topic; null: reset to the default."""
         return build(results.Topic, await self._ask("topics configure", configs=configs))
 
     async def delete(self) -> None:
@@ -213,11 +213,11 @@ class PartitionVerbs(AsyncPart):
         return build(results.Partition, await self._ask("leader move", broker=broker))
 
     async def set_isr(self, replicas: Sequence[int], *, held: Sequence[int] | None = None) -> results.Partition:
-        """Set which replicas are in sync; those that are not, or are held, replicate nothing."""
+        """Set the in-sync replicas; others, and held ones, do not replicate."""
         return build(results.Partition, await self._ask("isr set", replicas=list(replicas), **given(held=held)))
 
     async def forget_producer(self, producer_id: int) -> None:
-        """Remove a producer's state, from which KIP-360 recovers."""
+        """Remove a producer's state from a partition; clients recover by KIP-360."""
         await self._ask("producers forget", producer_id=producer_id)
 
 
@@ -259,7 +259,7 @@ class TransactionVerbs(AsyncPart):
         return build(results.Transaction, await self._ask("transactions show"))
 
     async def history(self) -> list[results.PastTransaction]:
-        """Its transactions, one by one: begin, end, outcome, partitions."""
+        """Transactions of an id, one by one: begin, end, outcome, partitions."""
         found = await self._ask("transactions history")
         return [build(results.PastTransaction, each) for each in found["transactions"]]
 
@@ -321,7 +321,7 @@ class GroupVerbs(AsyncPart):
         offset: int | None = None,
         timestamp_ms: int | None = None,
     ) -> results.Group:
-        """Commit other offsets for a group without members."""
+        """Reset the committed offsets of a group without members."""
         return build(
             results.Group,
             await self._ask(
@@ -449,7 +449,7 @@ class UserVerbs(AsyncPart):
         mechanism: Literal["SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None,
         iterations: int | None = None,
     ) -> results.User:
-        """Set a user's SCRAM password, also the first user's."""
+        """Set the SCRAM password of a user, who need not exist."""
         return build(
             results.User,
             await self._ask("users set", password=password, **given(mechanism=mechanism, iterations=iterations)),

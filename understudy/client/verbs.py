@@ -28,12 +28,12 @@ class ClusterVerbs(Part):
         return build(results.Overview, self._ask("overview"))
 
     def apis(self, *, api: str | None = None) -> list[results.ServedApi]:
-        """The APIs that are served, with their versions, and what a fault of each can match and do."""
+        """The served APIs with their versions, and the conditions and effects of their faults."""
         found = self._ask("apis", **given(api=api))
         return [build(results.ServedApi, each) for each in found["apis"]]
 
     def report(self, *, since: int | None = None, limit: int | None = None) -> results.Report:
-        """What a failed test should print: last requests, refusals and their reasons, unmet faults, hints."""
+        """What a failed test should print: last requests, refusals and their reasons, unmatched faults, hints."""
         return build(results.Report, self._ask("report", **given(since=since, limit=limit)))
 
 
@@ -102,7 +102,7 @@ class BrokerVerbs(Part):
     """The verbs of `kafka.brokers[broker]`."""
 
     def remove(self) -> None:
-        """Remove a broker for good: its leaders move, and it is unregistered."""
+        """Remove a broker permanently: its leaders move, and it is unregistered."""
         self._ask("brokers remove")
 
     def kill(self) -> None:
@@ -110,7 +110,7 @@ class BrokerVerbs(Part):
         self._ask("brokers kill")
 
     def stop(self) -> None:
-        """Shut a broker down in an orderly way."""
+        """Stop a broker by a controlled shutdown."""
         self._ask("brokers stop")
 
     def start(self) -> None:
@@ -118,7 +118,7 @@ class BrokerVerbs(Part):
         self._ask("brokers start")
 
     def pause(self) -> None:
-        """Let a broker accept connections and read no requests."""
+        """Make a broker hang: it accepts connections, but reads no requests."""
         self._ask("brokers pause")
 
     def resume(self) -> None:
@@ -171,7 +171,7 @@ class TopicVerbs(Part):
         return build(results.Topic, self._ask("topics show"))
 
     def configure(self, configs: Mapping[str, str | None]) -> results.Topic:
-        """Change settings of a topic; null: back to the default."""
+        """Change settings of a topic; null: reset to the default."""
         return build(results.Topic, self._ask("topics configure", configs=configs))
 
     def delete(self) -> None:
@@ -214,11 +214,11 @@ class PartitionVerbs(Part):
         return build(results.Partition, self._ask("leader move", broker=broker))
 
     def set_isr(self, replicas: Sequence[int], *, held: Sequence[int] | None = None) -> results.Partition:
-        """Set which replicas are in sync; those that are not, or are held, replicate nothing."""
+        """Set the in-sync replicas; others, and held ones, do not replicate."""
         return build(results.Partition, self._ask("isr set", replicas=list(replicas), **given(held=held)))
 
     def forget_producer(self, producer_id: int) -> None:
-        """Remove a producer's state, from which KIP-360 recovers."""
+        """Remove a producer's state from a partition; clients recover by KIP-360."""
         self._ask("producers forget", producer_id=producer_id)
 
 
@@ -260,7 +260,7 @@ class TransactionVerbs(Part):
         return build(results.Transaction, self._ask("transactions show"))
 
     def history(self) -> list[results.PastTransaction]:
-        """Its transactions, one by one: begin, end, outcome, partitions."""
+        """Transactions of an id, one by one: begin, end, outcome, partitions."""
         found = self._ask("transactions history")
         return [build(results.PastTransaction, each) for each in found["transactions"]]
 
@@ -322,7 +322,7 @@ class GroupVerbs(Part):
         offset: int | None = None,
         timestamp_ms: int | None = None,
     ) -> results.Group:
-        """Commit other offsets for a group without members."""
+        """Reset the committed offsets of a group without members."""
         return build(
             results.Group,
             self._ask(
@@ -450,7 +450,7 @@ class UserVerbs(Part):
         mechanism: Literal["SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None,
         iterations: int | None = None,
     ) -> results.User:
-        """Set a user's SCRAM password, also the first user's."""
+        """Set the SCRAM password of a user, who need not exist."""
         return build(
             results.User,
             self._ask("users set", password=password, **given(mechanism=mechanism, iterations=iterations)),

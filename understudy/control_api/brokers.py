@@ -1,4 +1,4 @@
-"""Brokers and coordinators."""
+"""Verbs about brokers and coordinators."""
 
 from typing import Annotated, Literal, Required, TypedDict
 
@@ -11,9 +11,9 @@ State = Literal["running", "paused", "down"]
 class NewBroker(TypedDict, total=False):
     """A broker to add."""
 
-    id: Annotated[int, About("id of the broker; by default the next free one", least=1, most=1000)]
+    id: Annotated[int, About("id of the broker; by default the next free id", least=1, most=1000)]
     rack: Annotated[str | None, About("rack of the broker")]
-    port: Annotated[int, About("port of its first listener; 0: a free one", least=0, most=65535)]
+    port: Annotated[int, About("port of its first listener; 0: any free port", least=0, most=65535)]
 
 
 class CoordinatorMove(TypedDict, total=False):
@@ -23,11 +23,11 @@ class CoordinatorMove(TypedDict, total=False):
     key: Required[
         Annotated[str, About("group id or transactional id", least=1, like="a group id or a transactional id")]
     ]
-    broker: Required[Annotated[int, About("id of the new coordinator; it may be the old one", least=1)]]
+    broker: Required[Annotated[int, About("id of the new coordinator; may be the current one", least=1)]]
     loading_ms: Annotated[
         int,
         About(
-            "how long to answer COORDINATOR_LOAD_IN_PROGRESS, by the cluster's clock",
+            "how long the coordinator responds COORDINATOR_LOAD_IN_PROGRESS, by the cluster's clock",
             least=0,
             most=2**31 - 1,
             default=0,
@@ -55,7 +55,7 @@ class CoordinatorMoved(TypedDict):
     type: Literal["group", "transaction"]
     key: str
     broker: int
-    partition: Annotated[int, About("of the coordinator's internal topic")]
+    partition: Annotated[int, About("partition of the coordinator's internal topic")]
     loading_ms: int
 
 
@@ -63,15 +63,15 @@ VERBS = (
     Verb("brokers add", "POST", "/v1/brokers", "brokers.add(...)", "add an empty broker", body=NewBroker,
          answer="cluster.Broker"),
     Verb("brokers remove", "DELETE", "/v1/brokers/{broker}", "brokers[broker].remove()",
-         "remove a broker for good: its leaders move, and it is unregistered", answer=BrokerRemoved),
+         "remove a broker permanently: its leaders move, and it is unregistered", answer=BrokerRemoved),
     Verb("brokers kill", "POST", "/v1/brokers/{broker}/kill", "brokers[broker].kill()",
          "kill a broker: connections are reset, memory is lost", answer=BrokerState),
     Verb("brokers stop", "POST", "/v1/brokers/{broker}/stop", "brokers[broker].stop()",
-         "shut a broker down in an orderly way", answer=BrokerState),
+         "stop a broker by a controlled shutdown", answer=BrokerState),
     Verb("brokers start", "POST", "/v1/brokers/{broker}/start", "brokers[broker].start()",
          "start a broker again, with log recovery", answer=BrokerState),
     Verb("brokers pause", "POST", "/v1/brokers/{broker}/pause", "brokers[broker].pause()",
-         "let a broker accept connections and read no requests", answer=BrokerState),
+         "make a broker hang: it accepts connections, but reads no requests", answer=BrokerState),
     Verb("brokers resume", "POST", "/v1/brokers/{broker}/resume", "brokers[broker].resume()", "resume a paused broker",
          answer=BrokerState),
     Verb("coordinators move", "POST", "/v1/coordinators/move", "coordinators.move(...)",

@@ -1,4 +1,4 @@
-"""One call of a verb, written in three ways: over HTTP, in Python and in a shell; and its arguments, side by side."""
+"""Formats a call of a verb for HTTP, Python and a shell; flattens its arguments."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from understudy.control_api.verb import PLACES, Verb
 def arguments_of(
     verb: Verb, names: Mapping[str, str], query: Mapping[str, Any], body: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The arguments of a call, by the names that the Python client and `ctl` have."""
+    """Return the arguments of a call, under their names in the Python client and `ctl`."""
     found: dict[str, Any] = {name: PLACES.get(name, str)(value) for name, value in names.items()}
     found |= query
     named = {each.inside or each.name for each in verb.fields if not each.field.about.spread}
@@ -29,7 +29,7 @@ def arguments_of(
 
 
 def call(verb: Verb, arguments: Mapping[str, Any]) -> tuple[str, str, str]:
-    """A call as METHOD PATH BODY, as an expression in Python, and as a command."""
+    """Format a call as METHOD PATH BODY, as a Python expression, and as a command."""
     given = dict(arguments)
     document = verb.document(given)
     over_http = f"{verb.method} {verb.target(given)}" + (f" {json.dumps(document)}" if document else "")
@@ -37,7 +37,7 @@ def call(verb: Verb, arguments: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def in_python(verb: Verb, given: Mapping[str, Any]) -> str:
-    """An expression; `kafka` is the client."""
+    """Format a call as a Python expression; `kafka` is the client."""
     attributes, _, rest = verb.python.partition("(")
     places = iter(verb.places)
     attributes = re.sub(r"\[\w+\]", lambda _: f"[{_literal(given[next(places)])}]", attributes)
@@ -52,7 +52,7 @@ def in_python(verb: Verb, given: Mapping[str, Any]) -> str:
 
 
 def _limits(given: Mapping[str, Any]) -> Iterator[str]:
-    """The arguments of `versions.set`: versions of APIs are pairs."""
+    """Format the arguments of `versions.set`, where versions of APIs are pairs."""
     if "as_version" in given:
         yield f"as_version={_literal(given['as_version'])}"
     for name, each in given.get("apis", {}).items():
@@ -60,7 +60,7 @@ def _limits(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _literal(value: Any) -> str:
-    """A value as Python has it, texts in double quotes."""
+    """Format a value as a Python literal, strings in double quotes."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
@@ -71,7 +71,7 @@ def _literal(value: Any) -> str:
 
 
 def in_shell(verb: Verb, given: Mapping[str, Any]) -> str:
-    """A command of `understudy ctl`."""
+    """Format a call as a command of `understudy ctl`."""
     parts = [*verb.name.split(), *(str(given[name]) for name in verb.places)]
     parts += [_argument(given[each.name]) for each in verb.parameters if each.required]
     for each in verb.parameters:
@@ -82,12 +82,12 @@ def in_shell(verb: Verb, given: Mapping[str, Any]) -> str:
 
 
 def _is_one_value(value: Any) -> bool:
-    """Whether KEY=VALUE,... has it as it is: behind a comma, a `=` begins the next value."""
+    """Return whether KEY=VALUE,... can hold the value: after a comma, a `=` would begin the next value."""
     return isinstance(value, str) and not any("=" in part for part in value.split(",")[1:])
 
 
 def _argument(value: Any) -> str:
-    """A value on the command line."""
+    """Format a value for the command line."""
     if isinstance(value, Mapping) and value and all(map(_is_one_value, value.values())):
         return ",".join(f"{name}={each}" for name, each in value.items())
     if isinstance(value, Mapping | list | tuple):

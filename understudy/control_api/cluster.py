@@ -1,4 +1,4 @@
-"""The cluster as a whole: clock, API versions, snapshots, retention and compaction."""
+"""Verbs about the cluster as a whole: clock, API versions, snapshots, retention and compaction."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, NotRequired, TypedDict
@@ -24,7 +24,7 @@ class Reset(TypedDict, total=False):
 
 
 class ResetDone(TypedDict):
-    """Done; after `disconnect` with the addresses that clients connect to from now on."""
+    """Result of a reset; after `disconnect`, with the new addresses for clients."""
 
     status: Literal["ok"]
     bootstrap_servers: NotRequired[Sequence[str]]
@@ -53,7 +53,7 @@ class VersionsChange(TypedDict, total=False):
     apis: Annotated[
         Mapping[str, Annotated[VersionLimits | None, About(such={"min": 0, "max": 3})]],
         About(
-            "names of APIs -> their versions, null: not served; other APIs do not change",
+            "API name -> versions; null: not served; other APIs do not change",
             such={"InitProducerId": {"min": 0, "max": 3}},
             spread=True,
         ),
@@ -79,7 +79,7 @@ class SnapshotTaken(TypedDict):
 
 
 class SnapshotRestored(TypedDict):
-    """The state that the cluster is back in."""
+    """The snapshot that was restored."""
 
     id: str
     status: Literal["ok"]
@@ -104,9 +104,9 @@ VERBS = (
          answer=RetentionRun),
     Verb("compaction run", "POST", "/v1/compaction/run", "compaction.run()", "run log compaction now",
          answer=CompactionRun),
-    Verb("versions show", "GET", "/v1/versions", "versions.show()", "the versions that new connections are offered",
+    Verb("versions show", "GET", "/v1/versions", "versions.show()", "API versions offered to new connections",
          answer="cluster.Versions"),
-    Verb("versions set", "PUT", "/v1/versions", "versions.set(...)", "change the versions for new connections",
+    Verb("versions set", "PUT", "/v1/versions", "versions.set(...)", "change the API versions for new connections",
          body=VersionsChange, answer="cluster.Versions"),
     Verb("snapshots list", "GET", "/v1/snapshots", "snapshots.list()", "all snapshots",
          answer="cluster.Snapshots", items="snapshots", columns=("id", "at_ms")),

@@ -1,4 +1,4 @@
-"""Sequence diagrams."""
+"""Verbs of sequence diagrams."""
 
 from typing import Annotated, TypedDict
 
@@ -7,7 +7,7 @@ from understudy.control_api.verb import Verb
 
 
 class DiagramQuery(TypedDict, total=False):
-    """What a diagram is about: one of four subjects, and which of its requests."""
+    """The subject of a diagram, one of four, and a selection of its requests."""
 
     transactional_id: Annotated[str, About("a transactional id")]
     producer_id: Annotated[int, About("a producer id, idempotent or transactional", least=0)]
@@ -17,16 +17,14 @@ class DiagramQuery(TypedDict, total=False):
     group: Annotated[str, About("a group id")]
     generation: Annotated[
         int,
-        About(
-            "one generation of the group, or group epoch: from the rebalance that led to it to the next one", least=0
-        ),
+        About("one generation or epoch of the group: from the rebalance that led to it to the next one", least=0),
     ]
     connection: Annotated[int, About("number of a connection, as in the journal", least=0)]
     since: Annotated[int, About("not before this time of the cluster's clock (ms)", least=0, default=0)]
     until: Annotated[int | None, About("not after this time", least=0, default=None)]
     limit: Annotated[int, About("maximum number of requests; the newest are shown", least=1, most=1000, default=100)]
-    errors: Annotated[bool, About("only requests with an error, a fault or without an answer", default=False)]
-    polls: Annotated[bool, About("also ApiVersions, Metadata, Fetch and heartbeats that succeeded", default=False)]
+    errors: Annotated[bool, About("only requests with an error or a fault, or without a response", default=False)]
+    polls: Annotated[bool, About("also successful ApiVersions, Metadata, Fetch and heartbeats", default=False)]
 
 
 VERBS = (

@@ -1,4 +1,4 @@
-"""Encoding of answers as JSON, by type: bytes as text or base64, dataclasses as objects, lists in short form."""
+"""Encodes answers as JSON by their types: bytes as text or base64, dataclasses as objects, lists in short form."""
 
 import base64
 import json
@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 from understudy.control_api.fields import Kind, fields_of, kind_of
 
 SAFE = 2**53 - 1
-"""JavaScript's Number.MAX_SAFE_INTEGER."""
+"""The largest exact integer in JavaScript: Number.MAX_SAFE_INTEGER."""
 _STEP = 64
-"""Elements of a long list that are written at a time."""
+"""The number of elements of a long list that are encoded in one step."""
 T = TypeVar("T")
 Write = Callable[[Any], Any]
 Steps = Callable[[Any], Generator[None, None, str]]
-"""Writes a value as JSON; control goes back to the caller between two steps."""
+"""Encodes a value as JSON in steps; yields between two steps."""
 
 
 def json_in_steps(annotation: Any, answer: Any) -> Generator[None, None, bytes]:
-    """Write an answer of that type as JSON, some elements of its lists at a time. Lists may be iterators."""
+    """Encode an answer of this type as JSON, in steps over its lists. Lists may be iterators."""
     kind = kind_of(annotation)
     steps = _object_steps(kind.type, short=kind.short) if kind.is_object else _steps(kind)
     return (yield from steps(answer)).encode()
@@ -30,7 +30,7 @@ _dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", 
 
 
 def _steps(kind: Kind) -> Steps:
-    """Writer of this kind in steps."""
+    """Return the stepwise encoder of a kind."""
     if kind.is_object and _has_lists(kind.type):
         steps = _object_steps(kind.type, short=kind.short)
     elif kind.is_list and kind.type is not bytes:
@@ -44,7 +44,7 @@ def _steps(kind: Kind) -> Steps:
 
 @cache
 def _object_steps(cls: Any, *, short: bool) -> Steps:
-    """Writer of an object: its lists in steps, all other fields at once."""
+    """Return the encoder of an object: its lists in steps, all other fields at once."""
     fields = [(_dumps(name) + ":", name, _steps(kind)) for name, kind in _fields(cls, short=short)]
     is_dict = issubclass(cls, dict)
 
@@ -59,7 +59,7 @@ def _object_steps(cls: Any, *, short: bool) -> Steps:
 
 
 def _steps_of_deep(write: Steps) -> Steps:
-    """Writer of a list whose elements have lists themselves."""
+    """Return the encoder of a list whose elements have lists themselves."""
 
     def steps(value: Any) -> Generator[None, None, str]:
         texts = []
@@ -72,7 +72,7 @@ def _steps_of_deep(write: Steps) -> Steps:
 
 
 def _steps_of_plain(write: Write | None) -> Steps:
-    """Writer of a list of scalars or of small objects."""
+    """Return the encoder of a list of scalars or small objects."""
 
     def steps(value: Any) -> Generator[None, None, str]:
         texts = []
@@ -102,7 +102,7 @@ def _nullable_steps(steps: Steps) -> Steps:
 
 @cache
 def _has_lists(cls: Any) -> bool:
-    """Whether an object of that type may hold a list that is long."""
+    """Return whether an object of this type may have a long list."""
     return any(field.kind.is_list for field in fields_of(cls).values())
 
 
@@ -112,7 +112,7 @@ def _fields(cls: Any, *, short: bool) -> list[tuple[str, Kind]]:
 
 
 def bytes_json(value: bytes | str | None) -> Any:
-    """Text where it is UTF-8, other bytes as ``{"base64": "..."}``; texts and None as they are."""
+    """Return UTF-8 bytes as text, other bytes as ``{"base64": "..."}``; strings and None unchanged."""
     if value is None or isinstance(value, str):
         return value
     try:
@@ -122,7 +122,7 @@ def bytes_json(value: bytes | str | None) -> Any:
 
 
 def exact(value: int) -> int | str:
-    """An integer that a double cannot hold as a text of its digits, others as they are: JavaScript rounds them."""
+    """Return an integer that JavaScript would round as a string of its digits, other integers unchanged."""
     return value if -SAFE <= value <= SAFE else str(value)
 
 
@@ -148,7 +148,7 @@ def _object_writer(cls: Any, *, short: bool) -> Write:
 
 
 def _writer(kind: Kind) -> Write | None:
-    """Converter of this kind to JSON; ``None`` if none is needed."""
+    """Return the converter of a kind to JSON values; ``None`` if none is needed."""
     write: Write | None = None
     if kind.is_object:
         write = _object_writer(kind.type, short=kind.short)
@@ -176,6 +176,6 @@ def _nullable_writer(write: Write) -> Write:
 
 
 def copied(cls: Callable[..., T], source: object, **others: object) -> T:
-    """An answer whose fields are the attributes of the same names of another object, but for the others."""
+    """Build an answer from the attributes of another object with the same names, and from ``others``."""
     taken = {name: getattr(source, name) for name in fields_of(cls) if name not in others}
     return cls(**taken, **others)

@@ -1,7 +1,7 @@
-"""A fault: the requests that it matches, how often, and its effect.
+"""Verbs about faults: the requests that a fault matches, how often, and its effect.
 
-``Fault`` is the body of ``POST /v1/faults``. ``FaultOptions`` are the same fields side by side: the keyword arguments
-of ``faults.add``, and the options of ``understudy ctl faults add``.
+``Fault`` is the body of ``POST /v1/faults``. ``FaultOptions`` are the same fields in one flat object: the keyword
+arguments of ``faults.add``, and the options of ``understudy ctl faults add``.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from understudy.control_api.verb import Removed, Verb
 
 if TYPE_CHECKING:
     from understudy.fault_actions import Action, Disconnect, Error
-else:  # Python's alternatives to JSON: only type checkers need to know what they are
+else:  # Python's alternatives to JSON, which only type checkers need
     Action = Disconnect = Error = Any
 
 
@@ -35,18 +35,18 @@ class FaultConditions(TypedDict, total=False):
     offset: Annotated[
         int,
         About(
-            "with topic and partition: a Produce that appends, or a Fetch that begins, at this offset or later", least=0
+            "with topic and partition: a Produce that appends, or a Fetch that starts, at this offset or later", least=0
         ),
     ]
     group: Annotated[str, About("group id")]
     transactional_id: Annotated[str, About("transactional id")]
-    request: Annotated[Mapping[str, Any], About("path in the request -> its value", such={"committed": True})]
+    request: Annotated[Mapping[str, Any], About("path in the request -> required value", such={"committed": True})]
 
 
 class FaultLimits(TypedDict, total=False):
     """Limits on how often a fault affects matching requests."""
 
-    skip: Annotated[int, About("number of matching requests to let pass first", least=0, most=2**31 - 1, default=0)]
+    skip: Annotated[int, About("number of matching requests to skip first", least=0, most=2**31 - 1, default=0)]
     times: Annotated[
         int | None, About("maximum number of requests to affect; null: all", least=1, most=2**31 - 1, default=1)
     ]
@@ -57,26 +57,26 @@ class FaultLimits(TypedDict, total=False):
 
 
 class InsteadOfReply(TypedDict, total=False):
-    """Alternatives to a reply."""
+    """What happens instead of a response."""
 
     error: Annotated[
         str | Error,
         About("Kafka error code, by name, to return instead of processing the request", such="NOT_COORDINATOR"),
     ]
     disconnect: Annotated[Literal["close", "reset"] | Disconnect, About("close the connection")]
-    drop: Annotated[Literal[True], About("never answer; the connection stays open and silent")]
-    delay_ms: Annotated[int, About("delay of the answer, by the cluster's clock", least=1)]
+    drop: Annotated[Literal[True], About("never respond; the connection stays open and silent")]
+    delay_ms: Annotated[int, About("delay of the response, by the cluster's clock", least=1)]
 
 
 class Drip(TypedDict, total=False):
-    """An answer that is sent in small pieces."""
+    """A response that is sent in small pieces."""
 
     size: Annotated[int, About("bytes of each piece", least=1, default=1)]
     every_ms: Annotated[int, About("time between pieces, by the cluster's clock", least=0, default=10)]
 
 
 class ByteFault(TypedDict, total=False):
-    """Faults in the bytes of an answer."""
+    """Faults in the bytes of a response."""
 
     truncate: Annotated[int, About("number of bytes to send before the connection is closed", least=0)]
     corrupt: Annotated[
@@ -87,10 +87,10 @@ class ByteFault(TypedDict, total=False):
         ),
     ]
     correlation_id: Annotated[
-        int, About("correlation id of the answer", least=-(2**31), most=2**31 - 1, like="an int32")
+        int, About("correlation id of the response", least=-(2**31), most=2**31 - 1, like="an int32")
     ]
-    drip: Annotated[Drip, About("send the answer in small pieces", such={"size": 1, "every_ms": 10})]
-    extra: Annotated[str, About("hexadecimal bytes to send after the answer")]
+    drip: Annotated[Drip, About("send the response in small pieces", such={"size": 1, "every_ms": 10})]
+    extra: Annotated[str, About("hexadecimal bytes to send after the response")]
 
 
 class FaultEffects(InsteadOfReply, total=False):
@@ -104,12 +104,12 @@ class FaultEffects(InsteadOfReply, total=False):
         InsteadOfReply | Action | Mapping[str, Any],
         About("process the request, then do this instead of responding", such={"disconnect": "close"}, one=True),
     ]
-    throttle_ms: Annotated[int, About("answer with this throttle time (KIP-219)", least=1)]
+    throttle_ms: Annotated[int, About("respond with this throttle time (KIP-219)", least=1)]
     alter: Annotated[
-        Mapping[str, Any], About("path in the response, such as topics.*.error_code -> its value", least=1)
+        Mapping[str, Any], About("path in the response, such as topics.*.error_code -> new value", least=1)
     ]
     bytes: Annotated[
-        ByteFault | Mapping[str, Any], About("corrupt the bytes of the answer", such={"truncate": 10}, one=True)
+        ByteFault | Mapping[str, Any], About("corrupt the bytes of the response", such={"truncate": 10}, one=True)
     ]
 
 
@@ -121,7 +121,7 @@ class FaultRequest(FaultLimits, total=False):
 
 
 class FaultOptions(FaultConditions, FaultLimits, FaultEffects, total=False):
-    """A fault: which requests it meets (joined by AND), how often, and what it does to them."""
+    """A fault: conditions on requests (joined by AND), how often it applies, and its effect."""
 
 
 class FaultList(TypedDict, total=False):
@@ -131,7 +131,7 @@ class FaultList(TypedDict, total=False):
 
 
 class ApiQuery(TypedDict, total=False):
-    """Which of the APIs that are served."""
+    """Filter for a list of APIs."""
 
     api: Annotated[str, About("name of the API, such as EndTxn; by default all of them")]
 
@@ -140,12 +140,12 @@ class FaultWait(TypedDict, total=False):
     """Wait for a fault's hits."""
 
     wait_hits: Annotated[int, About("number of hits to wait for", least=0, default=0)]
-    timeout_ms: Annotated[int, About("maximum time to wait, by the machine's clock", least=0, default=10_000)]
+    timeout_ms: Annotated[int, About("maximum time to wait, in real time", least=0, default=10_000)]
 
 
 VERBS = (
     Verb("apis", "GET", "/v1/apis", "apis(...)",
-         "the APIs that are served, with their versions, and what a fault of each can match and do", query=ApiQuery,
+         "the served APIs with their versions, and the conditions and effects of their faults", query=ApiQuery,
          answer="faults.Apis", items="apis", columns=("name", "key", "versions", "conditions", "errors"),
          example={"api": "EndTxn"}),
     Verb("faults add", "POST", "/v1/faults", "faults.add(...)", "add a fault for matching requests",

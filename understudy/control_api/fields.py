@@ -1,8 +1,8 @@
 """Descriptions of fields by type annotations: JSON's type, bounds, default, and one line of help.
 
 A request body is a TypedDict, an answer a TypedDict or a dataclass. ``Annotated[int, About("...", least=0)]`` adds what
-the type alone cannot express. Of a union without None the first member is JSON's type; the others are what the Python
-client takes in its place, such as an ``Error`` where JSON has a text.
+the type alone cannot express. In a union without None, the first member is the type in JSON; the others are
+alternatives in the Python client, such as an ``Error`` for a JSON string.
 """
 
 import types
@@ -17,86 +17,86 @@ NO_DEFAULT: Any = object()
 
 
 class About(NamedTuple):
-    """Description of a field besides its type."""
+    """The description of a field besides its type."""
 
     help: str = ""
     least: int | None = None
-    """Bounds: of a number its value, of a text or a list its length."""
+    """Bounds: for a number on its value, for a string or a list on its length."""
     most: int | None = None
     above: int | None = None
     default: Any = NO_DEFAULT
-    """Put in by ``reading`` where the field is absent."""
+    """The value that ``reading`` sets if the field is absent."""
     like: str = ""
-    """Description of valid values for error messages; by default made from type and bounds."""
+    """The description of valid values in error messages; by default derived from type and bounds."""
     such: Any = None
-    """An example, which error messages show."""
+    """An example for error messages."""
     one: bool = False
-    """Of an object: exactly one of its fields may be there, apart from those that go with another one."""
+    """For an object: requires exactly one of its fields, not counting those with ``goes_with``."""
     goes_with: str = ""
-    """Only together with that field."""
+    """The field is allowed only together with this field."""
     spread: bool = False
-    """Of a mapping: its entries are fields of the body itself."""
+    """For a mapping: its entries are fields of the body itself."""
     followed_by: tuple[str, ...] = ()
-    """Fields that ``ctl`` takes in the same argument, after colons: NAME[:PARTITIONS[:CONFIGS]]."""
+    """Fields that ``ctl`` accepts in the same argument, after colons: NAME[:PARTITIONS[:CONFIGS]]."""
     wide: bool = False
-    """Of an integer of an answer: it may be one that JavaScript would round (see ``encoding.exact``)."""
+    """For an integer in an answer: JavaScript might round it (see ``encoding.exact``)."""
     detail: bool = False
-    """Of an answer's field: left out where the answer is given in short."""
+    """For a field of an answer: omitted in the short form of the answer."""
 
 
 class _InShort:
-    """See ``Short``."""
+    """The marker of ``Short``."""
 
 
 T = TypeVar("T")
 Short: TypeAlias = Annotated[T, _InShort()]
-"""An answer without its fields that are a ``detail``, as lists have it."""
-Int64: TypeAlias = Annotated[int, About("beyond 2^53 a text of its digits", wide=True)]
-"""Of an answer: a number that a user or a client chose, such as a seed, a timestamp or a committed offset."""
+"""The short form of an answer, without its ``detail`` fields, as in lists."""
+Int64: TypeAlias = Annotated[int, About("beyond 2^53 a string of its digits", wide=True)]
+"""A number in an answer that a user or client chose, such as a seed, a timestamp or a committed offset."""
 
 
 class Kind(NamedTuple):
-    """An annotation taken apart."""
+    """A parsed annotation."""
 
     type: Any
-    """JSON's type: without None, ``Annotated``, and alternatives for Python."""
+    """The type in JSON: without None, ``Annotated``, and alternatives for Python."""
     about: About = About()
     nullable: bool = False
     short: bool = False
 
     @property
     def origin(self) -> Any:
-        """``list`` of ``list[int]``; the type itself where it has no parameters."""
+        """Return ``list`` for ``list[int]``; the type itself if it has no parameters."""
         return typing.get_origin(self.type) or self.type
 
     @property
     def inner(self) -> "tuple[Kind, ...]":
-        """Of the parameters: ``int`` of ``list[int]``. Of a Literal see ``choices``."""
+        """Return the kinds of the parameters: ``int`` for ``list[int]``. For a Literal see ``choices``."""
         return tuple(kind_of(each) for each in typing.get_args(self.type) if each is not Ellipsis)
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """The values of a Literal."""
+        """Return the values of a Literal."""
         return typing.get_args(self.type) if self.origin is Literal else ()
 
     @property
     def is_object(self) -> bool:
-        """Whether it has named fields."""
+        """Return whether it is an object with named fields."""
         return typing.is_typeddict(self.type) or (isinstance(self.type, type) and is_dataclass(self.type))
 
     @property
     def is_pair(self) -> bool:
-        """Whether it is an array of fixed length."""
+        """Return whether it is an array of fixed length."""
         return self.origin is tuple and Ellipsis not in typing.get_args(self.type)
 
     @property
     def is_list(self) -> bool:
-        """Whether it is an array of any length."""
+        """Return whether it is an array of any length."""
         return isinstance(self.origin, type) and issubclass(self.origin, Sequence) and bool(self.inner)
 
     @property
     def is_mapping(self) -> bool:
-        """Whether it is an object whose names are not known beforehand."""
+        """Return whether it is an object with arbitrary names."""
         return isinstance(self.origin, type) and issubclass(self.origin, Mapping) and not self.is_object
 
 
@@ -109,12 +109,12 @@ class Field(NamedTuple):
 
     @property
     def about(self) -> About:
-        """Its description."""
+        """Return the description of the field."""
         return self.kind.about
 
 
 def kind_of(annotation: Any) -> Kind:
-    """An annotation taken apart; the outermost ``About`` counts."""
+    """Parse an annotation; the outermost ``About`` counts."""
     about, nullable, short = None, False, False
     while True:
         origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -133,7 +133,7 @@ def kind_of(annotation: Any) -> Kind:
 
 @cache
 def fields_of(cls: Any) -> Mapping[str, Field]:
-    """The fields of a TypedDict or a dataclass, in their order."""
+    """Return the fields of a TypedDict or a dataclass, in their order."""
     hints = typing.get_type_hints(cls, include_extras=True)
     names = [each.name for each in dataclass_fields(cls)] if is_dataclass(cls) else list(hints)
     required = getattr(cls, "__required_keys__", frozenset(names))

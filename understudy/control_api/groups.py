@@ -1,4 +1,4 @@
-"""Groups."""
+"""Verbs about groups."""
 
 from typing import Annotated, Literal, Required, TypedDict
 
@@ -7,13 +7,17 @@ from understudy.control_api.verb import Verb
 
 
 class OffsetsReset(TypedDict, total=False):
-    """Where a group goes on reading: one of `to`, `offset` and `timestamp_ms`."""
+    """New committed offsets of a group: one of `to`, `offset` and `timestamp_ms`."""
 
     topic: Required[Annotated[str, About("name of the topic", least=1, like="the name of a topic")]]
-    partition: Annotated[int, About("this partition only; by default all of the topic", least=0, most=2**31 - 1)]
-    to: Annotated[Literal["earliest", "latest"], About("the start or the end of each partition")]
-    offset: Annotated[int, About("this offset; beyond the log, its nearest end", least=0, most=2**63 - 1)]
-    timestamp_ms: Annotated[int, About("the first record of this time or later", least=0, most=2**63 - 1)]
+    partition: Annotated[
+        int, About("this partition only; by default all partitions of the topic", least=0, most=2**31 - 1)
+    ]
+    to: Annotated[Literal["earliest", "latest"], About("start or end of each partition")]
+    offset: Annotated[int, About("this offset; outside the log, the nearest end of the log", least=0, most=2**63 - 1)]
+    timestamp_ms: Annotated[
+        int, About("offset of the first record with this timestamp or later", least=0, most=2**63 - 1)
+    ]
 
 
 VERBS = (
@@ -28,6 +32,6 @@ VERBS = (
     Verb("groups evict", "POST", "/v1/groups/{group}/members/{member}/evict", "groups[id].evict(member)",
          "remove a member as if its session had timed out", answer="groups.GroupInShort"),
     Verb("groups reset-offsets", "POST", "/v1/groups/{group}/offsets", "groups[id].reset_offsets(topic)",
-         "commit other offsets for a group without members", body=OffsetsReset, answer="groups.GroupInShort",
+         "reset the committed offsets of a group without members", body=OffsetsReset, answer="groups.GroupInShort",
          example={"group": "shipping", "topic": "orders", "to": "earliest"}),
 )  # fmt: skip

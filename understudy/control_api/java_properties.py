@@ -1,17 +1,17 @@
-"""Java's properties files, such as the server.properties of a broker."""
+"""Parses Java properties files, such as a broker's server.properties."""
 
 import re
 from typing import Final
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _BLANKS: Final = " \t\f"
-"""What Properties.load takes for white space: other characters, such as U+2028, are part of a value."""
+"""The white space of Properties.load; other characters, such as U+2028, are part of a value."""
 _TRIMMED: Final = "".join(map(chr, range(ord(" ") + 1)))
-"""What Kafka takes away from both ends of a value (String.trim in ConfigDef.parseType)."""
+"""The characters that Kafka strips from both ends of a value (String.trim in ConfigDef.parseType)."""
 
 
 def properties(text: str) -> dict[str, str]:
-    r"""Parse java.util.Properties' format: `=`, `:` or blank after the key, `\` goes on, # and ! are comments."""
+    r"""Parse java.util.Properties' format: `=`, `:` or blank after the key, `\` continues a line, # or ! comments."""
     found: dict[str, str] = {}
     lines = iter(_LINE_END.split(text))
     for first in lines:
@@ -26,7 +26,7 @@ def properties(text: str) -> dict[str, str]:
 
 
 def split(line: str) -> tuple[str, str]:
-    """Key and value at the first separator that no backslash guards."""
+    """Split a line into key and value at the first unescaped separator."""
     position = 0
     while position < len(line) and line[position] not in f"=:{_BLANKS}":
         position += 2 if line[position] == "\\" else 1
@@ -37,9 +37,9 @@ def split(line: str) -> tuple[str, str]:
 
 
 def unescape(text: str) -> str:
-    r"""Java's escapes: \t, \n, \r, \f, \uXXXX; any other escaped character is that character. Raises ValueError.
+    r"""Resolve Java's escapes: \t, \n, \r, \f, \uXXXX; any other escaped character is itself. Raises ValueError.
 
-    Two escapes may be the halves of one character; a half by itself stays as it is.
+    Two escapes may form a surrogate pair; a lone surrogate stays unchanged.
     """
     if "\\" not in text:
         return text

@@ -1,4 +1,4 @@
-"""The journal: every request with its answer."""
+"""Verbs of the journal, which has every request with its response."""
 
 from typing import Annotated, TypedDict
 
@@ -13,30 +13,32 @@ class JournalQuery(TypedDict, total=False):
     api: Annotated[str, About("name of the API, such as EndTxn")]
     client_id: Annotated[str, About("client.id")]
     connection: Annotated[int, About("number of the connection", least=0)]
-    broker: Annotated[int, About("id of the broker that was asked", least=0)]
-    topic: Annotated[str, About("requests and answers that name this topic")]
+    broker: Annotated[int, About("id of the broker that got the request", least=0)]
+    topic: Annotated[str, About("topic that the request or its response names")]
     group: Annotated[str, About("group id")]
     transactional_id: Annotated[str, About("transactional id")]
-    error: Annotated[str, About("error code anywhere in the answer, by name")]
-    errors: Annotated[bool, About("only requests with any error code in the answer, or that got no answer")]
+    error: Annotated[str, About("error code anywhere in the response, by name")]
+    errors: Annotated[bool, About("only requests with any error code in the response, or without a response")]
     outcome: Annotated[
-        str, About("`answered`, `is being served`, or why there was no answer, such as `never answered`")
+        str, About("`answered`, `is being served`, or why there was no response, such as `never answered`")
     ]
-    fault: Annotated[str, About("id of a fault that met the request")]
-    since: Annotated[int, About("not before this time of the cluster's clock (ms) or this entry's id", least=0)]
+    fault: Annotated[str, About("id of a fault that applied to the request")]
+    since: Annotated[
+        int, About("not before this time of the cluster's clock (ms), or not before this request id", least=0)
+    ]
     limit: Annotated[int, About("maximum number of requests; the newest are returned", least=0)]
 
 
 class JournalListing(JournalQuery, total=False):
-    """Conditions on requests, and how much of them is wanted."""
+    """Conditions on requests, and whether to include their bodies."""
 
-    bodies: Annotated[bool, About("with the decoded requests and responses", default=True)]
+    bodies: Annotated[bool, About("include the decoded requests and responses", default=True)]
 
 
 class JournalFile(TypedDict):
-    """The file that was closed."""
+    """The file that was finished."""
 
-    file: Annotated[str | None, About("null: there was none to close")]
+    file: Annotated[str | None, About("null: no file was open")]
 
 
 VERBS = (
@@ -47,6 +49,6 @@ VERBS = (
     Verb("journal clear", "DELETE", "/v1/journal", "journal.clear()", "remove all requests", answer=Removed),
     Verb("journal rotate", "POST", "/v1/journal/rotate", "journal.rotate()",
          "close the current file of --journal DIR; returns its name", answer=JournalFile),
-    Verb("journal pcap", "GET", "/v1/journal.pcap", "journal.pcap()", "the journal as a capture for Wireshark",
+    Verb("journal pcap", "GET", "/v1/journal.pcap", "journal.pcap()", "the journal as a packet capture for Wireshark",
          query=JournalQuery, media="application/vnd.tcpdump.pcap"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What happens in the cluster, at one glance."""
+"""The verb behind the console's start page."""
 
 from understudy.control_api.verb import Verb
 

@@ -1,6 +1,6 @@
-"""Query and body of a verb as one flat list of parameters: the options of ``ctl``, the arguments of Python's methods.
+"""Flattens query and body of a verb into parameters: the options of ``ctl`` and the arguments of Python's methods.
 
-An object within the body is flattened once: ``match.topic`` of a fault is the parameter ``topic``.
+An object within the body is flattened one level: ``match.topic`` of a fault is the parameter ``topic``.
 """
 
 from collections.abc import Iterator
@@ -10,32 +10,32 @@ from understudy.control_api.fields import NO_DEFAULT, Field, fields_of
 
 
 class Parameter(NamedTuple):
-    """One argument of a verb."""
+    """An argument of a verb."""
 
     field: Field
     required: bool
     inside: str = ""
-    """The object of the body that the field belongs to; empty: the body itself."""
+    """The object within the body that the field belongs to; empty for the body itself."""
 
     @property
     def name(self) -> str:
-        """The name in Python; ``ctl`` writes dashes."""
+        """Return the name in Python; ``ctl`` uses dashes."""
         return self.field.name
 
     @property
     def help(self) -> str:
-        """One line."""
+        """Return the help text, one line."""
         return self.field.about.help
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The texts that it can be, where they are few."""
+        """Return the allowed strings, if the type lists them."""
         found = self.field.kind.choices
         return found if found != (True,) else ()
 
     @property
     def kind(self) -> str:
-        """Kind of the parameter's text, such as ``int`` or ``json``: a key of ``ctl_values.READERS``."""
+        """Return the format of the parameter's text, such as ``int`` or ``json``: a key of ``ctl_values.READERS``."""
         field, kind = self.field, self.field.kind
         if kind.type is bool or kind.choices == (True,):
             return "flag"
@@ -57,7 +57,7 @@ class Parameter(NamedTuple):
         return "text"
 
     def put(self, body: dict[str, Any], value: Any) -> None:
-        """Put its value where it belongs in a body."""
+        """Set the parameter's value in a body."""
         place = body.setdefault(self.inside, {}) if self.inside else body
         if self.field.about.spread:
             place.update(value)
@@ -66,12 +66,12 @@ class Parameter(NamedTuple):
 
 
 def query_parameters(cls: Any) -> Iterator[Parameter]:
-    """Those of a query string."""
+    """Yield the parameters of a query string."""
     yield from (Parameter(field, field.required) for field in fields_of(cls).values())
 
 
 def body_parameters(cls: Any) -> Iterator[Parameter]:
-    """Those of a body."""
+    """Yield the parameters of a body."""
     for field in fields_of(cls).values():
         if field.kind.is_object:
             yield from (Parameter(inner, False, field.name) for inner in fields_of(field.kind.type).values())

@@ -1,4 +1,4 @@
-"""Producer ids."""
+"""Verbs about producer ids."""
 
 from typing import Literal, TypedDict
 
@@ -26,5 +26,5 @@ VERBS = (
          "explanation of the last refusal", answer="common.Refusal"),
     Verb("producers forget", "DELETE", f"{PARTITION}/producers/{{producer_id}}",
          "topics[topic].partitions[partition].forget_producer(producer_id)",
-         "remove a producer's state, from which KIP-360 recovers", answer=ProducerForgotten),
+         "remove a producer's state from a partition; clients recover by KIP-360", answer=ProducerForgotten),
 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Request bodies and query strings -> the types of ``requests``: every error message suggests a correction.
+"""Reads request bodies and query strings into their TypedDicts; every error message suggests a correction.
 
-The messages of a generic JSON library are not enough: these name the unit of a duration, the field that was probably
-meant, the object that a misplaced field belongs to, and an example of a valid value.
+The messages name the unit of a duration, the field that was probably meant, the object that a misplaced field belongs
+to, and an example of a valid value, which a generic JSON library cannot do.
 """
 
 import base64
@@ -14,14 +14,14 @@ from understudy.control_api.fields import NO_DEFAULT, About, Field, Kind, fields
 from understudy.control_api.spelling import suggestion
 
 Place = tuple[str, ...]
-"""The names that lead to a value; those of settings and of fields of messages have dots."""
+"""The path of a value. Names of settings and of message fields contain dots, so it is not a dotted string."""
 _STEP = 64
-"""Elements of a long list that are read at a time."""
+"""The number of elements of a long list that are read in one step."""
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class Unfit(ValueError):
-    """A body or a query that does not fit; ``field`` is the place of the mistake, such as ``match.topic``."""
+    """An invalid body or query; ``field`` is the place of the error, such as ``match.topic``."""
 
     def __init__(self, detail: str, field: str) -> None:
         super().__init__(detail)
@@ -29,12 +29,12 @@ class Unfit(ValueError):
 
 
 def read_body(cls: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The body as the TypedDict has it, defaults put in. Raises Unfit."""
+    """Read a body as its TypedDict, with defaults set. Raises Unfit."""
     return _object(Kind(cls), document, ())
 
 
 def read_body_in_steps(cls: Any, document: Mapping[str, Any]) -> Generator[None, None, dict[str, Any]]:
-    """Read a body as `read_body` does, some elements of its long lists at a time. Raises Unfit."""
+    """Read a body like `read_body`, in steps over its long lists. Raises Unfit."""
     fields = fields_of(cls)
     long = {
         name: value
@@ -56,7 +56,7 @@ def _is_plain_list(kind: Kind) -> bool:
 
 
 def read_query(cls: Any, query: Mapping[str, str]) -> dict[str, Any]:
-    """The parameters of a query string as the TypedDict has them, defaults put in. Raises Unfit."""
+    """Read a query string as its TypedDict, with defaults set. Raises Unfit."""
     fields = {} if cls is None else fields_of(cls)
     for name in query:
         if name not in fields:
@@ -66,13 +66,13 @@ def read_query(cls: Any, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def check_no_body(document: Mapping[str, Any]) -> None:
-    """Raises Unfit where a body was sent to a verb that takes none."""
+    """Raise Unfit if a body was sent to a verb without one."""
     for name in document:
         raise Unfit(f"unknown field {name!r}; this request takes no fields", name)
 
 
 def must_be(field: Field, value: Any, where: str) -> Unfit:
-    """Error for a value that the types alone cannot reject."""
+    """Build the error for a value that the types alone cannot reject."""
     return _unfit(field.kind, value, tuple(where.split(".")))
 
 
@@ -140,7 +140,7 @@ def _text(where: Place) -> str:
 
 
 def _value(kind: Kind, value: Any, where: Place) -> Any:
-    """A value of the body, checked and converted."""
+    """Check and convert a value of the body."""
     if kind.type is Any or (value is None and kind.nullable):
         return value
     if kind.is_object:
@@ -183,7 +183,7 @@ def _element(kind: Kind, value: Any, where: Place, at: int) -> Any:
 
 
 def _pair(kind: Kind, value: Any, where: Place) -> tuple[Any, ...]:
-    """An array of fixed length; a mistake in it is reported of all of it."""
+    """Read an array of fixed length; an error in it is reported for the whole array."""
     if not isinstance(value, list) or len(value) != len(kind.inner):
         raise _unfit(kind, value, where)
     try:
@@ -207,7 +207,7 @@ def _scalar(kind: Kind, value: Any, where: Place) -> Any:
 
 
 def _bytes(kind: Kind, value: Any, where: Place) -> bytes:
-    """A text is UTF-8, other bytes come as base64."""
+    """Read bytes: a string is UTF-8, other bytes are base64."""
     try:
         return value.encode() if isinstance(value, str) else base64.b64decode(value["base64"], validate=True)
     except (KeyError, TypeError, ValueError):
@@ -215,7 +215,7 @@ def _bytes(kind: Kind, value: Any, where: Place) -> bytes:
 
 
 def _parameter(field: Field, text: str) -> Any:
-    """A value of the query string, which has texts only."""
+    """Read a value of the query string, which has strings only."""
     if field.kind.type is bool:
         if text.lower() not in ("true", "false"):
             raise Unfit(f"{field.name!r} must be true or false, not {text!r}", field.name)
@@ -244,7 +244,7 @@ def _unfit(kind: Kind, value: Any, where: Place) -> Unfit:
 
 
 def _phrase(kind: Kind, name: str) -> str:
-    """Description of a valid value."""
+    """Describe a valid value."""
     about = kind.about
     if about.like:
         return about.like
@@ -272,7 +272,7 @@ def _is_duration(name: str) -> bool:
 
 
 def _meant(kind: Kind, name: str, value: Any) -> str:
-    """Suggested correction: the milliseconds of a duration with a unit, the text of a number."""
+    """Suggest a correction: the milliseconds of a duration with a unit, the string of a number."""
     if kind.type is str and isinstance(value, int | float):
         return f": write it as a text, {json.dumps(str(value))}"
     if kind.type is not int or not _is_duration(name) or not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The schema registry beside the brokers (`serve --schema-registry`): where it is, and its faults."""
+"""Verbs about the schema registry beside the brokers (`serve --schema-registry`): its address and its faults."""
 
 from typing import Annotated, Literal, TypedDict
 
@@ -7,7 +7,7 @@ from understudy.control_api.verb import Removed, Verb
 
 
 class RegistryFault(TypedDict, total=False):
-    """Which requests to the registry are refused or delayed, and how often."""
+    """A fault of the registry: the requests that it refuses or delays, and how often."""
 
     status: Annotated[
         int,
@@ -28,7 +28,7 @@ class RegistryFault(TypedDict, total=False):
 
 VERBS = (
     Verb("registry show", "GET", "/v1/registry", "registry.show()",
-         "address of the schema registry, and how much is in it", answer="registry.RegistryInfo", example={}),
+         "URL of the schema registry, numbers of subjects and versions", answer="registry.RegistryInfo", example={}),
     Verb("registry fail", "POST", "/v1/registry/faults", "registry.fail(...)",
          "refuse or delay matching requests to the schema registry", body=RegistryFault,
          answer="registry.RegistryFaultState", example={"status": 50002, "path": "/subjects"}),

@@ -1,4 +1,4 @@
-"""The report of a failed test."""
+"""The verb of the report for a failed test."""
 
 from typing import Annotated, TypedDict
 
@@ -7,16 +7,16 @@ from understudy.control_api.verb import Verb
 
 
 class ReportQuery(TypedDict, total=False):
-    """What the report covers."""
+    """The range of the report."""
 
     since: Annotated[
-        int, About("leave out requests and refusals before this time of the cluster's clock (ms)", least=0, default=0)
+        int, About("omit requests and refusals before this time of the cluster's clock (ms)", least=0, default=0)
     ]
     limit: Annotated[int, About("maximum number of requests; the newest are shown", least=0, most=1000, default=20)]
 
 
 VERBS = (
     Verb("report", "GET", "/v1/report", "report()",
-         "what a failed test should print: last requests, refusals and their reasons, unmet faults, hints",
+         "what a failed test should print: last requests, refusals and their reasons, unmatched faults, hints",
          query=ReportQuery, answer="report.Report", example={"limit": 10}),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Scenarios: the verbs that have steered a cluster since its start or its last reset, and how to repeat them."""
+"""Verbs of scenarios: recording the calls that changed a cluster since its start or last reset, and repeating them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Required, TypedDict
@@ -10,14 +10,16 @@ _SUCH = {"verb": "faults add", "arguments": {"api": "EndTxn", "error": "NOT_COOR
 
 
 class ScenarioStep(TypedDict, total=False):
-    """One step: a verb of `understudy ctl`, with its arguments by the names that the Python client has."""
+    """One step: a verb of `understudy ctl`, with its arguments under their names in the Python client."""
 
-    verb: Required[Annotated[str, About("such as `clock advance`", least=1)]]
-    arguments: Annotated[Mapping[str, Any], About("of the verb", such={"ms": 60_000})]
-    made: Annotated[str, About("id of the fault that it made when it was recorded, for later steps that name it")]
-    at_ms: Annotated[int, About("when it was recorded, by the cluster's clock; not used when it is repeated")]
-    calls: Annotated[Sequence[str], About("the same over HTTP, in Python and in a shell; for people")]
-    about: Annotated[str, About("a remark, for people")]
+    verb: Required[Annotated[str, About("verb, such as `clock advance`", least=1)]]
+    arguments: Annotated[Mapping[str, Any], About("arguments of the verb", such={"ms": 60_000})]
+    made: Annotated[
+        str, About("id of the fault that the step added when it was recorded, for later steps that name it")
+    ]
+    at_ms: Annotated[int, About("when the step was recorded, by the cluster's clock; ignored when it runs")]
+    calls: Annotated[Sequence[str], About("the same over HTTP, in Python and in a shell; ignored when it runs")]
+    about: Annotated[str, About("a comment")]
 
 
 class ScenarioRequest(TypedDict, total=False):
@@ -26,18 +28,18 @@ class ScenarioRequest(TypedDict, total=False):
     steps: Required[
         Annotated[
             Sequence[Annotated[ScenarioStep, About(such=_SUCH)]],
-            About("done one after the other", like="a list of steps", such=[_SUCH]),
+            About("steps, run one after the other", like="a list of steps", such=[_SUCH]),
         ]
     ]
-    scenario: Annotated[Literal[1], About("version of the form of scenario files")]
-    about: Annotated[str, About("a remark, for people")]
-    dropped: Annotated[int, About("of a recording: number of older steps that were dropped")]
+    scenario: Annotated[Literal[1], About("version of the format of scenario files")]
+    about: Annotated[str, About("a comment")]
+    dropped: Annotated[int, About("in a recording: number of older steps that were dropped")]
 
 
 class ScenarioDone(TypedDict):
-    """What a scenario has done."""
+    """Result of a scenario."""
 
-    steps: Annotated[int, About("how many were done")]
+    steps: Annotated[int, About("number of steps that ran")]
 
 
 VERBS = (

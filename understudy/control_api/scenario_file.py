@@ -1,11 +1,11 @@
-"""Scenario files: the steps that steer a cluster, in order, as JSON. `ctl scenario record` writes them.
+"""Reads scenario files: steps that change a cluster, in order, as JSON. `ctl scenario record` writes them.
 
     {"scenario": 1, "about": "a commit whose answer is lost", "steps": [
       {"verb": "faults add", "arguments": {"api": "EndTxn", "apply_then": {"disconnect": "reset"}}},
       {"verb": "clock advance", "arguments": {"ms": 60000}}]}
 
-A verb is that of `understudy ctl`, its arguments are those of the Python client. The server checks both; here are the
-form of the file and the line of each step, for messages.
+Verbs are those of `understudy ctl`, arguments those of the Python client. The server checks both; this module checks
+the format of the file and finds the line of each step, for messages.
 """
 
 import json
@@ -18,11 +18,11 @@ _SUCH = '{"verb": "faults add", "arguments": {"api": "EndTxn", "error": "NOT_COO
 
 
 class ScenarioError(Exception):
-    """The file cannot be used; the message is one sentence with the line and the remedy."""
+    """An unusable scenario file; the message is one sentence with the line and the remedy."""
 
 
 class Scenario(NamedTuple):
-    """A file's steps, and the line on which each begins."""
+    """The steps of a file, and the line on which each begins."""
 
     path: str
     steps: list[dict[str, Any]]
@@ -30,7 +30,7 @@ class Scenario(NamedTuple):
 
 
 def read(path: str) -> Scenario:
-    """The steps of a file. Raises ScenarioError."""
+    """Read the steps of a file. Raises ScenarioError."""
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
@@ -44,7 +44,7 @@ def read(path: str) -> Scenario:
 
 
 def parse(path: str, text: str) -> Scenario:
-    """The steps of a text, which is that of a file or a list of steps. Raises ScenarioError."""
+    """Parse the text of a scenario file, or a list of steps. Raises ScenarioError."""
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -77,7 +77,7 @@ def _steps(path: str, document: Any) -> list[Any]:
 
 
 def _lines(text: str, count: int) -> list[int]:
-    """The line on which each step begins. The text is passed over once: it may be large, and the steps many."""
+    """Return the line on which each step begins, in one pass, since the text may be large."""
     decode = json.JSONDecoder().raw_decode
     at = _value_of_steps(text, decode) + 1
     lines, line, counted = [], 1, 0
@@ -92,7 +92,7 @@ def _lines(text: str, count: int) -> list[int]:
 
 
 def _value_of_steps(text: str, decode: Any) -> int:
-    """The position of the list of steps in a text that is a JSON object; of several, the last one, which counts."""
+    """Return the position of the list of steps in a JSON object; with duplicates the last one, which counts."""
     at, found = text.index("{") + 1, -1
     while True:
         while text[at] in " \t\r\n,":

@@ -1,6 +1,6 @@
-"""JSON schemas of requests and answers, as the ``components`` of the OpenAPI document.
+"""Builds JSON schemas of requests and answers, for the ``components`` of the OpenAPI document.
 
-An answer has all of its fields and no others. A request body has no others either, but for names that are data.
+An answer has all of its fields and no others. A request body has no other fields either, except names that are data.
 """
 
 import types
@@ -14,22 +14,22 @@ _TYPES = {int: "integer", float: "number", str: "string", bool: "boolean", types
 
 
 class Schemas:
-    """Schemas by name, gathered while they are referred to."""
+    """Schemas by name, collected while they are referenced."""
 
     def __init__(self) -> None:
         self.named: dict[str, Schema] = {}
         self._types: dict[str, Any] = {}
 
     def answer(self, annotation: Any) -> Schema:
-        """A reference to the schema of an answer."""
+        """Return a reference to the schema of an answer."""
         return self._of(kind_of(annotation), complete=True)
 
     def body(self, annotation: Any) -> Schema:
-        """A reference to the schema of a request body."""
+        """Return a reference to the schema of a request body."""
         return self._of(kind_of(annotation), complete=False)
 
     def parameter(self, kind: Kind) -> Schema:
-        """The schema of a query parameter."""
+        """Return the schema of a query parameter."""
         return self._of(kind, complete=False)
 
     def _of(self, kind: Kind, *, complete: bool) -> Schema:
@@ -44,7 +44,7 @@ class Schemas:
         return schema if about.such is None else {**schema, "examples": [about.such]}
 
     def _plain(self, kind: Kind, *, complete: bool) -> Schema:
-        """The schema without the description of a single field."""
+        """Build the schema without the description of the field."""
         if kind.is_object:
             return self._reference(kind, complete=complete)
         if kind.choices:
@@ -52,7 +52,7 @@ class Schemas:
         if kind.type is bytes:
             encoded = {"type": "object", "properties": {"base64": {"type": "string"}}, "required": ["base64"]}
             either = [{"type": "string"}, {**encoded, "additionalProperties": False}]
-            return {"anyOf": either, "description": "text where it is UTF-8"}
+            return {"anyOf": either, "description": "text if it is UTF-8"}
         if kind.is_pair:
             items = [self._of(inner, complete=complete) for inner in kind.inner]
             return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
@@ -73,7 +73,7 @@ class Schemas:
         name = kind.type.__name__ + ("InShort" if kind.short else "")
         if name not in self.named:
             self._types[name] = kind.type
-            self.named[name] = {}  # its place in the order, and the end of a circle
+            self.named[name] = {}  # keeps the order, and ends recursion
             self.named[name] = self._object(kind, complete=complete)
         if self._types[name] is not kind.type:
             raise TypeError(f"two types are called {name}: {self._types[name]} and {kind.type}")
@@ -91,14 +91,14 @@ class Schemas:
                 others = self._of(field.kind.inner[1], complete=complete)
             elif not (kind.short and field.about.detail):
                 properties[field.name] = self._of(field.kind, complete=complete)
-        whole = complete and not getattr(kind.type, "__total__", False)  # then NotRequired marks what may be missing
+        whole = complete and not getattr(kind.type, "__total__", False)  # NotRequired marks optional fields there
         required = [name for name in properties if whole or fields_of(kind.type)[name].required]
         schema: Schema = {"type": "object", "description": _first_line(kind.type), "properties": properties}
         return {**schema, **({"required": required} if required else {}), "additionalProperties": others}
 
 
 def _bounded(schema: Schema, kind: Kind, of: str) -> Schema:
-    """With the bounds of a number, a length or a count: minimum, minLength, minItems."""
+    """Add the bounds of a number, a length or a count: minimum, minLength, minItems."""
     about = kind.about
     bounds: Mapping[str, int | None] = {
         f"min{of}": about.least,

@@ -1,4 +1,4 @@
-"""ACLs and client quotas."""
+"""Verbs about ACLs and client quotas."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, Required, TypedDict
@@ -18,11 +18,11 @@ Pattern = Literal["LITERAL", "PREFIXED"]
 class NewAcl(TypedDict, total=False):
     """An ACL to add."""
 
-    principal: Required[Annotated[str, About("such as User:alice", least=1)]]
+    principal: Required[Annotated[str, About("principal, such as User:alice", least=1)]]
     operation: Required[Annotated[Operation, About("the operation")]]
     resource_type: Required[Annotated[ResourceKind, About("type of the resource")]]
-    resource_name: Required[Annotated[str, About("name of the resource, or of a CLUSTER kafka-cluster", least=1)]]
-    pattern: Annotated[Pattern, About("whether it is the whole name or its beginning", default="LITERAL")]
+    resource_name: Required[Annotated[str, About("name of the resource; for a CLUSTER, kafka-cluster", least=1)]]
+    pattern: Annotated[Pattern, About("whether the name is literal or a prefix", default="LITERAL")]
     permission: Annotated[Permission, About("whether the operation is allowed", default="ALLOW")]
     host: Annotated[str, About("address of the client", default="*")]
 
@@ -33,7 +33,7 @@ class NewQuota(TypedDict, total=False):
     quotas: Required[
         Annotated[
             Mapping[str, float | None],
-            About("rates by their Kafka names; null removes one", least=1, such={"producer_byte_rate": 1024}),
+            About("quotas by their Kafka names; null removes a quota", least=1, such={"producer_byte_rate": 1024}),
         ]
     ]
     user: Annotated[str, About("user, or <default>", least=1)]

@@ -1,4 +1,4 @@
-"""Names and addresses in texts: the nearest known name to a misspelt one, names without what a terminal obeys."""
+"""Names and addresses in messages: suggestions for misspelt names, and escaping of control characters."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ _MOST_NAMED = 16
 
 
 def closest(misspelt: str, names: Iterable[str]) -> str | None:
-    """The known name that is most similar, ignoring case, or ``None`` if none is similar."""
+    """Return the known name that is most similar, ignoring case, or ``None`` if none is similar."""
     import difflib
 
     by_case = {name.lower(): name for name in reversed(list(names))}
@@ -15,15 +15,15 @@ def closest(misspelt: str, names: Iterable[str]) -> str | None:
 
 
 def hint(misspelt: str, names: Iterable[str]) -> str:
-    """``(did you mean X?)`` with a blank before it, or nothing: the end of an error message of a command line."""
+    """Return `` (did you mean X?)``, the end of a command line's error message; empty if no name is similar."""
     found = closest(misspelt, names)
     return f" (did you mean {found}?)" if found else ""
 
 
 def suggestion(misspelt: str, names: Iterable[str]) -> str:
-    """``; did you mean X or Y?``, else all names if they are few: the end of a problem's detail.
+    """Return ``; did you mean X or Y?``, the end of a problem's detail; if none is similar, all names if they are few.
 
-    If no name is similar, those that contain it are suggested: FENCED means PRODUCER_FENCED.
+    Names that contain the misspelt one count as similar: FENCED suggests PRODUCER_FENCED.
     """
     known = list(names)
     found = closest(misspelt, known)
@@ -36,10 +36,10 @@ def suggestion(misspelt: str, names: Iterable[str]) -> str:
 
 
 def plain(text: str) -> str:
-    r"""Names come from clients, and may hold what a terminal obeys; such characters are shown as \x1b and the like."""
+    r"""Escape characters that are not printable, such as \x1b: names come from clients and may control a terminal."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
 
 
 def host_and_port(host: str, port: int) -> str:
-    """An address as URLs and bootstrap.servers have it: an IPv6 one in brackets."""
+    """Format an address for URLs and bootstrap.servers, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

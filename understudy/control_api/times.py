@@ -1,4 +1,4 @@
-"""Instants as people read them, the same everywhere: local time in ISO 8601 with milliseconds."""
+"""The format of times in all outputs: local time in ISO 8601 with milliseconds."""
 
 from datetime import UTC, datetime
 
@@ -7,13 +7,13 @@ NAMES = frozenset(
     | {"began_ms", "ended_ms"}
     | {"last_since_ms", "last_ended_ms"}
 )
-"""Fields of answers that are instants; other fields that end in _ms are durations."""
+"""The fields of answers that are points in time; other fields that end in _ms are durations."""
 _LAST_MS = 253_402_214_400_000
-"""Python's datetimes end with the year 9999; the last day is left to time zones."""
+"""The limit of Python's datetimes, the year 9999, minus a day for time zones."""
 
 
 def local_time(ms: int) -> str:
-    """Such as 2026-11-22T21:05:03.120+01:00; the number itself where no calendar has that time."""
+    """Format a time as 2026-11-22T21:05:03.120+01:00; the number itself if it is out of range."""
     if not 0 <= ms < _LAST_MS:
         return str(ms)
     return (

@@ -1,4 +1,4 @@
-"""Topics, partitions and their records."""
+"""Verbs about topics, partitions and records."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Required, TypedDict
@@ -20,16 +20,16 @@ class NewTopic(TypedDict, total=False):
 
 
 class TopicSettings(TypedDict):
-    """Settings of a topic to change; the others stay as they are."""
+    """Settings of a topic to change; other settings do not change."""
 
     configs: Annotated[
         Mapping[str, str | None],
-        About("settings by their Kafka names; null: back to the default", least=1, such={"retention.ms": "60000"}),
+        About("settings by their Kafka names; null: reset to the default", least=1, such={"retention.ms": "60000"}),
     ]
 
 
 class TopicDeleted(TypedDict):
-    """A topic that is gone."""
+    """A topic that was deleted."""
 
     name: str
     id: str
@@ -39,14 +39,16 @@ class TopicDeleted(TypedDict):
 class RecordsQuery(TypedDict, total=False):
     """Range of records of a partition."""
 
-    offset: Annotated[int, About("first offset; negative: counted from the end")]
-    timestamp_ms: Annotated[int, About("instead of an offset: from the first record of this time or later", least=0)]
+    offset: Annotated[int, About("first offset; negative: relative to the end")]
+    timestamp_ms: Annotated[
+        int, About("instead of an offset: from the first record with this timestamp or later", least=0)
+    ]
     text: Annotated[str, About("only records with this text in their key, value or headers", least=1)]
     limit: Annotated[int, About("maximum number of records, up to 10000", least=0, default=100)]
     isolation: Annotated[
         Literal["read_uncommitted", "read_committed"], About("isolation level", default="read_uncommitted")
     ]
-    decode: Annotated[bool, About("decode keys and values by their schemas, as far as these are known", default=False)]
+    decode: Annotated[bool, About("decode keys and values by their schemas, if known", default=False)]
 
 
 class RecordHeader(TypedDict, total=False):
@@ -97,7 +99,7 @@ class InSync(TypedDict, total=False):
 
     replicas: Required[Annotated[Sequence[int], About("ids of the brokers in sync", such=[1, 2])]]
     held: Annotated[
-        Sequence[int], About("followers that replicate nothing; by default those that are not in sync", such=[3])
+        Sequence[int], About("followers that do not replicate; by default those that are not in sync", such=[3])
     ]
 
 
@@ -112,7 +114,7 @@ VERBS = (
          answer="topics.Topic", items="partitions", columns=("partition", "leader", "leader_epoch", "replicas", "isr"),
          example={"name": "returns", "partitions": 3, "configs": {"cleanup.policy": "compact"}}),
     Verb("topics configure", "PUT", "/v1/topics/{topic}/configs", "topics[topic].configure(configs)",
-         "change settings of a topic; null: back to the default", body=TopicSettings, answer="topics.Topic",
+         "change settings of a topic; null: reset to the default", body=TopicSettings, answer="topics.Topic",
          items="partitions", columns=("partition", "leader", "leader_epoch", "replicas", "isr"),
          example={"topic": "orders", "configs": {"retention.ms": "60000"}}),
     Verb("topics delete", "DELETE", "/v1/topics/{topic}", "topics[topic].delete()", "delete a topic with its records",
@@ -132,6 +134,6 @@ VERBS = (
          "move the leader, or remove it (null); the leader epoch increases", body=LeaderMove,
          answer="topics.Partition"),
     Verb("isr set", "POST", f"{PARTITION}/isr", "topics[topic].partitions[partition].set_isr(replicas)",
-         "set which replicas are in sync; those that are not, or are held, replicate nothing", body=InSync,
+         "set the in-sync replicas; others, and held ones, do not replicate", body=InSync,
          answer="topics.Partition"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Transactional ids."""
+"""Verbs about transactional ids."""
 
 from typing import Annotated, Literal, Required, TypedDict
 
@@ -46,7 +46,7 @@ VERBS = (
          "state, epochs, partitions, deadline and timeline", answer="transactions.Transaction", items="timeline",
          columns=("at_ms", "event", "state_before", "state_after", "epoch_before", "epoch_after", "error", "citation")),
     Verb("transactions history", "GET", f"{TRANSACTION}/history", "transactions[id].history()",
-         "its transactions, one by one: begin, end, outcome, partitions", answer="transactions.TransactionHistory",
+         "transactions of an id, one by one: begin, end, outcome, partitions", answer="transactions.TransactionHistory",
          items="transactions",
          columns=("id", "began_ms", "ended_ms", "outcome", "how", "producer_epoch", "partitions", "refusals",
                   "client_id"),

@@ -1,4 +1,4 @@
-"""SCRAM users: names, passwords and mechanisms."""
+"""Verbs about SCRAM users: names, passwords and mechanisms."""
 
 from typing import Annotated, Literal, Required, TypedDict
 
@@ -12,21 +12,21 @@ class NewCredential(TypedDict, total=False):
     """A user's password for one mechanism."""
 
     password: Required[Annotated[str, About("the password; answers and the journal never show it", least=1)]]
-    mechanism: Annotated[Mechanism, About("the mechanism that accepts it", default="SCRAM-SHA-256")]
-    iterations: Annotated[int, About("rounds of the hash", least=4096, most=16384, default=4096)]
+    mechanism: Annotated[Mechanism, About("the SCRAM mechanism of the password", default="SCRAM-SHA-256")]
+    iterations: Annotated[int, About("iterations of the hash", least=4096, most=16384, default=4096)]
 
 
 class CredentialQuery(TypedDict, total=False):
-    """Which of a user's credentials."""
+    """Selection of a user's credentials."""
 
-    mechanism: Annotated[Mechanism, About("this one; by default all of them")]
+    mechanism: Annotated[Mechanism, About("only this mechanism; by default all")]
 
 
 VERBS = (
     Verb("users list", "GET", "/v1/users", "users.list()", "SCRAM users and their mechanisms", answer="users.Users",
          items="users", columns=("name", "mechanisms"), example={}),
     Verb("users set", "POST", "/v1/users/{user}", "users[user].set(password)",
-         "set a user's SCRAM password, also the first user's", body=NewCredential,
+         "set the SCRAM password of a user, who need not exist", body=NewCredential,
          answer="users.User", example={"user": "alice", "password": "alice-secret", "mechanism": "SCRAM-SHA-512"}),
     Verb("users delete", "DELETE", "/v1/users/{user}", "users[user].delete()",
          "delete a SCRAM user, or one of its passwords", query=CredentialQuery, answer="users.User",

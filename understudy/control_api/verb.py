@@ -1,4 +1,4 @@
-"""A row of the table of verbs, and the conversion of its arguments."""
+"""The class of verbs, the rows of the table, with conversion of their arguments."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -13,11 +13,11 @@ class Verb(NamedTuple):
     """One operation of the control plane, over HTTP, in Python and in the shell."""
 
     name: str
-    """Such as `topics create`: the arguments of `understudy ctl`."""
+    """The name, such as `topics create`: the arguments of `understudy ctl`."""
     method: str
     path: str
     python: str
-    """The attributes that lead to the method, and its positional arguments; the others are keyword arguments."""
+    """The Python attributes that lead to the method, and its positional arguments; all others are keyword arguments."""
     help: str
     query: Any = None
     """The TypedDict of the query parameters."""
@@ -25,27 +25,27 @@ class Verb(NamedTuple):
     """The TypedDict of the request body."""
     answer: Any = None
     """The type of the answer; or its name, MODULE.NAME in ``answers``, whose dataclasses are imported when they are
-    needed. None: the answer is no JSON."""
+    needed. None if the answer is not JSON."""
     items: str = ""
-    """The answer's list that ``ctl`` shows as a table, and the table's columns."""
+    """The list in the answer that ``ctl`` prints as a table, and the table's columns."""
     columns: tuple[str, ...] = ()
     media: str = "application/json"
     example: Mapping[str, Any] | None = None
-    """Arguments of a call that a test makes, and that the documents show."""
+    """Arguments of an example call, which a test runs and the documentation shows."""
 
     @property
     def is_file(self) -> bool:
-        """Whether it answers bytes that are kept in a file."""
+        """Return whether the answer is binary and is saved to a file."""
         return self.media not in {"application/json", "text/plain"}
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The names in the path, in order."""
+        """Return the names in the path, in order."""
         return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
 
     @property
     def answer_type(self) -> Any:
-        """The type of the answer."""
+        """Return the type of the answer, importing its module if necessary."""
         if not isinstance(self.answer, str):
             return self.answer
         module, _, name = self.answer.partition(".")
@@ -53,16 +53,16 @@ class Verb(NamedTuple):
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The arguments besides the names in the path."""
+        """Return the arguments besides the names in the path."""
         return (*(query_parameters(self.query) if self.query else ()), *self.fields)
 
     @property
     def fields(self) -> tuple[Parameter, ...]:
-        """The arguments that go into the body."""
+        """Return the arguments that go into the body."""
         return tuple(body_parameters(self.body)) if self.body else ()
 
     def target(self, arguments: Mapping[str, Any]) -> str:
-        """Path and query string, with the arguments that belong there."""
+        """Return path and query string with their arguments."""
         path = self.path
         for name in self.places:
             path = path.replace(f"{{{name}}}", quote(str(arguments[name]), safe=""))
@@ -72,7 +72,7 @@ class Verb(NamedTuple):
         return f"{path}?{urlencode(texts)}" if texts else path
 
     def document(self, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The JSON body, or None for a verb without one. An argument that was not given is left out, None is null."""
+        """Return the JSON body, or None for a verb without one. Missing arguments are omitted; None becomes null."""
         if self.method in {"GET", "DELETE"}:
             return None
         body: dict[str, Any] = {}
@@ -85,9 +85,9 @@ class Verb(NamedTuple):
 class Removed(TypedDict):
     """Number of removed objects."""
 
-    removed: Annotated[int, About("how many")]
+    removed: Annotated[int, About("number of removed objects")]
 
 
 PLACES: Mapping[str, type] = {"partition": int, "broker": int, "producer_id": int}
-"""The types of names in paths that are no texts."""
+"""The types of names in paths that are not strings."""
 PARTITION = "/v1/topics/{topic}/partitions/{partition}"

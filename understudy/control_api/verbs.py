@@ -1,4 +1,4 @@
-"""The table of verbs, gathered from the modules that describe them."""
+"""The table of verbs, collected from the modules that describe them."""
 
 from collections.abc import Iterator, Mapping
 

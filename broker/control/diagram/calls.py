@@ -260,7 +260,7 @@ def _asks(request: Any, has_generations: Callable[[str], bool]) -> str:
     """Describe a request besides the names in it, such as ``commit, epoch 3``."""
     parts = []
     group = getattr(request, "group_id", None)
-    # OffsetCommit has one field for the generation or the member epoch, by the group's protocol.
+    # Offset commits have one field for the generation or the member epoch, depending on the group's protocol.
     generation = "generation" if not isinstance(group, str) or has_generations(group) else "member epoch"
     if hasattr(request, "committed"):
         parts.append("commit" if request.committed else "abort")

@@ -1,4 +1,4 @@
-"""The cluster: brokers, clock, coordinators, versions, snapshots."""
+"""Answers about the cluster: brokers, clock, versions, snapshots."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,20 +11,20 @@ from understudy.control_api.fields import About, Int64
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """GET /v1/health, and what a reset answers."""
+    """The server is alive: GET /v1/health."""
 
     status: Literal["ok"] = "ok"
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One listener of a broker: `host` and `port` are where clients find it, as Metadata has it."""
+    """One listener of a broker: `host` and `port` are its advertised address, as in Metadata."""
 
     name: str
     protocol: str = "PLAINTEXT"
     host: str = ""
     port: int = 0
-    bound_host: Annotated[str, About("address that it listens on; 0.0.0.0: all of the machine")] = ""
+    bound_host: Annotated[str, About("address that it listens on; 0.0.0.0: all addresses")] = ""
     bound_port: Annotated[int, About("port that it listens on")] = 0
 
 
@@ -48,13 +48,13 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class ClusterInfo:
-    """GET /v1/cluster."""
+    """The cluster: GET /v1/cluster."""
 
     cluster_id: str
     controller: int = -1
     as_version: str = ""
     seed: Int64 = 0
-    topics: Annotated[int, About("how many")] = 0
+    topics: Annotated[int, About("number of topics")] = 0
     features: dict[str, int] = field(default_factory=dict)
     brokers: tuple[Broker, ...] = ()
 
@@ -64,7 +64,7 @@ class ClockState:
     """The cluster's clock: its time, how far it is ahead of the machine's, and whether it is frozen."""
 
     now_ms: TimeMs
-    ahead_ms: Annotated[int, About("of the machine's clock")] = 0
+    ahead_ms: Annotated[int, About("ahead of the machine's clock by this time")] = 0
     frozen: bool = False
 
 
@@ -78,21 +78,21 @@ class VersionRange:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotInfo:
-    """A state of the cluster that was kept, and when."""
+    """A snapshot of the cluster."""
 
     id: str
     at_ms: Annotated[int, About("when it was taken, by the cluster's clock")] = -1
 
 
 class Versions(TypedDict):
-    """The versions that new connections are offered."""
+    """The API versions offered to new connections."""
 
     as_version: str
-    releases: Annotated[list[str], About("that can be emulated")]
+    releases: Annotated[list[str], About("Kafka releases that can be emulated")]
     apis: Mapping[str, VersionRange | None]
 
 
 class Snapshots(TypedDict):
-    """The states that were kept, the oldest first."""
+    """All snapshots, oldest first."""
 
     snapshots: list[SnapshotInfo]

@@ -6,18 +6,18 @@ from typing import Annotated
 from understudy.control_api.fields import About
 
 TimeMs = Annotated[int, About("the cluster's time, in milliseconds since 1970")]
-Rule = Annotated[str, About("rule that decided: an id of the specification, or steering")]
+Rule = Annotated[str, About("rule that decided: an id of the specification, or `steering` for the control plane")]
 Citation = Annotated[str, About("source of the rule: a KIP or a Kafka class, and a link to the specification")]
 Forgotten = Annotated[int, About("number of older events that were dropped; -1: unknown, but not zero", detail=True)]
-Count = Annotated[int, About("number of events that this one summarizes: old successful events are merged")]
-FaultIds = Annotated[str | None, About("ids of the faults that made the error, joined by commas")]
+Count = Annotated[int, About("number of events folded into this one: old successful events are merged")]
+FaultIds = Annotated[str | None, About("ids of the faults that caused the error, separated by commas")]
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Explanation of the last refusal; `error` is None if no refusal is remembered.
+    """Explanation of the last refusal; `error` is None if no refusal is in the log.
 
-    `forgotten` older events were dropped, and may have been refusals; -1: their number is unknown.
+    `forgotten` older events were dropped, perhaps refusals among them; -1: their number is unknown.
     """
 
     why: str
@@ -28,5 +28,5 @@ class Refusal:
     forgotten: Forgotten = 0
 
     def __str__(self) -> str:
-        """The explanation."""
+        """Return the explanation."""
         return self.why

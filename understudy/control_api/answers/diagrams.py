@@ -1,4 +1,4 @@
-"""Sequence diagrams of what happened between clients, coordinators, partition leaders and logs."""
+"""Sequence diagrams of clients, coordinators, partition leaders and logs."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -22,10 +22,10 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One row of a diagram: a request, its answer, or what happened in between.
+    """One row of a diagram: a request, its response, or an event.
 
-    `source` and `target` are positions in the diagram's lanes; the same one for what happens at a participant, such
-    as a change of state. Equal neighbouring requests are one step: `count` of them.
+    `source` and `target` are positions in the diagram's lanes; they are equal for an event at one participant, such as
+    a state change. Equal consecutive requests are one step with a `count`.
     """
 
     kind: StepKind
@@ -34,15 +34,15 @@ class Step:
     target: int
     text: str
     count: int = 1
-    error: Annotated[str | None, About("first error code in the answer, or why there was none")] = None
-    reason: Annotated[str, About("of a refusal: what caused it")] = ""
+    error: Annotated[str | None, About("first error code in the response, or why there was no response")] = None
+    reason: Annotated[str, About("for a refusal: its cause")] = ""
     fault: FaultIds = None
     entry: Annotated[int | None, About("id of the request in the journal")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A part of the drawing, in pixels: a line, or a box or text at its left upper corner or baseline."""
+    """A part of the drawing, in pixels: a line, a box (upper left corner) or a text (baseline)."""
 
     kind: ShapeKind
     style: Annotated[str, About("such as request, answer, refused, state")]
@@ -56,9 +56,9 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """What happened, as steps between lanes; the same as text, as Mermaid, and as a drawing.
+    """A sequence diagram as steps between lanes; the same as text, as Mermaid, and as a drawing.
 
-    Names of clients are in it as they were sent, except for control characters, which are escaped.
+    Names from clients are unchanged, except that control characters are escaped.
     """
 
     title: str
@@ -66,12 +66,12 @@ class Diagram:
     mermaid: Annotated[str, About("the diagram in Mermaid's language")]
     lanes: tuple[Lane, ...] = ()
     steps: tuple[Step, ...] = ()
-    shapes: Annotated[tuple[Shape, ...], About("the drawing; /v1/diagrams.svg is made of it")] = ()
-    width: Annotated[int, About("of the drawing, in pixels")] = 0
+    shapes: Annotated[tuple[Shape, ...], About("the drawing, which /v1/diagrams.svg renders")] = ()
+    width: Annotated[int, About("width of the drawing, in pixels")] = 0
     height: int = 0
     head: Annotated[int, About("height of the lanes' titles at the top of the drawing")] = 0
     left_out: Annotated[int, About("number of older requests that are not shown")] = 0
 
     def __str__(self) -> str:
-        """The diagram in characters."""
+        """Return the diagram in characters."""
         return self.text

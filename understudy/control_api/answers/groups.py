@@ -35,20 +35,20 @@ class GroupOffset:
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """A partition that a group reads: how far it has come, and how many records are left, as Kafka's tools show it."""
+    """A partition that a group reads, with its committed offset and its lag, as Kafka's tools show them."""
 
     topic: str
     partition: int
     offset: Annotated[
-        int | None, About("committed offset; of a share group the start offset; null: there is none", wide=True)
+        int | None, About("committed offset; for a share group the start offset; null: none", wide=True)
     ] = None
     end_offset: Annotated[int | None, About("high watermark; null: unknown", wide=True)] = None
-    lag: Annotated[int | None, About("null: unknown, as of a consumer that has committed nothing", wide=True)] = None
+    lag: Annotated[int | None, About("null: unknown, for example without a committed offset", wide=True)] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShareRecords:
-    """Records of a share group in one state, by offset, and the acquisition before that has ended.
+    """A run of records of a share group in the same state, and their previous acquisition, which has ended.
 
     `member_id`, `since_ms` and `lock_until_ms` are those of acquired records.
     """
@@ -60,15 +60,19 @@ class ShareRecords:
     member_id: str | None = None
     since_ms: TimeMs | None = None
     lock_until_ms: Annotated[int | None, About("when the acquisition lock ends")] = None
-    last_member_id: Annotated[str | None, About("who had it before, since the leader loaded the partition")] = None
+    last_member_id: Annotated[
+        str | None, About("member of the previous acquisition, since the leader loaded the partition")
+    ] = None
     last_since_ms: TimeMs | None = None
     last_ended_ms: TimeMs | None = None
-    last_end: Annotated[str | None, About("why it was taken from that member, and is delivered again")] = None
+    last_end: Annotated[str | None, About("why the previous acquisition ended, and the record is delivered again")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class SharePartition:
-    """A partition of a share group as its leader has it in memory; offsets below the start are done."""
+    """A share partition as loaded at its leader; records below `start_offset` are complete."""
 
     topic: str
     partition: int
@@ -80,9 +84,9 @@ class SharePartition:
 
 @dataclass(frozen=True, slots=True)
 class GroupEvent:
-    """One step in the life of a group: a request or a move, before and after.
+    """One event of a group: a request or a state change.
 
-    Old rebalances are merged: `count` steps, from `at_ms` to `until_ms`.
+    Old rebalances are folded into one event with a `count`, from `at_ms` to `until_ms`.
     """
 
     at_ms: TimeMs
@@ -91,7 +95,7 @@ class GroupEvent:
     count: Count = 1
     state_before: str = ""
     state_after: str = ""
-    epoch_before: Annotated[int, About("generation or group epoch; -1: there is none")] = -1
+    epoch_before: Annotated[int, About("generation or group epoch; -1: none")] = -1
     epoch_after: int = -1
     member_id: str = ""
     instance_id: str | None = None
@@ -119,15 +123,16 @@ class Group:
     members: tuple[Member, ...] = ()
     offsets: tuple[GroupOffset, ...] = ()
     lags: Annotated[
-        tuple[PartitionLag, ...], About("partitions that are assigned, have a commit, or a share group's state")
+        tuple[PartitionLag, ...],
+        About("partitions that are assigned, have a committed offset, or have state of the share group"),
     ] = ()
     share_partitions: Annotated[
-        tuple[SharePartition, ...], About("of a share group: its records in flight", detail=True)
+        tuple[SharePartition, ...], About("for a share group: its records in flight", detail=True)
     ] = ()
     timeline: Annotated[tuple[GroupEvent, ...], About(detail=True)] = ()
     forgotten: Forgotten = 0
     lag: Annotated[
-        int | None, About("sum over the partitions whose lag is known; null: it is known of none", wide=True)
+        int | None, About("sum over the partitions whose lag is known; null: unknown for all", wide=True)
     ] = None
 
 

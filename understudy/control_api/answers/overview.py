@@ -1,4 +1,4 @@
-"""What happens in a cluster, at one glance: the console's first page."""
+"""The summary of a cluster: the data of the console's start page."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -7,7 +7,7 @@ from understudy.control_api.answers.common import TimeMs
 from understudy.control_api.answers.faults import FaultState
 from understudy.control_api.fields import About
 
-Series = Annotated[tuple[int, ...], About("requests in each step of the window, the oldest first")]
+Series = Annotated[tuple[int, ...], About("requests in each step of the window, oldest first")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,17 +16,19 @@ class Activity:
 
     name: str
     requests: int = 0
-    errors: Annotated[int, About("requests whose answer has an error code, or that got no answer")] = 0
+    errors: Annotated[int, About("requests with an error code in the response, or without a response")] = 0
     series: Series = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CountedError:
-    """An error code that an API answered within the window; an answer with several codes counts for each of them."""
+    """An error code that an API returned within the window; a response with several codes counts for each."""
 
     api: str
-    error: Annotated[str, About("name of the error code, or why there was no answer")]
-    outcome: Annotated[bool, About("whether `error` is the reason why there was no answer, and no code")] = False
+    error: Annotated[str, About("name of the error code, or why there was no response")]
+    outcome: Annotated[
+        bool, About("whether `error` is the reason why there was no response, and not an error code")
+    ] = False
     count: int = 0
     entry: Annotated[int, About("id of the latest such request in the journal")] = -1
     client_id: Annotated[str, About("client of the latest such request")] = ""
@@ -34,23 +36,23 @@ class CountedError:
 
 @dataclass(frozen=True, slots=True)
 class ClientActivity:
-    """The connections of one client id and software, open ones and those that were used within the window."""
+    """The connections of one client id and software that are open or were used within the window."""
 
     client_id: str
     software: Annotated[str, About("name and version; empty: unknown")] = ""
     host: str = ""
     connections: Annotated[tuple[int, ...], About("numbers of the connections, as in the journal")] = ()
-    open: Annotated[int, About("how many of them are open")] = 0
+    open: Annotated[int, About("number of open connections")] = 0
     apis: Annotated[tuple[str, ...], About("APIs with the versions used, such as Produce v12")] = ()
     requests: int = 0
     errors: int = 0
-    throttled_ms: Annotated[int, About("for how long the client is throttled from now on")] = 0
+    throttled_ms: Annotated[int, About("remaining time for which the client is throttled")] = 0
     series: Series = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OverviewGroup:
-    """A group in short."""
+    """The short form of a group."""
 
     group_id: str
     type: str = ""
@@ -61,13 +63,13 @@ class OverviewGroup:
 
 @dataclass(frozen=True, slots=True)
 class OverviewTransaction:
-    """A transaction that is open, is being ended, or is held."""
+    """A transaction that is open, ending, or held."""
 
     transactional_id: str
     state: str = ""
-    deadline_ms: Annotated[int | None, About("when its coordinator aborts it; null: it is being ended")] = None
+    deadline_ms: Annotated[int | None, About("when its coordinator aborts it; null: it is ending")] = None
     partitions: int = 0
-    held_at: Annotated[str | None, About("step at which its end is held")] = None
+    held_at: Annotated[str | None, About("step at which its commit or abort is held")] = None
     stopped: Annotated[bool, About("whether it has reached the step")] = False
 
 
@@ -84,7 +86,7 @@ class LatestRefusal:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What happens in the cluster. Requests are counted by the machine's clock, over a window that ends now."""
+    """The summary of a cluster. Requests are counted in real time, over a window that ends now."""
 
     now_ms: Annotated[int, About("the cluster's time")]
     window_ms: int = 0
@@ -92,11 +94,11 @@ class Overview:
     requests: int = 0
     errors: int = 0
     series: Series = ()
-    error_series: Annotated[tuple[int, ...], About("as `series`, of requests with an error")] = ()
-    skipped: Annotated[int, About("requests of the window, or shortly before, that were too many to be counted")] = 0
-    first_entry: Annotated[
-        int | None, About("id of the first counted request in the journal: with `since`, a search finds those counted")
-    ] = None
+    error_series: Annotated[tuple[int, ...], About("like `series`, for requests with an error")] = ()
+    skipped: Annotated[int, About("requests of the window, or shortly before it, that were too many to count")] = 0
+    first_entry: Annotated[int | None, About("journal id of the first counted request, for a search with `since`")] = (
+        None
+    )
     apis: tuple[Activity, ...] = ()
     topics: tuple[Activity, ...] = ()
     clients: tuple[ClientActivity, ...] = ()
@@ -107,5 +109,5 @@ class Overview:
     faults: tuple[FaultState, ...] = ()
     oddities: Annotated[
         tuple[str, ...],
-        About("what else was changed on purpose, such as a frozen clock or a broker that is down"),
+        About("other disturbances, such as a frozen clock or a broker that is down"),
     ] = ()

@@ -22,10 +22,10 @@ class ProducerPlace:
 
 @dataclass(frozen=True, slots=True)
 class ProducerEvent:
-    """One step in the life of a producer id: its sequences, the state of the partition, the rule that decided.
+    """One event of a producer id: its sequences, the producer state of the partition, the rule that decided.
 
-    Consecutive accepted batches are one event, from `at_ms` to `until_ms`. Old successful events are merged: `count` of
-    them into one.
+    Consecutive accepted batches are one event, from `at_ms` to `until_ms`. Old successful events are folded into one
+    event with a `count`.
     """
 
     at_ms: TimeMs
@@ -49,7 +49,7 @@ class ProducerEvent:
     rule: Rule = ""
     citation: Citation = ""
     detail: str = ""
-    fault: Annotated[str | None, About("ids of the faults that met the request, joined by commas")] = None
+    fault: Annotated[str | None, About("ids of the faults that applied to the request, separated by commas")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class ProducerLife:
     producer_epoch: Annotated[int, About("highest known epoch; -1: none")] = -1
     transactional_id: str | None = None
     client_id: Annotated[str | None, About("client id of the last client that used it")] = None
-    partitions: Annotated[tuple[ProducerPlace, ...], About("partitions with state of it")] = ()
+    partitions: Annotated[tuple[ProducerPlace, ...], About("partitions with state of the producer")] = ()
     timeline: Annotated[tuple[ProducerEvent, ...], About(detail=True)] = ()
     forgotten: Forgotten = 0
 

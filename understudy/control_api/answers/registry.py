@@ -1,4 +1,4 @@
-"""The schema registry and its faults, as the server holds them."""
+"""The schema registry and its faults."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypedDict
@@ -8,16 +8,16 @@ from understudy.control_api.fields import About
 
 @dataclass(frozen=True, slots=True)
 class RegistryInfo:
-    """GET /v1/registry."""
+    """The schema registry: GET /v1/registry."""
 
     url: str
-    subjects: Annotated[int, About("how many have a version that is not deleted")] = 0
-    versions: Annotated[int, About("how many are not deleted")] = 0
+    subjects: Annotated[int, About("number of subjects with a version that is not deleted")] = 0
+    versions: Annotated[int, About("number of versions that are not deleted")] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryFaultState:
-    """A fault of the registry, and how many requests it has met. `skip` counts down."""
+    """A fault of the registry, and its number of hits. `skip` counts down."""
 
     id: str
     hits: int = 0
@@ -31,6 +31,6 @@ class RegistryFaultState:
 
 
 class RegistryFaults(TypedDict):
-    """Faults of the registry, the oldest first."""
+    """Faults of the registry, oldest first."""
 
     faults: list[RegistryFaultState]

@@ -1,4 +1,4 @@
-"""The report of a failed test."""
+"""The report for a failed test."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -10,14 +10,14 @@ from understudy.control_api.fields import About
 
 @dataclass(frozen=True, slots=True)
 class ReportedRequest:
-    """One request of the report; the journal has the whole of it, under the same id."""
+    """One request of the report; the journal has it in full, under the same id."""
 
     id: int
     at_ms: TimeMs
-    text: Annotated[str, About("the request, what it names, and its result, in one line")]
+    text: Annotated[str, About("the request, the names in it, and its result, in one line")]
     api: str = ""
-    error: Annotated[str | None, About("first error code in the answer")] = None
-    fault: Annotated[str | None, About("ids of the faults that met it, joined by commas")] = None
+    error: Annotated[str | None, About("first error code in the response")] = None
+    fault: Annotated[str | None, About("ids of the faults that applied, separated by commas")] = None
     names: Annotated[tuple[str, ...], About("such as orders-0, group g, transactional id x")] = ()
 
 
@@ -33,21 +33,21 @@ class ReportedRefusal:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What happened in the cluster, for people. `text` has all of it; control characters in names are escaped."""
+    """A report of what happened in the cluster. `text` has all of it; control characters in names are escaped."""
 
     text: str
-    now_ms: Annotated[int, About("the cluster's time; the next report can begin here")] = -1
+    now_ms: Annotated[int, About("the cluster's time; the next report can start here")] = -1
     requests: Annotated[
         tuple[ReportedRequest, ...],
-        About("the oldest first; without ApiVersions, Fetch and Heartbeat that succeeded"),
+        About("oldest first, without successful ApiVersions, Fetch and Heartbeat"),
     ] = ()
     refusals: tuple[ReportedRefusal, ...] = ()
-    unmet_faults: Annotated[tuple[FaultState, ...], About("faults that no request met")] = ()
+    unmet_faults: Annotated[tuple[FaultState, ...], About("faults that matched no request")] = ()
     diagrams: Annotated[
-        tuple[str, ...], About("what happened to the transactional ids that matter most, drawn in characters")
+        tuple[str, ...], About("sequence diagrams of the most relevant transactional ids, in characters")
     ] = ()
-    hints: Annotated[tuple[str, ...], About("what may explain a test that waits or finds nothing")] = ()
+    hints: Annotated[tuple[str, ...], About("what may explain why a test waits or gets no records")] = ()
 
     def __str__(self) -> str:
-        """The text."""
+        """Return the text."""
         return self.text

@@ -10,9 +10,9 @@ from understudy.control_api.security import Operation, Pattern, Permission, Reso
 
 @dataclass(frozen=True, slots=True)
 class Acl:
-    """An ACL: whether a principal may do an operation on the resources that a pattern names."""
+    """An ACL: it allows or denies a principal an operation on the resources that match a pattern."""
 
-    id: Annotated[str, About("by which it can be removed")]
+    id: Annotated[str, About("id for `acls remove`")]
     principal: str
     permission: Permission
     operation: Operation

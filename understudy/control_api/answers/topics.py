@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypedDict
 
 from understudy.control_api.fields import About, Int64, Short
 
-Offset = Annotated[int, About("on the leader; -1: no broker with a replica is running")]
+Offset = Annotated[int, About("at the leader; -1: no broker with a replica is running")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Partition:
     leader_epoch: int = -1
     replicas: tuple[int, ...] = ()
     isr: tuple[int, ...] = ()
-    held: Annotated[tuple[int, ...], About("followers that replicate nothing", detail=True)] = ()
+    held: Annotated[tuple[int, ...], About("followers that do not replicate", detail=True)] = ()
     log_start_offset: Offset = 0
     high_watermark: Offset = 0
     last_stable_offset: Offset = 0
@@ -79,15 +79,15 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What a key or value was written with, and what it decodes to; `problem` is the reason if it does not."""
+    """The schema of a key or value, and its decoded data; `problem` is the reason if it cannot be decoded."""
 
-    json: Annotated[str | None, About("as JSON; numbers as they were written")] = None
-    type: Annotated[str | None, About("AVRO, JSON or PROTOBUF; null: its schema is not known")] = None
-    magic: Annotated[int | None, About("magic byte: 0, an id follows; 1, a GUID; null: data without one")] = None
+    json: Annotated[str | None, About("the decoded data as JSON, with numbers unchanged")] = None
+    type: Annotated[str | None, About("AVRO, JSON or PROTOBUF; null: unknown schema")] = None
+    magic: Annotated[int | None, About("magic byte: 0, a schema id follows; 1, a GUID; null: none")] = None
     schema_id: int | None = None
     schema_guid: str | None = None
-    subjects: Annotated[tuple[str, ...], About("such as orders-value version 1; that of the topic first")] = ()
-    source: Annotated[str | None, About("URL of the registry, or file, that the schema is from")] = None
+    subjects: Annotated[tuple[str, ...], About("such as orders-value version 1; the topic's subject first")] = ()
+    source: Annotated[str | None, About("URL of the registry, or file, that has the schema")] = None
     problem: str | None = None
 
 
@@ -106,8 +106,8 @@ class Record:
     sequence: Annotated[int, About("-1: none")] = -1
     transactional: bool = False
     control: Annotated[Literal["commit", "abort"] | None, About("of a transaction marker")] = None
-    key_decoded: Annotated[Decoded | None, About("with `decode`; null: there is no schema to see in it")] = None
-    value_decoded: Annotated[Decoded | None, About("as `key_decoded`")] = None
+    key_decoded: Annotated[Decoded | None, About("with `decode`; null: the data has no schema")] = None
+    value_decoded: Annotated[Decoded | None, About("like `key_decoded`")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from understudy.control_api.transactions import Step
 
 @dataclass(frozen=True, slots=True)
 class TimelineEvent:
-    """One step in the life of a transactional id: what happened, before and after, and the rule that decided.
+    """One event of a transactional id: states and epochs before and after, and the rule that decided.
 
-    Old successful steps are merged: `count` of them, from `at_ms` to `until_ms`.
+    Old successful events are folded into one event with a `count`, from `at_ms` to `until_ms`.
     """
 
     at_ms: TimeMs
@@ -57,41 +57,41 @@ class Transaction:
     held_at: Step | None = None
     timeline: Annotated[tuple[TimelineEvent, ...], About(detail=True)] = ()
     forgotten: Forgotten = 0
-    stopped: Annotated[bool, About("whether it has reached the step at which it is held")] = False
-    client_id: Annotated[str | None, About("of the client whose request was the last one about it")] = None
+    stopped: Annotated[bool, About("whether it has reached the step of the hold")] = False
+    client_id: Annotated[str | None, About("client id of the last client that used it")] = None
     connection: Annotated[int | None, About("number of that client's connection, as in the journal")] = None
-    client: Annotated[str | None, About("its address, while the journal has a request of that connection")] = None
-    software: Annotated[str | None, About("its library with the version, where it sends them")] = None
+    client: Annotated[
+        str | None, About("address of that client, while the journal has a request of the connection")
+    ] = None
+    software: Annotated[str | None, About("client library with its version, if the client sends them")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class PastTransaction:
-    """One transaction of a transactional id, or several old ones that its timeline has merged."""
+    """One transaction of a transactional id, or several old ones that its timeline has folded."""
 
     id: Annotated[
         int | None,
-        About(
-            "id of the request in the journal that began it, as `diagrams show --transaction` takes it; null: unknown"
-        ),
+        About("journal id of the request that began it, for `diagrams show --transaction`; null: unknown"),
     ] = None
-    began_ms: Annotated[int | None, About("null: its beginning is not remembered")] = None
-    ended_ms: Annotated[int | None, About("when its markers were written; null: it is open")] = None
-    outcome: Annotated[str, About("committed, aborted, open, ending, or what several were")] = ""
-    how: Annotated[str, About("what decided its end, such as `commit decided` or `aborted for a new producer`")] = ""
+    began_ms: Annotated[int | None, About("null: its beginning was dropped from the timeline")] = None
+    ended_ms: Annotated[int | None, About("when all markers were written; null: not yet")] = None
+    outcome: Annotated[str, About("committed, aborted, open or ending; for several, their counts")] = ""
+    how: Annotated[str, About("event that ended it, such as `commit decided` or `aborted for a new producer`")] = ""
     producer_id: Int64 = -1
     producer_epoch: int = -1
     partitions: Annotated[tuple[str, ...], About("such as topic-0")] = ()
-    refusals: Annotated[int, About("requests that were refused until it ended")] = 0
+    refusals: Annotated[int, About("number of requests that were refused until it ended")] = 0
     client_id: str | None = None
     count: Count = 1
 
 
 class TransactionHistory(TypedDict):
-    """The transactions of a transactional id, the oldest first."""
+    """The transactions of a transactional id, oldest first."""
 
     transactional_id: str
     transactions: list[PastTransaction]
-    forgotten: Annotated[int, About("events that are not remembered; -1: unknown")]
+    forgotten: Annotated[int, About("number of older events that were dropped; -1: unknown")]
 
 
 class Transactions(TypedDict):

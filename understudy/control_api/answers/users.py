@@ -1,4 +1,4 @@
-"""SCRAM users; passwords and what is derived from them never leave."""
+"""SCRAM users; passwords and values derived from them are never returned."""
 
 from dataclasses import dataclass
 from typing import TypedDict
