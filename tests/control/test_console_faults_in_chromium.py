@@ -105,7 +105,7 @@ def test_a_number_beyond_those_of_a_browser_is_sent_digit_by_digit(
     file.write_text(kept, encoding="utf-8")
     page.named("input", "Scenario file").send_keys(str(file))
     page.press("Run the steps")
-    page.sees("The steps of largest.json are done")
+    page.sees("The steps of largest.json have run")
     made = [fault.do["alter"] for fault in plane.kafka.faults.list()]
     assert made == [{"responses.*.partition_responses.*.base_offset": largest}] * 2
 

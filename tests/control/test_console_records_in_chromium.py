@@ -141,7 +141,7 @@ def test_a_scenario_is_saved_and_done_again_from_its_file(page: Page, plane: Con
     page.sees("No steps yet")
     page.named("input", "Scenario file").send_keys(str(file))
     page.press("Run the steps")
-    page.sees("The steps of scenario.json are done")
+    page.sees("The steps of scenario.json have run")
     assert [fault["match"]["api"] for fault in faults(plane)] == ["EndTxn"]
     file.write_text(json.dumps({"scenario": 1, "steps": [{"verb": "clock advanse"}]}), encoding="utf-8")
     page.named("input", "Scenario file").send_keys(str(file))

@@ -100,7 +100,7 @@ def incident(walk: Walk) -> None:
     walk.page.named("input", "Scenario file").send_keys(str(file))
     walk.clicks += 1
     walk.press("Run the steps")
-    walk.page.sees("The steps of incident.json are done")
+    walk.page.sees("The steps of incident.json have run")
     walk.plane.kafka.faults.clear()
 
 
