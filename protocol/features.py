@@ -155,6 +155,11 @@ def join_group_needs_member_id(version: int) -> bool:
     return version >= 4
 
 
+def join_group_has_null_protocol(version: int) -> bool:
+    """A response without the name of a protocol has null in its place, not an empty text (KIP-559)."""
+    return version >= 7
+
+
 def join_group_skips_assignment(version: int) -> bool:
     """A static leader that rejoins may be asked to skip the assignment (KIP-814)."""
     return version >= 9

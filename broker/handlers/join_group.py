@@ -34,6 +34,8 @@ async def handle(request: JoinGroupRequest, ctx: RequestContext) -> JoinGroupRes
     response: JoinGroupResponse = await ask_coordinator(
         request.group_id, ctx, lambda machine, now_ms, to: machine.join(request, joiner, now_ms, to)
     )
+    if response.protocol_name == "" and features.join_group_has_null_protocol(ctx.version):
+        return response.changed(protocol_name=None)  # a protocol may have the empty name
     return response
 
 

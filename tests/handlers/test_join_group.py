@@ -49,6 +49,20 @@ async def test_CLS_02_03_a_member_joins(version: int) -> None:
     assert member.rebalance_timeout_ms == (10_000 if version == 0 else 60_000)
 
 
+@pytest.mark.parametrize("version", range(4, 10))
+async def test_a_protocol_with_the_empty_name_is_null_since_v7(version: int) -> None:
+    """As every response without the name of a protocol."""
+    stage = Stage()
+    protocols = [JoinGroupRequestProtocol("", b"meta")]
+    member_id = (await stage.ask(API, request(protocols=protocols), version)).member_id
+    joining = asyncio.ensure_future(stage.ask(API, request(protocols=protocols, member_id=member_id), version))
+    await asyncio.wait({joining}, timeout=0)
+    stage.clock.advance(0)
+    answer = await joining
+    assert (answer.error_code, answer.generation_id) == (ErrorCode.NONE, 1)
+    assert answer.protocol_name == (None if version >= 7 else "")
+
+
 async def test_a_join_does_not_wait_for_replicas() -> None:
     """Neither for its group's record nor for those of others (groups A.4 J5); assignments wait for theirs."""
     stage = Stage()
