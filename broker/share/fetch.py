@@ -104,6 +104,8 @@ class ShareFetch:
         acquirable = self._acquirable()
         if not self._found:
             return True  # an error in every partition
+        if limits.max_bytes < 0:
+            return bool(acquirable)  # fails in those
         available = 0
         self._looked_up = [share for _, share in acquirable if self._look_up(share)]
         for _, share in acquirable:
@@ -136,6 +138,8 @@ class ShareFetch:
     def _read(self, limits: Limits) -> list[Answer]:
         """Read and acquire; partitions that the last attempt looked up come last (groups D.5 SF8)."""
         acquirable = self._acquirable()
+        if limits.max_bytes < 0:  # Kafka's share of it for each partition is an invalid argument
+            return [(interest, failed(interest, ErrorCode.UNKNOWN_SERVER_ERROR)) for interest, _ in acquirable]
         looked_up = self._looked_up
         first = [each for each in acquirable if each[1] not in looked_up]
         answers: list[Answer] = []

@@ -204,6 +204,18 @@ def test_SHR_20_renewals_fetch_nothing(server: Server) -> None:
     assert response.error_code is ErrorCode.INVALID_REQUEST
 
 
+def test_a_negative_limit_of_bytes_fails_in_every_partition(server: Server) -> None:
+    """At once, with records or without; nothing is acquired."""
+    queue = Queue(server)
+    member = queue.member()
+    assert member.first() == TEN
+    assert member.ack(0, 9, RELEASE) is ErrorCode.NONE
+    for max_bytes, max_records in ((-1, 500), (-(2**31), -1)):
+        data = only(member.fetch(max_bytes=max_bytes, max_records=max_records, max_wait_ms=60_000))
+        assert (data.error_code, data.acquired_records) == (ErrorCode.UNKNOWN_SERVER_ERROR, ())
+    assert member.acquired() == [(0, 9, 2)]
+
+
 def test_SHR_21_SHR_22_SHR_23_SHR_24_session_epochs(server: Server) -> None:
     """Epochs that do not fit the session, and acknowledgements in its first request."""
     queue = Queue(server)
