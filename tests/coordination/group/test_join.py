@@ -123,6 +123,22 @@ def test_tied_votes_fall_as_in_java(names: tuple[str, str], winner: str) -> None
     assert clients[0].parked.message.protocol_name == winner
 
 
+def test_a_protocol_that_is_offered_twice_is_not_known_to_all() -> None:
+    """It counts twice: it is not chosen, and does not let another member in."""
+    context = Context()
+    (client,) = assembled(Client(context, [("range", b"1"), ("range", b"2"), ("sticky", b"3")]))
+    assert client.parked.message.protocol_name == "sticky"
+    assert [member.metadata for member in client.parked.message.members] == [b"3"]
+    assert Client(context, [("range", b"")]).ask().code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_a_member_with_a_single_protocol_twice_is_answered() -> None:
+    """Kafka never answers it."""
+    (client,) = assembled(Client(Context(), [("range", b"1"), ("range", b"2")]))
+    assert client.parked.message.protocol_name == "range"
+    assert [member.metadata for member in client.parked.message.members] == [b"1"]
+
+
 def test_CLS_20_a_leader_rejoins_while_the_group_completes() -> None:
     """Unchanged, it gets the same generation again, and the members with it."""
     context = Context()

@@ -41,7 +41,7 @@ class Member:
 
     def metadata(self, protocol: str) -> bytes:
         """Return the member's metadata for a protocol."""
-        return next(metadata for name, metadata in self.protocols if name == protocol)
+        return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: Collection[str]) -> str:
         """Return the member's preferred protocol among those that all members support."""
@@ -203,9 +203,15 @@ class ClassicGroup:
         return self.protocol_type == protocol_type and any(self._supporters[name] == everybody for name, _ in protocols)
 
     def chosen_protocol(self) -> str:
-        """Return the most voted protocol that all members support; ties are broken as in Java (groups A.5 R7.4)."""
+        """Return the most voted protocol that all members support; ties are broken as in Java (groups A.5 R7.4).
+
+        A name that a member lists twice counts twice, so it is not one that all members support. If no protocol is
+        left, Kafka fails, and its members wait forever.
+        """
         everybody = len(self.members)
         candidates = {name for name, count in self._supporters.items() if count == everybody}
+        if not all(any(name in candidates for name, _ in member.protocols) for member in self.members.values()):
+            candidates = set(self._supporters)
         votes: HashMap[int] = HashMap()
         for member in self.members.values():
             name = member.vote(candidates)
@@ -234,7 +240,7 @@ class ClassicGroup:
         self._forget_protocols(member)
         member.protocols = protocols
         member.rebalance_timeout_ms, member.session_timeout_ms = rebalance_timeout_ms, session_timeout_ms
-        self._supporters.update({name for name, _ in protocols})
+        self._supporters.update(name for name, _ in protocols)
 
     def remove(self, member_id: str) -> None:
         """Remove a member or a pending id; if it was the leader, another member becomes the leader."""
@@ -365,12 +371,12 @@ class ClassicGroup:
 
     def _put(self, member: Member) -> None:
         self.members[member.member_id] = member
-        self._supporters.update({name for name, _ in member.protocols})
+        self._supporters.update(name for name, _ in member.protocols)
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
 
     def _forget_protocols(self, member: Member) -> None:
-        self._supporters.subtract({name for name, _ in member.protocols})
+        self._supporters.subtract(name for name, _ in member.protocols)
 
     def _subscriptions(self) -> frozenset[str] | None:
         """Return the topics that members of a "consumer" group subscribe to, ``None`` for unknown (groups A.1)."""
