@@ -85,7 +85,7 @@ def _met(results: Results, figure: Figure) -> str:
     texts = {(True, False): "met, not compiled", (False, True): "met when compiled"}
     met, met_compiled = verdicts
     known = met if met is not None else met_compiled
-    return texts.get((met, met_compiled), {True: "met", False: "missed", None: ""}[known])  # None is not a key
+    return texts.get((met, met_compiled), {True: "met", False: "missed", None: ""}[known])  # type: ignore[arg-type]  # None is not a key
 
 
 def _table(results: Results, figures: Iterable[Figure], targets: Iterable[str]) -> list[str]:

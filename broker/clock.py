@@ -109,6 +109,14 @@ class Clock(Protocol):
         """Note that a round of periodic work did something (see :class:`broker.timers.Rhythm`)."""
         ...
 
+    def poll_deadline_ms(self, wait_ms: int) -> int:
+        """Return the time at which a long poll ends that begins now and waits at most this long.
+
+        A poll that begins during a push counts from the end of the push. Its client polls again as soon as it has a
+        response, which would otherwise be thousands of requests for each pushed hour.
+        """
+        ...
+
 
 class ManualClock:
     """A clock that moves only by :meth:`advance`."""
@@ -132,6 +140,10 @@ class ManualClock:
     def found(self) -> None:
         """See :class:`Clock`."""
         self._timers.found(self.now_ms())
+
+    def poll_deadline_ms(self, wait_ms: int) -> int:
+        """See :class:`Clock`; here nothing begins during an advance."""
+        return self.now_ms() + wait_ms
 
     def advance(self, ms: int) -> None:
         """Advance the time, firing each timer at its own time, in order."""
@@ -158,6 +170,7 @@ class PushedClock(ManualClock):
         self._alarm_for = 0, 0  # when its timer is due, and how far the clock was ahead when it was set
         self._stops = 0  # how often a push in progress had to end
         self._held = False
+        self._target_ms: int | None = None  # of the push in progress
 
     def now_ms(self) -> int:
         """Return real or frozen time, plus everything that was pushed."""
@@ -186,6 +199,11 @@ class PushedClock(ManualClock):
             self._set_alarm()
         return timer
 
+    def poll_deadline_ms(self, wait_ms: int) -> int:
+        """See :class:`Clock`."""
+        now_ms = self.now_ms()
+        return (now_ms if self._target_ms is None else max(now_ms, self._target_ms)) + wait_ms
+
     async def push(self, ms: int, given_up: Callable[[], Awaitable[bool]] | None = None) -> None:
         """Advance by ``ms``: each timer fires at its own time, and what it wakes runs before the next timer fires.
 
@@ -195,6 +213,7 @@ class PushedClock(ManualClock):
         target_ms, stops = self.now_ms() + ms, self._stops
         fired = 0
         self._timers.changed()
+        self._target_ms = target_ms
         try:
             while (timer := self._timers.due(target_ms)) is not None:
                 self._move_to(timer.at_ms)
@@ -207,6 +226,7 @@ class PushedClock(ManualClock):
             else:
                 self._move_to(target_ms)
         finally:  # even if a timer raises: the others still fire by themselves
+            self._target_ms = None
             self._set_alarm()
         await self._settle()
 

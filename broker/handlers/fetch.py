@@ -40,7 +40,7 @@ async def handle(request: FetchRequest, ctx: RequestContext) -> FetchResponse:
     reader = Reader(ctx, readings, limits)
     answers = reader.read()
     if readable and request.max_wait_ms > 0 and not reader.final and reader.size < limits.min_bytes:
-        await reader.wait(ctx.now_ms + request.max_wait_ms)
+        await reader.wait(ctx.cluster.clock.poll_deadline_ms(request.max_wait_ms))
         answers = reader.read()
     if quotas is not None and (throttle_ms := _charge(quotas, ctx, fetching, answers)):
         return fetching.throttled(throttle_ms)

@@ -83,7 +83,7 @@ async def _idle(ctx: RequestContext, wait_ms: int) -> None:
     waiter = Waiter()
     ctx.connection.watch(waiter.wake)
     try:
-        await waiter.wait(ctx.cluster.clock, ctx.now_ms + wait_ms)
+        await waiter.wait(ctx.cluster.clock, ctx.cluster.clock.poll_deadline_ms(wait_ms))
     finally:
         ctx.connection.unwatch(waiter.wake)
 

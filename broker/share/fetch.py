@@ -79,7 +79,7 @@ class ShareFetch:
         watched: list[Watched] = [connection]
         for _, share in self._found:
             watched += [share.partition, share]
-        deadline_ms = self._ctx.now_ms + limits.max_wait_ms
+        deadline_ms = clock.poll_deadline_ms(limits.max_wait_ms)
         if not await wait_until(lambda: connection.lost or self._enough(limits), watched, clock, deadline_ms):
             self._looked_up = []
 

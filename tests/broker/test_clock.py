@@ -49,6 +49,28 @@ async def test_pushing_runs_what_became_due_before_it_returns() -> None:
     clock.close()
 
 
+async def test_a_long_poll_that_begins_during_a_push_waits_from_its_end_on() -> None:
+    """A client that polls again with each response would otherwise be served twice a second for the pushed week."""
+    clock = PushedClock(asyncio.get_running_loop())
+    clock.freeze()
+    start_ms, polls = clock.now_ms(), list[int]()
+
+    async def polling() -> None:
+        while True:
+            await Waiter().wait(clock, clock.poll_deadline_ms(500))
+            polls.append(clock.now_ms())
+
+    client = asyncio.create_task(polling())
+    clock.call_at(start_ms + WEEK_MS // 2, clock.found)
+    await asyncio.sleep(0)
+    await clock.push(WEEK_MS)
+    assert polls == [start_ms + 500]
+    await clock.push(1000)
+    assert polls == [start_ms + 500, start_ms + WEEK_MS + 500]
+    client.cancel()
+    clock.close()
+
+
 async def test_a_frozen_clock_moves_by_pushing_only() -> None:
     """Freeze, push, thaw: time goes on from where it was left."""
     clock = PushedClock(asyncio.get_running_loop())

@@ -42,6 +42,7 @@ class SteeredClock:
     def __init__(self) -> None:
         clock = ManualClock()
         self.now_ms, self.call_at, self.found, self.advance = clock.now_ms, clock.call_at, clock.found, clock.advance
+        self.poll_deadline_ms = clock.poll_deadline_ms
         self.pushed_ms = 0
 
     def machine_ms(self) -> int:
