@@ -31,7 +31,7 @@ DIALECT = {
 PATTERN = re.compile(rf"(?<![a-z])(?:{'|'.join(DIALECT.values())})(?![a-z])", re.IGNORECASE)
 CEILINGS = {
     "benchmarks": 0,
-    "broker": 31,
+    "broker": 1,
     "comparison": 2,
     "docs": 1,
     "examples": 0,
