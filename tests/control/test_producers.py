@@ -269,7 +269,7 @@ REFUSALS: list[tuple[Callable[[ControlPlane, Idempotent], ErrorCode], ErrorCode,
             r"this producer was at epoch 0; the epoch became 1; KIP-360 \(.*d-4-s7\)\. Produce .*`raw`.*s4\)\.$"
         ),
     ),
-    (outside, E.INVALID_TXN_STATE, r"the wrong state: .* a transaction of it is open, .* \(docs/.*#d-4-s10\)"),
+    (outside, E.INVALID_TXN_STATE, r"the wrong state: .* its transaction is open, .* \(docs/.*#d-4-s10\)"),
     (
         by_fault,
         E.INVALID_PRODUCER_EPOCH,

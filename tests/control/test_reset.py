@@ -282,4 +282,4 @@ def test_a_state_that_cannot_be_kept_is_refused(plane_of: ControlPlaneOf, tmp_pa
     start(data_dir=tmp_path).stop()
     only_read = plane_of(data_dir=str(tmp_path), read_only=True)
     status, problem = only_read.refused("POST", "/v1/snapshots")
-    assert (status, "only read" in problem["detail"]) == (409, True)
+    assert (status, "read-only" in problem["detail"]) == (409, True)

@@ -35,7 +35,9 @@ def test_an_export_does_not_replace_one_that_has_ended_meanwhile(tmp_path: Path)
     late.begin()
     manifest = manifest_of(written(late.out, late.run, "b"))
     in_force = exported(store, "c", before=before)
-    with pytest.raises(ManifestError, match=r"another export into .* has ended meanwhile; it is in force"):
+    with pytest.raises(
+        ManifestError, match=r"another export into .* has completed meanwhile, so this one was discarded"
+    ):
         late.commit(manifest, before)
     late.discard()
     assert store.read_manifest().encode() == in_force.encode()

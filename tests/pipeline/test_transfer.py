@@ -333,7 +333,7 @@ def test_a_manifest_names_files_of_its_own_folder_only(tmp_path: Path, path: str
     document = {"version": 1, "source": "x", "producers": False, "isolation": "read_committed", "topics": {}}
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "_manifest.json").write_text(json.dumps(document | {"files": [file]}))
-    with pytest.raises(ManifestError, match="outside of its folder"):
+    with pytest.raises(ManifestError, match="outside its folder"):
         export.prepare(Store(str(tmp_path / "out")), overwrite=True)
     assert (tmp_path / "mine.txt").read_text() == "mine"
 

@@ -70,7 +70,7 @@ def test_what_is_no_data_directory_is_refused(bare_node: Node) -> None:
     properties.write_text(given)
     shutil.rmtree(bare_node.data / "__cluster_metadata-0")
     before = fingerprint(bare_node.data)
-    assert "has partitions (t-0) but not __cluster_metadata-0" in refused(bare_node)
+    assert "has partitions (t-0) but no __cluster_metadata-0" in refused(bare_node)
     assert fingerprint(bare_node.data) == before
 
 
@@ -118,9 +118,7 @@ def test_a_directory_that_is_refused_is_as_it_was(bare_node: Node) -> None:
     second.write_text(given)
     shutil.rmtree(bare_node.data / "broker-1")
     before = fingerprint(bare_node.data)
-    assert "broker-1 is missing or empty, and the directories of other brokers are not" in refused(
-        bare_node, brokers="1,2"
-    )
+    assert "broker-1 is missing or empty, but other brokers' directories are not" in refused(bare_node, brokers="1,2")
     assert fingerprint(bare_node.data) == before
     assert not (bare_node.data / "broker-1").exists()
 

@@ -30,6 +30,7 @@ WITH rules AS (
     UNION ALL SELECT 16, 'number', 100, 3600000, NULL, 'interval.ms'
     UNION ALL SELECT 32, 'text', NULL, NULL, 'read_committed,read_uncommitted', 'share.isolation.level'
     UNION ALL SELECT 32, 'pattern', NULL, NULL, '^(earliest|latest|by_duration:[+-]?[Pp].+)$', 'share.auto.offset.reset'
+    UNION ALL SELECT 32, 'pattern', NULL, NULL, '^([^,]*[^ ,][^,]*(,[^,]*[^ ,][^,]*)*)?$', 'streams.rack.aware.assignment.tags'
     UNION ALL SELECT 32, 'boolean', NULL, NULL, NULL, 'consumer.assignor.offload.enable errors.deadletterqueue.copy.record.enable share.assignor.offload.enable
       share.renew.acknowledge.enable streams.assignor.offload.enable'
     UNION ALL SELECT 32, 'number', 0, 2147483647, NULL, 'consumer.assignment.interval.ms share.assignment.interval.ms

@@ -120,7 +120,7 @@ def test_an_unknown_operation_fails_all_that_goes_to_the_controller(
     ("refused", "code"),
     [
         (change(BROKER, "", "log.cleaner.threads", UNKNOWN, "1"), ErrorCode.INVALID_REQUEST),
-        (change(LOGGER, "1", "root", UNKNOWN, "INFO"), FAILED),
+        (change(LOGGER, "1", "root", UNKNOWN, "INFO"), ErrorCode.INVALID_REQUEST),
         (change(BROKER, "1", "process.roles", 3, "broker"), FAILED),
         (change(BROKER, "", "controller.listener.names", 2, "X"), FAILED),
         (change(BROKER, "1", "log.dirs", 3, "x"), ErrorCode.INVALID_REQUEST),
