@@ -137,7 +137,7 @@ def test_a_generation_is_chosen_from_the_list_of_its_group(page: Page, plane: Co
     page.named("a", "Sequence diagram").click()
     page.sees("Diagram of group g", "generation 1", "generation 2")
     options = "return [...document.querySelectorAll('select[name=generation] option')].map((each) => each.text)"
-    assert [each.split(",")[0] for each in page.script(options)] == ["all", "2", "1"]
+    assert [each.split(",")[0] for each in page.script(options)] == ["all (newest requests)", "2", "1"]
     page.choose("Generation", page.script(options)[1])
     page.sees_no("PreparingRebalance -> CompletingRebalance, generation 1")
     page.sees("all members have joined: PreparingRebalance", "CompletingRebalance, generation 2")

@@ -21,7 +21,7 @@ def test_a_leader_is_moved_and_removed_and_replicas_fall_behind(page: Page, plan
     page.open(plane.url, "topics", "t")
     page.choose("Leader", "broker 2")
     page.press("Move the leader")
-    page.sees("Broker 2 leads it now")
+    page.sees("Broker 2 is the leader now")
     assert part.show().leader == 2
     page.choose("Replica on broker 1", "out of sync")
     page.choose("Replica on broker 3", "out of sync")
@@ -50,7 +50,7 @@ def test_another_release_is_played_and_a_snapshot_gone_back_to(page: Page, plane
     page.sees(f"Apache Kafka {NEWEST}")
     page.choose("Release", "2.8")
     page.press("Emulate")
-    page.sees("New connections meet Apache Kafka 2.8")
+    page.sees("New connections get Apache Kafka 2.8")
     assert plane.kafka.info().as_version == "2.8"
     plane.kafka.topics["t"].write({"value": "before", "partition": 0})
     page.press("Take a snapshot")
