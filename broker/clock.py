@@ -170,7 +170,7 @@ class PushedClock(ManualClock):
         self._alarm_for = 0, 0  # when its timer is due, and how far the clock was ahead when it was set
         self._stops = 0  # how often a push in progress had to end
         self._held = False
-        self._target_ms: int | None = None  # of the push in progress
+        self._target_ms = 0  # of the push in progress
 
     def now_ms(self) -> int:
         """Return real or frozen time, plus everything that was pushed."""
@@ -201,8 +201,7 @@ class PushedClock(ManualClock):
 
     def poll_deadline_ms(self, wait_ms: int) -> int:
         """See :class:`Clock`."""
-        now_ms = self.now_ms()
-        return (now_ms if self._target_ms is None else max(now_ms, self._target_ms)) + wait_ms
+        return max(self.now_ms(), self._target_ms) + wait_ms
 
     async def push(self, ms: int, given_up: Callable[[], Awaitable[bool]] | None = None) -> None:
         """Advance by ``ms``: each timer fires at its own time, and what it wakes runs before the next timer fires.
@@ -226,7 +225,7 @@ class PushedClock(ManualClock):
             else:
                 self._move_to(target_ms)
         finally:  # even if a timer raises: the others still fire by themselves
-            self._target_ms = None
+            self._target_ms = 0
             self._set_alarm()
         await self._settle()
 

@@ -71,7 +71,7 @@ class ValidList:
             return f"Configuration '{name}' must not be empty. Valid values include: {choice}"
         for element in value:
             if not element:
-                return f"Configuration '{name}' values must not be empty."
+                return without_blanks(name, value)
             if self.allowed and element not in self.allowed:
                 return invalid(name, element, f"String must be one of: {', '.join(self.allowed)}")
         return None

@@ -43,7 +43,7 @@ BULK: Final = frozenset({"Produce", "Fetch"})
 """APIs that are left to the SQL checks; they make up most of a journal."""
 ZERO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 NONE: Final = "NONE"
-EMPTY_MS: Final = 600_000
+_EMPTY_MS: Final = 600_000
 """Interval at which a coordinator deletes empty groups (`offsets.retention.check.interval.ms`)."""
 Body = dict[str, Any]
 _encoded: Final = json.JSONEncoder(sort_keys=True).encode
@@ -110,6 +110,13 @@ def _call(row: Body) -> Call:
         row["principal"], row["api"], row["version"], answered, row["error"], json.loads(row["request"]),
         json.loads(row["response"]) if answered else {},
     )  # fmt: skip
+
+
+def may_be_deleted(before: Call, after: Call, deletions: Iterable[Call]) -> bool:
+    """Return whether a group may have been deleted between two calls: by one of these, or because it was empty."""
+    return after.at_ms - before.at_ms >= _EMPTY_MS or any(
+        each.start_us <= after.end_us and each.end_us >= before.start_us for each in deletions
+    )
 
 
 def listed(body: Any, name: str) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pipeline.answers.calls import EMPTY_MS, NONE, Call, Fault, listed
+from pipeline.answers.calls import NONE, Call, Fault, listed, may_be_deleted
 
 _SOON_US: Final = 1_000_000
 """Within this time no session expires (`group.min.session.timeout.ms` is 6 s), and a request has reached the group."""
@@ -78,23 +78,17 @@ class Generations:
 
     def _protocols(self, group: _Group) -> Iterator[tuple[Call, str]]:
         """Yield generations with two protocols; a deleted group starts over with generation 1."""
+        deletions = [each for each in self._removals if each.api == "DeleteGroups"]
         chosen: dict[int, tuple[Call, str]] = {}
         for each in group.joins:
             name = each.response.get("protocol_name")
             if each.is_accepted and name:
                 generation = _granted(each)
                 before, other = chosen.setdefault(generation, (each, name))
-                if self._may_begin_again(before, each):
+                if may_be_deleted(before, each, deletions):
                     chosen[generation] = (each, name)
                 elif other != name:
                     yield each, f"generation {generation} has the protocols {other} and {name}"
-
-    def _may_begin_again(self, before: Call, after: Call) -> bool:
-        """Return whether the group may have been deleted in between: by an administrator, or because it was empty."""
-        return after.at_ms - before.at_ms >= EMPTY_MS or any(
-            each.api == "DeleteGroups" and each.start_us <= after.end_us and each.end_us >= before.start_us
-            for each in self._removals
-        )
 
     def _was_there(self, group: _Group, call: Call) -> bool:
         """Return whether this connection just made a successful call as the member, which was not removed since."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pipeline.answers.calls import NONE, Body, Call, Fault, listed
+from pipeline.answers.calls import NONE, Body, Call, Fault, listed, may_be_deleted
 from pipeline.answers.descriptions import KIND, WITHOUT_MEMBERS
 from pipeline.answers.members import Groups
 
@@ -109,5 +109,5 @@ def _left_out(call: Call, groups: Groups) -> Iterator[tuple[str, str]]:
         after = min(
             (each for each in around if each.start_us > call.end_us), key=lambda each: each.start_us, default=None
         )
-        if group_id not in there and before and after and not groups.may_be_gone(before, after):
+        if group_id not in there and before and after and not may_be_deleted(before, after, groups.deleted):
             yield group_id, "the group is left out"

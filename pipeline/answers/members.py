@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from pipeline.answers.calls import EMPTY_MS, Body, Call, Fault, listed
+from pipeline.answers.calls import Body, Call, Fault, listed
 
 HEARTBEATS: Final = {
     "ConsumerGroupHeartbeat": "consumer", "ShareGroupHeartbeat": "share", "StreamsGroupHeartbeat": "streams",
@@ -244,12 +244,6 @@ class Groups:
                         return None
                     most = max(most, *sizes)
         return most or None
-
-    def may_be_gone(self, before: Call, after: Call) -> bool:
-        """Return whether a group may have been deleted between two calls: by a request, or because it was empty."""
-        return after.at_ms - before.at_ms >= EMPTY_MS or any(
-            each.start_us <= after.end_us and each.end_us >= before.start_us for each in self.deleted
-        )
 
     def faults(self) -> Iterator[Fault]:
         """Yield partitions or tasks that two members owned at once, and topics that a member did not subscribe to."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final, Literal, Unpack
 
 from understudy.client import Cluster
@@ -19,7 +20,6 @@ REQUEST_TIMEOUT_MS: Final = 2_000
 EXPIRY_MS: Final = 3_000
 """How long after `delivery_timeout_ms` a record may be reported as expired: librdkafka checks once a second."""
 RETRY_S: Final = 0.1
-NO_SUCH_THING: Final = 404
 PRODUCER: Final[Mapping[str, Any]] = {
     "acks": "all",
     "idempotent": False,
@@ -317,7 +317,7 @@ class Exercise:
         try:
             return self.cluster.groups[name].show()
         except ControlError as error:
-            if error.status != NO_SUCH_THING:
+            if error.status != HTTPStatus.NOT_FOUND:
                 raise
             raise Violation(f"no member has joined the group {name}") from error
 
