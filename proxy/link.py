@@ -6,6 +6,7 @@ from typing import cast
 
 from broker.answers import Disconnect
 from broker.network.closing import close_behind
+from broker.network.writing import write_parts
 from protocol.connection import BadFrameSize, FrameReader
 
 _MOST_BYTES = 2**31 - 1
@@ -121,11 +122,7 @@ class Link(asyncio.BufferedProtocol):
             await self._writable
         if self.lost:
             raise Disconnect("the upstream connection is closed")
-        size = len(frame).to_bytes(4, "big")
-        if len(frame) < _JOIN_BELOW_BYTES:
-            self._transport.write(size + frame)
-        else:
-            self._transport.writelines((size, frame))
+        write_parts(self._transport, (len(frame).to_bytes(4, "big"), frame), _JOIN_BELOW_BYTES)
 
     def close(self) -> None:
         """Close the connection; bytes that are written already are still sent while the broker reads."""

@@ -24,6 +24,7 @@ from broker.network.closing import close_behind, close_with_reset
 from broker.network.connections import Held
 from broker.network.listening import Listening
 from broker.network.principals import MappingError
+from broker.network.writing import write_parts
 from protocol.apis import ApiKey, api_and_version
 from protocol.connection import BadFrameSize, FrameReader
 from protocol.writers import Parts
@@ -394,7 +395,5 @@ class ClientConnection(asyncio.BufferedProtocol):
             parts, self._delayed = self._delayed + parts, []
         if len(parts) == 1:
             self.transport.write(parts[0])
-        elif sum(map(len, parts)) < _JOIN_BELOW_BYTES:
-            self.transport.write(b"".join(parts))
         else:
-            self.transport.writelines(parts)
+            write_parts(self.transport, parts, _JOIN_BELOW_BYTES)
