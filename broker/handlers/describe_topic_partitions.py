@@ -94,7 +94,7 @@ def _described(topic: Topic, indexes: range, seen: Topology) -> Answer:
         view = seen.partition(topic, index, partition)
         partitions.append(
             DescribeTopicPartitionsResponsePartition(
-                error_code=view.error,
+                # no error, even without a leader (KRaftMetadataCache.getPartitionMetadataForDescribeTopicResponse)
                 partition_index=index,
                 leader_id=view.leader,
                 leader_epoch=partition.leader_epoch,
