@@ -64,10 +64,16 @@ class Controller:
         return UNASSIGNED_DIRECTORY if broker is None else broker.directory_id
 
     def min_isr(self, topic: str) -> int:
-        """Return ``min.insync.replicas`` of a topic: its own, else the cluster's."""
+        """Return ``min.insync.replicas`` of a topic: its own, else the cluster's.
+
+        It is at most the number of replicas of partition 0, whatever a reassignment makes of others
+        (``ReplicationControlManager.getTopicEffectiveMinIsr``).
+        """
         own = self.image.config(TOPIC_RESOURCE, topic).get(MIN_ISR)
         shared = self.image.config(BROKER_RESOURCE, "").get(MIN_ISR)
-        return int(own or shared or self.settings.int(MIN_ISR))
+        configured = int(own or shared or self.settings.int(MIN_ISR))
+        first = self.image.partition(topic, 0)
+        return configured if first is None else min(configured, len(first.replicas))
 
     def unclean_allowed(self, topic: str) -> bool:
         """Return ``unclean.leader.election.enable`` of a topic."""

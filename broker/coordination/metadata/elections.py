@@ -99,7 +99,7 @@ class PartitionChange:
 
     def _update_elr(self) -> None:
         """Below min.insync.replicas, keep replicas that leave the ISR in the ELR (KIP-966)."""
-        if not self._rules.elr or len(self.isr) >= min(self._rules.min_isr, len(self.replicas)):
+        if not self._rules.elr or len(self.isr) >= self._rules.min_isr:
             self._elr = ()
             return
         known = list(dict.fromkeys((*self._elr, *self._now.isr)))

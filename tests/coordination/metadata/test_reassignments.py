@@ -127,6 +127,17 @@ def test_eligible_leader_replicas_are_listed_as_kafkas_set_has_them() -> None:
     assert bench.partition("t").elr == (1, 2, 3)
 
 
+def test_eligible_replicas_are_kept_by_the_factor_of_the_first_partition() -> None:
+    """A reassignment to one replica leaves fewer than partition 0 has: seen on 4.4.0 (getTopicEffectiveMinIsr)."""
+    bench = Bench(3)
+    bench.create("t", [1, 3, 2], [3, 1, 2], configs={"min.insync.replicas": "2"})
+    for broker_id in (3, 1):
+        bench.do(bench.machine.fence_broker(broker_id))
+    assert moved(bench, [2], 1) is None
+    state = bench.partition("t", 1)
+    assert (state.replicas, state.isr, state.elr) == ((2,), (2,), (1,))
+
+
 # --- reassignments ---------------------------------------------------------------------------------------------------
 
 
