@@ -34,6 +34,6 @@ def expand_all(cluster: ClusterBase, broker_id: int) -> None:
 
 def _has_caught_up(cluster: ClusterBase, hosted: "ReplicatedPartition", state: Partition, broker_id: int) -> bool:
     leader, follower = hosted.logs.get(state.leader), hosted.logs.get(broker_id)
-    if leader is None or follower is None or leader.offline or follower.offline or broker_id in hosted.held:
+    if leader is None or follower is None or leader.offline or follower.offline or not hosted.follows(broker_id):
         return False
     return cluster.image.active(broker_id) and follower.log_end_offset >= leader.log_end_offset

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import structlog
 
+from broker.clock import turns
 from broker.cluster.base import ClusterBase
 from broker.cluster.maintenance import Maintenance
 from broker.cluster.metadata_publisher import MetadataPublisher
@@ -25,6 +26,9 @@ from storage.files import DirectoryLockedError, DiskFiles
 from storage.log_dir import WrongDirectoryError
 
 _log = structlog.get_logger(__name__)
+_LAST_TURNS = 8
+"""Turns of the event loop in which a broker that stops answers the requests that its lost leadership ends: a request
+that waited resumes in the first one, and its response is written one or two turns later."""
 
 
 class WrongState(Exception):
@@ -47,11 +51,15 @@ class Lifecycle:
         self._close(node, clean=False)
         self._fence_later(node)
 
-    def stop(self, node: Node) -> None:
-        """Shut down in order: move leaders first, then write everything. Raises WrongState if it is down."""
+    async def stop(self, node: Node) -> None:
+        """Shut down in order: move leaders first, then write everything. Raises WrongState if it is down.
+
+        Requests that wait at a leader or coordinator that moves are answered, before the connections are closed.
+        """
         self._check_up(node)
         machine = self._cluster.metadata.machine
         self._cluster.metadata.submit(lambda _now_ms: machine.broker_stopped(node.id))
+        await turns(_LAST_TURNS)
         node.server.close()
         self._close(node, clean=True)
 
@@ -143,7 +151,7 @@ class Lifecycle:
         self._publisher.reconfigure(ConfigResourceType.BROKER, "")
         return node
 
-    def remove(self, node: Node) -> None:
+    async def remove(self, node: Node) -> None:
         """Remove a broker: controlled shutdown if it is up, then UnregisterBroker (core B.13).
 
         Its replicas stay in the metadata, as in Kafka. Raises WrongState for the broker that has the cluster's
@@ -155,7 +163,7 @@ class Lifecycle:
             raise WrongState(f"broker {node.id} is starting")
         self._cancel_fencing(node)
         if node.up:
-            self.stop(node)
+            await self.stop(node)
         machine = self._cluster.metadata.machine
         with suppress(KafkaError):  # a client has unregistered it already
             self._cluster.metadata.submit(lambda _now_ms: machine.unregister_broker(node.id))
@@ -193,7 +201,7 @@ class Lifecycle:
         self._cluster.removed[node.id] = self._cluster.nodes.pop(node.id)
 
     def pause(self, node: Node) -> None:
-        """Stop reading from all connections. Raises WrongState if it is down."""
+        """Stop reading from all connections; its replicas follow no leader. Raises WrongState if it is down."""
         self._check_up(node)
         node.server.pause()
         self._fence_later(node)
@@ -202,6 +210,10 @@ class Lifecycle:
         """Read again; a broker that was fenced meanwhile is unfenced. Raises WrongState if it is down."""
         self._check_up(node)
         self._cancel_fencing(node)
+        node.server.paused = False
+        for partition in self._cluster.partitions.values():
+            if node.id in partition.logs:
+                partition.replicate()
         if not self._cluster.image.alive(node.id):
             machine = self._cluster.metadata.machine
             self._cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))

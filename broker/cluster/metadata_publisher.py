@@ -102,7 +102,7 @@ class MetadataPublisher:
             return
         partition = cluster.partitions.get((topic, index))
         if partition is None:
-            partition = ReplicatedPartition(topic, index, found.id, state, cluster.clock)
+            partition = ReplicatedPartition(topic, index, found.id, state, cluster.clock, cluster.hangs)
             cluster.partitions[topic, index] = partition
             cluster.journal.add_topic(found.id, topic)
         config = self.config_of(topic)

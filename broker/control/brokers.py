@@ -67,7 +67,7 @@ async def remove(asked: Asked) -> BrokerRemoved:
     """Remove a broker: a controlled shutdown, then the cluster unregisters it; its replicas stay listed."""
     async with _turn(asked):
         node = asked.node()
-        asked.cluster.lifecycle.remove(node)
+        await asked.cluster.lifecycle.remove(node)
     return {"id": node.id, "state": "removed"}
 
 
@@ -85,7 +85,7 @@ async def stop(asked: Asked) -> BrokerState:
     """Stop a broker by a controlled shutdown: its leaders move to other replicas first."""
     async with _turn(asked):
         node = asked.node()
-        asked.cluster.lifecycle.stop(node)
+        await asked.cluster.lifecycle.stop(node)
     return _state(node)
 
 

@@ -22,17 +22,42 @@ from storage.log.partition_log import PartitionLog
 _REPLICATION_BYTES = 8 * 1024 * 1024
 
 
+def _never(_broker_id: int) -> bool:
+    """Return that a broker does not hang."""
+    return False
+
+
 class ReplicatedPartition:
     """A topic's partition with its replicas.
 
     ``logs`` has the replica of each broker that is up and has one. ``state`` is the partition's registration as applied
-    last. ``held`` are followers that are kept from replicating.
+    last. ``held`` are followers that are kept from replicating; those whose broker ``hangs`` do not replicate either.
     """
 
-    __slots__ = ("_absence", "_clock", "_watchers", "held", "index", "logs", "min_isr", "state", "topic", "topic_id")
+    __slots__ = (
+        "_absence",
+        "_clock",
+        "_hangs",
+        "_watchers",
+        "held",
+        "index",
+        "logs",
+        "min_isr",
+        "state",
+        "topic",
+        "topic_id",
+    )
 
-    def __init__(self, topic: str, index: int, topic_id: UUID, state: Partition, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        topic: str,
+        index: int,
+        topic_id: UUID,
+        state: Partition,
+        clock: Clock,
+        hangs: Callable[[int], bool] = _never,
+    ) -> None:
+        self._clock, self._hangs = clock, hangs
         self.topic, self.index, self.topic_id, self.state = topic, index, topic_id, state
         self.logs: dict[int, PartitionLog] = {}
         self.min_isr = 1
@@ -203,7 +228,7 @@ class ReplicatedPartition:
         lowest = bounds.log_end_offset
         if len(isr) > 1 or len(self.logs) > 1:
             for broker_id, log in self.logs.items():
-                if log is leader or log.offline or broker_id in self.held or broker_id not in self.state.replicas:
+                if log is leader or log.offline or broker_id not in self.state.replicas or not self.follows(broker_id):
                     continue
                 try:
                     self._copy(leader, log)
@@ -221,6 +246,10 @@ class ReplicatedPartition:
                 if log is not leader:
                     log.advance_high_watermark(min(lowest, log.log_end_offset))
         self.wake()
+
+    def follows(self, broker_id: int) -> bool:
+        """Whether a follower replicates now."""
+        return broker_id not in self.held and not self._hangs(broker_id)
 
     def _copy(self, leader: PartitionLog, follower: PartitionLog) -> None:
         if follower.log_end_offset < leader.log_start_offset:
@@ -253,15 +282,20 @@ class ReplicatedPartition:
         if target < 0 or target > log.high_watermark:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
         for replica_id, replica in self.logs.items():
-            if not replica.offline and replica_id not in self.held:  # a held follower does it when it is released
+            if not replica.offline and self.follows(replica_id):  # others do it when they follow again
                 replica.delete_records_before(min(target, replica.log_end_offset))
         self.wake()
         return target
 
     def low_watermark(self, broker_id: int) -> int:
-        """Return the lowest log start offset of the replicas on live brokers. Raises KafkaError if not led here."""
-        self.led_by(broker_id)
-        return min(replica.log_start_offset for replica in self.logs.values())
+        """Return the lowest log start offset of the replicas on live brokers. Raises KafkaError if not led here.
+
+        A broker that hangs counts until it is fenced.
+        """
+        leader = self.led_by(broker_id)
+        isr = self.state.isr
+        counted = (log for each, log in self.logs.items() if each in isr or not self._hangs(each))
+        return min((log.log_start_offset for log in counted), default=leader.log_start_offset)
 
     # --- writing at given offsets ------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from broker.node import Node
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponsePartition
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from storage.files import MemoryFiles
@@ -102,7 +103,7 @@ async def test_a_broker_is_started_once(stage: Stage) -> None:
     with pytest.raises(WrongState, match="broker 2 is starting"):
         await lifecycle.start(node)
     with pytest.raises(WrongState, match="broker 2 is starting"):
-        lifecycle.remove(node)
+        await lifecycle.remove(node)
     await first
     assert (node.up, node.server.listening) == (True, True)
 
@@ -228,7 +229,7 @@ async def test_a_leader_that_lost_its_log_does_not_cut_the_others(stage: Stage) 
 async def test_a_stopped_broker_hands_over_first(stage: Stage) -> None:
     """At once, not after its session."""
     await assigned(stage, 2, 3)
-    stage.cluster.lifecycle.stop(node(stage, 2))
+    await stage.cluster.lifecycle.stop(node(stage, 2))
     assert await led(stage) == (3, 1, [3])
     await stage.cluster.lifecycle.start(node(stage, 2))
     assert await led(stage) == (3, 1, [2, 3])
@@ -238,11 +239,34 @@ async def test_a_stopped_broker_hands_over_first(stage: Stage) -> None:
 async def test_a_started_broker_listens_where_it_did(stage: Stage) -> None:
     """Clients know its address."""
     before = stage.cluster.bootstrap
-    stage.cluster.lifecycle.stop(node(stage, 2))
+    await stage.cluster.lifecycle.stop(node(stage, 2))
     await stage.cluster.lifecycle.start(node(stage, 2))
     assert stage.cluster.bootstrap == before
     wire = await stage.connect(2)
     assert len((await wire.call(ApiKey.METADATA, 12, MetadataRequest())).brokers) == 3
+
+
+@on_three_brokers
+async def test_what_waits_at_a_stopped_broker_is_answered_before_its_connection_ends(stage: Stage) -> None:
+    """As on 4.4.0: a write that waits for replicas, a fetch that names the leader epoch; not a plain one."""
+    await assigned(stage, 2, 3)
+    stage.cluster.lifecycle.pause(node(stage, 3))
+    data = [PartitionProduceData(0, records_batch(b"x"))]
+    write = await stage.connect(2)
+    write.send(ApiKey.PRODUCE, 10, ProduceRequest(None, -1, 60_000, [TopicProduceData("t", data)]))
+    fetches = []
+    for epoch in (0, -1):
+        interest = FetchTopic("t", [FetchPartition(0, 0, 1000, current_leader_epoch=epoch)])
+        fetches.append(await stage.connect(2))
+        fetches[-1].send(ApiKey.FETCH, 12, FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[interest]))
+    await stage.pass_time(0)
+    await stage.cluster.lifecycle.stop(node(stage, 2))
+    (written,) = (await write.answer()).responses[0].partition_responses
+    assert (written.error_code, written.current_leader.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 3)
+    (fetched,) = (await fetches[0].answer()).responses[0].partitions
+    assert fetched.error_code is ErrorCode.FENCED_LEADER_EPOCH
+    with pytest.raises(Hung):
+        await fetches[1].answer()
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
@@ -250,7 +274,7 @@ async def test_a_taken_port_can_be_waited_for(on_disk: bool, tmp_path: Path) -> 
     """Starting fails with the reason, and may be tried again."""
     async with running(brokers=2, data_dir=tmp_path if on_disk else None) as stage:
         _, port = stage.cluster.bootstrap[1]
-        stage.cluster.lifecycle.stop(node(stage, 2))
+        await stage.cluster.lifecycle.stop(node(stage, 2))
         with socket.socket() as taken:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             taken.bind(("127.0.0.1", port))
@@ -290,6 +314,24 @@ async def test_a_broker_that_hangs_for_too_long_is_given_up(stage: Stage) -> Non
     assert await led(stage) == (3, 1, [2, 3])
 
 
+@on_three_brokers
+async def test_a_broker_that_hangs_follows_no_leader(stage: Stage) -> None:
+    """What needs all replicas in sync waits until it goes on, or until it is fenced, as for a killed one."""
+    await assigned(stage, 2, 3)
+    stage.cluster.lifecycle.pause(node(stage, 3))
+    assert await produce(stage, 2, b"a") is ErrorCode.NONE
+    log = stage.cluster.partitions["t", 0].logs[2]
+    assert (values(stage, 3), log.high_watermark) == ([], 0)
+    stage.cluster.lifecycle.resume(node(stage, 3))
+    assert (values(stage, 3), log.high_watermark) == ([b"a"], 1)
+    stage.cluster.lifecycle.pause(node(stage, 3))
+    assert await produce(stage, 2, b"b") is ErrorCode.NONE
+    await stage.pass_time(SESSION_MS)
+    assert (await led(stage), log.high_watermark) == ((2, 0, [2]), 2)
+    stage.cluster.lifecycle.resume(node(stage, 3))
+    assert (await led(stage), values(stage, 3)) == ((2, 0, [2, 3]), [b"a", b"b"])
+
+
 @pytest.mark.parametrize("then", ["pause", "kill"])
 @on_three_brokers
 async def test_silence_counts_from_its_beginning(stage: Stage, then: str) -> None:
@@ -325,16 +367,20 @@ async def test_a_broker_that_is_down_can_only_be_started(stage: Stage) -> None:
     with pytest.raises(WrongState, match="broker 2 is running"):
         await lifecycle.start(node(stage, 2))
     lifecycle.kill(node(stage, 2))
-    for verb in (lifecycle.kill, lifecycle.stop, lifecycle.pause, lifecycle.resume):
+    for verb in (lifecycle.kill, lifecycle.pause, lifecycle.resume):
         with pytest.raises(WrongState, match="broker 2 is not running"):
             verb(node(stage, 2))
+    with pytest.raises(WrongState, match="broker 2 is not running"):
+        await lifecycle.stop(node(stage, 2))
 
 
 @pytest.mark.parametrize("how", ["kill", "stop", "pause"])
 @on_three_brokers
 async def test_a_reset_brings_everybody_back(stage: Stage, how: str) -> None:
     """As just started: listening, reading, alive; and no broker's session expires afterwards."""
-    getattr(stage.cluster.lifecycle, how)(node(stage, 2))
+    done = getattr(stage.cluster.lifecycle, how)(node(stage, 2))
+    if done is not None:
+        await done
     await reset.reset(stage.cluster, frozenset({"clock"}))
     await stage.pass_time(10 * SESSION_MS)
     wire = await stage.connect(2)

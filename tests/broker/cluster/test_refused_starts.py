@@ -42,7 +42,7 @@ async def test_a_broker_whose_log_is_damaged_starts_once_it_is_not(tmp_path: Pat
         lifecycle, node = stage.cluster.lifecycle, stage.cluster.nodes[2]
         (partition,) = (each for each in stage.cluster.partitions.values() if each.topic == "t" and 2 in each.logs)
         partition.append(2, records_batch(b"v"), stage.clock.now_ms())
-        lifecycle.stop(node)
+        await lifecycle.stop(node)
         (path,) = (tmp_path / "broker-2" / partition.name).glob("*.log")
         sound = path.read_bytes()
         path.write_bytes(sound[:8] + bytes(4) + sound[12:])

@@ -58,7 +58,7 @@ async def test_a_marker_among_offsets_that_too_few_replicas_would_have(name: str
     settings = {**SETTINGS, "offsets.topic.replication.factor": "2", "min.insync.replicas": "2"}
     async with running(brokers=2, settings=settings) as stage:
         await coordinated(stage, key_type=0)
-        stage.cluster.lifecycle.stop(stage.cluster.nodes[2])
+        await stage.cluster.lifecycle.stop(stage.cluster.nodes[2])
         stage.cluster.emulate(release(name))
         await stage.pass_time(0)
         answered: list[ErrorCode] = []
@@ -95,7 +95,7 @@ async def test_a_push_does_not_repeat_what_time_alone_cannot_do(
             await wire.call(ApiKey.END_TXN, 3, EndTxnRequest(*named, committed=True))
             await stage.pass_time(0)
         other = cluster.nodes[3 - leader]
-        cluster.lifecycle.stop(other)
+        await cluster.lifecycle.stop(other)
         cluster.markers.holds.release("tx")
         machine = next(
             each.machine for each in cluster.nodes[leader].transaction_shards.values() if each.machine.transactions

@@ -96,7 +96,10 @@ class Stage:
     async def restart(self, broker: int = 1, *, clean: bool = False) -> None:
         """Kill or stop a broker and start it again; the cluster has not noticed that it was gone."""
         lifecycle, node = self.cluster.lifecycle, self.cluster.nodes[broker]
-        (lifecycle.stop if clean else lifecycle.kill)(node)
+        if clean:
+            await lifecycle.stop(node)
+        else:
+            lifecycle.kill(node)
         await lifecycle.start(node)
 
     def kill(self, broker: int) -> None:
@@ -105,7 +108,7 @@ class Stage:
 
     async def stop(self, broker: int) -> None:
         """Stop a broker cleanly: it hands over first."""
-        self.cluster.lifecycle.stop(self.cluster.nodes[broker])
+        await self.cluster.lifecycle.stop(self.cluster.nodes[broker])
 
     async def start(self, broker: int) -> None:
         """Start a broker that is down."""
