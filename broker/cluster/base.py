@@ -83,6 +83,8 @@ class ClusterBase:
         self.transaction_timelines = TransactionTimelines(clock)
         self.group_timelines = GroupTimelines(clock)
         self.producer_timelines = ProducerTimelines(clock)
+        self.moved_leaders: dict[tuple[UUID, int], int] = {}
+        """Partitions whose leader a command has moved -> the leader epoch in which it stays, though not preferred."""
         self.faults = Script(self.random)
         self.chain = Chain(
             frames=(self.journal.record,),

@@ -1,4 +1,4 @@
-"""Periodic work of the brokers: retention, compaction, checkpoints, expiry.
+"""Periodic work of the brokers: retention, compaction, checkpoints, expiry, elections.
 
 Each round is a timer on the cluster's clock that sets the next one, so pushing the clock runs the rounds in their
 order; the ``run`` methods let the control plane run a round now.
@@ -9,12 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import structlog
 
 from broker.clock import Slices
 from broker.cluster.base import ClusterBase
-from broker.coordination.metadata import tokens
+from broker.coordination.metadata import reassignments, tokens
+from broker.coordination.metadata.controller import Controller
+from broker.coordination.metadata.image import Partition, Topic
 from broker.node import Node
 from broker.timers import Rhythm, Timer
 from protocol.errors import KafkaError
@@ -26,6 +29,11 @@ _log = structlog.get_logger(__name__)
 _CLEANED_AT_ONCE = 256 * 1024
 """Bytes that the cleaner reads before other requests are served: a few hundredths of a second."""
 _CLEANER_RESTS_MS = 10
+
+
+def _never() -> int | None:
+    """Return that time alone gives a round nothing to do."""
+    return None
 
 
 @dataclass(slots=True)
@@ -59,6 +67,10 @@ class Maintenance:
         self._every(producers_ms, self.expire_producers, self._producers_are_quiet_until_ms)
         tokens_ms = settings.long("delegation.token.expiry.check.interval.ms")
         self._every(tokens_ms, self.expire_tokens, self._tokens_are_quiet_until_ms)
+        if settings.boolean("auto.leader.rebalance.enable"):
+            balance_ms = 1000 * settings.long("leader.imbalance.check.interval.seconds")
+            self._every(balance_ms, self.balance_leaders, _never)
+        self._every(settings.long("unclean.leader.election.interval.ms"), self.elect_uncleanly, _never)
         if self._cluster.options.data_dir is not None and not self._cluster.options.read_only:
             checkpoints_ms = settings.long("replica.high.watermark.checkpoint.interval.ms")
             self._every(checkpoints_ms, self._checkpoint_round, self._next_removal_ms)
@@ -117,6 +129,25 @@ class Maintenance:
             machine = self._cluster.metadata.machine
             self._cluster.metadata.submit(lambda _now_ms: machine.remember(records))
         return bool(records)
+
+    def balance_leaders(self) -> bool:
+        """Elect preferred replicas, except where a command has moved the leader; return whether there were any."""
+        moved = self._cluster.moved_leaders
+
+        def stays(topic: Topic, index: int, partition: Partition) -> bool:
+            return moved.get((topic.id, index)) == partition.leader_epoch
+
+        return self._elect(lambda controller: reassignments.balance(controller, stays))
+
+    def elect_uncleanly(self) -> bool:
+        """Elect leaders where unclean elections were allowed meanwhile; return whether there were any."""
+        return self._elect(reassignments.elect_uncleanly)
+
+    def _elect(self, decide: Callable[[Controller], list[Any]]) -> bool:
+        cluster = self._cluster
+        if cluster.options.read_only:
+            return False
+        return cluster.metadata.submit(lambda _now_ms: cluster.metadata.machine.periodic(decide))
 
     def _tokens_are_quiet_until_ms(self) -> int | None:
         return self._cluster.clock.now_ms() if self._cluster.image.tokens else None

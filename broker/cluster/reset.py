@@ -106,6 +106,7 @@ def _throw_away(cluster: Cluster, keep: frozenset[str]) -> None:
     clear_directories(cluster.nodes.values())
     cluster.lifecycle.retain_only(cluster.options.broker_ids)
     cluster.removed.clear()
+    cluster.moved_leaders.clear()
     if "clock" not in keep:
         cluster.clock.reset()
     cluster.open_state()

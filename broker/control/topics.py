@@ -211,7 +211,7 @@ async def move_leader(asked: Asked, body: LeaderMove) -> answer.Partition:
 
 
 async def lead(asked: Asked, partition: ReplicatedPartition, broker: int | None, *, loading_ms: int = 0) -> None:
-    """Make a broker the leader of a partition. Raises Problem 404, or KafkaError if it cannot lead.
+    """Make a broker the leader of a partition, until its next election. Raises Problem 404, or KafkaError.
 
     ``loading_ms`` is how long a coordinator that moves with the partition takes to load.
     """
@@ -233,6 +233,7 @@ async def lead(asked: Asked, partition: ReplicatedPartition, broker: int | None,
         )
     elif loading_ms and state.leader != broker:  # the reassignment has moved it
         cluster.metadata_publisher.reload_coordinator(partition, loading_ms)
+    cluster.moved_leaders[partition.topic_id, partition.index] = partition.state.leader_epoch
 
 
 @answers("isr set")

@@ -219,6 +219,22 @@ def leader_of(plane: ControlPlane, topic: str = "t") -> int:
     return plane.kafka.topics[topic].partitions[0].show().leader
 
 
+def test_a_leader_that_was_moved_stays_until_its_next_election(replicated: ControlPlane) -> None:
+    """The rounds that return leaders to preferred replicas leave it, until its broker stops and another is elected."""
+    partition = replicated.kafka.topics["t"].partitions[0]
+    first, second, third = partition.show().replicas
+    partition.move_leader(third)
+    replicated.server.advance(600_000)
+    assert partition.show().leader == third
+    partition.set_isr([second, third])
+    replicated.kafka.brokers[third].stop()
+    assert partition.show().leader == second
+    partition.set_isr([first, second])
+    replicated.server.advance(600_000)
+    assert partition.show().leader == first
+    replicated.kafka.brokers[third].start()
+
+
 @pytest.mark.verb("leader move")
 def test_a_leader_moves_and_clients_follow(replicated: ControlPlane) -> None:
     """The epoch goes up by one; the old leader answers NOT_LEADER_OR_FOLLOWER, a real client finds the new one."""

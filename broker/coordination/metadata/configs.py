@@ -3,8 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from broker.coordination.metadata.controller import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, UNCLEAN, Controller
-from broker.coordination.metadata.elections import Election
+from broker.coordination.metadata.controller import BROKER_RESOURCE, MIN_ISR, TOPIC_RESOURCE, Controller
 from protocol.java import HashMap
 from protocol.log_records.metadata import ClearElrRecord, ConfigRecord
 
@@ -21,17 +20,14 @@ class NewConfigs(NamedTuple):
 def alter_configs(controller: Controller, wanted: Sequence[NewConfigs]) -> list[Any]:
     """Return the records that change the stored settings of these resources, and the resulting partition changes.
 
-    A changed min.insync.replicas clears the eligible leader replicas (core C.3); if unclean elections become allowed,
-    leaderless partitions elect a leader.
+    A changed min.insync.replicas clears the eligible leader replicas (core C.3). If unclean elections become allowed,
+    leaderless partitions wait for the next periodic election (``reassignments.elect_uncleanly``).
     """
     changes = [(one, _changed(controller, one)) for one in wanted]
     records: list[Any] = [ConfigRecord(one.type, one.name, *pair) for one, new in changes for pair in new.items()]
     if controller.elr:
         cleared = [one.name for one, new in changes if MIN_ISR in new and (one.type == TOPIC_RESOURCE or not one.name)]
         records += [ClearElrRecord(name) for name in cleared]
-    for one, new in changes:
-        if (new.get(UNCLEAN) or "").strip().lower() == "true":
-            records += _unclean_elections(controller, one.type, one.name)
     return records
 
 
@@ -46,25 +42,6 @@ def _changed(controller: Controller, one: NewConfigs) -> dict[str, str | None]:
     stored = controller.image.config_order.get((one.type, one.name), ())
     keys = (*asked, *stored, *one.configs)
     return {key: one.configs.get(key) for key in keys if one.configs.get(key) != old.get(key) or key in repeated}
-
-
-def _unclean_elections(controller: Controller, resource_type: int, name: str) -> list[Any]:
-    if resource_type == TOPIC_RESOURCE:
-        found = controller.image.topics.get(name)
-        topics = [] if found is None else [found]
-    elif resource_type == BROKER_RESOURCE:
-        image = controller.image
-        topics = [t for t in image.topics.values() if UNCLEAN not in image.config(TOPIC_RESOURCE, t.name)]
-    else:
-        topics = []
-    records = []
-    for topic in topics:
-        for index, partition in topic.partitions.items():
-            if partition.leader < 0:
-                record = controller.change(topic, index, election=Election.UNCLEAN).record()
-                if record is not None:
-                    records.append(record)
-    return records
 
 
 def before_elr(controller: Controller) -> list[ConfigRecord]:

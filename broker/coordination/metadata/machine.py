@@ -319,6 +319,10 @@ class MetadataMachine(RepliesInOrder):
         records = reassignments.move_leader(self._controller, topic, index, broker_id)
         return loading(self._done(records, token), loading_ms)
 
+    def periodic(self, decide: Callable[[Controller], list[Any]]) -> MetadataOutcome:
+        """Append the records of a periodic task, decided on the current image."""
+        return self._done(decide(self._controller))
+
     # --- settings, features, producer ids ------------------------------------------------------------------------
 
     def alter_configs(self, wanted: Sequence[configs.NewConfigs], token: Hashable = None) -> MetadataOutcome:
@@ -350,11 +354,9 @@ class MetadataMachine(RepliesInOrder):
         safety = configs.before_elr(self._controller) if decided.get(features.ELR_VERSION) else []
         kept = [FeatureLevelRecord(name, level) for name, level in decided.items() if name != features.KRAFT_VERSION]
         outcome = self._done([*safety, *kept], token, decided)
-        return (
-            outcome
-            if kraft == kraft_version
-            else replace(outcome, effects=(KraftVersionChanged(kraft), *outcome.effects))
-        )
+        if kraft == kraft_version:
+            return outcome
+        return replace(outcome, effects=(KraftVersionChanged(kraft), *outcome.effects))
 
     def allocate_producer_ids(self, now_ms: int = 0, token: Hashable = None) -> MetadataOutcome:  # noqa: ARG002
         """Allocate a block of producer ids; the reply is its ``range``."""

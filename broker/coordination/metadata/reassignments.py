@@ -1,6 +1,6 @@
-"""Requested changes of leaders, in-sync replicas and assignments of existing partitions (core B.10, B.11)."""
+"""Changes of leaders, in-sync replicas and assignments that are requested (core B.10, B.11) or periodic."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from broker.coordination.metadata.assignments import check_assignment, refused
@@ -100,6 +100,30 @@ def change_isr(controller: Controller, topic: Topic, index: int, isr: Sequence[i
     change.isr = tuple(isr)
     change.recovering = False
     return change.record()
+
+
+def balance(controller: Controller, stays: Callable[[Topic, int, Partition], bool]) -> list[Any]:
+    """Elect preferred replicas wherever others lead (``auto.leader.rebalance.enable``), unless the leader ``stays``.
+
+    Kafka elects at most 1,000 leaders in one step, and continues with the next step at once
+    (``ReplicationControlManager.maybeBalancePartitionLeaders``).
+    """
+    return [
+        record
+        for topic, index, partition in controller.image.all_partitions()
+        if partition.leader != partition.preferred_leader and not stays(topic, index, partition)
+        if (record := controller.change(topic, index, election=Election.PREFERRED).record()) is not None
+    ]
+
+
+def elect_uncleanly(controller: Controller) -> list[Any]:
+    """Elect leaders for leaderless partitions whose topics allow unclean elections (``maybeElectUncleanLeaders``)."""
+    return [
+        record
+        for topic, index, partition in controller.image.all_partitions()
+        if partition.leader == NO_LEADER and controller.unclean_allowed(topic.name)
+        if (record := controller.change(topic, index).record()) is not None
+    ]
 
 
 def move_leader(controller: Controller, topic: Topic, index: int, broker_id: int | None) -> list[Any]:

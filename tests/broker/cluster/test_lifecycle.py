@@ -235,6 +235,19 @@ async def test_a_stopped_broker_hands_over_first(stage: Stage) -> None:
     assert await led(stage) == (3, 1, [2, 3])
 
 
+@pytest.mark.parametrize(("enabled", "after"), [("true", (2, 2, [2, 3])), ("false", (3, 1, [2, 3]))])
+async def test_leaders_return_to_their_preferred_replicas(enabled: str, after: tuple[int, int, list[int]]) -> None:
+    """Every leader.imbalance.check.interval.seconds, if auto.leader.rebalance.enable."""
+    settings = {"auto.leader.rebalance.enable": enabled, "leader.imbalance.check.interval.seconds": "60"}
+    async with running(settings, brokers=3) as stage:
+        await assigned(stage, 2, 3)
+        await stage.restart(2, clean=True)
+        await stage.pass_time(59_999)
+        assert await led(stage) == (3, 1, [2, 3])
+        await stage.pass_time(1)
+        assert await led(stage) == after
+
+
 @on_three_brokers
 async def test_a_started_broker_listens_where_it_did(stage: Stage) -> None:
     """Clients know its address."""

@@ -6,6 +6,7 @@ import pytest
 
 from broker.coordination.metadata.effects import PartitionChanged
 from broker.coordination.metadata.elections import Election
+from broker.coordination.metadata.reassignments import balance
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import PartitionChangeRecord
 from tests.coordination.metadata.harness import TOKEN, Bench, answer, changes, directory
@@ -125,6 +126,20 @@ def test_eligible_leader_replicas_are_listed_as_kafkas_set_has_them() -> None:
     for broker_id in (2, 1, 3):
         bench.do(bench.machine.broker_stopped(broker_id))
     assert bench.partition("t").elr == (1, 2, 3)
+
+
+def test_leaders_return_to_preferred_replicas_that_may_lead() -> None:
+    """Not to one that is down or out of sync, and not where the leader stays."""
+    bench = Bench(3)
+    bench.create("t", [1, 2], [1, 2], [3, 2], [2, 1])
+    for broker_id in (1, 3):
+        bench.do(bench.machine.broker_stopped(broker_id))
+    bench.arrive(1)
+    for index in (0, 1):
+        bench.do(bench.machine.change_isr("t", index, [2, 1]))
+    bench.do(bench.machine.periodic(lambda controller: balance(controller, lambda _topic, index, _state: index == 1)))
+    states = [bench.partition("t", index) for index in range(4)]
+    assert [(each.leader, each.leader_epoch) for each in states] == [(1, 2), (2, 1), (2, 1), (2, 0)]
 
 
 def test_eligible_replicas_are_kept_by_the_factor_of_the_first_partition() -> None:
