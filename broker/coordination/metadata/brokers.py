@@ -152,13 +152,13 @@ def directory_failed(controller: Controller, broker_id: int) -> list[Any]:
 
 
 def unregister(controller: Controller, broker_id: int) -> list[Any]:
-    """Unregister a broker.
+    """Unregister a broker. It stays eligible to lead, in case it comes back (``handleBrokerUnregistered``).
 
     Raises:
         KafkaError: BROKER_ID_NOT_REGISTERED.
     """
     broker = registered(controller, broker_id)
-    changes = controller.without_broker(broker_id, unclean=controller.elr)
+    changes = controller.without_broker(broker_id, eligible=True)
     return [*changes, UnregisterBrokerRecord(broker_id, broker.epoch)]
 
 

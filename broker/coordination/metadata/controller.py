@@ -100,11 +100,17 @@ class Controller:
         )
         return PartitionChange(topic.id, index, topic.partitions[index], rules)
 
-    def without_broker(self, broker_id: int, *, unclean: bool = False) -> list[PartitionChangeRecord]:
-        """Return the changes of partitions whose ISR has the broker, or after an unclean shutdown their ELR."""
+    def without_broker(
+        self, broker_id: int, *, unclean: bool = False, eligible: bool = False
+    ) -> list[PartitionChangeRecord]:
+        """Return the changes of partitions whose ISR has the broker.
+
+        ``unclean``: it leaves the ELR too, after an unclean shutdown. ``eligible``: partitions whose ELR has it may
+        change as well, though it stays there.
+        """
 
         def affected(partition: Partition) -> bool:
-            return broker_id in partition.isr or (unclean and broker_id in partition.elr)
+            return broker_id in partition.isr or ((unclean or eligible) and broker_id in partition.elr)
 
         def may_lead(replica: int) -> bool:
             return replica != broker_id and self.image.active(replica)
