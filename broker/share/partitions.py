@@ -55,6 +55,11 @@ class SharePartitions:
         if session is not None:
             self._release_all(session)
 
+    def end_sessions(self) -> None:
+        """Close all sessions and begin to release what their members acquired, as their connections are to end."""
+        for key in self.sessions.open:
+            self.end_session(key)
+
     def clear(self) -> None:
         """Drop all of them, as share groups are disabled now (``SharePartitionManager.onShareVersionToggle``)."""
         self.sessions.close()

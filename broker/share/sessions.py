@@ -116,6 +116,11 @@ class ShareSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    @property
+    def open(self) -> list[SessionKey]:
+        """The keys of all sessions."""
+        return list(self._sessions)
+
     def of_group(self, group_id: str) -> list[ShareSession]:
         """Return the sessions of a group's members."""
         return [session for key, session in self._sessions.items() if key.group_id == group_id]

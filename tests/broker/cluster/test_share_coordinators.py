@@ -13,6 +13,7 @@ import pytest
 
 from broker.coordination.share.persister import SharePartitionKey
 from broker.requests.share_state import ATTEMPTS, BACKOFF_MS, delete_partitions, initialize_partitions
+from broker.share.machine.states import RecordState
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
@@ -191,6 +192,20 @@ async def test_a_session_may_end_before_its_last_acknowledgements_are_written(wi
         answer = await group.end(answering)
         assert (answer.error_code, len(answer.responses)) == (ErrorCode.NONE, 1)
         assert await group.done(0) == 1
+
+
+async def test_what_members_hold_of_a_broker_that_stops_is_released_before() -> None:
+    """As on 4.4.0: the next leader counts the delivery. Of a broker that is killed it knows nothing."""
+    for stops, states in ((True, [(0, 0, RecordState.AVAILABLE, 1)]), (False, [])):
+        async with grouped() as group:
+            await group.create()
+            await group.hold()
+            if stops:
+                await group.stage.stop(1)
+            else:
+                group.stage.kill(1)
+            result = await asked(group.stage, group.persister.read(group.keys[0], 0))
+            assert [tuple(each)[:4] for each in result.batches] == states
 
 
 async def test_summaries_are_asked_for_at_the_same_time() -> None:
