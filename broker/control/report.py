@@ -194,6 +194,8 @@ def _of_fault(fault: Fault, found: list[Found], near: NearMisses) -> str:
         if why is not None and known.header is not None:
             client = known.header.client_id or "-"
             return f"fault {fault.id} {why}: {title(known.header.api_key)} of client {client}, request {entry.id}"
+    if not found:
+        return f"fault {fault.id} matched no request: the journal has none to compare it with"
     api = fault.match.api
     if api is not None and not any(known.header is not None and known.header.api_key == api for _, known, _ in found):
         return f"fault {fault.id} matched no request: no {api.title} is among the last {len(found)} requests"

@@ -235,6 +235,13 @@ def test_requests_that_a_fault_skips_or_came_too_late_for_have_hints(plane: Cont
     assert missing.startswith(f"fault {never.id} matched no request: no EndTxn is among the last ")
 
 
+def test_a_fault_without_any_request_is_not_compared_with_the_latest_0(plane: ControlPlane) -> None:
+    """With an empty journal there is nothing among which its API could be."""
+    plane.kafka.journal.clear()
+    fault = plane.kafka.faults.add(api="EndTxn", drop=True, optional=True)
+    assert hints(plane) == [f"fault {fault.id} matched no request: the journal has none to compare it with"]
+
+
 # --- what a consumer waits for ---------------------------------------------------------------------------------------
 
 
