@@ -206,10 +206,11 @@ class PushedClock(ManualClock):
     async def push(self, ms: int, given_up: Callable[[], Awaitable[bool]] | None = None) -> None:
         """Advance by ``ms``: each timer fires at its own time, and what it wakes runs before the next timer fires.
 
+        The machine's time that passes meanwhile counts too, so that the clock is ahead by the sum of all advances.
         Ends early if the clock is reset, set to another time or frozen meanwhile, or if ``given_up`` returns true; it
         is called every 64 timers.
         """
-        target_ms, stops = self.now_ms() + ms, self._stops
+        target_ms, pushed_ms, stops = self.now_ms() + ms, self._pushed_ms + ms, self._stops
         fired = 0
         self._timers.changed()
         self._target_ms = target_ms
@@ -224,6 +225,8 @@ class PushedClock(ManualClock):
                     break
             else:
                 self._move_to(target_ms)
+                if self._frozen_at_ms is None:
+                    self._pushed_ms = max(self._pushed_ms, pushed_ms)
         finally:  # even if a timer raises: the others still fire by themselves
             self._target_ms = 0
             self._set_alarm()

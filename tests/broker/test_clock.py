@@ -71,6 +71,23 @@ async def test_a_long_poll_that_begins_during_a_push_waits_from_its_end_on() -> 
     clock.close()
 
 
+async def test_the_clock_is_ahead_by_the_sum_of_all_pushes() -> None:
+    """Though the machine's time goes on while timers fire: 15 minutes left it 899999 ms ahead."""
+    machine_ns = [0]
+    clock = PushedClock(asyncio.get_running_loop(), lambda: machine_ns[0])
+
+    def slow() -> None:
+        machine_ns[0] += 7_000_000
+
+    clock.call_at(500, slow)
+    await clock.push(1000)
+    assert (clock.pushed_ms, clock.now_ms()) == (1000, 1007)
+    clock.call_at(1500, slow)
+    await clock.push(1000)
+    assert (clock.pushed_ms, clock.now_ms()) == (2000, 2014)
+    clock.close()
+
+
 async def test_a_frozen_clock_moves_by_pushing_only() -> None:
     """Freeze, push, thaw: time goes on from where it was left."""
     clock = PushedClock(asyncio.get_running_loop())

@@ -21,9 +21,9 @@ def test_the_clock_is_shown_and_moved_over_http_in_python_and_in_the_shell(plane
     """Shown, advanced, frozen, thawed."""
     before = plane.http("GET", "/v1/clock")
     assert (before["ahead_ms"], before["frozen"]) == (0, False)
-    assert plane.http("POST", "/v1/clock/advance", {"ms": 1000})["ahead_ms"] >= 999
-    assert plane.kafka.clock.advance(hours=1).ahead_ms >= 3_600_000
-    assert plane.ctl("clock", "advance", "7d")["ahead_ms"] > 600_000_000
+    assert plane.http("POST", "/v1/clock/advance", {"ms": 1000})["ahead_ms"] == 1000
+    assert plane.kafka.clock.advance(hours=1).ahead_ms == 3_601_000
+    assert plane.ctl("clock", "advance", "7d")["ahead_ms"] == 3_601_000 + 7 * 86_400_000
     frozen = plane.kafka.clock.freeze()
     assert plane.kafka.clock.show().now_ms == frozen.now_ms
     assert plane.ctl("clock", "advance", "250ms")["now_ms"] == frozen.now_ms + 250
