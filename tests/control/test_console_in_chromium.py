@@ -89,6 +89,9 @@ def test_a_broker_is_killed_and_started(page: Page, plane_of: ControlPlaneOf) ->
     page.press("start broker 2")
     page.sees_no("down")
     assert all(broker.up for broker in plane.kafka.info().brokers)
+    first = page.named("button", "remove broker 1")
+    assert (first.is_enabled(), page.named("button", "remove broker 2").is_enabled()) == (False, True)
+    assert first.get_attribute("title") == "This broker holds the cluster's metadata and cannot be removed."
     page.press("Add a broker")
     page.row("4", "running")
     page.press("remove broker 4")

@@ -5,7 +5,7 @@ from functools import partial
 from urllib.parse import parse_qsl
 
 import pytest
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaException, Producer
 
 from protocol.apis import ApiKey
 from protocol.messages.api_versions import ApiVersionsRequest
@@ -41,6 +41,17 @@ def test_the_overview_leads_to_what_it_shows(page: Page, plane: ControlPlane) ->
         page.sees("Refusals of the last minutes", "Ongoing")
         page.linked(section, name).click()
         page.sees(shown)
+
+
+def test_an_exhausted_fault_is_counted_apart(page: Page, plane: ControlPlane) -> None:
+    """The figure has both numbers, and the API of an error is in one line."""
+    plane.kafka.faults.add(api="FindCoordinator", error="COORDINATOR_NOT_AVAILABLE")
+    page.open(plane.url)
+    assert "exhausted" not in page.sees("Faults\n1")
+    transactor(plane)
+    page.sees("Faults\n0\nand 1 exhausted", "COORDINATOR_NOT_AVAILABLE")
+    cell = page.row("FindCoordinator", "COORDINATOR_NOT_AVAILABLE").find_element("tag name", "a")
+    assert page.script("return arguments[0].getClientRects().length", cell) == 1
 
 
 def has_rows(page: Page, count: int) -> bool:
@@ -123,6 +134,30 @@ def test_a_transaction_is_chosen_from_the_list_of_its_id(page: Page, plane: Cont
     assert page.script("return location.hash") == f"#/diagrams/transactions/x?transaction={aborted.id}"
     page.choose("Transaction", "all (newest requests)")
     page.sees("COMMIT marker", "ABORT marker")
+
+
+def test_a_long_list_is_searched_and_shown_in_parts(page: Page, plane: ControlPlane) -> None:
+    """Fifty rows at first, the open transaction on top; the search finds rows that are not shown."""
+    names = [f"id-{each:03d}" for each in range(59)]
+    for name in names:
+        Producer({"bootstrap.servers": plane.bootstrap, "transactional.id": name}).init_transactions(20)
+    transactor(plane, "z")
+    for view in ("transactions", "producers"):
+        page.open(plane.url, view)
+        page.sees("10 more")
+        until(partial(has_rows, page, 50), "50 rows")
+        assert ("z" in page.rows()[0].split(), "id-058" in page.text) == (True, view == "producers")
+        field = page.named("input", "Containing")
+        field.send_keys("ID-05")
+        until(partial(has_rows, page, 9), "9 rows")
+        page.sees_no("more")
+        field.clear()
+        field.send_keys("no such id")
+        page.sees("No row contains this text.")
+        field.clear()
+        field.send_keys(" ")
+        page.press("Show more")
+        until(partial(has_rows, page, 60), "60 rows")
 
 
 def test_a_generation_is_chosen_from_the_list_of_its_group(page: Page, plane: ControlPlane) -> None:

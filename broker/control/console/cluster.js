@@ -57,6 +57,7 @@ function columns(cluster, act) {
     ["Epoch", (broker) => broker.epoch, "number"],
     ["", (broker) => WAYS[broker.state].map((way) => button(way, () =>
       act(() => post(path`v1/brokers/${broker.id}/` + way), `Broker ${broker.id}: ${way}.`), `broker ${broker.id}`)).concat(
-      button("remove", () => act(() => remove(path`v1/brokers/${broker.id}`), `Broker ${broker.id} was removed.`), `broker ${broker.id}`)), "actions"],
+      button("remove", () => act(() => remove(path`v1/brokers/${broker.id}`), `Broker ${broker.id} was removed.`), `broker ${broker.id}`,
+        broker.id === cluster.controller ? "This broker holds the cluster's metadata and cannot be removed." : undefined)), "actions"],
   ];
 }

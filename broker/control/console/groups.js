@@ -4,7 +4,7 @@ import { get, path, post } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { number } from "./format.js";
-import { button, choices, code, facts, field, lagOf, link, moves, panel, reason, state, table, time, timeline, to, unknown } from "./parts.js";
+import { button, choices, code, facts, field, lagOf, link, listed, moves, panel, reason, state, table, time, timeline, to, unknown } from "./parts.js";
 
 export const title = ([name]) => name ?? "Groups";
 
@@ -14,10 +14,10 @@ export async function load([name]) {
   return { ...found, why, cluster };
 }
 
-export const render = (data, names, tools) => (data.groups ? all(data.groups) : one(data, tools));
+export const render = (data, names, tools) => (data.groups ? all(data.groups, tools) : one(data, tools));
 
-function all(groups) {
-  return panel(null, table("Groups", [
+function all(groups, tools) {
+  return panel(null, listed("Groups", [
     ["Group", (group) => link(to("groups", group.group_id), group.group_id), "wide"],
     ["State", (group) => state(group.state)],
     ["Type", (group) => group.type],
@@ -25,7 +25,8 @@ function all(groups) {
     ["Members", (group) => number(group.members.length), "number"],
     ["Coordinator", (group) => group.coordinator, "number"],
     ["Lag", (group) => lagOf(group.lag), "number"],
-  ], groups, (group) => group.group_id, "No groups yet: no consumer has joined one or committed an offset."));
+  ], groups, (group) => group.group_id, "No groups yet: no consumer has joined one or committed an offset.",
+  (group) => group.group_id, tools));
 }
 
 function one(group, tools) {

@@ -23,13 +23,14 @@ export async function load() {
 
 export function render(found) {
   if (found === null) return h("p", null, "This is a proxy: ", link("#/cluster", "its brokers"), ", ", link("#/journal", "requests"), " and ", link("#/faults", "faults"), ".");
+  const spent = found.faults.filter(exhausted).length;
   return [
     h("dl", { class: "figures", "aria-label": "Figures" },
       figure("Requests", link("#/journal", rate(found.series, found.step_ms)), sparkline(found.series, "requests in the last two minutes")),
       figure("Errors in two minutes", link(errorsOf(found), number(found.errors)), sparkline(found.error_series, "errors in the last two minutes")),
       figure("Open connections", link("#/clients", number(found.clients.reduce((sum, each) => sum + each.open, 0)))),
       figure("Open transactions", link("#/transactions", number(found.transactions.length))),
-      figure("Faults", link("#/faults", number(found.faults.filter((each) => !exhausted(each)).length)))),
+      figure("Faults", link("#/faults", number(found.faults.length - spent)), spent > 0 && h("div", { class: "quiet" }, `and ${number(spent)} exhausted`))),
     found.skipped > 0 && h("p", { class: "quiet" }, `The counts omit ${number(found.skipped)} requests: too many arrived to count all of them.`),
     found.brokers && panel("No client has connected yet",
       h("p", null, "Connect any Kafka client, in any language, with ", h("code", null, `bootstrap.servers=${found.brokers.map((each) => `${each.host}:${each.port}`).join(",")}`),

@@ -21,6 +21,28 @@ export function table(label, columns, rows, key, empty) {
         shown.map(([title, cell, kind]) => h("td", { role: "cell", class: kind, "data-label": title }, h("div", null, cell(row))))))));
 }
 
+const LISTED = 50;
+const lists = new Map(); // label -> the text that its rows contain, and how many of them are shown
+
+/** A table that may be long: its first rows, a button for more, and a search among all. `text(row)` is what is searched. */
+export function listed(label, columns, rows, key, empty, text, { refresh }) {
+  const list = lists.get(label) ?? { sought: "", most: LISTED };
+  lists.set(label, list);
+  const search = (event) => {
+    Object.assign(list, { sought: event.target.value.trim().toLowerCase(), most: LISTED });
+    refresh({ redraw: true });
+  };
+  const found = rows.filter((row) => text(row).toLowerCase().includes(list.sought));
+  const more = found.length - list.most;
+  return [
+    (rows.length > LISTED || list.sought !== "") && h("div", { key: "search", class: "row searched" },
+      field("Containing", h("input", { type: "search", value: list.sought, oninput: search, autocomplete: "off", spellcheck: "false" }))),
+    table(label, columns, found.slice(0, list.most), key, list.sought === "" ? empty : "No row contains this text."),
+    more > 0 && h("div", { key: "more", class: "row" }, h("p", { class: "quiet" }, `${number(more)} more`),
+      button("Show more", () => { list.most *= 4; refresh({ redraw: true }); })),
+  ];
+}
+
 const isFilled = (cell) => (Array.isArray(cell) ? cell.some(isFilled) : cell !== "" && cell !== false && cell !== null && cell !== undefined);
 
 const MOODS = {
@@ -36,9 +58,9 @@ export const state = (text, mood = MOODS[text] ?? "quiet") => h("span", { class:
 
 export const code = (text) => h("code", null, text);
 
-/** A button; `label` names its row for screen readers. */
-export function button(text, onclick, label) {
-  return h("button", { type: "button", onclick, "aria-label": label ? `${text} ${label}` : undefined }, text);
+/** A button; `label` names its row for screen readers. With `why`, it is disabled, and the tooltip has the reason. */
+export function button(text, onclick, label, why) {
+  return h("button", { type: "button", onclick, "aria-label": label ? `${text} ${label}` : undefined, disabled: why !== undefined, title: why }, text);
 }
 
 /** A time of day; the tooltip has the full time. */

@@ -4,7 +4,7 @@ import { get, path, remove } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { number } from "./format.js";
-import { button, code, facts, link, panel, reason, state, table, timeline, to } from "./parts.js";
+import { button, code, facts, link, listed, panel, reason, state, table, timeline, to } from "./parts.js";
 
 export const title = ([name]) => (name === undefined ? "Producers" : `Producer ${name}`);
 
@@ -14,16 +14,17 @@ export async function load([name]) {
   return { ...found, why };
 }
 
-export const render = (data, names, tools) => (data.producers ? all(data.producers) : one(data, tools));
+export const render = (data, names, tools) => (data.producers ? all(data.producers, tools) : one(data, tools));
 
-function all(producers) {
-  return panel(null, table("Producers", [
+function all(producers, tools) {
+  return panel(null, listed("Producers", [
     ["Producer id", (each) => link(to("producers", String(each.producer_id)), String(each.producer_id))],
     ["Epoch", (each) => number(each.producer_epoch), "number"],
     ["Client", (each) => each.client_id ?? "", "brief"],
     ["Transactional id", (each) => (each.transactional_id === null ? "" : link(to("transactions", each.transactional_id), each.transactional_id)), "wide"],
     ["Partitions", (each) => each.partitions.slice(0, 12).map((place) => h("span", { key: place.partition, class: "chip" }, place.partition)), "wide"],
-  ], producers.slice(-200).reverse(), (each) => each.producer_id, "No producer ids yet: only idempotent and transactional producers have one."));
+  ], producers.toReversed(), (each) => each.producer_id, "No producer ids yet: only idempotent and transactional producers have one.",
+  (each) => `${each.producer_id} ${each.client_id ?? ""} ${each.transactional_id ?? ""}`, tools));
 }
 
 function one(found, { act }) {

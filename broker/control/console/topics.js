@@ -4,7 +4,7 @@ import { get, path, post, put, remove } from "./ask.js";
 import { h } from "./dom.js";
 import { bytes, number, plural } from "./format.js";
 import * as messages from "./messages.js";
-import { brokers, button, choices, code, facts, field, lagOf, link, panel, state, table, time, to, unknown } from "./parts.js";
+import { brokers, button, choices, code, facts, field, lagOf, link, listed, panel, state, table, time, to, unknown } from "./parts.js";
 
 let internal = false;
 let steered = { topic: null, partition: 0 };
@@ -39,7 +39,7 @@ function all({ topics, groups }, { act, refresh }) {
   const hidden = topics.length - shown.length;
   return [
     panel(null,
-      table("Topics", [
+      listed("Topics", [
         ["Topic", (topic) => [link(to("topics", topic.name), topic.name), topic.internal && [" ", h("span", { class: "chip" }, "internal")]], "wide"],
         ["Partitions", (topic) => number(topic.partitions.length), "number"],
         ["Records", (topic) => number(records(topic)), "number"],
@@ -47,7 +47,7 @@ function all({ topics, groups }, { act, refresh }) {
         ["Lag", (topic) => lags(groups, topic.name).map((each) => h("div", { key: each.group }, link(to("groups", each.group), each.group), ": ", lagOf(each.lag))), "wide"],
         ["Health", health, "wide"],
       ], shown, (topic) => topic.name,
-      [h("p", null, "No topics yet. A client that requests a topic creates it, or:"), code("understudy ctl records write orders '[{\"value\": \"hello\"}]'")]),
+      [h("p", null, "No topics yet. A client that requests a topic creates it, or:"), code("understudy ctl records write orders '[{\"value\": \"hello\"}]'")], (topic) => topic.name, { refresh }),
       h("label", { class: "check" },
         h("input", { type: "checkbox", onchange: (event) => { internal = event.target.checked; refresh(); } }),
         hidden ? `Show internal topics (${hidden})` : "Show internal topics")),

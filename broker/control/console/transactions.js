@@ -4,9 +4,10 @@ import { get, path, post, query } from "./ask.js";
 import { diagramOf } from "./diagrams.js";
 import { h } from "./dom.js";
 import { duration, number } from "./format.js";
-import { button, chips, choices, code, facts, field, inTime, link, moves, panel, reason, state, table, time, timeline, to } from "./parts.js";
+import { button, chips, choices, code, facts, field, inTime, link, listed, moves, panel, reason, state, table, time, timeline, to } from "./parts.js";
 
 const STEPS = [["prepare", "prepare"], ["markers", "markers"], ["complete", "complete"]];
+const IDLE = new Set(["Empty", "CompleteCommit", "CompleteAbort", "Dead"]);
 let step = "prepare";
 
 export const title = ([name]) => name ?? "Transactions";
@@ -22,14 +23,16 @@ export const render = (data, names, tools) => (data.transactions ? all(data.tran
 
 function all(transactions, tools) {
   const { now_ms } = tools;
-  return [panel(null, table("Transactional ids", [
+  const idle = (each) => IDLE.has(each.state) && !each.held_at;
+  const ordered = [...transactions.filter((each) => !idle(each)), ...transactions.filter(idle)];
+  return [panel(null, listed("Transactional ids", [
     ["Transactional id", (each) => link(to("transactions", each.transactional_id), each.transactional_id), "wide"],
     ["State", (each) => [state(each.state), each.held_at && state("held")]],
     ["Producer", (each) => `${each.producer_id}, epoch ${each.producer_epoch}`, "rest"],
     ["Coordinator", (each) => each.coordinator, "number"],
     ["Partitions", (each) => number(each.partitions.length), "number"],
     ["Times out", (each) => (each.deadline_ms === null ? "" : inTime(each.deadline_ms, now_ms)), "rare"],
-  ], transactions, (each) => each.transactional_id, "No transactional ids yet: no producer has called initTransactions.")),
+  ], ordered, (each) => each.transactional_id, "No transactional ids yet: no producer has called initTransactions.", (each) => `${each.transactional_id} ${each.producer_id}`, tools)),
   panel("Hold a transaction", h("p", null, "The next commit or abort of this transactional id is held at a step until it is released. The id need not exist yet."),
     hold(tools, null))];
 }
