@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,8 @@ def commands(name: str) -> Iterator[list[str]]:
         for block in re.findall(r"^ *```\w*\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
             for line in block.replace("\\\n", " ").splitlines():
                 if line.strip().startswith(f"understudy {name} "):
-                    yield shlex.split(line, comments=True)[2:]
+                    arguments = shlex.split(line, comments=True)[2:]
+                    yield list(takewhile(lambda each: each != "|", arguments))
 
 
 def test_every_serve_command_starts_a_server() -> None:

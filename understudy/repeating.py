@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from understudy.control_api.verb import Verb
-from understudy.text_table import cell, heading
+from understudy.text_table import filled, heading
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,7 +84,7 @@ class Lines:
     """Rows as lines under one heading; columns grow with their values, so that lines stay aligned."""
 
     def __init__(
-        self, columns: Sequence[str], *, as_json: bool = False, shown: Callable[[Any, str], str] = cell
+        self, columns: Sequence[str], *, as_json: bool = False, shown: Callable[[Any, str], str] = filled
     ) -> None:
         self._columns, self._as_json, self._shown = columns, as_json, shown
         self._widths = [0] * len(columns)

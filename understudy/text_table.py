@@ -1,4 +1,7 @@
-"""Formats responses as text: a table for a list, `name  value` lines for everything else."""
+"""Formats responses as text for programs: a table for each list of objects, `name  value` lines for everything else.
+
+Columns are separated by at least two spaces, and no cell is empty: `awk -F '  +'` divides a line.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +25,20 @@ def lines(verb: Verb, answer: Any) -> Iterator[str]:
         return
     verb, answer = readable(verb, answer)
     rows = answer.get(verb.items) if verb.items else None
-    yield from facts({name: value for name, value in answer.items() if name != verb.items or rows is None})
+    others = {name: value for name, value in answer.items() if name != verb.items or rows is None}
+    nested = {name: value for name, value in others.items() if _is_rows(value)}
+    yield from facts({name: value for name, value in others.items() if name not in nested})
+    for name, found in nested.items():
+        yield from ("", f"{name}:")
+        yield from table(tuple(dict.fromkeys(key for row in found for key in row)), found)
     if rows is not None:
+        if nested:
+            yield from ("", f"{verb.items}:")
         yield from table(verb.columns, rows)
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def readable(verb: Verb, answer: Mapping[str, Any]) -> tuple[Verb, Mapping[str, Any]]:
@@ -77,14 +91,17 @@ def facts(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Return aligned columns under their names, numbers to the right; a list in a cell is shown as its length."""
+    """Return aligned columns under their names, numbers to the right; a list in a cell is shown as its length.
+
+    The first column is on the left, so that no line begins with a separator.
+    """
     grid = [
-        [cell(row.get(column), column, WIDEST_AT_THE_END if column == columns[-1] else WIDEST) for column in columns]
+        [filled(row.get(column), column, WIDEST_AT_THE_END if column == columns[-1] else WIDEST) for column in columns]
         for row in rows
     ]
     headings = [heading(column).upper() for column in columns]
     widths = [max([len(above), *(len(line[i]) for line in grid)]) for i, above in enumerate(headings)]
-    numeric = [are_numbers([line[i] for line in grid]) for i in range(len(columns))]
+    numeric = [i > 0 and are_numbers([line[i] for line in grid]) for i in range(len(columns))]
     for line in [headings, *grid]:
         spots = zip(line, widths, numeric, strict=True)
         yield "  ".join(f"{text:>{w}}" if right else f"{text:<{w}}" for text, w, right in spots).rstrip()
@@ -107,6 +124,11 @@ def cell(value: Any, name: str, widest: int = WIDEST) -> str:
         return str(len(value))
     text = formatted(value, name)
     return text if len(text) <= widest else text[: widest - 3] + "..."
+
+
+def filled(value: Any, name: str, widest: int = WIDEST) -> str:
+    """Return a value for a table as above; an empty text as two quotation marks, since columns are found by spaces."""
+    return cell(value, name, widest) or '""'
 
 
 def formatted(value: Any, name: str = "") -> str:

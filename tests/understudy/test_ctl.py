@@ -110,8 +110,36 @@ def test_an_answer_without_a_list_is_facts(control: FakeControl, capsys: pytest.
     assert main(["ctl", "cluster"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         *("controller  1", 'features    {"a": 1}'),
-        *("ID  HOST  PORT  UP   FENCED  EPOCH", " 1  -     9092  yes  -       -"),
+        *("ID  HOST  PORT  UP   FENCED  EPOCH", "1   -     9092  yes  -       -"),
     ]
+
+
+def test_lists_within_an_answer_are_tables_that_awk_divides(
+    control: FakeControl, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each under its name, after a blank line; an empty text does not shift the columns after it."""
+    lags = [{"topic": "t", "partition": at, "offset": None if at else 3, "lag": 51 - at} for at in (0, 1)]
+    offsets = [{"topic": "t", "partition": 0, "offset": 3, "metadata": "", "lag": 51}]
+    members = [{"member_id": "m-1", "client_id": "", "instance_id": None, "assignment": ["t-0", "t-1"]}]
+    answer = {"group_id": "g", "offsets": offsets, "lags": lags, "timeline": [], "lag": 51, "members": members}
+    control.answers["GET /v1/groups/g"] = answer
+    assert main(["ctl", "groups", "show", "g"]) == 0
+    text = capsys.readouterr().out
+    assert text.splitlines() == [
+        *("group_id  g", "timeline  -", "lag       51", ""),
+        *("offsets:", "TOPIC  PARTITION  OFFSET  METADATA  LAG", 't              0       3  ""         51', ""),
+        *(
+            "lags:",
+            "TOPIC  PARTITION  OFFSET  LAG",
+            "t              0       3   51",
+            "t              1       -   50",
+            "",
+        ),
+        *("members:", "MEMBER_ID  CLIENT_ID  INSTANCE_ID  ASSIGNMENT", 'm-1        ""         -            t-0,t-1'),
+    ]
+    script = '/^[a-z_]+:$/ { list = $0 } list == "lags:" && NF == 4 { print $2, $4 }'
+    done = subprocess.run(["awk", "-F", "  +", script], input=text, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["PARTITION LAG", "0 51", "1 50"]
 
 
 def test_what_a_terminal_obeys_is_shown_instead(control: FakeControl, capsys: pytest.CaptureFixture[str]) -> None:
