@@ -105,7 +105,10 @@ OPTIONS: Final[dict[str, dict[str, Callable[[str], Any]]]] = {
         "control": _boolean,
     },
     "kafka_batches": _LOGS,
-    "kafka_state": {**_LOGS, "kind": _one_of(*schemas.STATE)},
+    "kafka_state": {
+        **{name: read for name, read in _LOGS.items() if name != "topics"},
+        "kind": _one_of(*schemas.STATE),
+    },
     "wire_journal": {name: read for name, read in _COMMON.items() if name != "failOnDataLoss"},
 }
 """Data source -> option -> parser of its text."""
@@ -134,6 +137,8 @@ class Options:
         known = {name.lower(): (name, read) for name, read in OPTIONS[source].items()}
         self._values: dict[str, Any] = {}
         for option, text in given.items():
+            if source == "kafka_state" and option.lower() == "topics":
+                raise ValueError(f"{source}: no option {option!r}: the option kind selects the topic of a coordinator")
             if option.lower() not in known:
                 near = closest(option, OPTIONS[source])
                 hint = f"; did you mean {near}?" if near else f"; there are {', '.join(OPTIONS[source])}"

@@ -26,6 +26,7 @@ from tests.pipeline.logs import NOW_MS, chain, rows, write_segment
         ("kafka_segments", {}, "no path; use .load(PATH)"),
         ("kafka_segments", {"path": "x", "columns": "sequense"}, "no column 'sequense'"),
         ("kafka_state", {"path": "x"}, "option kind is missing: offsets or groups"),
+        ("kafka_state", {"path": "x", "kind": "offsets", "Topics": "t"}, "no option 'Topics': the option kind selects"),
         ("wire_journal", {"path": "x", "topics": "t"}, "no option 'topics'"),
     ],
 )  # fmt: skip
