@@ -11,6 +11,8 @@ from broker.settings.tables import BROKER, TOPIC
 from broker.settings.values import parse, shown
 from protocol.errors import KafkaError
 
+PROVIDERS = "config.providers"
+"""The setting that Kafka stores without checking it."""
 _DEFAULTS: dict[str, Value] = {row.name: row.default for row in BROKER.values()}
 
 # The identity of a broker without other settings: each is also its own controller.
@@ -94,14 +96,18 @@ class BrokerSettings:
         """Replace both dynamic layers by the configs stored for BROKER "" and BROKER "<id>", and call the listeners.
 
         Values that may not be set there, or are no longer valid, are ignored, as by Kafka when it reads such a record.
+        While `config.providers` is invalid, no value changes (core C.4.8).
 
         Returns:
             The names of settings whose effective value changed.
         """
         self.cluster_wide = self._acceptable(cluster_wide, per_broker=False)
         self.own = self._acceptable(own, per_broker=True)
+        texts = {**self.cluster_wide, **self.own}
+        if self.problem_of_providers(texts) is not None:
+            return frozenset()
         before = self._values
-        self._values = {**self._base, **self._dynamic(self.cluster_wide), **self._dynamic(self.own)}
+        self._values = {**self._base, **self._dynamic(texts)}
         self._topic_defaults = None
         if self._values == before:  # compared as a whole, since each reset comes here twice
             return frozenset()
@@ -146,11 +152,24 @@ class BrokerSettings:
         return self._topic_defaults
 
     def preview(self, cluster_wide: Mapping[_Str, _Str], own: Mapping[_Str, _Str]) -> dict[_Str, Value]:
-        """Return the effective values that result from these dynamic layers; all of them must parse."""
-        return {**self._base, **self._dynamic(cluster_wide), **self._dynamic(own)}
+        """Return the effective values that result from these dynamic layers, without providers; all must parse."""
+        texts = {**cluster_wide, **own}
+        texts.pop(PROVIDERS, None)
+        return {**self._base, **self._dynamic(texts)}
+
+    def problem_of_providers(self, texts: Mapping[_Str, _Str]) -> _Str | None:
+        """Return the problem of `config.providers`, if it is among these texts and the emulated release has it."""
+        row = self.broker_row(PROVIDERS)
+        if row is None or PROVIDERS not in texts:
+            return None
+        try:
+            parse(row, texts[PROVIDERS])
+        except KafkaError as error:
+            return error.message
+        return None
 
     def _dynamic(self, texts: Mapping[_Str, _Str]) -> dict[_Str, Value]:
-        """Parse a dynamic layer, without settings that the release does not have, or that plugins read only once."""
+        """Parse the dynamic layers, without settings that the release does not have, or that plugins read only once."""
         ignored = self.tables.missing | PLUGIN_SETTINGS
         known = {name: text for name, text in texts.items() if base_name(name) not in ignored}
         return _parsed(known, self.tables.removed)
@@ -166,7 +185,8 @@ class BrokerSettings:
                 try:
                     parse(row, text)
                 except KafkaError:
-                    continue
+                    if name != PROVIDERS:
+                        continue
             found[name] = text
         return found
 

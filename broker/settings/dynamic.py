@@ -53,7 +53,7 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
     Raises:
         KafkaError: INVALID_REQUEST with Kafka's reason.
     """
-    # Quirk: config.providers is removed before all checks, and an invalid list of them has no effect.
+    # Quirk: config.providers is removed before all checks, so only the other layer's are checked (core C.4.8).
     texts = {name: text for name, text in texts.items() if not name.startswith("config.providers")}
     rows = {name: settings.broker_row(name) for name in texts}
     known = {name: row for name, row in rows.items() if row is not None}
@@ -71,6 +71,9 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
             "Cannot update these configs at default cluster level, broker id must be specified",
             (name for name, row in known.items() if row.mode is UpdateMode.PER_BROKER),
         )
+    problem = settings.problem_of_providers(settings.cluster_wide if per_broker else settings.own)
+    if problem is not None:
+        raise _refused(problem)
     before = settings.preview(settings.cluster_wide, settings.own)
     after = settings.preview(settings.cluster_wide, texts) if per_broker else settings.preview(texts, settings.own)
     problem = broker_problem(after)

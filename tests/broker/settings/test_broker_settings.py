@@ -3,6 +3,7 @@
 import pytest
 
 from broker.settings import BrokerSettings, ConfigSource
+from broker.settings.describe import broker_entries, cluster_wide_entries
 from broker.settings.dynamic import validate_broker
 from protocol.errors import ErrorCode, KafkaError
 
@@ -133,6 +134,37 @@ def test_a_list_of_providers_that_is_bad_is_taken_and_has_no_effect() -> None:
     assert settings.value("config.providers") == ()
     settings.set_dynamic({}, {"config.providers": "b,b"})
     assert settings.value("config.providers") == ("b",)
+    settings.set_dynamic({"config.providers": ",a"}, {"config.providers": "b"})
+    assert settings.value("config.providers") == ("b",)
+
+
+def _described(settings: BrokerSettings, name: str) -> tuple[str | None, int, list[tuple[str | None, int]]]:
+    """Value, source, and the values of the layers."""
+    (entry,) = broker_entries(settings, [name])
+    return entry.value, entry.source, [(each.value, each.source) for each in entry.synonyms]
+
+
+def test_a_bad_list_of_providers_stops_every_change() -> None:
+    """As 4.4.0 answers: changes are described with their source, and take effect afterwards (core C.4.8)."""
+    settings, bad = BrokerSettings(1), {"config.providers": ",a"}
+    limit = {"max.connections": "77"}
+    settings.set_dynamic({"config.providers": "x"}, {})
+    assert settings.set_dynamic({"config.providers": "x"}, bad) == frozenset()
+    assert _described(settings, "config.providers") == ("x", 2, [(",a", 2), ("x", 3), ("", 5)])
+    validate_broker({**bad, **limit}, settings, per_broker=True)
+    assert settings.set_dynamic({"config.providers": "x"}, {**bad, **limit}) == frozenset()
+    assert _described(settings, "max.connections") == ("2147483647", 2, [("77", 2), ("2147483647", 5)])
+    with pytest.raises(
+        KafkaError, match=r"INVALID_REQUEST: Configuration 'config\.providers' values must not be empty"
+    ):
+        validate_broker({"background.threads": "9"}, settings, per_broker=False)
+    assert settings.set_dynamic({}, {**limit}) == {"max.connections", "config.providers"}
+    assert _described(settings, "max.connections") == ("77", 2, [("77", 2), ("2147483647", 5)])
+    settings.set_dynamic(bad, {})
+    assert _described(settings, "config.providers") == ("", 3, [(",a", 3), ("", 5)])
+    assert [each.value for each in cluster_wide_entries(settings)] == [",a"]
+    with pytest.raises(KafkaError, match="values must not be empty"):
+        validate_broker(limit, settings, per_broker=True)
 
 
 def test_settings_of_the_authorizer_are_those_that_it_began_with() -> None:
