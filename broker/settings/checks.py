@@ -12,7 +12,7 @@ from broker.settings.values import drops_duplicates, elements_of, invalid, shown
 _REPLICAS = r"([0-9]+:[0-9]+)?"
 _VOTER = r"(\d+)@.*"
 _HOST_PORT = r"(?:[a-zA-Z][a-zA-Z\d+.-]*://)?\[?([0-9a-zA-Z\-._%:]*)\]?:([0-9]+)"
-_MOST_DIGITS = 20  # digits of an int64 and its sign
+_MOST_DIGITS = 19  # of an int64, without leading zeros
 # Days, hours, minutes, seconds and fraction, each with its own sign, as in java.time.Duration.
 _DURATION = (
     r"(?i)([-+]?)P(?:([-+]?\d+)D)?"
@@ -144,8 +144,8 @@ def share_offset_reset(name: str, value: Value) -> str | None:
     text = str(value)
     if text in {"earliest", "latest"}:
         return None
-    behind_ms = duration_ms(text.removeprefix("by_duration:")) if text.startswith("by_duration:") else None
-    if behind_ms is not None and behind_ms >= 0:
+    behind_ns = _duration_ns(text.removeprefix("by_duration:")) if text.startswith("by_duration:") else None
+    if behind_ns is not None and behind_ns >= 0:
         return None
     form = "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
     return invalid(name, text, f"Invalid value `{text}` for configuration {name}. {form}")
@@ -153,19 +153,32 @@ def share_offset_reset(name: str, value: Value) -> str | None:
 
 def duration_ms(text: str) -> int | None:
     """Parse an ISO 8601 duration (`P1DT2H3M4.5S`, as java.time.Duration) into milliseconds; None if it is invalid."""
+    total_ns = _duration_ns(text)
+    return None if total_ns is None else abs(total_ns) // 1_000_000 * (-1 if total_ns < 0 else 1)
+
+
+def _duration_ns(text: str) -> int | None:
     match = re.fullmatch(_DURATION, text, re.ASCII)
     if match is None or text[-1] in "PpTt":
         return None
-    sign, days, hours, minutes, seconds, fraction = match.groups()
-    if any(len(each or "") > _MOST_DIGITS for each in match.groups()):
+    sign, *amounts, fraction = match.groups()
+    days, hours, minutes, seconds = map(_number, amounts)
+    if days is None or hours is None or minutes is None or seconds is None:
         return None
-    total = ((int(days or 0) * 24 + int(hours or 0)) * 60 + int(minutes or 0)) * 60 + int(seconds or 0)
+    total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     if abs(total) >= 1 << 63:  # more than a Duration holds
         return None
-    total *= 1000
-    part = int((fraction or "").ljust(9, "0")) // 1_000_000
-    total += -part if (seconds or "").startswith("-") else part
-    return -total if sign == "-" else total
+    part_ns = int((fraction or "").ljust(9, "0"))
+    total_ns = total * 1_000_000_000 + (-part_ns if (amounts[3] or "").startswith("-") else part_ns)
+    return -total_ns if sign == "-" else total_ns
+
+
+def _number(text: str | None) -> int | None:
+    """Return an optional number, which may have leading zeros; None if it has more digits than an int64."""
+    digits = (text or "").lstrip("+-").lstrip("0")
+    if len(digits) > _MOST_DIGITS:
+        return None
+    return int(digits or 0) * (-1 if (text or "").startswith("-") else 1)
 
 
 def quorum_servers(name: str, value: Value) -> str | None:

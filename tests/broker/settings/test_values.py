@@ -184,7 +184,8 @@ def test_doubles_are_printed_as_java_does(value: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "accepted"),
     [("P1D", True), ("PT1.5S", True), ("pt2m", True), ("P1DT-1H", True), ("PT", False), ("P", False), ("P1DT", False),
-     ("-PT1S", False), ("PT-0.5S", False), ("1H", False)],
+     ("-PT1S", False), ("PT-0.5S", False), ("1H", False), (f"PT{'0' * 24}1S", True), ("P0000000000000000000001D", True),
+     ("-PT0.0000001S", False), ("-PT0S", True)],
 )  # fmt: skip
 def test_share_groups_begin_at_an_iso_duration_ago(text: str, accepted: bool) -> None:
     """Any duration of java.time.Duration that is not negative (groups 0.7)."""
