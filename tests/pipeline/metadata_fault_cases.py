@@ -77,6 +77,10 @@ def clean_metadata(where: Planting) -> None:
         setting(TOPIC, "deleted", "a.later.setting", "what it takes"),
         setting(BROKER, "", "log.cleaner.threads", "2"),
         setting(GROUP, "any", "share.auto.offset.reset", "by_duration:PT1H"),
+        setting(GROUP, "any", "share.auto.offset.reset", "by_duration:-P-1DT0H"),
+        setting(GROUP, "any", "share.auto.offset.reset", "by_duration:PT1H-30M1,5S"),
+        setting(GROUP, "any", "streams.rack.aware.assignment.tags", "zone, rack,Zone"),
+        setting(GROUP, "any", "streams.rack.aware.assignment.tags", ""),
         setting(CLIENT_METRICS, "any", "interval.ms", "100"),
         metadata.RemoveTopicRecord(DELETED),
     )
@@ -138,6 +142,9 @@ def _setting(kind: int, name: str, value: str) -> Callable[[Planting, str], Plac
 
 PLANTS.update(
     {
+        "setting-tags-repeated": _setting(GROUP, "streams.rack.aware.assignment.tags", "zone, rack,zone"),
+        "setting-duration-negative": _setting(GROUP, "share.auto.offset.reset", "by_duration:-P1D"),
+        "setting-duration-of-nothing": _setting(GROUP, "share.auto.offset.reset", "by_duration:PT"),
         "setting-choice": _setting(TOPIC, "compression.type", "brotli"),
         "setting-case": _setting(TOPIC, "message.timestamp.type", "logappendtime"),
         "setting-list": _setting(TOPIC, "cleanup.policy", "compact,forget"),

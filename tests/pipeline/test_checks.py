@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from broker.settings import client_metrics
+from broker.settings import BrokerSettings, client_metrics, groups
 from broker.settings.tables import CLIENT_METRICS, GROUP, TOPIC
 from broker.settings.values import parse as parse_setting
 from pipeline.audits.broker_files import BrokerFiles
@@ -94,7 +94,16 @@ TEXTS = (
     "", "true", "False", "yes", "0", "-1", "-2", "-3", "1", " 7 ", "13", "17", "18", "23", "99", "100", "999",
     "1048576", "2147483647", "2147483648", "9223372036854775808", "0.5", "1.5", ".5f", "compact", "compact, delete",
     "compact,,delete", "lz4", "none", "CreateTime", "createtime", "read_committed", "3600001", "x",
-    "latest", "earliest", "Latest", "by_duration:PT1H", "by_duration:x", "by_duration:", "by_duration",
+    "latest", "earliest", "Latest", "by_duration:x", "by_duration:", "by_duration", "by_duration: PT1H",
+    "BY_DURATION:PT1H", "a,b", "a , b", "A,a", "a,a", "a, a", "a,b ,b", "a,b,a", "a, ,b", ",a",
+    *(f"by_duration:{each}" for each in (
+        *("PT1H", "P1D", "p1dt1h1m1s", "+P+1D", "-P-1D", "-PT-1S", "PT1H-30M", "P1DT-24H", "PT-0S", "-PT0S", "PT0.0S"),
+        *("PT1.S", "PT1,5S", "-PT-0.5S", "PT9223372036854775807S", "P106751991167300D", "PT0000000000000000000000001S"),
+        *(" PT1H", "PT1H ", "P", "PT", "P1DT", "-P1D", "P-1D", "PT-1H", "PT1H-90M", "P1DT-25H", "PT-0.5S", "P1Y"),
+        *("P1W", "P1H", "PT1D", "P1D1H", "1H", "T1H", "PT.5S", "PT1.1234567891S", "P1.5D", "PT1S2M", "PT2S-1S"),
+        *("PT99999999999999999999S", "PT9223372036854775808S", "P106751991167301D", "PT3000000000000000H"),
+        *("-PT9223372036854775807S",),
+    )),
 )  # fmt: skip
 OF_OLDER_BROKERS = {("segment.bytes", text) for text in ("17", "18", "23", "99", "100", "999")}
 """Kafka before 4.0 took segments of 14 bytes."""
@@ -135,6 +144,8 @@ def _refused(kind: int, name: str, text: str) -> bool:
             client_metrics.validate({name: text})
         else:
             parse_setting((TOPIC if kind == 2 else GROUP)[name], text)
+            if name == "streams.rack.aware.assignment.tags":
+                groups.validate({name: text}, BrokerSettings(1))
     except KafkaError:
         return True
     return False
