@@ -29,6 +29,8 @@ IDENTIFIED: Final = pa.schema(
 """One row per committed record of the input and output topics."""
 PROCESSORS: Final = pa.schema([pa.field("group_id", pa.string())])
 """The consumer groups that the user named."""
+NAMED_TOPICS: Final = pa.schema([pa.field("role", pa.string()), pa.field("topic", pa.string())])
+"""The input and output topics that the user named, also those without any record."""
 VIEWS: Final = ("inputs", "outputs", "input_commits")
 _COLUMNS: Final = ("topic", "partition", "offset", "timestamp_ms", "producer_id")
 _OF_PATTERNS: Final = frozenset("*?[")
@@ -51,6 +53,12 @@ class Identity:
     inputs: Sequence[str]
     outputs: Sequence[str]
     groups: Sequence[str] = ()
+
+    @property
+    def named_topics(self) -> list[dict[str, str]]:
+        """Return the rows of `NAMED_TOPICS`."""
+        named = {"input": self.inputs, "output": self.outputs}
+        return [{"role": role, "topic": topic} for role, topics in named.items() for topic in topics]
 
 
 def parse(spec: str, inputs: Sequence[str], outputs: Sequence[str], groups: Sequence[str] = ()) -> Identity:

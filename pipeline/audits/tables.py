@@ -17,7 +17,7 @@ from pipeline.audits import journal
 from pipeline.audits.broker_files import TABLES, BrokerFiles
 from pipeline.audits.coordinator_logs import StateTables, older_metadata
 from pipeline.audits.history import FOUND, ORDERED
-from pipeline.audits.identities import IDENTIFIED, PROCESSORS, Identity, identified
+from pipeline.audits.identities import IDENTIFIED, NAMED_TOPICS, PROCESSORS, Identity, identified
 from pipeline.audits.identities import VIEWS as IDENTITY_VIEWS
 from pipeline.audits.indexes import index_table
 from pipeline.audits.logs import log_table
@@ -157,6 +157,7 @@ class Tables:
         """Return the records by identity, read in this process."""
         found = pa.Table.from_batches(identified(self.path, identity), IDENTIFIED)
         self._view("identified", self.spark.createDataFrame(found, ddl(IDENTIFIED)))
+        self._rows(identity.named_topics, NAMED_TOPICS).createOrReplaceTempView("named_topics")
         self._rows([{"group_id": each} for each in identity.groups], PROCESSORS).createOrReplaceTempView("processors")
         for name in IDENTITY_VIEWS:
             self._view(name, self.spark.sql(view(name)))

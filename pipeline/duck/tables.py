@@ -9,7 +9,7 @@ from pipeline.answers.judge import answer_tables
 from pipeline.audits import broker_files, journal
 from pipeline.audits.coordinator_logs import each_once, logs_of, older_metadata, read_state_logs
 from pipeline.audits.history import FOUND, HISTORY, ORDERED
-from pipeline.audits.identities import IDENTIFIED, Identity, identified
+from pipeline.audits.identities import IDENTIFIED, NAMED_TOPICS, Identity, identified
 from pipeline.audits.identities import VIEWS as IDENTITY_VIEWS
 from pipeline.audits.logs import read_history
 from pipeline.audits.partition_files import COMPACTED_TOPICS, PARTITION_FILES, partition_rows
@@ -63,6 +63,7 @@ class DuckTables:
             engine.view(name, view(name))
         if identity is not None:
             engine.table("identified", _table(IDENTIFIED, identified(self.path, identity)))
+            engine.table("named_topics", pa.Table.from_pylist(identity.named_topics, NAMED_TOPICS))
             engine.table("processors", pa.table({"group_id": pa.array(identity.groups, pa.string())}))
             for name in IDENTITY_VIEWS:
                 engine.view(name, view(name))

@@ -1,6 +1,7 @@
 """Counts committed records by topic and time bucket while a log grows, each record once."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ RECORD_COUNTS: Final = pa.schema(
 )
 COUNTED_FROM: Final = pa.schema(
     [
+        pa.field("role", pa.string()),
         pa.field("topic", pa.string()),
         pa.field("from_ms", pa.int64()),  # the first bucket that was counted completely
     ]
@@ -28,11 +30,21 @@ TABLES: Final = {"record_counts": RECORD_COUNTS, "counted_from": COUNTED_FROM}
 _FIRST: Final = -(2**62)
 
 
-class Counts:
-    """Counts so far. `width_ms` is the length of a bucket."""
+def _machine_ms() -> int:
+    return time.time_ns() // 1_000_000  # when a command runs
 
-    def __init__(self, width_ms: int, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> None:
-        self.width_ms = width_ms
+
+class Counts:
+    """Counts so far. `width_ms` is the length of a bucket; `now_ms` returns the time."""
+
+    def __init__(
+        self,
+        width_ms: int,
+        inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        now_ms: Callable[[], int] = _machine_ms,
+    ) -> None:
+        self.width_ms, self._now_ms = width_ms, now_ms
         self._roles = {**dict.fromkeys(inputs, "input"), **dict.fromkeys(outputs, "output")}
         self.records: dict[tuple[str, int], int] = {}
         """Topic and start of the bucket -> records."""
@@ -61,8 +73,7 @@ class Counts:
                 continue
             times = rows.column("timestamp_ms")
             if is_cut:
-                at = pc.min(times).as_py()
-                self._from_ms[key[0]] = max(self._from_ms.get(key[0], _FIRST), at - at % self.width_ms + self.width_ms)
+                self._begin_after(key[0], pc.min(times).as_py())
                 is_cut = False
             self._next[key] = pc.max(rows.column("offset")).as_py() + 1
             width = pa.scalar(self.width_ms, pa.int64())
@@ -70,6 +81,13 @@ class Counts:
             for each in numbers.to_pylist():
                 at = key[0], each["values"] * self.width_ms
                 self.records[at] = self.records.get(at, 0) + each["counts"]
+        if is_cut:  # no record is left, and what was removed may have been written until now
+            self._begin_after(key[0], self._now_ms())
+
+    def _begin_after(self, topic: str, at_ms: int) -> None:
+        """Note that the buckets up to this time are not complete."""
+        after_ms = at_ms - at_ms % self.width_ms + self.width_ms
+        self._from_ms[topic] = max(self._from_ms.get(topic, _FIRST), after_ms)
 
     def begin_again(self, key: tuple[str, int]) -> None:
         """Forget the position up to which a log was counted."""
@@ -83,7 +101,10 @@ class Counts:
                  "records": count}
                 for (topic, at), count in sorted(self.records.items())
             ],
-            "counted_from": [{"topic": topic, "from_ms": at} for topic, at in sorted(self._from_ms.items())],
+            "counted_from": [
+                {"role": self._roles.get(topic), "topic": topic, "from_ms": at}
+                for topic, at in sorted(self._from_ms.items())
+            ],
         }  # fmt: skip
 
     def recent(self, most: int = 10) -> list[dict[str, Any]]:

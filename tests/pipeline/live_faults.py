@@ -83,5 +83,8 @@ def counted() -> Rows:
             if count
         ]
         + [{"role": None, "topic": "other", "bucket_ms": 60_000, "bucket_end_ms": 120_000, "records": 7}],
-        "counted_from": [{"topic": "out", "from_ms": 60_000}, {"topic": "other", "from_ms": 600_000}],
+        "counted_from": [
+            {"role": "output", "topic": "out", "from_ms": 60_000},
+            {"role": None, "topic": "other", "from_ms": 600_000},
+        ],
     }

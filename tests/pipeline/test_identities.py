@@ -58,6 +58,21 @@ def test_what_was_removed_is_neither_lost_nor_unknown(
     assert names == {"identity-lost", "identity-unknown"} - {hidden}
 
 
+@pytest.mark.parametrize(("topic", "hidden"), [(OUTPUT, "identity-lost"), (INPUT, "identity-unknown")])
+def test_a_topic_without_any_record_left_is_not_judged(tmp_path: Path, topic: str, hidden: str) -> None:
+    """Retention has removed all of them: every input was reported as lost, or every output as unknown."""
+    where = Planting(tmp_path)
+    identity_faults.clean(where)
+    for partition in (0, 1) if topic == INPUT else (0,):
+        shelf = where.shelf(topic, partition)
+        shelf.roll()
+        shelf.log_start = shelf.next_offset
+    where.close()
+    for file in tmp_path.glob(f"{topic}-*/{'0' * 20}.*"):
+        file.unlink()
+    assert hidden not in {each.check for each in found_in(tmp_path, identity_faults.GROUP)}
+
+
 def test_a_group_that_is_named_counts_instead_of_the_transactions(tmp_path: Path) -> None:
     """Its offset is behind: all outputs beyond it would be written again."""
     where = Planting(tmp_path)

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
+import pyarrow as pa
 import pytest
 
 from pipeline.audits.findings import ask_all
-from pipeline.audits.registry import chosen
+from pipeline.audits.registry import checks, chosen
+from pipeline.duck.engine import DuckEngine
 from pipeline.duck.tables import DuckTables
-from pipeline.live.counts import Counts
+from pipeline.live.counts import TABLES, Counts
 from protocol.log_records import metadata
 from protocol.log_records.transaction import TransactionState as State
 from protocol.records.records import Record, build_batch
@@ -150,7 +152,7 @@ def test_the_metadata_may_have_a_directory_of_their_own(
     assert found(tmp_path, "partition-missing", "meta-properties") == {}
 
 
-@pytest.mark.parametrize(("first", "expected"), [(0, []), (100, [{"topic": "t", "from_ms": 20_000}])])
+@pytest.mark.parametrize(("first", "expected"), [(0, []), (100, [{"role": None, "topic": "t", "from_ms": 20_000}])])
 def test_counts_begin_behind_what_retention_has_removed(
     tmp_path: Path, first: int, expected: list[dict[str, object]]
 ) -> None:
@@ -163,6 +165,23 @@ def test_counts_begin_behind_what_retention_has_removed(
     counts.add(str(tmp_path))
     assert counts.tables()["counted_from"] == expected
     assert [row["records"] for row in counts.tables()["record_counts"]] == [3]
+
+
+def test_counts_of_a_log_without_any_record_left_begin_now(tmp_path: Path) -> None:
+    """Its buckets are not complete, so that they are not compared with those of the other topic."""
+    write_segment(tmp_path, build_batch([Record(0, 12_000, b"k", b"v")], partition_leader_epoch=0), name="in-0")
+    write_segment(tmp_path, base=5, name="out-0")
+    counts = Counts(10_000, ["in"], ["out"], now_ms=lambda: 93_000)
+    counts.add(str(tmp_path), ["in", "out"])
+    tables = counts.tables()
+    assert tables["counted_from"] == [{"role": "output", "topic": "out", "from_ms": 100_000}]
+    engine = DuckEngine()
+    for name, schema in TABLES.items():
+        engine.table(name, pa.Table.from_pylist(list(tables[name]), schema))
+    assert engine.rows(checks()["count-differs"].sql).num_rows == 0
+    engine.table("counted_from", TABLES["counted_from"].empty_table())
+    assert engine.rows(checks()["count-differs"].sql).num_rows == 1
+    engine.close()
 
 
 @pytest.mark.parametrize("name", ["index-offset", "index-time"])
