@@ -51,7 +51,8 @@ class Report:
         return [each for each in self.findings if SEVERITIES.index(each.check.severity) <= worst]
 
 
-_ORDER: Final = ("directory", "run", "topic", "partition", "offset", "id")
+ORDER: Final = ("directory", "run", "topic", "partition", "offset", "id")
+"""Columns by which rows are sorted, if the check has them; null comes first."""
 _TOTALS: Final = """
   SELECT (SELECT count(DISTINCT topic) FROM partitions) AS topics, (SELECT count(*) FROM partitions) AS partitions,
          count(*) AS batches, CAST(coalesce(sum(record_count), 0) AS BIGINT) AS records,
@@ -63,7 +64,7 @@ _TOTALS: Final = """
 def ask(engine: Engine, check: Check) -> Finding:
     """Run one check. Rows are sorted by topic, partition and offset, if the check has these columns."""
     try:
-        found, count = engine.find(check.sql, _ORDER, ROWS_KEPT)
+        found, count = engine.find(check.sql, ORDER, ROWS_KEPT)
     except EngineError as error:
         raise EngineError(f"check {check.name}: {error}") from error
     return Finding(check, count, [{name: plain(value) for name, value in row.items()} for row in found])

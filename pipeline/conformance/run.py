@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from pipeline.audits import findings, registry
 from pipeline.audits.engine import Engine
-from pipeline.audits.findings import ROWS_KEPT, Finding
+from pipeline.audits.findings import ORDER, ROWS_KEPT, Finding
 from pipeline.audits.registry import SEVERITIES, Check
 from pipeline.conformance import tables
 from pipeline.rendering.text import counted, plain
@@ -17,6 +19,10 @@ UNKNOWN: Final = "?"
 """Version of a client that did not send one (`views/spoken.sql`)."""
 NOT_EXERCISED: Final = "not exercised"
 _PART: Final = "software"
+_CLIENT: Final = ("spoken_software", "spoken_version")
+_COUNT: Final = "spoken_count"
+_PLACE: Final = "spoken_place"
+_ADDED: Final = {*_CLIENT, _COUNT, _PLACE}
 
 
 def named(software: str, version: str) -> str:
@@ -152,19 +158,24 @@ def _wanted(row: dict[str, Any], software: Sequence[str]) -> bool:
 
 
 def by_software(check: Check) -> str:
-    """Return the query that groups a check's rows by client, using the request that each row refers to."""
+    """Return the query for a check's first rows of each client, which is that of the request that a row refers to."""
+    client = "spoken.software, spoken.software_version"
     return f"""
-      SELECT spoken.software, spoken.software_version, count(*) AS count,
-             slice(array_sort(collect_set(struct(found.run, found.id))), 1, {ROWS_KEPT}) AS places
-      FROM ({check.sql}) found JOIN spoken ON spoken.run = found.run AND spoken.id = found.id
-      GROUP BY spoken.software, spoken.software_version ORDER BY 1, 2
+      SELECT * FROM (
+        SELECT found.*, spoken.software AS {_CLIENT[0]}, spoken.software_version AS {_CLIENT[1]},
+               count(*) OVER (PARTITION BY {client}) AS {_COUNT},
+               row_number() OVER (PARTITION BY {client} ORDER BY found.run, found.id) AS {_PLACE}
+        FROM ({check.sql}) found JOIN spoken ON spoken.run = found.run AND spoken.id = found.id
+      ) WHERE {_PLACE} <= {ROWS_KEPT} ORDER BY {", ".join(_CLIENT)}, {_PLACE}
     """  # noqa: S608 - a query of ours
 
 
 def _by_software(engine: Engine, finding: Finding) -> list[Broken]:
     whole = []
-    for row in engine.rows(by_software(finding.check)).to_pylist():
-        places = {(place["run"], place["id"]) for place in row["places"]}
-        own = [each for each in finding.rows if (each["run"], each["id"]) in places]
-        whole.append(Broken(row["software"], row["software_version"], finding.check, row["count"], own))
+    found = engine.rows(by_software(finding.check)).to_pylist()
+    for (software, version), rows in groupby(found, itemgetter(*_CLIENT)):
+        own = list(rows)
+        evidence = [{name: plain(value) for name, value in row.items() if name not in _ADDED} for row in own]
+        evidence.sort(key=lambda row: [(row[name] is not None, row[name] or 0) for name in ORDER if name in row])
+        whole.append(Broken(software, version, finding.check, own[0][_COUNT], evidence))
     return whole

@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from pyspark.sql import SparkSession
 
+from pipeline.audits import findings
 from pipeline.audits.registry import NoSuchCheckError
 from pipeline.audits.spark_engine import SparkEngine
 from pipeline.audits.table_cache import TableCache
@@ -151,6 +152,16 @@ def test_broken_invariants_have_their_client(compared: Conformance) -> None:
     lib, other = ("lib", "2"), (OTHER, "2")
     assert found == {(*lib, "i03-sequence"): 1, (*lib, "i32-no-metadata"): 1, (*other, "i28-two-owners"): 1}
     assert all(each.rows for each in compared.now.broken)
+
+
+def test_each_client_has_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first rows of each are kept: earlier ones of one client took the places of the other's."""
+    for module in (findings, run):
+        monkeypatch.setattr(module, "ROWS_KEPT", 1)
+    broken = looked_at(str(journal(tmp_path / "journal", tmp_path / "scratch")), None).broken
+    found = [(each.software, each.version, each.count, len(each.rows)) for each in broken if each.software == OTHER]
+    assert found == [(OTHER, "1", 1, 1), (OTHER, "2", 1, 1)]
+    assert all(each.rows and not any(name.startswith("spoken") for name in each.rows[0]) for each in broken)
 
 
 def test_two_runs_differ_where_they_do(compared: Conformance) -> None:
