@@ -2,7 +2,9 @@ package understudytest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +17,12 @@ import (
 
 // plane is a client of its own, since tests replace http.DefaultTransport.
 var plane = &http.Client{Transport: &http.Transport{}}
+
+// askLimit is the time limit of a request without a context; a wait for hits adds its own.
+var askLimit = 30 * time.Second
+
+// pageLimit is the largest number of records in one response.
+const pageLimit = 10_000
 
 // Client is the control plane of a running cluster.
 type Client struct {
@@ -147,7 +155,23 @@ func (c *Client) BootstrapServers() string { return strings.Join(c.brokers, ",")
 func (c *Client) Control() string { return c.control }
 
 // Ask sends any verb of the control plane, such as Ask("POST", "/v1/clock/advance", map[string]any{"ms": 900_000}, nil).
+// The answer is decoded from JSON; a *[]byte gets the body as it is, such as a packet capture. The time limit is 30 s.
 func (c *Client) Ask(method, path string, body, answer any) error {
+	return c.askWithin(askLimit, method, path, body, answer)
+}
+
+func (c *Client) askWithin(limit time.Duration, method, path string, body, answer any) error {
+	until, done := context.WithTimeout(context.Background(), limit)
+	defer done()
+	err := c.AskContext(until, method, path, body, answer)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s %s: no answer from %s within %v; the server may still be processing it: %w", method, path, c.control, limit, err)
+	}
+	return err
+}
+
+// AskContext does the same until the context ends, and has no other time limit.
+func (c *Client) AskContext(ctx context.Context, method, path string, body, answer any) error {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -156,7 +180,7 @@ func (c *Client) Ask(method, path string, body, answer any) error {
 		}
 		content = bytes.NewReader(text)
 	}
-	request, err := http.NewRequest(method, c.control+path, content)
+	request, err := http.NewRequestWithContext(ctx, method, c.control+path, content)
 	if err != nil {
 		return err
 	}
@@ -174,16 +198,23 @@ func (c *Client) Ask(method, path string, body, answer any) error {
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
 		problem := &ControlError{}
-		if json.Unmarshal(text, problem) != nil {
-			problem.Detail = string(text)
+		if json.Unmarshal(text, problem) != nil || problem.Detail == "" { // of something else, such as a gateway
+			problem.Detail = response.Status + " " + string(text)
 		}
 		problem.Status = response.StatusCode
 		return fmt.Errorf("%s %s: %w", method, path, problem)
 	}
+	if plain, is := answer.(*[]byte); is {
+		*plain = text
+		return nil
+	}
 	if answer == nil {
 		return nil
 	}
-	return json.Unmarshal(text, answer)
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("%s %s: the answer is of another type: %w", method, path, err)
+	}
+	return nil
 }
 
 // Reset returns to the state after the start, disconnects all clients and moves to other ports.
@@ -232,11 +263,14 @@ func (c *Client) AddFault(fault Fault) (FaultState, error) {
 	return state, err
 }
 
-// WaitHits returns a fault after that many requests have matched it, or after the time limit.
+// WaitHits returns a fault after that many requests have matched it, or an error after the time limit.
 func (c *Client) WaitHits(id string, hits int, limit time.Duration) (FaultState, error) {
 	var state FaultState
 	path := fmt.Sprintf("/v1/faults/%s?wait_hits=%d&timeout_ms=%d", url.PathEscape(id), hits, limit.Milliseconds())
-	err := c.Ask("GET", path, nil, &state)
+	err := c.askWithin(askLimit+limit, "GET", path, nil, &state)
+	if err == nil && state.Hits < hits {
+		err = fmt.Errorf("%d of %d requests met fault %s within %v", state.Hits, hits, id, limit)
+	}
 	return state, err
 }
 
@@ -266,14 +300,22 @@ func (c *Client) Write(topic string, values ...string) error {
 	return c.Ask("POST", "/v1/topics/"+url.PathEscape(topic)+"/records", map[string]any{"records": rows}, nil)
 }
 
-// Records reads a partition without a Kafka client.
+// Records reads all records of a partition without a Kafka client.
 func (c *Client) Records(topic string, partition int) ([]Record, error) {
-	var answer struct {
-		Records []Record `json:"records"`
+	var found []Record
+	where := fmt.Sprintf("/v1/topics/%s/partitions/%d/records?limit=%d", url.PathEscape(topic), partition, pageLimit)
+	for path := where; ; path = fmt.Sprintf("%s&offset=%d", where, found[len(found)-1].Offset+1) {
+		var answer struct {
+			Records []Record `json:"records"`
+		}
+		if err := c.Ask("GET", path, nil, &answer); err != nil {
+			return nil, err
+		}
+		found = append(found, answer.Records...)
+		if len(answer.Records) < pageLimit {
+			return found, nil
+		}
 	}
-	path := fmt.Sprintf("/v1/topics/%s/partitions/%d/records", url.PathEscape(topic), partition)
-	err := c.Ask("GET", path, nil, &answer)
-	return answer.Records, err
 }
 
 // KillBroker resets a broker's connections and loses its memory.

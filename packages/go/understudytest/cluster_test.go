@@ -1,6 +1,7 @@
 package understudytest
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -69,6 +70,9 @@ func TestMethodsSteerTheCluster(t *testing.T) {
 	if state, err := kafka.WaitHits(fault.ID, 0, time.Second); err != nil || state.Hits != 0 {
 		t.Error(state, err)
 	}
+	if _, err := kafka.WaitHits(fault.ID, 1, time.Millisecond); err == nil || !strings.Contains(err.Error(), "0 of 1 requests met fault") {
+		t.Error(err)
+	}
 	if unmet, err := kafka.UnmetFaults(); err != nil || len(unmet) != 1 || unmet[0].ID != fault.ID {
 		t.Error(unmet, err)
 	}
@@ -98,12 +102,14 @@ func TestARefusalIsOneSentence(t *testing.T) {
 type recorder struct {
 	testing.TB
 	failed   bool
+	skipped  bool
 	lines    []string
 	cleanups []func()
 }
 
 func (r *recorder) Helper()                   {}
 func (r *recorder) Failed() bool              { return r.failed }
+func (r *recorder) Skipped() bool             { return r.skipped }
 func (r *recorder) Cleanup(f func())          { r.cleanups = append(r.cleanups, f) }
 func (r *recorder) Log(what ...any)           { r.lines = append(r.lines, what[0].(string)) }
 func (r *recorder) Errorf(f string, _ ...any) { r.failed, r.lines = true, append(r.lines, f) }
@@ -135,6 +141,90 @@ func TestAFaultThatNoRequestMetFailsTheTest(t *testing.T) {
 	}
 	if lines := missed.end(); !missed.failed || !strings.Contains(lines, "no request met these faults") {
 		t.Error(lines)
+	}
+}
+
+func TestASkippedTestMayHaveAFaultThatNoRequestMet(t *testing.T) {
+	skipped := &recorder{TB: t, skipped: true}
+	if _, err := Start(skipped).AddFault(Fault{Do: Effect{Drop: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if lines := skipped.end(); skipped.failed || lines != "" {
+		t.Error(lines)
+	}
+}
+
+func TestAServerThatEndsDuringATestFailsIt(t *testing.T) {
+	passed := &recorder{TB: t}
+	Start(passed).server.stop()
+	if lines := passed.end(); !passed.failed || !strings.Contains(lines, "the cluster does not answer at the end of the test") {
+		t.Error(lines)
+	}
+}
+
+func TestAllRecordsAreRead(t *testing.T) {
+	kafka := Start(t, "--topic", "orders:1")
+	values := make([]string, pageLimit+1)
+	if err := kafka.Write("orders", values...); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := kafka.Records("orders", 0); err != nil || len(found) != len(values) || found[pageLimit].Offset != pageLimit {
+		t.Error(len(found), err)
+	}
+}
+
+func TestAnAnswerNeedNotBeJSON(t *testing.T) {
+	kafka := Start(t)
+	var text []byte
+	if err := kafka.Ask("GET", "/metrics", nil, &text); err != nil || !strings.HasPrefix(string(text), "# HELP") {
+		t.Error(string(text), err)
+	}
+	var number int
+	if err := kafka.Ask("GET", "/metrics", nil, &number); err == nil || !strings.HasPrefix(err.Error(), "GET /metrics: the answer is of another type") {
+		t.Error(err)
+	}
+}
+
+func TestARequestHasATimeLimit(t *testing.T) {
+	over := make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	defer hanging.Close()
+	defer close(over)
+	kafka := &Client{control: hanging.URL}
+	usual := askLimit
+	askLimit = 50 * time.Millisecond
+	defer func() { askLimit = usual }()
+	_, err := kafka.Report(0)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer from "+hanging.URL+" within 50ms") {
+		t.Error(err)
+	}
+	until, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := kafka.AskContext(until, "GET", "/v1/cluster", nil, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestAnErrorOfSomethingElseIsQuoted(t *testing.T) {
+	gateway := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
+		answer.WriteHeader(http.StatusBadGateway)
+		answer.Write([]byte(`{"message": "no upstream"}`))
+	}))
+	defer gateway.Close()
+	if _, err := Connect(gateway.URL, ""); err == nil || err.Error() != `GET /v1/cluster: 502 Bad Gateway {"message": "no upstream"}` {
+		t.Error(err)
+	}
+}
+
+func TestALongLineOfTheLogHidesNoLaterOne(t *testing.T) {
+	ending := filepath.Join(t.TempDir(), "ending")
+	script := "#!/bin/sh\nprintf '%0100000d\\nthe reason\\n' 0 >&2\nexit 4\n"
+	if err := os.WriteFile(ending, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := startServer(Options{Command: ending}, nil)
+	if err == nil || !strings.HasSuffix(err.Error(), "...\nthe reason") || len(err.Error()) > 2*lineLimit {
+		t.Error(err)
 	}
 }
 

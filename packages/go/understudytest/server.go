@@ -17,6 +17,7 @@ const (
 	startLimit = 30 * time.Second
 	stopLimit  = 5 * time.Second
 	logLines   = 30
+	lineLimit  = 2_000
 	lineEnds   = "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
 )
 
@@ -118,16 +119,29 @@ func (s *server) readAddresses(stdout io.Reader, ready chan<- struct{}) {
 }
 
 func (s *server) keepLog(stderr io.Reader) {
-	lines := bufio.NewScanner(stderr)
-	for lines.Scan() {
-		s.mutex.Lock()
-		s.lines = append(s.lines, lines.Text())
-		if len(s.lines) > logLines {
-			s.lines = s.lines[1:]
+	lines := bufio.NewReader(stderr) // no Scanner, which gives up at a long line
+	for {
+		line, err := lines.ReadString('\n')
+		if line = strings.TrimRight(line, "\r\n"); line != "" || err == nil {
+			s.keep(line)
 		}
-		s.mutex.Unlock()
+		if err != nil {
+			return
+		}
 	}
-	_, _ = io.Copy(io.Discard, stderr)
+}
+
+// keep keeps a line of the log, without the rest of a very long one.
+func (s *server) keep(line string) {
+	if len(line) > lineLimit {
+		line = line[:lineLimit] + "..."
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.lines = append(s.lines, line)
+	if len(s.lines) > logLines {
+		s.lines = s.lines[1:]
+	}
 }
 
 // log returns the last lines that the server wrote to stderr.
