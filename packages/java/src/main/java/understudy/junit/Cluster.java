@@ -4,8 +4,6 @@ import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
-import com.google.gson.JsonSyntaxException;
-import java.io.IOException;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
@@ -18,17 +16,23 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /** A running cluster, and its control plane. */
 public final class Cluster implements AutoCloseable {
     private static final long START_LIMIT_MS = 30_000;
-    private static final int MULTIPLE_CHOICES = 300;
+    private static final int MULTIPLE_CHOICES = 300, PAGE = 10_000;
     private static final Gson GSON = new GsonBuilder().serializeNulls().create();
-    private final HttpClient http = HttpClient.newHttpClient();
+    /** Of its own: a proxy for the tests' other requests is not for this one. */
+    private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).proxy(HttpClient.Builder.NO_PROXY).build();
     private final ServerProcess process;
     private final String control;
     private final String token;
-    private List<String> brokers;
+    private volatile List<String> brokers;
+    /** Time limit of a request that has none of its own. */
+    Duration limit = Duration.ofSeconds(30);
 
     /** A fault on the server. */
     public record Fault(String id, int hits, Map<String, Object> match, Map<String, Object> effect) {}
@@ -79,19 +83,47 @@ public final class Cluster implements AutoCloseable {
     /** The last lines of the server's log. */
     public String log() { return process == null ? "" : process.log(); }
 
-    /** Sends any verb of the control plane, such as {@code ask("POST", "/v1/clock/advance", Map.of("ms", 900_000))}. */
-    public JsonObject ask(String method, String path, Object body) {
+    /**
+     * Sends any verb of the control plane, such as {@code ask("POST", "/v1/clock/advance", Map.of("ms", 900_000))}; {@code body}
+     * may be null. The time limit is 30 s.
+     */
+    public JsonObject ask(String method, String path, Object body) { return ask(method, path, body, limit); }
+
+    /** Does the same with a time limit. */
+    public JsonObject ask(String method, String path, Object body, Duration limit) {
+        String text = new String(send(method, path, body, limit), StandardCharsets.UTF_8);
+        try {
+            return GSON.fromJson(text, JsonObject.class);
+        } catch (JsonParseException other) {
+            throw new KafkaControlException(0, method + " " + path + ": the response is not a JSON object; content() reads any", other);
+        }
+    }
+
+    /** The body of a GET that is not JSON: {@code /metrics}, {@code /v1/journal.pcap}, {@code /v1/diagrams.svg?...}. */
+    public byte[] content(String path) { return send("GET", path, null, limit); }
+
+    private byte[] send(String method, String path, Object body, Duration limit) {
         var publisher = body == null ? HttpRequest.BodyPublishers.noBody()
             : HttpRequest.BodyPublishers.ofString(GSON.toJson(body));
         var request = HttpRequest.newBuilder(URI.create(control + path)).method(method, publisher);
         if (token != null) request.header("Authorization", "Bearer " + token);
+        // HttpRequest.timeout ends with the headers of the response, and its body may hang as well.
+        var asked = http.sendAsync(request.build(), HttpResponse.BodyHandlers.ofByteArray());
         try {
-            var answer = http.send(request.build(), HttpResponse.BodyHandlers.ofString());
-            if (answer.statusCode() < MULTIPLE_CHOICES) return GSON.fromJson(answer.body(), JsonObject.class);
-            throw new KafkaControlException(answer.statusCode(), method + " " + path + ": " + sentence(answer.body()), null);
-        } catch (IOException | JsonSyntaxException error) {
-            throw new KafkaControlException(0, "the control plane at " + control + " does not answer: " + error.getMessage(), error);
+            var answer = asked.get(limit.toMillis(), TimeUnit.MILLISECONDS);
+            if (answer.statusCode() < MULTIPLE_CHOICES) return answer.body();
+            String refusal = sentence(new String(answer.body(), StandardCharsets.UTF_8));
+            throw new KafkaControlException(answer.statusCode(), method + " " + path + ": " + refusal, null);
+        } catch (ExecutionException failed) {
+            var cause = failed.getCause(); // a ConnectException of this client has no message
+            String why = cause.getMessage() == null ? cause.getClass().getSimpleName() : cause.getMessage();
+            throw new KafkaControlException(0, "the control plane at " + control + " does not answer: " + why, cause);
+        } catch (TimeoutException late) {
+            asked.cancel(true);
+            throw new KafkaControlException(0, method + " " + path + ": no answer from " + control + " within " + limit.toMillis()
+                + " ms; the server may still be processing it", late);
         } catch (InterruptedException error) {
+            asked.cancel(true);
             Thread.currentThread().interrupt();
             throw new KafkaControlException(0, method + " " + path + " was interrupted", error);
         }
@@ -165,9 +197,12 @@ public final class Cluster implements AutoCloseable {
         return fault(ask("POST", "/v1/faults", body));
     }
 
-    /** Waits until that many requests have matched a fault, or for the time limit; returns the fault. */
+    /** Waits until that many requests have matched a fault, and returns it; after the time limit, throws an exception. */
     public Fault waitHits(Fault fault, int hits, Duration limit) {
-        return fault(ask("GET", "/v1/faults/" + part(fault.id()) + "?wait_hits=" + hits + "&timeout_ms=" + limit.toMillis(), null));
+        String path = "/v1/faults/" + part(fault.id()) + "?wait_hits=" + hits + "&timeout_ms=" + limit.toMillis();
+        var found = fault(ask("GET", path, null, this.limit.plus(limit)));
+        if (found.hits() >= hits) return found;
+        throw new KafkaControlException(0, found.hits() + " of " + hits + " requests met " + found + " within " + limit.toMillis() + " ms", null);
     }
 
     /** The faults that no request has matched. */
@@ -197,12 +232,19 @@ public final class Cluster implements AutoCloseable {
         ask("POST", "/v1/topics/" + part(topic) + "/records", Map.of("records", rows));
     }
 
-    /** Reads the values of a partition without a Kafka client; a value that is not text is returned as JSON. */
+    /** Reads all values of a partition without a Kafka client; a value that is not text is returned as JSON. */
     public List<String> values(String topic, int partition) {
         var found = new ArrayList<String>();
-        for (var each : ask("GET", "/v1/topics/" + part(topic) + "/partitions/" + partition + "/records", null).getAsJsonArray("records")) {
-            var value = each.getAsJsonObject().get("value");
-            found.add(value.isJsonPrimitive() ? value.getAsString() : value.toString());
+        String where = "/v1/topics/" + part(topic) + "/partitions/" + partition + "/records?limit=" + PAGE;
+        for (String path = where; path != null; ) {
+            var records = ask("GET", path, null).getAsJsonArray("records");
+            long last = -1;
+            for (var each : records) {
+                var value = each.getAsJsonObject().get("value");
+                found.add(value.isJsonPrimitive() ? value.getAsString() : value.toString());
+                last = each.getAsJsonObject().get("offset").getAsLong();
+            }
+            path = records.size() < PAGE ? null : where + "&offset=" + (last + 1);
         }
         return found;
     }

@@ -84,7 +84,9 @@ record Finding(List<String> command, List<String> brokers, String control, Strin
             if (options.get(at).startsWith(option + "=")) value = options.get(at).substring(option.length() + 1);
             else if (options.get(at).equals(option) && at + 1 < options.size()) value = options.get(at + 1);
         }
-        return value.contains(",") ? value.split(",").length : Integer.parseInt(value);
+        if (value.contains(",")) return value.split(",").length;
+        if (value.matches("[1-9][0-9]{0,4}")) return Integer.parseInt(value);
+        throw new KafkaControlException(0, "--brokers " + value + " is not a number of brokers", null);
     }
 
     /** Returns the first of that many consecutive free ports. */

@@ -13,15 +13,19 @@ import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
+import org.junit.jupiter.api.extension.TestInstanceFactoryContext;
+import org.junit.jupiter.api.extension.TestInstancePreConstructCallback;
 import org.junit.platform.commons.support.AnnotationSupport;
+import org.opentest4j.TestAbortedException;
 
 /** The JUnit extension behind {@link KafkaTest}. */
 public final class KafkaExtension
-    implements BeforeAllCallback, BeforeEachCallback, AfterEachCallback, AfterAllCallback, ParameterResolver {
+    implements TestInstancePreConstructCallback, BeforeAllCallback, BeforeEachCallback, AfterEachCallback, AfterAllCallback,
+        ParameterResolver {
     private static final ExtensionContext.Namespace OURS = ExtensionContext.Namespace.create(KafkaExtension.class);
 
     /** The idle servers, by their options; JUnit closes the pool at the end of the run. */
-    static final class Pool implements ExtensionContext.Store.CloseableResource {
+    static final class Pool implements ExtensionContext.Store.CloseableResource, AutoCloseable { // JUnit before and since 5.13
         private static final int CONFLICT = 409;
         private final Map<List<String>, Deque<Cluster>> idle = new HashMap<>();
 
@@ -68,6 +72,10 @@ public final class KafkaExtension
         }
     }
 
+    /** With {@code Lifecycle.PER_CLASS}, JUnit constructs the test before {@code beforeAll}. */
+    @Override
+    public void preConstructTestInstance(TestInstanceFactoryContext factory, ExtensionContext context) { beforeAll(context); }
+
     @Override
     public void beforeAll(ExtensionContext context) {
         if (used(context) != null) return; // a nested class shares the cluster of its outer class
@@ -88,7 +96,9 @@ public final class KafkaExtension
     @Override
     public void afterEach(ExtensionContext context) {
         var cluster = used(context).cluster;
-        if (context.getExecutionException().isPresent()) {
+        var problem = context.getExecutionException();
+        if (problem.filter(TestAbortedException.class::isInstance).isPresent()) return; // by an assumption: it has not failed
+        if (problem.isPresent()) {
             System.err.println(cluster.story());
             return;
         }

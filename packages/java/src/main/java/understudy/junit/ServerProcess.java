@@ -4,6 +4,7 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -82,7 +83,7 @@ final class ServerProcess {
     private static CompletableFuture<Void> read(InputStream stream, java.util.function.Consumer<String> take) {
         var done = new CompletableFuture<Void>();
         var thread = new Thread(() -> {
-            try (var lines = new BufferedReader(new InputStreamReader(stream))) {
+            try (var lines = new BufferedReader(new InputStreamReader(stream, StandardCharsets.UTF_8))) {
                 for (String line = lines.readLine(); line != null; line = lines.readLine()) take.accept(line);
             } catch (IOException closed) { // the process has ended
                 Thread.yield();

@@ -15,15 +15,19 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.platform.testkit.engine.EngineTestKit;
 
@@ -59,6 +63,8 @@ class KafkaTestTest {
         kafka.startBroker(2);
         var fault = kafka.addFault(Map.of("api", "EndTxn"), Map.of("apply_then", Map.of("disconnect", "reset")), 0);
         assertEquals(0, kafka.waitHits(fault, 0, Duration.ofSeconds(1)).hits());
+        var unmet = assertThrows(KafkaControlException.class, () -> kafka.waitHits(fault, 1, Duration.ofMillis(1)));
+        assertTrue(unmet.getMessage().startsWith("0 of 1 requests met Fault[id="), unmet.getMessage());
         assertEquals(List.of(fault), kafka.unmetFaults());
         kafka.clearFaults();
         assertTrue(kafka.report().text().startsWith("last requests:"));
@@ -94,20 +100,103 @@ class KafkaTestTest {
         void missed(Cluster kafka) { kafka.addFault(Map.of("api", "EndTxn"), Map.of("drop", true)); }
     }
 
+    /** Run by the test below only. */
+    @KafkaTest
+    static class Aborted {
+        @Test
+        void aborted(Cluster kafka) {
+            kafka.addFault(Map.of("api", "EndTxn"), Map.of("drop", true));
+            Assumptions.assumeTrue(false);
+        }
+    }
+
+    /** Run by the test below only. */
+    @KafkaTest
+    @TestInstance(TestInstance.Lifecycle.PER_CLASS)
+    static class PerClass {
+        private final String servers;
+
+        PerClass(Cluster kafka) { servers = kafka.bootstrapServers(); }
+
+        @BeforeAll
+        void isConstructed(Cluster kafka) { assertEquals(servers, kafka.bootstrapServers()); }
+
+        @Test
+        void first(Cluster kafka) { assertEquals(List.of(), kafka.report().requests()); }
+
+        @Test
+        void second(Cluster kafka) { assertEquals(List.of(), kafka.report().requests()); }
+    }
+
     @Test
-    void onlyATestThatFailedPrintsTheReport() {
+    void aTestMayBeAbortedAndConstructedFirst() {
+        var selectors = List.of(selectClass(Aborted.class), selectClass(PerClass.class));
+        var printed = printedBy(() -> {
+            var events = EngineTestKit.engine("junit-jupiter").selectors(selectors.get(0), selectors.get(1)).execute();
+            events.containerEvents().assertStatistics(each -> each.failed(0));
+            events.testEvents().assertStatistics(each -> each.succeeded(2).aborted(1).failed(0));
+        });
+        assertEquals("", printed);
+    }
+
+    private static String printedBy(Runnable run) {
         var printed = new ByteArrayOutputStream();
         var usual = System.err;
-        var problems = new ArrayList<String>();
         System.setErr(new PrintStream(printed, true));
         try {
-            var events = EngineTestKit.engine("junit-jupiter").selectors(selectClass(Red.class)).execute().testEvents();
-            events.assertStatistics(each -> each.succeeded(1).failed(2));
-            events.failed().stream().forEach(each -> problems.add(each.getPayload().orElseThrow().toString()));
+            run.run();
         } finally {
             System.setErr(usual);
         }
-        assertEquals(1, printed.toString().split("understudy, last requests:", -1).length - 1, printed.toString());
+        return printed.toString();
+    }
+
+    @Test
+    void allValuesAreRead() {
+        var values = new String[10_001];
+        Arrays.setAll(values, String::valueOf);
+        kafka.createTopic("many", 1);
+        kafka.write("many", values);
+        assertEquals(List.of(values), kafka.values("many", 0));
+    }
+
+    @Test
+    void aResponseNeedNotBeJson() {
+        assertTrue(new String(kafka.content("/metrics")).startsWith("# HELP"));
+        var other = assertThrows(KafkaControlException.class, () -> kafka.ask("GET", "/metrics", null));
+        assertEquals("GET /metrics: the response is not a JSON object; content() reads any", other.getMessage());
+    }
+
+    @Test
+    void aRequestHasATimeLimit() throws Exception {
+        var hanging = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+        answer(hanging, "/v1/cluster", 200, "{\"brokers\": []}");
+        hanging.createContext("/v1/report", exchange -> exchange.sendResponseHeaders(200, 10)); // the headers, but never the body
+        hanging.start();
+        String address = "http://127.0.0.1:" + hanging.getAddress().getPort();
+        var cluster = Cluster.connect(address, null);
+        try {
+            cluster.limit = Duration.ofMillis(50);
+            var late = assertThrows(KafkaControlException.class, cluster::report);
+            assertTrue(late.getMessage().contains("no answer from " + address + " within 50 ms"), late.getMessage());
+            assertEquals(0, late.status());
+        } finally {
+            hanging.stop(0);
+        }
+        cluster.limit = Duration.ofSeconds(30);
+        var gone = assertThrows(KafkaControlException.class, cluster::report);
+        assertEquals("the control plane at " + address + " does not answer: ConnectException", gone.getMessage());
+    }
+
+    @Test
+    void onlyATestThatFailedPrintsTheReport() {
+        var problems = new ArrayList<String>();
+        var printed = printedBy(() -> {
+            var events = EngineTestKit.engine("junit-jupiter").selectors(selectClass(Red.class)).execute().testEvents();
+            events.assertStatistics(each -> each.succeeded(1).failed(2));
+            events.failed().stream().forEach(each -> problems.add(each.getPayload().orElseThrow().toString()));
+        });
+        assertEquals(1, printed.split("understudy, last requests:", -1).length - 1, printed);
         assertTrue(problems.toString().contains("no request met these faults"), problems.toString());
     }
 
@@ -247,6 +336,8 @@ class KafkaTestTest {
         assertEquals(folder.resolve("docker").toString(), container.command().get(0));
         assertEquals(2, container.brokers().size());
         assertEquals(3, Finding.find(List.of("--brokers=3"), environment).brokers().size());
+        var none = assertThrows(KafkaControlException.class, () -> Finding.find(List.of("--brokers=many"), environment));
+        assertEquals("--brokers many is not a number of brokers", none.getMessage());
         assertTrue(container.command().contains("understudy:" + Finding.VERSION), container.command().toString());
         var binary = folder.resolve("understudy").resolve(Finding.VERSION).resolve("understudy");
         program(binary);
