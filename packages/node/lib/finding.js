@@ -88,8 +88,10 @@ async function container(docker, image, options) {
 
 function brokerCount(options) {
   const at = options.findLastIndex((each) => each === '--brokers' || each.startsWith('--brokers='));
-  const value = at < 0 ? '1' : options[at] === '--brokers' ? options[at + 1] : options[at].slice('--brokers='.length);
-  return value.includes(',') ? value.split(',').filter(Boolean).length : Number(value);
+  const value = at < 0 ? '1' : options[at] === '--brokers' ? options[at + 1] ?? '' : options[at].slice('--brokers='.length);
+  if (value.includes(',')) return value.split(',').filter(Boolean).length;
+  if (!/^[1-9]\d{0,4}$/.test(value)) throw new Error(`--brokers ${value} is not a number of brokers`);
+  return Number(value);
 }
 
 /** Returns the first of that many consecutive free ports. */

@@ -167,25 +167,36 @@ export class ControlError extends Error {
   readonly field?: string;
 }
 
+export interface AskOptions {
+  /** Time limit in milliseconds; by default `timeoutMs` of the cluster. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}
+
 export class Cluster {
+  private constructor();
   static connect(control: string, token?: string): Promise<Cluster>;
   /** HOST:PORT of each broker; a reset changes them. */
   readonly brokers: string[];
   readonly bootstrapServers: string;
   readonly control: string;
-  ask<T = any>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Time limit of each request in milliseconds; 30,000 by default. */
+  timeoutMs: number;
+  ask<T = any>(method: string, path: string, body?: unknown, options?: AskOptions): Promise<T>;
   reset(options?: { keep?: string[]; disconnect?: boolean }): Promise<void>;
   report(options?: { since?: number; limit?: number }): Promise<Report>;
   advance(by: { ms?: number; seconds?: number; minutes?: number; hours?: number; days?: number }): Promise<ClockState>;
   freeze(): Promise<ClockState>;
   thaw(): Promise<ClockState>;
   addFault(fault: FaultRequest): Promise<FaultState>;
+  /** Rejects after `timeoutMs`, 10,000 by default, if fewer requests have met the fault. */
   waitHits(fault: FaultState | string, hits?: number, timeoutMs?: number): Promise<FaultState>;
   unmetFaults(): Promise<FaultState[]>;
   clearFaults(): Promise<{ removed: number }>;
   createTopic(name: string, options?: { partitions?: number; replication_factor?: number; configs?: Record<string, string> }): Promise<unknown>;
   topic(name: string): Promise<any>;
   write(topic: string, ...records: (string | RecordToWrite)[]): Promise<Written[]>;
+  /** The first 100 records by default, or `limit`, up to 10,000. */
   records(topic: string, partition?: number, options?: { offset?: number; limit?: number; isolation?: string }): Promise<KafkaRecord[]>;
   killBroker(id: number): Promise<unknown>;
   stopBroker(id: number): Promise<unknown>;

@@ -3,6 +3,7 @@
 
 const http = require('node:http');
 const https = require('node:https');
+const { clearTimeout, setTimeout } = require('node:timers'); // not the global ones, which tests replace
 const { Server } = require('./server');
 
 /** A rejection by the control plane: `status` of HTTP, `field` if one field is invalid. */
@@ -24,21 +25,37 @@ function query(values) {
   return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : '';
 }
 
-/** Returns status, type and text of a response. Not by `fetch`, which tests replace and jsdom does not have. */
-function answerOf(url, options, body) {
+/** Returns status, type and content of a response. Not by `fetch`, which tests replace and jsdom does not have. */
+function answerOf(url, { timeoutMs, ...options }, body) {
   return new Promise((resolve, reject) => {
     const request = requests[new URL(url).protocol](url, { ...options, agent: false }, (answer) => {
       const pieces = [];
       answer.on('data', (piece) => pieces.push(piece));
       answer.on('error', reject);
       answer.on('end', () => {
-        const text = Buffer.concat(pieces).toString('utf8');
-        resolve({ status: answer.statusCode, type: answer.headers['content-type'] ?? '', text });
+        resolve({ status: answer.statusCode, type: answer.headers['content-type'] ?? '', content: Buffer.concat(pieces) });
       });
     });
+    const late = setTimeout(() => request.destroy(lateness(`no answer within ${timeoutMs / 1000} s; the server may still be processing it`)), timeoutMs);
+    request.on('close', () => clearTimeout(late));
     request.on('error', reject);
     request.end(body);
   });
+}
+
+function lateness(message) {
+  return Object.assign(new Error(message), { name: 'TimeoutError' });
+}
+
+/** Returns the problem document of a rejection; anything else, such as a gateway's page, as its detail. */
+function problemOf(text) {
+  try {
+    const problem = JSON.parse(text);
+    if (typeof problem.detail === 'string') return problem;
+  } catch {
+    // It is no document.
+  }
+  return { detail: text };
 }
 
 class Cluster {
@@ -55,6 +72,7 @@ class Cluster {
     this.token = token;
     this.server = server;
     this.brokers = server?.brokers ?? [];
+    this.timeoutMs = 30_000;
   }
 
   /** HOST:PORT of each broker, joined by commas, for clients that take a single string. */
@@ -62,15 +80,24 @@ class Cluster {
     return this.brokers.join(',');
   }
 
-  /** Sends any verb of the control plane, such as ask('POST', '/v1/clock/advance', { ms: 900_000 }). */
-  async ask(method, path, body) {
+  /**
+   * Sends any verb of the control plane, such as ask('POST', '/v1/clock/advance', { ms: 900_000 }). Resolves to the object
+   * of a JSON response, to a text, or to a Buffer, such as of /v1/journal.pcap.
+   */
+  async ask(method, path, body, { timeoutMs = this.timeoutMs, signal } = {}) {
     const headers = { ...(this.token && { Authorization: `Bearer ${this.token}` }) };
     const content = body && JSON.stringify(body);
     if (content) headers['Content-Length'] = Buffer.byteLength(content);
-    const { status, type, text } = await answerOf(this.control + path, { method, headers }, content);
-    const isJson = /json/.test(type);
-    if (status < 300) return isJson ? JSON.parse(text) : text;
-    throw new ControlError(status, isJson ? JSON.parse(text) : { detail: text }, `${method} ${path}`);
+    const options = { method, headers, timeoutMs, ...(signal && { signal }) };
+    const answer = await answerOf(this.control + path, options, content).catch((error) => {
+      if (error.name === 'AbortError') throw error;
+      const message = `${method} ${path}: the control plane at ${this.control} does not answer: ${error.message}`;
+      throw Object.assign(new Error(message, { cause: error }), { name: error.name, code: error.code });
+    });
+    const text = () => answer.content.toString('utf8');
+    if (answer.status >= 300) throw new ControlError(answer.status, problemOf(text()), `${method} ${path}`);
+    if (/json/.test(answer.type)) return JSON.parse(text());
+    return /^text|xml/.test(answer.type) ? text() : answer.content;
   }
 
   /** Resets the cluster. Disconnects all clients and moves to other ports unless `disconnect` is false. */
@@ -97,9 +124,12 @@ class Cluster {
   /** Injects a fault: addFault({ match: { api: 'EndTxn' }, do: { drop: true } }). */
   addFault(fault) { return this.ask('POST', '/v1/faults', fault); }
 
-  /** Waits until that many requests have matched a fault, or for the time limit; returns the fault. */
-  waitHits(fault, hits = 1, timeoutMs = 10_000) {
-    return this.ask('GET', `/v1/faults/${part(fault.id ?? fault)}${query({ wait_hits: hits, timeout_ms: timeoutMs })}`);
+  /** Waits until that many requests have matched a fault, and resolves to it; rejects after the time limit. */
+  async waitHits(fault, hits = 1, timeoutMs = 10_000) {
+    const path = `/v1/faults/${part(fault.id ?? fault)}${query({ wait_hits: hits, timeout_ms: timeoutMs })}`;
+    const state = await this.ask('GET', path, undefined, { timeoutMs: this.timeoutMs + timeoutMs });
+    if (state.hits >= hits) return state;
+    throw lateness(`${state.hits} of ${hits} requests met fault ${state.id} within ${timeoutMs} ms`);
   }
 
   async unmetFaults() { return (await this.ask('GET', '/v1/faults?unmet=true')).faults; }

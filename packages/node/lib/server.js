@@ -4,6 +4,7 @@
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const { createInterface } = require('node:readline');
+const { clearTimeout, setTimeout } = require('node:timers'); // not the global ones, which tests replace
 const { find } = require('./finding');
 
 const START_LIMIT_MS = 30_000;

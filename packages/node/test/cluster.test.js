@@ -42,6 +42,7 @@ describe('a cluster of a file of tests', () => {
     const fault = await kafka.addFault({ match: { api: 'EndTxn' }, do: { drop: true } });
     assert.deepEqual((await kafka.unmetFaults()).map(({ id }) => id), [fault.id]);
     assert.equal((await kafka.waitHits(fault, 0)).hits, 0);
+    await assert.rejects(kafka.waitHits(fault, 1, 1), { name: 'TimeoutError', message: /^0 of 1 requests met fault/ });
     assert.equal((await kafka.clearFaults()).removed, 1);
     assert.match((await kafka.report()).text, /^last requests:/);
     assert.deepEqual(await kafka.journal({ api: 'Fetch', limit: 1 }), []);
@@ -51,6 +52,12 @@ describe('a cluster of a file of tests', () => {
     const refused = kafka.addFault({ match: { api: 'EndTx' }, do: { drop: true } });
     await assert.rejects(refused, (error) => error instanceof ControlError && error.status === 422 && /EndTxn/.test(error.message));
     await assert.rejects(kafka.whyGroup('a b'), /there is no group 'a b'/);
+  });
+
+  test('answers with more than JSON', async () => {
+    assert.match(await kafka.ask('GET', '/metrics'), /^# HELP/);
+    const capture = await kafka.ask('GET', '/v1/journal.pcap');
+    assert.equal(capture.readUInt32LE(0), 0xa1b2c3d4);
   });
 
   test('can be joined by its control plane', async () => {
@@ -65,6 +72,54 @@ test('tests may replace fetch and the functions of http', async (context) => {
   context.mock.method(http, 'request', () => { throw new Error('not here'); });
   assert.equal((await kafka.ask('GET', '/v1/health')).status, 'ok');
   assert.deepEqual((await Cluster.connect(`${kafka.control}/`)).brokers, kafka.brokers);
+});
+
+describe('a control plane that does not answer', () => {
+  /** Serves it, and returns its URL. */
+  const served = async (context, answer) => {
+    const server = http.createServer(answer);
+    await new Promise((ready) => server.listen(0, '127.0.0.1', ready));
+    context.after(() => server.close() && server.closeAllConnections());
+    return `http://127.0.0.1:${server.address().port}`;
+  };
+  /** Joins one that answers the first request only. */
+  const joined = async (context) => {
+    let requests = 0;
+    return Cluster.connect(await served(context, (request, response) => {
+      requests += 1;
+      if (requests === 1) response.setHeader('Content-Type', 'application/json').end('{"brokers": []}');
+      else response.writeHead(200).write('the beginning of a body');
+    }));
+  };
+
+  test('has a time limit', async (context) => {
+    const kafka = await joined(context);
+    kafka.timeoutMs = 50;
+    const message = `GET /v1/report: the control plane at ${kafka.control} does not answer: no answer within 0.05 s; the server may still be processing it`;
+    await assert.rejects(kafka.report(), { name: 'TimeoutError', message });
+  });
+
+  test('can be left by a signal', async (context) => {
+    const kafka = await joined(context);
+    const controller = new AbortController();
+    const asked = kafka.ask('GET', '/v1/report', undefined, { signal: controller.signal });
+    controller.abort();
+    await assert.rejects(asked, { name: 'AbortError' });
+  });
+
+  test('is named when it is gone', async () => {
+    await assert.rejects(Cluster.connect('http://127.0.0.1:1'), {
+      code: 'ECONNREFUSED',
+      message: /^GET \/v1\/cluster: the control plane at http:\/\/127.0.0.1:1 does not answer: connect ECONNREFUSED/,
+    });
+  });
+
+  test('may be something else', async (context) => {
+    const url = await served(context, (request, response) => {
+      response.writeHead(502, { 'Content-Type': 'application/json' }).end('<html>bad gateway');
+    });
+    await assert.rejects(Cluster.connect(url), { name: 'ControlError', status: 502, message: 'GET /v1/cluster: <html>bad gateway' });
+  });
 });
 
 describe('finding the server', () => {
@@ -103,6 +158,9 @@ describe('finding the server', () => {
     Object.assign(process.env, { PATH: folder, UNDERSTUDY_COMMAND: ' ', XDG_CACHE_HOME: folder });
     for (const options of [['--brokers', '3'], ['--brokers=3'], ['--brokers=1,2,3'], ['--brokers', '2', '--brokers=3']]) {
       assert.equal((await find({ options })).brokers.length, 3, options.join(' '));
+    }
+    for (const options of [['--brokers', 'many'], ['--brokers=0'], ['--brokers']]) {
+      await assert.rejects(find({ options }), /is not a number of brokers/);
     }
   });
 
