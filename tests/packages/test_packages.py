@@ -230,6 +230,11 @@ def test_the_tests_of_the_package_for_java(tmp_path: Path) -> None:
 
 RUNNERS = {
     "jest": ("jest@30", ["npx", "--no-install", "jest"], "const { useKafka } = require('understudy-kafka/jest');"),
+    "jest-without-globals": (
+        "jest@30",
+        ["npx", "--no-install", "jest", "--injectGlobals=false"],
+        "const { expect, test } = require('@jest/globals'); const { useKafka } = require('understudy-kafka/jest');",
+    ),
     "vitest": (
         "vitest@3",
         ["npx", "--no-install", "vitest", "run"],

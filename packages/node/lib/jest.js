@@ -9,13 +9,22 @@ function failed() {
   return (globalThis[symbol]?.currentlyRunningTest?.errors.length ?? 0) > 0;
 }
 
+/** Returns Jest's functions, which are no globals with `injectGlobals: false`. */
+function functions() {
+  if (globalThis.beforeAll) return globalThis;
+  try {
+    return require('@jest/globals'); // only Jest has it
+  } catch {
+    throw new Error('useKafka is for test files that Jest runs; call it in one');
+  }
+}
+
 /** Starting a server, or killing one, may take longer than Jest's time limit for hooks. */
 const START_LIMIT_MS = 40_000;
 
 module.exports = {
   useKafka(options) {
-    const { afterAll, afterEach, beforeAll, beforeEach } = globalThis;
-    if (!beforeAll) throw new Error('useKafka is for test files that Jest runs; call it in one');
+    const { afterAll, afterEach, beforeAll, beforeEach } = functions();
     return hooks({
       before: (run) => beforeAll(run, START_LIMIT_MS),
       beforeEach: (run) => beforeEach(run),
