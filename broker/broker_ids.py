@@ -35,12 +35,16 @@ def given_ids(brokers: str, first: str | None, settings: Mapping[str, str]) -> t
         settings: `node.id`, or `broker.id`, is used in its place.
 
     Raises:
-        BrokerIdError: an id is not a number from 0 on, or is given twice, or both a list and a first one are given.
+        BrokerIdError: an id is not a number from 0 on, or is given twice, or both a list and a first one are given, or
+            `node.id` and `broker.id` differ.
     """
     option = "--broker-id"
-    for name in ("node.id", "broker.id"):
-        if first is None and name in settings and settings[name] != "-1":
-            first, option = settings[name], name
+    found = {name: settings[name].strip() for name in ("node.id", "broker.id") if name in settings}
+    if len({text.lstrip("+0") for text in found.values()}) > 1:
+        raise BrokerIdError("node.id and broker.id must have the same value; give only node.id")
+    for name, text in found.items():
+        if first is None and text != "-1":
+            first, option = text, name
     if "," in brokers:
         if first is not None:
             raise BrokerIdError(f"--brokers {brokers} already lists the ids; remove {option} {first}")

@@ -4,6 +4,7 @@ A listener is given once for all brokers: broker 1 takes its port, broker 2 the 
 takes a free port. Kafka's own `listeners`, `advertised.listeners` and protocol map are handled as in KafkaConfig.
 """
 
+import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -160,7 +161,7 @@ def protocol_map(text: str) -> dict[str, str]:
     """Parse `listener.security.protocol.map`: NAME:PROTOCOL,... with names in upper case."""
     found: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
-        name, _, protocol = part.partition(":")
+        name, protocol = (each.strip() for each in part.rpartition(":")[::2])
         if protocol.upper() not in PROTOCOLS:
             raise EndpointError(f"listener.security.protocol.map gives {name} the protocol {protocol!r}")
         found[name.upper()] = protocol.upper()
@@ -212,17 +213,25 @@ def controller(settings: Mapping[str, str], port: str | None, brokers: Sequence[
 
 
 def _all_from_settings(settings: Mapping[str, str], protocols: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    made = []
+    for part in dict.fromkeys(part.strip() for part in settings.get("listeners", "").split(",") if part.strip()):
+        name, host, port = named_address(part, "listeners")
+        made.append(Endpoint(name, protocol_of(name, protocols), host, port))
+    return with_advertised(made, settings)
+
+
+def with_advertised(listed: Iterable[Endpoint], settings: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    """Return the listeners with the addresses that `advertised.listeners` gives for them."""
     advertised: dict[str, tuple[str, int]] = {}
     for part in filter(None, settings.get("advertised.listeners", "").split(",")):
         name, host, port = named_address(part, "advertised.listeners")
         advertised[name] = (host, port)
     made = []
-    for part in filter(None, settings.get("listeners", "").split(",")):
-        name, host, port = named_address(part, "listeners")
-        advertised_host, advertised_port = advertised.get(name, (None, None))
+    for each in listed:
+        host_for_clients, port_for_clients = advertised.get(each.name, (None, None))
         # If the advertised port equals the listener's, the bound port is advertised, also with port 0.
-        advertised_port = None if advertised_port == port else advertised_port
-        made.append(Endpoint(name, protocol_of(name, protocols), host, port, advertised_host or None, advertised_port))
+        port_for_clients = None if port_for_clients == each.port else port_for_clients
+        made.append(replace(each, advertised_host=host_for_clients or None, advertised_port=port_for_clients))
     return tuple(made)
 
 
@@ -234,8 +243,8 @@ def per_broker(main: Sequence[Endpoint], further: Sequence[Endpoint]) -> tuple[t
 
 
 def check(brokers: Iterable[Iterable[Endpoint]]) -> None:
-    """Refuse a listener name given twice on a broker, and a fixed port given twice."""
-    ports: dict[int, str] = {}
+    """Refuse a listener name given twice on a broker, and a fixed port given twice, except of IPv4 and IPv6."""
+    ports: dict[int, dict[int, str]] = {}
     for index, endpoints in enumerate(brokers, start=1):
         names: set[str] = set()
         for endpoint in endpoints:
@@ -243,6 +252,16 @@ def check(brokers: Iterable[Iterable[Endpoint]]) -> None:
                 raise EndpointError(f"listener {endpoint.name} is given twice")
             names.add(endpoint.name)
             place = f"{endpoint.name} of broker {index}"
-            if endpoint.port and endpoint.port in ports:
-                raise EndpointError(f"port {endpoint.port} is used by {ports[endpoint.port]} and by {place}")
-            ports[endpoint.port] = place
+            taken, family = ports.setdefault(endpoint.port, {}), _family(endpoint.host)
+            other = next((user for each, user in taken.items() if {each, family} != {4, 6}), None)
+            if endpoint.port and other is not None:
+                raise EndpointError(f"port {endpoint.port} is used by {other} and by {place}")
+            taken[family] = place
+
+
+def _family(host: str) -> int:
+    """Return 4 or 6 for an IP address, and 0 for a name, which may have addresses of both."""
+    try:
+        return ipaddress.ip_address(host).version
+    except ValueError:
+        return 0

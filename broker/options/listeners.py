@@ -23,7 +23,7 @@ def listeners(given: Given, settings: Mapping[str, str], brokers: int) -> tuple[
     if not own:
         host = last(given, "host") or "127.0.0.1"
         protocol = endpoints.protocol_of("PLAINTEXT", protocols)
-        own = (Endpoint("PLAINTEXT", protocol, host, ports[0]),)
+        own = endpoints.with_advertised((Endpoint("PLAINTEXT", protocol, host, ports[0]),), settings)
     advertise = last(given, "advertise")
     advertised = (None, None) if advertise is None else endpoints.address(advertise, "--advertise", port_needed=False)
     first = [main_endpoint(own[0], ports, index, advertised) for index in range(brokers)]

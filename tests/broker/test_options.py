@@ -257,3 +257,27 @@ def test_unknown_settings_are_errors_or_notes_as_asked(tmp_path: Path) -> None:
     known = tmp_path / "known.properties"
     known.write_text("log.dirs=/somewhere\nlog.retention.ms=7\n", encoding="utf-8")
     assert options("--config", str(known), "--strict-settings").settings == {"log.retention.ms": "7"}
+
+
+def test_an_address_for_clients_needs_no_listeners() -> None:
+    """advertised.listeners alone is about Kafka's default listener; --advertise takes precedence."""
+    advertised = ("--set", "advertised.listeners=PLAINTEXT://kafka:29092", "--brokers", "2")
+    first, second = (own[0] for own in options(*advertised).listeners)
+    assert (first.host_for_clients, first.port_for_clients(9092)) == ("kafka", 29092)
+    assert (second.host_for_clients, second.port_for_clients(9093)) == ("kafka", 29093)
+    assert options(*advertised, "--advertise", "h:1").listeners[0][0].host_for_clients == "h"
+
+
+def test_ipv4_and_ipv6_may_use_the_same_port() -> None:
+    """One listener each, as in Kafka (KIP-797); an address and a name may not."""
+    both = ("--set", "listeners=A://127.0.0.1:9000,B://[::1]:9000")
+    protocols = ("--set", "listener.security.protocol.map= A : PLAINTEXT ,B:PLAINTEXT")
+    assert ports(options(*both, *protocols)) == [[9000, 9000]]
+    with pytest.raises(OptionError, match="port 9000 is used by A of broker 1 and by B of broker 1"):
+        options("--set", "listeners=A://127.0.0.1:9000,B://localhost:9000", *protocols)
+
+
+def test_blanks_around_an_id_do_not_count() -> None:
+    """A Java properties file keeps those at the end of a line."""
+    assert options("--set", "node.id= 7 ").broker_ids == (7,)
+    assert options("--set", "node.id=7", "--set", "broker.id=7").broker_ids == (7,)
