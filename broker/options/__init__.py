@@ -16,13 +16,22 @@ from broker.network.endpoints import Endpoint, EndpointError
 from broker.options.config_providers import resolved
 from broker.options.listeners import count_of, listeners
 from broker.options.released import setting_tables
-from broker.options.settings import check_secrets, check_security, check_together, for_tests, from_properties, from_sets
+from broker.options.settings import (
+    check_listeners,
+    check_secrets,
+    check_security,
+    check_together,
+    for_tests,
+    from_properties,
+    from_sets,
+)
 from broker.options.topics import TopicOption, topic_option
 from broker.options.users import scram_user
 from broker.options.values import Given, OptionError, integer, last, one_of, pair, path
 from broker.releases import DEFAULT, NAMES
 from broker.releases import release as release_named
-from broker.settings.of_release import Tables
+from broker.settings.names import is_setting
+from broker.settings.of_release import TODAY, Tables
 from protocol.log_records.metadata_security import UserScramCredentialRecord
 from understudy.control_api.spelling import hint
 
@@ -115,19 +124,20 @@ def parse(given: Given) -> ServeOptions:
     """Parse and validate the options; raises OptionError for the first problem."""
     as_version = release(last(given, "as-version"))
     tables = setting_tables(as_version or DEFAULT)
-    settings, notes = settings_of(given, tables)
+    settings, ignored, notes = settings_of(given, tables)
     try:
         ids, ids_given = given_ids(count_of(given), last(given, "broker-id"), settings)
     except BrokerIdError as error:
         raise OptionError(str(error)) from error
     settings = {name: value for name, value in settings.items() if name not in {"node.id", "broker.id"}}
     topics = {topic.name: topic for topic in map(topic_option, given.get("topic", ()))}
-    check_together(settings, topics.values(), tables)
+    check_together({**ignored, **settings}, topics.values(), tables)
     try:
         opened = listeners(given, settings, len(ids))
         controller = endpoints.controller(settings, last(given, "controller-port"), opened)
     except EndpointError as error:
         raise OptionError(str(error)) from error
+    check_listeners(settings, opened[0], advertise="advertise" in given)
     check_security((*opened[0], *(() if controller is None else (controller,))), settings)
     control_host, control_port, control_token = control(given)
     data_dir = path(given, "data-dir")
@@ -166,8 +176,8 @@ def parse(given: Given) -> ServeOptions:
     )
 
 
-def settings_of(given: Given, tables: Tables) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the settings of `--config`, `--set` and `--for-tests`, and notes on settings that have no effect."""
+def settings_of(given: Given, tables: Tables) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+    """Return the settings of `--config`, `--set` and `--for-tests`, those ignored but checked, and notes on both."""
     if {"strict-settings", "no-strict-settings"} <= given.keys():
         raise OptionError("--strict-settings and --no-strict-settings cannot be combined")
     check_secrets(given.get("typed", ()))
@@ -178,7 +188,8 @@ def settings_of(given: Given, tables: Tables) -> tuple[dict[str, str], tuple[str
     settings.update(for_tests(settings) if "for-tests" in given else {})
     notes = [f"settings of server.properties that are ignored: {', '.join(ignored)}"] if ignored else []
     notes += [f"unknown settings of --set that are ignored: {', '.join(unknown)}"] if unknown else []
-    return settings, tuple(notes)
+    checked = {name: value for name, value in ignored.items() if tables is TODAY and is_setting(name)}
+    return settings, checked, tuple(notes)
 
 
 def feature(text: str) -> tuple[str, int]:

@@ -1,15 +1,16 @@
 """Settings by Kafka's names, from `--set` and server.properties, and checks of their combinations."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from broker.network.endpoints import Endpoint
 from broker.network.tls import TlsError, context_of, mapping_of
+from broker.options.listener_rules import listener_problem
 from broker.options.topics import TopicOption
 from broker.options.values import OptionError, pair
 from broker.sasl import mechanisms
 from broker.settings import BrokerSettings
-from broker.settings.crosschecks import connection_problems
+from broker.settings.at_start import start_problem
 from broker.settings.names import is_setting, static_problem
 from broker.settings.of_release import TODAY, Tables
 from broker.settings.secrets import is_password, shown_value
@@ -23,6 +24,8 @@ PLACES = re.compile(
     r"process\.roles|broker\.id\..+|controller\..*|log\.dirs?|metadata\.log\.dir|zookeeper\..*"
     r"|num\.(network|io|recovery|replica).*|socket\.(send|receive)\.buffer\.bytes|metric.*|.*\.metrics\..*|auto\.leader.*"
 )
+
+_REFUSAL = "a Kafka broker does not start with these settings"
 
 _HEARTBEATS = {
     f"group.{kind}.{least}heartbeat.interval.ms": "500"
@@ -60,22 +63,25 @@ def from_sets(given: Iterable[str], *, strict: bool, tables: Tables = TODAY) -> 
     return known, unknown
 
 
-def from_properties(lines: Iterable[str], *, strict: bool, tables: Tables = TODAY) -> tuple[dict[str, str], list[str]]:
-    """Return the settings of a server.properties, and the names ignored here; ``strict`` makes unknown names errors."""
+def from_properties(
+    lines: Iterable[str], *, strict: bool, tables: Tables = TODAY
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the settings of a server.properties, and those ignored here; ``strict`` makes unknown names errors.
+
+    Values of ignored settings are checked too, because Kafka would not start with invalid ones.
+    """
     rows = {**BROKER, **tables.removed}
     found: dict[str, str] = {}
-    ignored: list[str] = []
+    ignored: dict[str, str] = {}
     for line in lines:
         name, value = pair(line, "server.properties", "KEY=VALUE")
-        if name == "controller.listener.names":
-            found[name] = value
-        elif PLACES.fullmatch(name) or not (strict or is_setting(name, rows)):
-            ignored.append(name)
-        else:
+        is_known, is_place = is_setting(name, rows), PLACES.fullmatch(name) is not None
+        if (is_known and tables is TODAY) if is_place else (is_known or strict):
             problem = static_problem(name, value, rows)
             if problem is not None:
                 raise OptionError(f"server.properties {name}={shown_value(name, value)}: {problem}")
-            found[name] = value
+        is_ignored = not is_known or (is_place and name != "controller.listener.names")
+        (ignored if is_ignored else found)[name] = value
     return found, ignored
 
 
@@ -90,12 +96,13 @@ def check_secrets(typed: Iterable[str]) -> None:
 
 
 def check_together(settings: Mapping[str, str], topics: Iterable[TopicOption], tables: Tables = TODAY) -> None:
-    """Refuse settings and topic configs that contradict each other, as a real broker refuses to start with them."""
-    where = "the settings contradict each other"
+    """Refuse settings with which a real broker does not start, and topic configs that it would refuse."""
+    where = _REFUSAL
     try:
         made = BrokerSettings(1, settings)
         made.emulate(tables)
-        for problem in connection_problems(made.preview({}, {})):
+        problem = start_problem(made)
+        if problem is not None:
             raise OptionError(f"{where}: {problem}")
         for topic in topics:
             where = f"--topic {topic.name}"
@@ -105,6 +112,13 @@ def check_together(settings: Mapping[str, str], topics: Iterable[TopicOption], t
             validate(topic.configs, made)
     except KafkaError as error:
         raise OptionError(f"{where}: {error.message}") from error
+
+
+def check_listeners(settings: Mapping[str, str], opened: Collection[Endpoint], *, advertise: bool) -> None:
+    """Refuse listeners with which a real broker does not start; ``advertise``: whether `--advertise` is given."""
+    problem = listener_problem(settings, opened, advertise=advertise)
+    if problem is not None:
+        raise OptionError(f"{_REFUSAL}: {problem}")
 
 
 def check_security(opened: Iterable[Endpoint], settings: Mapping[str, str]) -> None:

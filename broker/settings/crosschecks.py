@@ -1,7 +1,6 @@
 """Rules between broker settings (KafkaConfig.validateValues, groups 0.7).
 
-They apply to the settings that would result from a dynamic change. At the start only those of connections are checked:
-other settings may be given alone, such as a session timeout below the default minimum.
+They apply to the settings that would result from a dynamic change, and to those of the start (`at_start`).
 """
 
 import re
@@ -20,10 +19,16 @@ _BOUNDED_LIMITS = ("delivery.count.limit", "record.lock.duration.ms", "partition
 
 def broker_problem(values: Values) -> str | None:
     """Return Kafka's message for the first rule that a broker's settings violate, or None."""
+    return next((problem for rule in (*_RULES, _listeners) for problem in rule(values)), None)
+
+
+def problem_beside_listeners(values: Values) -> str | None:
+    """Return Kafka's message for the first rule that a broker's settings violate, those of listeners aside, or None."""
     return next((problem for rule in _RULES for problem in rule(values)), None)
 
 
-def _int(values: Values, name: str) -> int:
+def number_of(values: Values, name: str) -> int:
+    """Return a number that is not null."""
     value = values[name]
     assert isinstance(value, int)  # only called for numbers that are not null
     return value
@@ -49,21 +54,21 @@ def _log_times(values: Values) -> Iterator[str]:
 
 
 def _cleaner(values: Values) -> Iterator[str]:
-    threads = _int(values, "log.cleaner.threads")
+    threads = number_of(values, "log.cleaner.threads")
     if threads == 0:
         yield "/ by zero"  # the message of Kafka's ArithmeticException
-    elif _int(values, "log.cleaner.dedupe.buffer.size") // threads <= 1024 * 1024:
+    elif number_of(values, "log.cleaner.dedupe.buffer.size") // threads <= 1024 * 1024:
         yield "requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
 
 
 def _replica_waits(values: Values) -> Iterator[str]:
-    wait_ms = _int(values, "replica.fetch.wait.max.ms")
-    if wait_ms > _int(values, "replica.socket.timeout.ms"):
+    wait_ms = number_of(values, "replica.fetch.wait.max.ms")
+    if wait_ms > number_of(values, "replica.socket.timeout.ms"):
         yield (
             "requirement failed: replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to "
             "prevent unnecessary socket timeouts"
         )
-    if wait_ms > _int(values, "replica.lag.time.max.ms"):
+    if wait_ms > number_of(values, "replica.lag.time.max.ms"):
         yield (
             "requirement failed: replica.fetch.wait.max.ms should always be less than or equal to "
             "replica.lag.time.max.ms to prevent frequent changes in ISR"
@@ -72,25 +77,25 @@ def _replica_waits(values: Values) -> Iterator[str]:
 
 def _codecs(values: Values) -> Iterator[str]:
     for name in ("offsets.topic.compression.codec", "share.coordinator.state.topic.compression.codec"):
-        if not 0 <= _int(values, name) <= 4:
+        if not 0 <= number_of(values, name) <= 4:
             yield f"Unknown compression type id: {values[name]}"
 
 
 def _requests(values: Values) -> Iterator[str]:
-    queued = _int(values, "queued.max.request.bytes")
-    if 0 < queued < _int(values, "socket.request.max.bytes"):
+    queued = number_of(values, "queued.max.request.bytes")
+    if 0 < queued < number_of(values, "socket.request.max.bytes"):
         yield "requirement failed: queued.max.request.bytes must be larger or equal to socket.request.max.bytes"
 
 
-def connection_problems(values: Values) -> Iterator[str]:
+def _connections(values: Values) -> Iterator[str]:
     """Yield the problems of the limits of connections per address."""
     name = "max.connections.per.ip.overrides"
     overrides = str(values[name] or "")
-    for part in _pairs(overrides):
-        host, colon, limit = part.rpartition(":")
+    for part in pairs(overrides):
+        _, colon, limit = part.rpartition(":")
         if not colon:
             yield _no_colon(name, part)
-        elif not host or not _is_integer(limit.strip()):
+        elif not is_integer(limit.strip()):
             yield f'For input string: "{limit.strip()}"'
     if values["max.connections.per.ip"] == 0 and not overrides:
         yield (
@@ -99,7 +104,8 @@ def connection_problems(values: Values) -> Iterator[str]:
         )
 
 
-def _is_integer(text: str) -> bool:
+def is_integer(text: str) -> bool:
+    """Whether Java's Integer.parseInt reads the text."""
     try:
         parse_integer(text)
     except ValueError:
@@ -125,11 +131,11 @@ def _cordoned(values: Values) -> Iterator[str]:
 
 
 def _protocol_map(values: Values) -> list[str]:
-    return _pairs(str(values["listener.security.protocol.map"]))
+    return pairs(str(values["listener.security.protocol.map"]))
 
 
-def _pairs(text: str) -> list[str]:
-    """Split a text at commas, dropping empty parts at the end (Csv.parseCsvMap)."""
+def pairs(text: str) -> list[str]:
+    """Split a text at commas, as Kafka splits a map, dropping empty parts at the end (Csv.parseCsvMap)."""
     return split(",".join(part.strip() for part in text.split(",")), ",") if text.strip() else []
 
 
@@ -181,34 +187,34 @@ def _group_intervals(values: Values) -> Iterator[str]:
     for kind in ("consumer", "share", "streams"):
         for name in _BOUNDED_INTERVALS:
             value, least, most = f"group.{kind}.{name}", f"group.{kind}.min.{name}", f"group.{kind}.max.{name}"
-            if _int(values, most) < _int(values, least):
+            if number_of(values, most) < number_of(values, least):
                 yield f"{most} must be greater than or equal to {least}"
-            if _int(values, value) < _int(values, least):
+            if number_of(values, value) < number_of(values, least):
                 yield f"{value} must be greater than or equal to {least}"
-            if _int(values, value) > _int(values, most):
+            if number_of(values, value) > number_of(values, most):
                 yield f"{value} must be less than or equal to {most}"
         heartbeat, session = f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms"
-        if _int(values, heartbeat) >= _int(values, session):
+        if number_of(values, heartbeat) >= number_of(values, session):
             yield f"{heartbeat} must be less than {session}"
 
 
 def _group_limits(values: Values) -> Iterator[str]:
     standby, most_standby = "group.streams.num.standby.replicas", "group.streams.max.standby.replicas"
-    if _int(values, standby) > _int(values, most_standby):
+    if number_of(values, standby) > number_of(values, most_standby):
         yield f"{standby} must be less than or equal to {most_standby}"
     interval, least_interval = "group.streams.task.offset.interval.ms", "group.streams.min.task.offset.interval.ms"
-    if _int(values, interval) < _int(values, least_interval):
+    if number_of(values, interval) < number_of(values, least_interval):
         yield f"{interval} must be greater than or equal to {least_interval}"
     warmup, most_warmup = "group.streams.num.warmup.replicas", "group.streams.max.warmup.replicas"
-    if _int(values, warmup) > _int(values, most_warmup):
+    if number_of(values, warmup) > number_of(values, most_warmup):
         yield f"{warmup} must be less than or equal to {most_warmup}"
     for name in _BOUNDED_LIMITS:
         value, least, most = f"group.share.{name}", f"group.share.min.{name}", f"group.share.max.{name}"
-        if _int(values, value) < _int(values, least):
+        if number_of(values, value) < number_of(values, least):
             yield f"{value} must be greater than or equal to {least}"
-        if _int(values, value) > _int(values, most):
+        if number_of(values, value) > number_of(values, most):
             yield f"{most} must be greater than or equal to {value}"
-    if _int(values, "group.share.max.share.sessions") < _int(values, "group.share.max.size"):
+    if number_of(values, "group.share.max.share.sessions") < number_of(values, "group.share.max.size"):
         yield "group.share.max.share.sessions must be greater than or equal to group.share.max.size"
 
 
@@ -219,10 +225,9 @@ _RULES: tuple[Callable[[Values], Iterator[str]], ...] = (
     _replica_waits,
     _codecs,
     _requests,
-    connection_problems,
+    _connections,
     _cordoned,
     _protocols,
-    _listeners,
     _group_protocols,
     _group_intervals,
     _group_limits,

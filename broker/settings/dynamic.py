@@ -193,12 +193,17 @@ def _local_retention_problems(before: Values, after: Values) -> Iterable[str]:
     """Yield violations of the tiered-storage rule, which applies to broker defaults even without tiered storage."""
     for unit in ("ms", "bytes"):
         name, limit = f"log.local.retention.{unit}", f"log.retention.{unit}"
-        local, total = after[name], log_default(after, f"retention.{unit}")
-        unchanged = before[name] == local and before[limit] == after[limit]
-        if isinstance(local, int) and not unchanged:
-            complaint = local_retention_problem(name, local, limit, max(total, -1))
-            if complaint is not None:
-                yield complaint
+        if before[name] != after[name] or before[limit] != after[limit]:
+            yield from local_retention_problems(after, unit)
+
+
+def local_retention_problems(values: Values, unit: str) -> Iterable[str]:
+    """Yield the problem of the brokers' local retention beyond total retention, in ms or bytes."""
+    name, limit = f"log.local.retention.{unit}", f"log.retention.{unit}"
+    local, total = values[name], log_default(values, f"retention.{unit}")
+    complaint = local_retention_problem(name, local, limit, max(total, -1)) if isinstance(local, int) else None
+    if complaint is not None:
+        yield complaint
 
 
 def _copy_lag_problems(before: Values, after: Values) -> Iterable[str]:

@@ -93,9 +93,14 @@ def _list(row: Row, text: str) -> Value:
     return tuple(dict.fromkeys(elements)) if drops_duplicates(row) else elements
 
 
+def java_class(text: str) -> bool:
+    """Whether a text can be the name of a class: it has a package."""
+    return _CLASS.fullmatch(text) is not None
+
+
 def _class(row: Row, text: str) -> Value:
     trimmed = text.strip(BLANKS)
-    if _CLASS.fullmatch(trimmed) is None:
+    if not java_class(trimmed):
         raise _refuse(row, text, f"Class {text} could not be found.")
     return trimmed
 

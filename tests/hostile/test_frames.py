@@ -62,8 +62,8 @@ def test_B05_a_frame_that_stalls_is_given_up(broker_with: BrokerWith) -> None:
 
 def test_B05_unfinished_frames_have_a_budget(broker_with: BrokerWith) -> None:
     """Where they take more than queued.max.request.bytes, the one that has stalled for longest goes."""
-    broker = broker_with(settings={"queued.max.request.bytes": 4 * MIB})
-    first, *others = [Victim(broker).sent(count(50 * MIB) + bytes(MIB)) for _ in range(5)]
+    broker = broker_with(settings={"queued.max.request.bytes": 4 * MIB, "socket.request.max.bytes": 4 * MIB})
+    first, *others = [Victim(broker).sent(count(3 * MIB) + bytes(MIB)) for _ in range(5)]
     first.check_closed()
     assert metadata(broker.wire()) == ()
     assert not others[-1].has_answer()

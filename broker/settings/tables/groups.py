@@ -1,6 +1,6 @@
 """Broker settings of consumer and streams groups and of committed offsets (core appendix 3, groups 0.7)."""
 
-from broker.settings.checks import FILLED_LIST, ValidList, at_least, one_of_any_case
+from broker.settings.checks import ANY_LIST, FILLED_LIST, ValidList, at_least, one_of_any_case
 from broker.settings.model import BOOLEAN, CLASS, CLUSTER, INT, LIST, LONG, MAX_INT, SHORT, STRING, WHEN_SET, Row
 
 ROWS: tuple[Row, ...] = (
@@ -39,7 +39,7 @@ ROWS: tuple[Row, ...] = (
     Row("group.min.session.timeout.ms", INT, 6000),
     Row("group.streams.acceptable.recovery.lag", LONG, 10_000, at_least(0), visibility=WHEN_SET),
     Row("group.streams.assignor.offload.enable", BOOLEAN, True, mode=CLUSTER, visibility=WHEN_SET),
-    Row("group.streams.assignors", LIST, ("sticky",)),
+    Row("group.streams.assignors", LIST, ("sticky",), FILLED_LIST),
     Row("group.streams.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER),
     Row("group.streams.heartbeat.interval.ms", INT, 5000, at_least(1)),
     Row("group.streams.initial.rebalance.delay.ms", INT, 3000, at_least(0)),
@@ -55,7 +55,7 @@ ROWS: tuple[Row, ...] = (
     Row("group.streams.min.task.offset.interval.ms", INT, 15_000, at_least(1), visibility=WHEN_SET),
     Row("group.streams.num.standby.replicas", INT, 0, at_least(0)),
     Row("group.streams.num.warmup.replicas", INT, 2, at_least(0), visibility=WHEN_SET),
-    Row("group.streams.rack.aware.assignment.tags", LIST, ()),
+    Row("group.streams.rack.aware.assignment.tags", LIST, (), ANY_LIST),
     Row("group.streams.session.timeout.ms", INT, 45_000, at_least(1)),
     Row("group.streams.task.offset.interval.ms", INT, 60_000, at_least(1), visibility=WHEN_SET),
     Row("group.streams.topology.description.plugin.class", CLASS, None),

@@ -95,8 +95,6 @@ def test_lists_keep_duplicates_only_where_a_check_reads_them() -> None:
         "controller.quorum.bootstrap.servers",
         "controller.quorum.voters",
         "follower.replication.throttled.replicas",
-        "group.streams.assignors",
-        "group.streams.rack.aware.assignment.tags",
         "streams.rack.aware.assignment.tags",
         "leader.replication.throttled.replicas",
     }
