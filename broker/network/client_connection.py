@@ -115,7 +115,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             except MappingError as error:
                 self.refuse(str(error))
                 return
-        elif not self._connections.join(self, host):
+        elif not self._connections.join(self, host, self._listener):
             self.hang_up()
             return
         if not self._started or server.paused:  # later, since uvloop begins to read when this method returns

@@ -6,12 +6,13 @@ and incomplete requests have a deadline and a common memory budget.
 
 import ipaddress
 import socket
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Container, Iterator
 from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
 from broker.clock import Clock
+from broker.network.admission import Admission
 from broker.settings import BrokerSettings
 from broker.timers import Timer
 
@@ -117,7 +118,7 @@ class Connections(Generic[C]):
         """Memory of requests that are not being served yet."""
         self.idle = IdleTimeouts[C](IDLE_TIMEOUT, settings, clock, lambda each: each.hang_up())
         self.partial = IdleTimeouts[C](PARTIAL_TIMEOUT, settings, clock, _too_slow)
-        self._waiting: deque[C] = deque()
+        self.admission = Admission[C](settings, clock)
         self._by_host: Counter[str] = Counter()
         self.throttle_ms: Callable[[str, int], int] | None = None
         """Address and time -> for how many ms a connection is left unread before it is closed (KIP-612)."""
@@ -132,8 +133,8 @@ class Connections(Generic[C]):
         settings.on_change(lambda _: self._follow_settings())
         self._follow_settings()
 
-    def join(self, connection: C, host: str) -> bool:
-        """Add a connection from an address; return false if it is to be closed immediately.
+    def join(self, connection: C, host: str, listener: str = "") -> bool:
+        """Add a connection from an address to a listener; return false if it is to be closed immediately.
 
         Above ``max.connections`` it waits, unread, until another one closes. If the process runs out of descriptors,
         the longest idle connection is closed. A connection above its address's rate quota is not counted at all.
@@ -150,15 +151,15 @@ class Connections(Generic[C]):
         self.idle.touch(connection)
         if len(self.open) + self.spares > self.most and (oldest := self.idle.longest_idle()) is not None:
             oldest.refuse(f"{self.most} connections are open, and this one was idle for the longest time")
-        if len(self.open) - len(self._waiting) > self._settings.int("max.connections"):
-            self._waiting.append(connection)
-        elif connection in self.open:
-            connection.start()
+        if connection in self.open:
+            self.admission.arrive(connection, listener)
+            self._close_excess()  # the listener between brokers may exceed the broker's limit
         return True
 
     def succeed(self, before: C, connection: C) -> None:
         """Count a connection in place of its handshake, and start it."""
         self.open[connection] = self.open.pop(before)
+        self.admission.replace(before, connection)
         self.idle.forget(before)
         self.partial.forget(before)
         self.idle.touch(connection)
@@ -181,21 +182,13 @@ class Connections(Generic[C]):
             del self._by_host[host]
         if self.on_freed is not None:
             self.on_freed(CONNECTION_BYTES)
-        if connection in self._waiting:
-            self._waiting.remove(connection)
-        else:
-            self._begin_waiting()
-
-    def _begin_waiting(self) -> None:
-        """Start waiting connections, as far as the limit allows."""
-        while self._waiting and len(self.open) - len(self._waiting) < self._settings.int("max.connections"):
-            self._waiting.popleft().start()
+        self.admission.leave(connection)
 
     def _close_excess(self) -> None:
         """Close the longest idle connections while more are open than allowed (closeExcessConnections)."""
-        excess = len(self.open) - len(self._waiting) - self._settings.int("max.connections")
-        if excess > 0:
-            for connection in list(islice(self.idle.longest_first(without=set(self._waiting)), excess)):
+        excess, spared = self.admission.excess()
+        if excess:
+            for connection in list(islice(self.idle.longest_first(without=spared), excess)):
                 connection.hang_up()
 
     def account(self, more_bytes: int) -> None:
@@ -213,7 +206,7 @@ class Connections(Generic[C]):
         overrides = self._settings.string("max.connections.per.ip.overrides")
         if overrides != self._overrides:
             self._overrides, self._limits = overrides, _limits(overrides)
-        self._begin_waiting()  # the limit may have been raised (ConnectionQuotas.updateBrokerMaxConnections)
+        self.admission.follow_settings()  # a limit may have been raised (ConnectionQuotas.updateBrokerMaxConnections)
         self._close_excess()  # or lowered
 
     @property
@@ -223,7 +216,7 @@ class Connections(Generic[C]):
 
     def close(self, *, reset: bool = False) -> None:
         """Close all connections."""
-        self._waiting.clear()
+        self.admission.clear()
         for connection in [*self.open, *self._throttled]:
             connection.hang_up(reset=reset)
         self.idle.clear()

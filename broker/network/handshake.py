@@ -44,7 +44,7 @@ class Handshake(asyncio.Protocol):
             self._transport.abort()
             return
         self._host, self._peer = str(peer[0]), f"{peer[0]}:{peer[1]}"
-        if not self._server.connections.join(self, self._host):
+        if not self._server.connections.join(self, self._host, self._listener):
             self.hang_up()
 
     def data_received(self, data: bytes) -> None:
