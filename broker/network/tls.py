@@ -7,7 +7,7 @@ import os
 import ssl
 import tempfile
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -130,10 +130,12 @@ class _TlsSettings:
                 f"listener {self._listener} needs a certificate: set ssl.keystore.type=PEM and ssl.keystore.location "
                 "to a file with the certificate and its key, or ssl.keystore.location to a PKCS12 or JKS store"
             )
+        self._check_store("keystore", ("key", "certificate.chain"))
         password = self._text("ssl.key.password")
         try:
             if location is not None and self._is_pem("ssl.keystore.type"):
-                made.load_cert_chain(location, password=password)
+                # Without any password OpenSSL would ask for one at the terminal, and the server would wait for it.
+                made.load_cert_chain(location, password=password or "")
                 return
             if location is not None:
                 found = read_store(location, self._text("ssl.keystore.password"), password)
@@ -141,9 +143,10 @@ class _TlsSettings:
                 if not key:
                     raise StoreError("it holds no private key")
             with _written(f"{chain}\n{key}\n") as file:
-                made.load_cert_chain(file, password=password)
+                made.load_cert_chain(file, password=password or "")
         except (OSError, ValueError) as error:
-            raise TlsError(f"the certificate of listener {self._listener} cannot be read: {error}") from error
+            remedy = "; an encrypted key needs ssl.key.password" if isinstance(error, ssl.SSLError) else ""
+            raise TlsError(f"the certificate of listener {self._listener} cannot be read: {error}{remedy}") from error
 
     def _load_trusted(self, made: ssl.SSLContext) -> None:
         location, certificates = self._text("ssl.truststore.location"), self._text("ssl.truststore.certificates")
@@ -151,6 +154,7 @@ class _TlsSettings:
             if made.verify_mode is not ssl.CERT_NONE:
                 made.load_default_certs(ssl.Purpose.CLIENT_AUTH)
             return
+        self._check_store("truststore", ("certificates",))
         try:
             if location is not None and self._is_pem("ssl.truststore.type"):
                 made.load_verify_locations(location)
@@ -162,9 +166,21 @@ class _TlsSettings:
             message = f"the trusted certificates of listener {self._listener} cannot be read: {error}"
             raise TlsError(message) from error
 
+    def _check_store(self, store: str, parts: Sequence[str]) -> None:
+        """Refuse settings of a store that exclude each other (DefaultSslEngineFactory). Raises TlsError."""
+        prefix = f"ssl.{store}."
+        given = [f"{prefix}{part}" for part in parts if self._text(f"{prefix}{part}") is not None]
+        location, kind = self._text(f"{prefix}location"), self._text(f"{prefix}type")
+        if given and location is not None:
+            raise TlsError(f"listener {self._listener} needs {prefix}location or {given[0]}, not both")
+        if given and kind != "PEM":
+            raise TlsError(f"listener {self._listener} needs {prefix}type=PEM for {given[0]}, not {kind}")
+        if (given or kind == "PEM") and self._text(f"{prefix}password") is not None:
+            raise TlsError(f"listener {self._listener} cannot have {prefix}password, because {prefix}type is PEM")
+
     def _is_pem(self, name: str) -> bool:
-        kind = str(self._text(name)).upper()
-        if kind not in ("PEM", "JKS", "PKCS12"):
+        kind = str(self._text(name))
+        if kind != "PEM" and kind.upper() not in ("JKS", "PKCS12"):
             raise TlsError(f"listener {self._listener} needs {name} of PEM, PKCS12 or JKS, not {kind}")
         return kind == "PEM"
 

@@ -2,9 +2,11 @@
 
 import re
 
-_TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^\s=;"]+))')
-_EQUALS = re.compile(r"\s*=")
-_END = re.compile(r"\s*;\s*")
+_SPACE = r"(?:\s|//[^\n]*|/\*[\s\S]*?\*/)*+"
+"""Blanks and Java's comments."""
+_TOKEN = re.compile(_SPACE + r'(?:"((?:[^"\\]|\\.)*)"|([^\s=;"]+))')
+_EQUALS = re.compile(_SPACE + "=")
+_END = re.compile(f"{_SPACE};{_SPACE}")
 _FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
 USER = "user_"
 """The prefix of PLAIN's options with users' passwords."""

@@ -72,7 +72,8 @@ class Security:
             if not self.checks_host:
                 made.check_hostname = False
             if self.certificate is not None:
-                made.load_cert_chain(self.certificate, self.key, self.key_password)
+                # Without any password OpenSSL would ask for one at the terminal.
+                made.load_cert_chain(self.certificate, self.key, self.key_password or "")
         except (OSError, ssl.SSLError) as error:
             raise SecurityError(f"TLS files cannot be used (PEM is needed): {error}") from None
         return made

@@ -11,11 +11,12 @@ from broker.sasl.jaas import JaasError, options_of
         ("a.B required;", {}),
         ('a.B required user_alice="secret" user_bob=hush ;', {"user_alice": "secret", "user_bob": "hush"}),
         ('  a.B\n  Optional\n  x = "a b;c=d"\n;\n', {"x": "a b;c=d"}),
+        ('// users\na.B required /* of\ntests */ x="http://y" ; // end', {"x": "http://y"}),
         (r'a.B required p="say \"hi\" \\";', {"p": 'say "hi" \\'}),
     ],
 )
 def test_options_are_read(text: str, options: dict[str, str]) -> None:
-    """With and without quotes, over several lines."""
+    """With and without quotes, over several lines, with Java's comments."""
     assert options_of(text) == options
 
 
