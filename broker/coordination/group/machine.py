@@ -259,12 +259,17 @@ class GroupMachine:
     def replicating(
         self, records: Sequence[GroupRecord | TransactionEnd], transaction: TransactionalAppend | None
     ) -> None:
-        """Keep the offsets that these records replace: OffsetFetch returns them until the records are replicated."""
-        self._commits.unreplicated.add(records, None if transaction is None else transaction.producer_id)
+        """Keep the offsets that these records replace: OffsetFetch returns them until the records are replicated.
 
-    def replicated(self, records: Sequence[GroupRecord | TransactionEnd]) -> None:  # noqa: ARG002
-        """Let OffsetFetch return the offsets of these records."""
+        Until then, SyncGroup does not return assignments of these records either.
+        """
+        self._commits.unreplicated.add(records, None if transaction is None else transaction.producer_id)
+        self._classic.replicating(records)
+
+    def replicated(self, records: Sequence[GroupRecord | TransactionEnd]) -> None:
+        """Let OffsetFetch return the offsets of these records, and SyncGroup their assignments."""
         self._commits.unreplicated.remove()
+        self._classic.replicated(records)
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:  # noqa: ARG002
         """Apply a transaction marker: commit or drop the producer's pending offsets in all groups."""

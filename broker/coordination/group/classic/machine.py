@@ -16,7 +16,7 @@ Exceptions:
   group of another kind is removed without a record when a member with an unknown id joins it, as in Kafka.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from uuid import UUID
 
 from broker.coordination.group.classic.group import ClassicGroup
@@ -109,6 +109,21 @@ class ClassicGroups:
             group.finished(record)
         else:
             self._groups[record.group_id] = ClassicGroup.restored(record)
+
+    def replicating(self, records: Iterable[object]) -> None:
+        """Let SyncGroup wait for the replication of completed generations (groups A.7.6)."""
+        for record in records:
+            if isinstance(record, GroupMetadata):
+                self._membership.unreplicated[record.group_id] += 1
+
+    def replicated(self, records: Iterable[object]) -> None:
+        """Let SyncGroup answer at once again."""
+        waiting = self._membership.unreplicated
+        for record in records:
+            if isinstance(record, GroupMetadata):
+                waiting[record.group_id] -= 1
+                if not waiting[record.group_id]:
+                    del waiting[record.group_id]
 
     def loaded(self, builder: OutcomeBuilder) -> None:
         """Start a session for each member; a group larger than group.max.size rebalances (groups A.12)."""

@@ -1,5 +1,6 @@
 """SyncGroup, Heartbeat and LeaveGroup of classic groups (groups A.7, A.8, A.9)."""
 
+from collections import Counter
 from collections.abc import Hashable
 
 from broker.coordination.group.classic.group import ClassicGroup
@@ -20,6 +21,8 @@ class Membership:
 
     def __init__(self, rebalances: Rebalances) -> None:
         self._rebalances = rebalances
+        self.unreplicated: Counter[str] = Counter()
+        """Groups with records that are not replicated yet, and how many: in Kafka, they are not Stable yet."""
 
     # --- SyncGroup ---------------------------------------------------------------------------------------------------
 
@@ -43,7 +46,8 @@ class Membership:
             builder.cancel(sync_timer(group))
         if group.state is State.STABLE:
             # Quirk: the session timer is not armed again.
-            builder.reply(reply_to, _assigned(group, group.members[request.member_id].assignment), direct=True)
+            at_once = group.group_id not in self.unreplicated
+            builder.reply(reply_to, _assigned(group, group.members[request.member_id].assignment), direct=at_once)
             return
         group.awaiting_sync[request.member_id] = reply_to  # a SyncGroup already parked is never answered
         if request.member_id == group.leader:
