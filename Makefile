@@ -70,7 +70,7 @@ interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kaf
 through-proxy: $(DEV) ## the same clients with `understudy proxy` between; TARGET=proxy-kafka: with a real Kafka behind it
 	TARGET=$(or $(TARGET),proxy) $(REAL_CLIENTS) $(PYTEST)
 
-packages: $(SERVER) ## the archives of the packages for Node, Go and Java, into dist/packages
+packages: $(SERVER) ## the archives of the packages for Node, Go, Java and Rust, into dist/packages
 	$(BIN)/python tools/build_packages.py $(PACKAGES)
 
 # In a separate environment: all installed packages would go into the binary.

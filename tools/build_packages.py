@@ -1,8 +1,8 @@
 """Builds the archives of packages/ for other languages, in the formats of their registries.
 
-Usage: python tools/build_packages.py [FOLDER] [go|java|node ...]. By default all of them, into dist/packages:
-understudy-kafka-VERSION.tgz for npm, a folder in the Go module proxy's format (`go/`), and a Maven repository
-(`maven/`). Nothing is published.
+Usage: python tools/build_packages.py [FOLDER] [go|java|node|rust ...]. By default all of them, into dist/packages:
+understudy-kafka-VERSION.tgz for npm, a folder in the Go module proxy's format (`go/`), a Maven repository (`maven/`),
+and understudy-kafka-test-VERSION.crate for Cargo. Nothing is published.
 """
 
 import json
@@ -67,7 +67,21 @@ def java(target: Path) -> Path:
     return target / "maven"
 
 
-BUILDERS: Mapping[str, Callable[[Path], Path]] = {"go": go, "java": java, "node": node}
+def rust(target: Path) -> Path:
+    """Build the archive for `tar xf FILE` and `cargo add --path FOLDER`."""
+    with tempfile.TemporaryDirectory() as folder:
+        stage = Path(folder) / "rust"
+        shutil.copytree(PACKAGES / "rust", stage, ignore=shutil.ignore_patterns("target", "Cargo.lock"))
+        shutil.copy(ROOT / "LICENSE", stage)
+        made = Path(folder) / "made"
+        command = ["cargo", "package", "--quiet", "--no-verify", "--allow-dirty", "--target-dir", str(made)]
+        subprocess.run(command, cwd=stage, check=True)
+        name = f"understudy-kafka-test-{__version__}.crate"
+        shutil.copy(made / "package" / name, target)
+    return target / name
+
+
+BUILDERS: Mapping[str, Callable[[Path], Path]] = {"go": go, "java": java, "node": node, "rust": rust}
 
 
 def main(argv: list[str]) -> int:

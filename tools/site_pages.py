@@ -23,6 +23,7 @@ OUTSIDE = (
     "packages/node/README.md",
     "packages/go/README.md",
     "packages/java/README.md",
+    "packages/rust/README.md",
 )
 HOME = {"README.md": "docs/index.md"}
 """Pages that are replaced by another page of the site."""

@@ -1,4 +1,4 @@
-"""The examples for JUnit 5, Go and Node, each by its language's own runner, in a copy of its folder."""
+"""The examples for JUnit 5, Go, Node and Rust, each by its language's own runner, in a copy of its folder."""
 
 import os
 import re
@@ -37,6 +37,14 @@ def copied(name: str) -> Path:
         text = described.read_text(encoding="utf-8")
         place = f"file://{archives / 'maven'}"
         described.write_text(re.sub(r"file://.*(?=</url>)", place, text), encoding="utf-8")
+    if name == "rust":
+        described = folder / "Cargo.toml"
+        text = described.read_text(encoding="utf-8")
+        ran(["tar", "xf", archive], archives)
+        described.write_text(text.replace("../../packages/rust", str(archive.with_suffix(""))), encoding="utf-8")
+        command([SETUP, "rust"])
+        # The versions of tests/clients/rust, whose librdkafka is used here too.
+        shutil.copy(CACHE / "build" / "rust" / "crate" / "Cargo.lock", folder)
     if name == "go":
         command([SETUP, "go"])
         ran(
@@ -71,6 +79,10 @@ def go_environment() -> dict[str, str]:
     }
 
 
+RUST = {"PATH": PATH, "CARGO_TARGET_DIR": str(CACHE / "build" / "rust" / "target"), "CFLAGS": "-O0"}
+"""As tests/clients builds its driver."""
+
+
 def test_junit() -> None:
     """All of it compiles; what needs no container engine runs."""
     needs("javac", "mvn")
@@ -97,6 +109,13 @@ def test_node() -> None:
     ran(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], folder)
     output = ran(["node", "--test", "--test-reporter=tap"], folder, PATH=PATH)
     assert re.search(r"^# pass 2\n# fail 0$", output, re.MULTILINE), output
+
+
+def test_rust() -> None:
+    """With Cargo's tests."""
+    needs("cargo", "g++", "make")
+    output = ran(["cargo", "test", "--quiet"], copied("rust"), **RUST)
+    assert "test result: ok. 2 passed; 0 failed" in output, output
 
 
 WAITING = {
@@ -135,6 +154,15 @@ start().then((kafka) => console.log(`pid=${kafka.server.process.pid}`));
 setTimeout(() => {}, 60_000);
 """,
     ),
+    "rust": (
+        "examples/outlive.rs",
+        """fn main() {
+    let kafka = understudy::builder().start().unwrap();
+    println!("pid={}", kafka.pid());
+    std::thread::park_timeout(std::time::Duration::from_secs(60));
+}
+""",
+    ),
 }
 """A program in each language that starts a server by the example's helper, prints its process id, and waits."""
 
@@ -142,7 +170,7 @@ setTimeout(() => {}, 60_000);
 @pytest.mark.parametrize("name", list(WAITING))
 def test_no_server_outlives_a_test_process_that_is_killed(name: str) -> None:
     """SIGKILL to the test process, and the server that its helper started ends as well."""
-    needs(*{"junit": ("javac", "mvn"), "go": ("go",), "node": ("node",)}[name])
+    needs(*{"junit": ("javac", "mvn"), "go": ("go",), "node": ("node",), "rust": ("cargo", "g++", "make")}[name])
     folder = copied(name)
     file, text = WAITING[name]
     (folder / file).parent.mkdir(parents=True, exist_ok=True)
@@ -157,10 +185,13 @@ def test_no_server_outlives_a_test_process_that_is_killed(name: str) -> None:
         ran(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], folder)
     if name == "go":
         ran([CACHE / "go" / "go", "test", "-c", "-o", "outlive", "."], folder, **go_environment())
+    if name == "rust":
+        ran(["cargo", "build", "--quiet", "--example", "outlive"], folder, **RUST)
     commands = {
         "junit": ["java", "-cp", f"classes:{path}", "Outlive"],
         "go": ["./outlive", "-test.run", "TestOutlive"],
         "node": ["node", "outlive.js"],
+        "rust": [f"{RUST['CARGO_TARGET_DIR']}/debug/examples/outlive"],
     }[name]
     with subprocess.Popen(
         commands, cwd=folder, env=os.environ | {"PATH": PATH}, stdout=subprocess.PIPE, text=True

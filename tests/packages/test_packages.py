@@ -28,10 +28,11 @@ SOURCES = {
     "node": PACKAGES / "node" / "lib" / "index.js",
     "go": PACKAGES / "go" / "understudytest" / "client.go",
     "java": PACKAGES / "java" / "src" / "main" / "java" / "understudy" / "junit" / "Cluster.java",
+    "rust": PACKAGES / "rust" / "src" / "verbs.rs",
 }
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-ANY = r"(?:\$\{(?:[^{}]|\{[^{}]*\})*\}|%[sd])"
-"""A value within a text of JavaScript or Go."""
+ANY = r"(?:\$\{(?:[^{}]|\{[^{}]*\})*\}|%[sd]|\{\w*\})"
+"""A value within a text of JavaScript, Go or Rust."""
 
 
 def test_each_package_has_the_version_of_the_server() -> None:
@@ -40,10 +41,12 @@ def test_each_package_has_the_version_of_the_server() -> None:
     assert f'const Version = "{__version__}"' in (PACKAGES / "go/understudytest/version.go").read_text(encoding="utf-8")
     java = f"<artifactId>understudy-junit</artifactId>\n  <version>{__version__}</version>"
     assert java in (PACKAGES / "java" / "pom.xml").read_text(encoding="utf-8")
+    assert f'version = "{__version__}"\nedition' in (PACKAGES / "rust" / "Cargo.toml").read_text(encoding="utf-8")
     examples = {
         "node/package.json": "file:../../packages/node",
         "go/go.mod": f"v{__version__}",
         "junit/pom.xml": f"<artifactId>understudy-junit</artifactId>\n      <version>{__version__}</version>",
+        "rust/Cargo.toml": f'understudy-kafka-test = {{ version = "{__version__}"',
     }
     for example, text in examples.items():
         assert text in (ROOT / "examples" / example).read_text(encoding="utf-8")
@@ -51,7 +54,9 @@ def test_each_package_has_the_version_of_the_server() -> None:
 
 def calls(text: str) -> Iterator[tuple[str, str]]:
     """Method and path of each call in a source: `/v1/topics/*`, `*` for a value; the query is left out."""
-    for method, path in re.findall(r"""["'](GET|POST|PUT|DELETE)["'], (?:fmt\.Sprintf\()?[`"'](/v1/[^`"']*)""", text):
+    for method, path in re.findall(
+        r"""["'](GET|POST|PUT|DELETE)["'], (?:fmt\.Sprintf\(|&format!\()?[`"'](/v1/[^`"']*)""", text
+    ):
         plain = re.sub(r"\$\{query\((?:[^{}]|\{[^{}]*\})*\)\}", "", path)
         yield method, re.sub(ANY, "*", plain).partition("?")[0]
 
@@ -88,6 +93,13 @@ def struct(name: str) -> set[str]:
     return set(re.findall(r'json:"(\w+)', body))
 
 
+def rust_fields(name: str) -> set[str]:
+    """The fields of a struct of Rust, by their JSON names."""
+    text = "".join(path.read_text(encoding="utf-8") for path in SOURCES["rust"].parent.glob("*.rs"))
+    (body,) = re.findall(rf"pub struct {name} \{{\n(.*?)\n\}}", text, re.DOTALL)
+    return set(re.findall(r"^    pub (\w+):", body, re.MULTILINE))
+
+
 @pytest.mark.parametrize(
     ("typescript", "go", "described"),
     [
@@ -103,6 +115,13 @@ def test_types_have_the_fields_of_the_control_plane(typescript: str, go: str | N
     """In each language that has the type."""
     assert interface(typescript) == set(fields_of(described))
     assert go is None or struct(go) == set(fields_of(described))
+    assert typescript == "FaultDo" or rust_fields(typescript) == set(fields_of(described))
+
+
+def test_rust_has_a_constructor_for_each_effect() -> None:
+    """By the names of the control plane."""
+    text = (PACKAGES / "rust" / "src" / "faults.rs").read_text(encoding="utf-8")
+    assert set(re.findall(r'\b(?:one|and)\("(\w+)"', text)) == set(fields_of(FaultEffects))
 
 
 def test_an_archive_is_the_same_each_time(tmp_path: Path) -> None:
@@ -167,13 +186,31 @@ func TestContainer(t *testing.T) {
 """
 
 
+THROUGH_RUST = """fn main() -> Result<(), understudy::Error> {
+    let kafka = understudy::builder().image("orders/understudy").brokers(2).start()?;
+    let before = kafka.bootstrap_servers();
+    kafka.reset()?;
+    let cluster = kafka.ask("GET", "/v1/cluster", None)?;
+    let brokers = cluster["brokers"].as_array().into_iter().flatten();
+    let there = brokers.map(|each| format!("{}:{}", each["host"].as_str().unwrap_or_default(), each["port"]));
+    println!("{:?}", [before, kafka.bootstrap_servers(), there.collect::<Vec<_>>().join(",")]);
+    Ok(())
+}
+"""
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "language", [pytest.param("node", marks=pytest.mark.interop), pytest.param("go", marks=pytest.mark.nightly)]
+    "language",
+    [
+        pytest.param("node", marks=pytest.mark.interop),
+        pytest.param("go", marks=pytest.mark.nightly),
+        pytest.param("rust", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_container_is_the_last_resort(language: str, tmp_path: Path) -> None:
     """No command anywhere, but Docker: ports that are chosen here, advertised, and kept by a reset; a token."""
-    needs(language)
+    needs("cargo" if language == "rust" else language)
     folder = tmp_path / "bin"
     folder.mkdir()
     docker = folder / "docker"
@@ -183,6 +220,12 @@ def test_a_container_is_the_last_resort(language: str, tmp_path: Path) -> None:
     if language == "node":
         text = THROUGH_NODE.replace("LIB", str(PACKAGES / "node" / "lib" / "index.js"))
         printed = ran(["node", "-e", text], ROOT, **env)
+    elif language == "rust":
+        source, built = crate()
+        (source / "examples").mkdir()
+        (source / "examples" / "container.rs").write_text(THROUGH_RUST, encoding="utf-8")
+        ran(["cargo", "build", "--quiet", "--example", "container"], source, CARGO_TARGET_DIR=str(built))
+        printed = ran([built / "debug" / "examples" / "container"], source, **env)
     else:
         command([SETUP, "go"])
         source = tmp_path / "source"
@@ -215,6 +258,32 @@ def test_the_tests_of_the_package_for_go() -> None:
     ran([go, "vet", "./..."], PACKAGES / "go", PATH=PATH, GOTOOLCHAIN="auto")
     printed = ran([go, "test", "-count=1", "-v", "./..."], PACKAGES / "go", PATH=PATH, GOTOOLCHAIN="auto")
     assert printed.count("\n--- PASS: Test") == 18
+
+
+def crate() -> tuple[Path, Path]:
+    """A copy of the crate, because its lock file names registries, and the folder for what is built of it."""
+    folder = CACHE / "build" / "rust-package"
+    source = folder / "crate"
+    for part in ("src", "tests", "examples"):
+        shutil.rmtree(source / part, ignore_errors=True)
+    shutil.copytree(PACKAGES / "rust", source, dirs_exist_ok=True, ignore=shutil.ignore_patterns("target"))
+    return source, folder / "target"
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(600)
+def test_the_tests_of_the_package_for_rust() -> None:
+    """The same, by Cargo's tests; the code in its documentation; and what rustfmt and clippy find, if installed."""
+    needs("cargo")
+    source, built = crate()
+    env = {"PATH": PATH, "CARGO_TARGET_DIR": str(built)}
+    if shutil.which("cargo-fmt"):
+        ran(["cargo", "fmt", "--check"], source, **env)
+    if shutil.which("cargo-clippy"):
+        ran(["cargo", "clippy", "--quiet", "--all-targets", "--", "-D", "warnings"], source, **env)
+    printed = ran(["cargo", "test"], source, **env)
+    results = re.findall(r"^test result: ok\. (\d+) passed; 0 failed; (\d+) ignored", printed, re.MULTILINE)
+    assert results == [("3", "0"), ("14", "4"), ("5", "0")], printed
 
 
 @pytest.mark.nightly

@@ -1,0 +1,156 @@
+//! A cluster of a test, and the idle servers that the next tests use.
+
+use std::ops::Deref;
+use std::sync::{Mutex, PoisonError};
+use std::{fmt, thread};
+
+use crate::server::Server;
+use crate::{Builder, Client, Error, FaultState};
+
+const CONFLICT: u16 = 409;
+
+/// The idle servers with the options that they were started with; they end with this process, whose pipes they read.
+static IDLE: Mutex<Vec<(Builder, Client, Server)>> = Mutex::new(Vec::new());
+
+/// A cluster that belongs to one test, until it is dropped. Its methods are those of [`Client`].
+///
+/// When a test that panics drops it, it prints the cluster's report. When a test that passes drops it, it panics if no
+/// request met one of the test's faults, because the fault was for another API, topic or client. Then the server is
+/// reset for the next test with the same options.
+#[derive(Debug)]
+#[must_use = "the next test may use the server as soon as the cluster is dropped"]
+pub struct Cluster {
+    client: Client,
+    server: Option<Server>,
+    options: Builder,
+}
+
+impl Cluster {
+    /// Returns a reset server with these options, or a new one.
+    pub(crate) fn take(options: Builder) -> Result<Self, Error> {
+        while let Some((client, server)) = idle(&options) {
+            match client.reset() {
+                Ok(()) => return Ok(Self { client, server: Some(server), options }),
+                Err(error) if error.status() == Some(CONFLICT) => {
+                    give_back(options, client, server);
+                    return Err(error);
+                }
+                Err(_) => drop(server), // such as one that a test has killed
+            }
+        }
+        let (server, client) = options.start_server()?;
+        Ok(Self { client, server: Some(server), options })
+    }
+
+    /// Runs a test that returns a `Result`, and drops the cluster: an error prints the report, as a panic does.
+    ///
+    /// ```no_run
+    /// #[test]
+    /// fn an_order_is_sent() -> Result<(), Box<dyn std::error::Error>> {
+    ///     understudy::start(["--topic", "orders:1"])?.test(|kafka| {
+    ///         kafka.write("orders", ["one order"])?;
+    ///         assert_eq!(kafka.records("orders", 0)?.len(), 1);
+    ///         Ok(())
+    ///     })
+    /// }
+    /// ```
+    pub fn test<T, E>(self, body: impl FnOnce(&Self) -> Result<T, E>) -> Result<T, E> {
+        let result = body(&self);
+        self.finish(result)
+    }
+
+    /// Drops the cluster after a test with this result, which it returns: an error prints the report, as a panic does.
+    /// For asynchronous tests: `let result = sends_an_order(&kafka).await; kafka.finish(result)`.
+    pub fn finish<T, E>(mut self, result: Result<T, E>) -> Result<T, E> {
+        if result.is_err() {
+            self.end(true);
+        }
+        result
+    }
+
+    /// Another handle of the control plane, for other threads and tasks.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The last lines of the server's log.
+    pub fn log(&self) -> String {
+        self.server.as_ref().map(Server::log).unwrap_or_default()
+    }
+
+    /// The process id of the server, or of the container's client.
+    pub fn pid(&self) -> u32 {
+        self.server.as_ref().map(Server::pid).unwrap_or_default()
+    }
+
+    /// The report's text with the server's log, even if the cluster does not answer.
+    pub fn story(&self) -> String {
+        let text = match self.client.report() {
+            Ok(report) => report.text,
+            Err(error) => format!("the cluster does not answer: {error}"),
+        };
+        match self.log() {
+            log if log.is_empty() => format!("understudy, {text}"),
+            log => format!("understudy, {text}\nthe server's log:\n  {}", log.replace('\n', "\n  ")),
+        }
+    }
+
+    /// Prints the report of a failed test, and gives the server to the next one. Returns the faults that were not met.
+    fn end(&mut self, failed: bool) -> Vec<FaultState> {
+        let unmet = if failed || self.server.is_none() {
+            Vec::new()
+        } else {
+            self.client.unmet_faults().unwrap_or_default() // a test may have ended the server
+        };
+        if failed || !unmet.is_empty() {
+            eprintln!("{}", self.story());
+        }
+        match self.server.take() {
+            Some(server) if self.options.separate => drop(server),
+            Some(server) => give_back(self.options.clone(), self.client.clone(), server),
+            None => {}
+        }
+        unmet
+    }
+}
+
+impl Deref for Cluster {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if self.server.is_none() {
+            return;
+        }
+        let unmet = self.end(thread::panicking());
+        assert!(
+            unmet.is_empty(),
+            "no request met these faults (an error that the test returns is only shown by Cluster::test):\n{}",
+            Lines(&unmet)
+        );
+    }
+}
+
+struct Lines<'a>(&'a [FaultState]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|fault| writeln!(to, "  {}: {}", fault.meets, fault.does))
+    }
+}
+
+fn idle(options: &Builder) -> Option<(Client, Server)> {
+    let mut all = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let at = all.iter().rposition(|(given, _, _)| given == options)?;
+    let (_, client, server) = all.swap_remove(at);
+    Some((client, server))
+}
+
+fn give_back(options: Builder, client: Client, server: Server) {
+    IDLE.lock().unwrap_or_else(PoisonError::into_inner).push((options, client, server));
+}
