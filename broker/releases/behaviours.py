@@ -233,6 +233,13 @@ class Behaviour(Enum):
             "FENCED_STATE_EPOCH has the message of the release."
         ),
     )
+    SHARE_STATE_BATCHES_JOINED = (
+        "4.4",
+        (
+            "The share coordinator joins all equal neighbours among the batches of a share partition; before, some "
+            "that a later write makes equal stay apart."
+        ),
+    )
     SHARE_PARTITIONS_FROM_ZERO = (
         "4.4",
         (

@@ -13,15 +13,19 @@ from broker.coordination.share.persister import StateBatch
 _Sorted = tuple[int, int, int, int]
 
 
-def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatch, ...]:
+def combine(batches: Iterable[StateBatch], start_offset: int, *, joined: bool) -> tuple[StateBatch, ...]:
     """Merge batches given in any order, without offsets below ``start_offset``; -1 keeps all.
 
-    A batch that no later one overlaps or continues is final: it is not joined with the results of later merges, so
-    adjacent equal batches may remain, as in Kafka's records.
+    With ``joined``, as since 4.4, no two neighbours are equal. Without it, a batch that no later one overlaps or
+    continues is final: it is not joined with the results of later merges, so adjacent equal batches may remain.
     """
-    waiting = _clipped(batches, start_offset)
+    merged = _merged_all(_clipped(batches, start_offset))
+    return tuple(_batch(each) for each in (_joined(merged) if joined else merged))
+
+
+def _merged_all(waiting: list[_Sorted]) -> list[_Sorted]:
     if len(waiting) < 2:
-        return tuple(_batch(each) for each in waiting)
+        return waiting
     known = set(waiting)
     waiting = list(known)
     heapq.heapify(waiting)
@@ -38,7 +42,18 @@ def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatc
             if piece not in known:
                 known.add(piece)
                 heapq.heappush(waiting, piece)
-    return tuple(_batch(each) for each in settled)
+    return settled
+
+
+def _joined(settled: list[_Sorted]) -> list[_Sorted]:
+    """Return the batches with equal neighbours as one."""
+    found: list[_Sorted] = []
+    for each in settled:
+        if found and _touches(found[-1], each):
+            found[-1] = (found[-1][0], *each[1:])
+        else:
+            found.append(each)
+    return found
 
 
 def _clipped(batches: Iterable[StateBatch], start_offset: int) -> list[_Sorted]:

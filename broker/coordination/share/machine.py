@@ -214,7 +214,7 @@ class ShareMachine(RepliesInOrder):
                 state.snapshot_epoch,
                 leader_epoch,
                 change.start_offset,
-                write_batches(combine(change.batches, change.start_offset)),
+                write_batches(combine(change.batches, change.start_offset, joined=self._joins)),
                 change.delivery_complete_count,
             )
             return ShareRecord(*key, update)
@@ -225,11 +225,15 @@ class ShareMachine(RepliesInOrder):
             leader_epoch=leader_epoch,
             start_offset=start,
             delivery_complete_count=change.delivery_complete_count,
-            batches=combine((*state.batches, *change.batches), start),
+            batches=combine((*state.batches, *change.batches), start, joined=self._joins),
             create_timestamp_ms=now_ms,
             write_timestamp_ms=now_ms,
         )
         return merged.snapshot_record(key)
+
+    @property
+    def _joins(self) -> bool:
+        return self._behaves(Behaviour.SHARE_STATE_BATCHES_JOINED)
 
     @property
     def _updates_per_snapshot(self) -> int:
@@ -255,7 +259,7 @@ class ShareMachine(RepliesInOrder):
             case ShareUpdate() as update:
                 self._see(self._leader_epochs, key, update.leader_epoch)
                 known = self.states.get(key)
-                self.states[key] = of_update(update) if known is None else known.updated(update)
+                self.states[key] = of_update(update) if known is None else known.updated(update, joined=self._joins)
                 self._updates[key] = self._updates.get(key, 0) + 1
             case None:
                 for table in (self.states, self._leader_epochs, self._state_epochs, self._updates):

@@ -28,15 +28,15 @@ class ShareState:
         """Whether the last snapshot repeats an older one."""
         return self.create_timestamp_ms != self.write_timestamp_ms
 
-    def updated(self, change: ShareUpdate) -> "ShareState":
-        """Return the state with an update record merged into it."""
+    def updated(self, change: ShareUpdate, *, joined: bool) -> "ShareState":
+        """Return the state with an update record merged into it; ``joined``: equal neighbours become one batch."""
         start = self.start_offset if change.start_offset == UNINITIALIZED_OFFSET else change.start_offset
         return replace(
             self,
             leader_epoch=self.leader_epoch if change.leader_epoch == NO_EPOCH else change.leader_epoch,
             start_offset=start,
             delivery_complete_count=change.delivery_complete_count,
-            batches=combine((*self.batches, *read_batches(change.state_batches)), start),
+            batches=combine((*self.batches, *read_batches(change.state_batches)), start, joined=joined),
         )
 
     def snapshot_record(self, key: SharePartitionKey) -> ShareRecord:

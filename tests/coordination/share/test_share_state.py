@@ -203,18 +203,31 @@ def test_the_log_brings_the_state_back() -> None:
 
 
 COMBINED = [
-    ("0-9:2/1 10-19:2/1", "0-19:2/1"),
-    ("0-9:0/1 5-14:2/1", "0-4:0/1 5-14:2/1"),
-    ("0-9:0/2 5-14:2/1", "0-9:0/2 10-14:2/1"),
-    ("0-9:0/1 3-5:2/2", "0-2:0/1 3-5:2/2 6-9:0/1"),
-    ("0-4:2/1 5-9:0/1 5-9:2/1", "0-4:2/1 5-9:2/1"),
+    ("0-9:2/1 10-19:2/1", "0-19:2/1", "0-19:2/1"),
+    ("0-9:0/1 5-14:2/1", "0-4:0/1 5-14:2/1", "0-4:0/1 5-14:2/1"),
+    ("0-9:0/2 5-14:2/1", "0-9:0/2 10-14:2/1", "0-9:0/2 10-14:2/1"),
+    ("0-9:0/1 3-5:2/2", "0-2:0/1 3-5:2/2 6-9:0/1", "0-2:0/1 3-5:2/2 6-9:0/1"),
+    ("0-4:2/1 5-9:0/1 5-9:2/1", "0-4:2/1 5-9:2/1", "0-9:2/1"),
+    ("1-1:0/2 2-2:0/1 2-2:0/2", "1-1:0/2 2-2:0/2", "1-2:0/2"),
 ]
 
 
-@pytest.mark.parametrize(("given", "expected"), COMBINED)
-def test_batches_are_merged_as_kafka_merges_them(given: str, expected: str) -> None:
-    """Delivery count before state; settled neighbours stay apart (answers of Kafka's PersisterStateBatchCombiner)."""
-    assert combine(map(_batch, given.split()), -1) == tuple(map(_batch, expected.split()))
+@pytest.mark.parametrize(("given", "before", "since_4_4"), COMBINED)
+def test_batches_are_merged_as_kafka_merges_them(given: str, before: str, since_4_4: str) -> None:
+    """Delivery count before state (answers of the PersisterStateBatchCombiner of 4.3.1 and of 4.4.0)."""
+    for joined, expected in ((False, before), (True, since_4_4)):
+        assert combine(map(_batch, given.split()), -1, joined=joined) == tuple(map(_batch, expected.split()))
+
+
+@pytest.mark.parametrize(("as_version", "apart"), [("4.3", True), ("4.4", False)])
+def test_equal_neighbours_are_joined_since_4_4(as_version: str, apart: bool) -> None:  # noqa: FBT001
+    """Two records whose locks expired one after the other, each for the second time."""
+    bench = Bench(as_version=as_version)
+    bench.initialize(start_offset=1)
+    for first, last, count in ((1, 2, 1), (1, 1, 2), (2, 2, 2)):
+        bench.write(StateBatch(first, last, AVAILABLE, count), start=1)
+    each = (StateBatch(1, 1, AVAILABLE, 2), StateBatch(2, 2, AVAILABLE, 2))
+    assert bench.read().batches == (each if apart else (StateBatch(1, 2, AVAILABLE, 2),))
 
 
 class Counted(int):
@@ -237,7 +250,7 @@ def test_merging_many_batches_compares_each_with_few_others() -> None:
     size = 1000
     batches = [StateBatch(Counted(2 * n), 2 * n + 2, 2 * (n % 2), 1) for n in range(size)]
     Counted.compared = 0
-    assert combine(batches, -1)
+    assert combine(batches, -1, joined=True)
     assert Counted.compared < 100 * size
 
 
@@ -255,7 +268,7 @@ def test_merged_batches_cover_each_offset_once() -> None:
                 best[offset] = max(best.get(offset, (0, 0)), (each.delivery_count, each.delivery_state))
         found = [
             (offset, (each.delivery_count, each.delivery_state))
-            for each in combine(batches, 5)
+            for each in combine(batches, 5, joined=True)
             for offset in range(each.first_offset, each.last_offset + 1)
         ]
         assert found == sorted(best.items())
