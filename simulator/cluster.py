@@ -269,10 +269,13 @@ class Servers:
         """Let the held markers of a transactional id be written."""
         self.cluster.markers.holds.release(name)
 
-    def stop(self, broker: int) -> None:
-        """Stop a broker cleanly."""
-        self._remember(broker)
-        self.cluster.lifecycle.stop(self.node(broker))
+    async def stop(self, broker: int) -> None:
+        """Stop a broker cleanly, unless another fault kills it meanwhile."""
+        node, lifecycle = self.node(broker), self.cluster.lifecycle
+        await lifecycle.hand_over(node)
+        if node.up:
+            self._remember(broker)
+            lifecycle.end(node)
 
     async def start_one(self, broker: int) -> None:
         """Start a broker that is down, from its disk."""

@@ -96,7 +96,7 @@ class Nemesis:
     async def _restart_stuck_coordinators(self) -> None:
         for broker in self._servers.stuck_coordinators:
             self.note(f"broker {broker}, which could not complete a transaction, stops and starts")
-            self._servers.stop(broker)
+            await self._servers.stop(broker)
             await self._servers.start_one(broker)
             self._last_us = self._network.now_us
 
@@ -187,7 +187,7 @@ class Nemesis:
         servers = self._servers
         if fault.broker in servers.up and fault.broker not in servers.paused and self._may_be_killed(fault.broker):
             self.note(f"broker {fault.broker} is stopped")
-            self._servers.stop(fault.broker)
+            await self._servers.stop(fault.broker)
             await self._come_back(fault)
 
     async def _come_back(self, fault: Fault) -> None:

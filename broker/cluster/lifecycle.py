@@ -52,7 +52,12 @@ class Lifecycle:
         self._fence_later(node)
 
     async def stop(self, node: Node) -> None:
-        """Shut down in order: move leaders first, then write everything. Raises WrongState if it is down.
+        """Shut down in order: :meth:`hand_over`, then :meth:`end`. Raises WrongState if it is down."""
+        await self.hand_over(node)
+        self.end(node)
+
+    async def hand_over(self, node: Node) -> None:
+        """Move the leaders of a broker that stops. Raises WrongState if it is down.
 
         Requests that wait at a leader or coordinator that moves are answered, before the connections are closed. What
         members of share groups have acquired is released before, so that the next leader knows (seen on 4.4.0).
@@ -63,6 +68,10 @@ class Lifecycle:
         machine = self._cluster.metadata.machine
         self._cluster.metadata.submit(lambda _now_ms: machine.broker_stopped(node.id))
         await turns(_LAST_TURNS)
+
+    def end(self, node: Node) -> None:
+        """Close the connections of a broker that has handed over, and write everything. Raises WrongState."""
+        self._check_up(node)
         node.server.close()
         self._close(node, clean=True)
 

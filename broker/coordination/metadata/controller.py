@@ -66,7 +66,7 @@ class Controller:
     def min_isr(self, topic: str) -> int:
         """Return ``min.insync.replicas`` of a topic: its own, else the cluster's.
 
-        It is at most the number of replicas of partition 0, whatever a reassignment makes of others
+        It is at most the number of replicas of partition 0, also for partitions that are reassigned
         (``ReplicationControlManager.getTopicEffectiveMinIsr``).
         """
         own = self.image.config(TOPIC_RESOURCE, topic).get(MIN_ISR)

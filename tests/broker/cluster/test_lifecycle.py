@@ -84,6 +84,11 @@ def node(stage: Stage, broker: int) -> Node:
     return stage.cluster.nodes[broker]
 
 
+async def done(verb: Awaitable[None] | None) -> None:
+    """Wait until a verb is done that takes time."""
+    await (verb or asyncio.sleep(0))
+
+
 async def check_gone(wire: AsyncWire) -> None:
     """The connection does not answer any more."""
     with pytest.raises(Hung):
@@ -235,19 +240,6 @@ async def test_a_stopped_broker_hands_over_first(stage: Stage) -> None:
     assert await led(stage) == (3, 1, [2, 3])
 
 
-@pytest.mark.parametrize(("enabled", "after"), [("true", (2, 2, [2, 3])), ("false", (3, 1, [2, 3]))])
-async def test_leaders_return_to_their_preferred_replicas(enabled: str, after: tuple[int, int, list[int]]) -> None:
-    """Every leader.imbalance.check.interval.seconds, if auto.leader.rebalance.enable."""
-    settings = {"auto.leader.rebalance.enable": enabled, "leader.imbalance.check.interval.seconds": "60"}
-    async with running(settings, brokers=3) as stage:
-        await assigned(stage, 2, 3)
-        await stage.restart(2, clean=True)
-        await stage.pass_time(59_999)
-        assert await led(stage) == (3, 1, [2, 3])
-        await stage.pass_time(1)
-        assert await led(stage) == after
-
-
 @on_three_brokers
 async def test_a_started_broker_listens_where_it_did(stage: Stage) -> None:
     """Clients know its address."""
@@ -380,20 +372,16 @@ async def test_a_broker_that_is_down_can_only_be_started(stage: Stage) -> None:
     with pytest.raises(WrongState, match="broker 2 is running"):
         await lifecycle.start(node(stage, 2))
     lifecycle.kill(node(stage, 2))
-    for verb in (lifecycle.kill, lifecycle.pause, lifecycle.resume):
+    for verb in (lifecycle.kill, lifecycle.stop, lifecycle.pause, lifecycle.resume):
         with pytest.raises(WrongState, match="broker 2 is not running"):
-            verb(node(stage, 2))
-    with pytest.raises(WrongState, match="broker 2 is not running"):
-        await lifecycle.stop(node(stage, 2))
+            await done(verb(node(stage, 2)))
 
 
 @pytest.mark.parametrize("how", ["kill", "stop", "pause"])
 @on_three_brokers
 async def test_a_reset_brings_everybody_back(stage: Stage, how: str) -> None:
     """As just started: listening, reading, alive; and no broker's session expires afterwards."""
-    done = getattr(stage.cluster.lifecycle, how)(node(stage, 2))
-    if done is not None:
-        await done
+    await done(getattr(stage.cluster.lifecycle, how)(node(stage, 2)))
     await reset.reset(stage.cluster, frozenset({"clock"}))
     await stage.pass_time(10 * SESSION_MS)
     wire = await stage.connect(2)

@@ -231,3 +231,24 @@ async def test_retention_goes_on_at_the_other_brokers_where_a_directory_fails() 
         assert stage.cluster.maintenance.run_retention() == 0
         logs = stage.cluster.nodes[1].open_logs
         assert (logs.context.offline is None, logs.retention_due_ms()) == (False, None)
+
+
+def led(stage: Stage) -> dict[int, tuple[int, int]]:
+    """Leader and leader epoch of each partition of t."""
+    return {
+        index: (each.leader, each.leader_epoch) for index, each in stage.cluster.image.topics["t"].partitions.items()
+    }
+
+
+@pytest.mark.parametrize("enabled", ["true", "false"])
+async def test_leaders_return_to_their_preferred_replicas(enabled: str) -> None:
+    """Every leader.imbalance.check.interval.seconds, if auto.leader.rebalance.enable."""
+    settings = {"auto.leader.rebalance.enable": enabled, "leader.imbalance.check.interval.seconds": "60"}
+    async with running({**settings, "default.replication.factor": "3"}, brokers=3, topics={"t": 3}) as stage:
+        index, (broker, epoch) = next(iter(led(stage).items()))
+        await stage.restart(broker, clean=True)
+        other = led(stage)[index]
+        await stage.pass_time(59_999)
+        assert (led(stage)[index], other[0] != broker, other[1]) == (other, True, epoch + 1)
+        await stage.pass_time(1)
+        assert led(stage)[index] == ((broker, epoch + 2) if enabled == "true" else other)
