@@ -220,7 +220,7 @@ def test_batches_are_merged_as_kafka_merges_them(given: str, before: str, since_
 
 
 @pytest.mark.parametrize(("as_version", "apart"), [("4.3", True), ("4.4", False)])
-def test_equal_neighbours_are_joined_since_4_4(as_version: str, apart: bool) -> None:  # noqa: FBT001
+def test_equal_neighbours_are_joined_since_4_4(as_version: str, apart: bool) -> None:
     """Two records whose locks expired one after the other, each for the second time."""
     bench = Bench(as_version=as_version)
     bench.initialize(start_offset=1)
