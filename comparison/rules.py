@@ -128,6 +128,7 @@ RULES: dict[str, Rule] = {
     "max_timestamp": _from_now,
     "max_timestamp_ms": _later,
     "commit_timestamp_ms": _moment,
+    "expire_timestamp_ms": _moment,
     "assignment_timestamp_ms": lambda _names, value: value and "then",
     "current_state_timestamp_ms": _moment,
     "last_fetch_timestamp": _moment,

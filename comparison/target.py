@@ -104,7 +104,8 @@ class Target:
     are those of streams groups' topologies, by group, ``expected`` those that the coordinator is creating.
     ``secured`` is the address of the SASL listener. ``tokens`` are delegation tokens: id and HMAC.
     ``probe`` is the name of its own probe topic: others may play on the same cluster at the same time. ``draws`` is a
-    context that determines the id that the cluster generates next; None: ids are random.
+    context that determines the id that the cluster generates next; None: ids are random. ``advance`` moves its clock
+    forward by milliseconds; None: it has the real time.
     """
 
     address: str
@@ -128,6 +129,7 @@ class Target:
     tokens: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     probe: str = PROBE_TOPIC
     draws: Callable[[UUID | None], AbstractContextManager[None]] | None = None
+    advance: Callable[[int], None] | None = None
 
     @property
     def brokers(self) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def join(target: Target, step: Step) -> StepRequest:
         member.id,
         step.get("type", "consumer"),
         protocols,
-        REBALANCE_MS,
+        step.get("rebalance_ms", REBALANCE_MS),
         member.instance_id,
     )
 
@@ -121,7 +121,8 @@ def commit(target: Target, step: Step) -> StepRequest:
         topic = OffsetCommitRequestTopic("", [partition], target.topic_id(step["topic"]))
     else:
         topic = OffsetCommitRequestTopic(target.called(step["topic"]), [partition])
-    request = OffsetCommitRequest(target.called(step["group"]), topics=[topic])
+    retention_ms = step.get("retention_ms", -1)  # up to v4
+    request = OffsetCommitRequest(target.called(step["group"]), topics=[topic], retention_time_ms=retention_ms)
     if "member" in step:
         member = _member(target, step)
         request.generation_id_or_member_epoch = member.generation + step.get("generation_shift", 0)

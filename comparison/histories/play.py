@@ -38,6 +38,7 @@ from comparison.histories.quiescence import (
     wait_alike,
     wait_internal_topics,
     wait_metadata,
+    wait_ms,
     wait_reassigned,
     wait_restarted,
 )
@@ -143,6 +144,10 @@ class Player:
         if step["do"] == "disconnect":
             share_ends.disconnect(self.exchange.targets, self._since, step["c"])
             return []
+        if step["do"] == "wait":
+            wait_ms(self.exchange.targets, step["ms"])
+            groups = dict.fromkeys(parked.requests[0].about for parked in self._parked.values())
+            return [difference for group in groups for difference in self._group_settled(group)]
         requests = [BUILDERS[step["do"]](target, step) for target in self.exchange.targets]
         if self.exchange.targets[0].others:
             self._address(broker_of(self.exchange.targets[0], step), step, requests)

@@ -66,17 +66,28 @@ def line(step: Step) -> str:
 
 
 def load_history(file: Path) -> dict[str, Any]:
-    """Load a history's file: `why`, `steps`, the responses of `kafka`, and the `release` if only one has them."""
+    """Load a history's file: `why`, `steps`, and the responses of `kafka`.
+
+    It has the `release` if only one has these responses, and the `settings` that a broker needs besides the usual ones.
+    """
     history: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return history
 
 
-def save(file: Path, why: str, steps: Sequence[Step], answers: Mapping[str, Any], release: str | None = None) -> None:
+def save(
+    file: Path,
+    why: str,
+    steps: Sequence[Step],
+    answers: Mapping[str, Any],
+    release: str | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> None:
     """Save a history and Kafka's responses, with one line per step and per response.
 
-    ``release`` is Kafka's, if other releases respond differently.
+    ``release`` is Kafka's, if other releases respond differently; ``settings`` are those besides the usual ones.
     """
     of_release = "" if release is None else f' "release": "{release}",\n'
+    of_release += f' "settings": {json.dumps(settings)},\n' if settings else ""
     lines = [
         f'{{"why": {json.dumps(why, ensure_ascii=False)},\n{of_release} "steps": [',
         ",\n".join(f"  {line(step)}" for step in steps),

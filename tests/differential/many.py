@@ -125,9 +125,11 @@ def line(state: Mapping[str, Any]) -> str:
     return f"{state['histories']} histories, {state['steps']} steps, {rate:.1f}/s, {len(state['found'])} found"
 
 
-def clusters(folder: Path, kind: str = "records", players: int = 1) -> Iterator[list[Histories]]:
-    """Both, with so many players on them, for as long as the iterator is held."""
-    settings = OF_KINDS.get(kind)
+def clusters(
+    folder: Path, kind: str = "records", players: int = 1, settings: dict[str, str] | None = None
+) -> Iterator[list[Histories]]:
+    """Both, with so many players on them, for as long as the iterator is held; ``settings`` replace those of a kind."""
+    settings = OF_KINDS.get(kind) if settings is None else settings
     ours = Understudy(folder / "understudy", settings)
     try:
         theirs = Kafka(folder / "kafka", settings)

@@ -4,6 +4,7 @@ A file needs its `why` and its `steps`; the answers are written into it. Where i
 KAFKA_LIBS have to be of that one.
 """
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -18,9 +19,18 @@ from tests.differential.targets import Kafka
 
 
 def main(files: list[Path]) -> None:
-    """Record them all with one broker."""
+    """Record them with one broker for each distinct set of settings."""
+    by_settings: dict[str, list[Path]] = {}
+    for file in files:
+        by_settings.setdefault(json.dumps(load_history(file).get("settings", {})), []).append(file)
+    for settings, alike in by_settings.items():
+        record(alike, json.loads(settings))
+
+
+def record(files: list[Path], settings: dict[str, str]) -> None:
+    """Record histories with one broker."""
     with tempfile.TemporaryDirectory() as folder:
-        kafka = Kafka(Path(folder))
+        kafka = Kafka(Path(folder), settings)
         kafka.start()
         try:
             exchange = Recording(Target(kafka.bootstrap))
@@ -30,7 +40,7 @@ def main(files: list[Path]) -> None:
                 if history.get("release", oracle_release()) != oracle_release():
                     raise SystemExit(f"{file.name} is of {history['release']}, and this Kafka is {oracle_release()}")
                 Player(exchange, "").play(history["steps"], file.stem)
-                save(file, history["why"], history["steps"], exchange.answers, history.get("release"))
+                save(file, history["why"], history["steps"], exchange.answers, history.get("release"), settings)
         finally:
             kafka.stop()
 

@@ -19,8 +19,9 @@ SAVED = sorted((Path(__file__).parent / "histories").glob("*.json"))
 def test_we_answer_what_kafka_answered(broker_with: BrokerWith, file: Path) -> None:
     """Field by field; `why` in the file describes what was wrong."""
     history = load_history(file)
-    broker = broker_with(settings=SETTINGS, as_version=history.get("release", "4.3"))
-    exchange = Recorded(Target(broker.addresses[0]), history["kafka"])
+    settings = SETTINGS | history.get("settings", {})
+    broker = broker_with(settings=settings, as_version=history.get("release", "4.3"))
+    exchange = Recorded(Target(broker.addresses[0], advance=broker.advance), history["kafka"])
     wait_ready(exchange.targets[0])
     played = Player(exchange, "").play(history["steps"], file.stem)
     assert not played.differences, "\n".join(map(str, played.differences))
