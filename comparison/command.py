@@ -12,6 +12,7 @@ from comparison.connection import Closed
 from comparison.exchange import Pair
 from comparison.histories.quiescence import Restless
 from comparison.histories.run import Histories, Report, line
+from comparison.recompressed import CODECS
 from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -78,7 +79,7 @@ def main(options: Options, start: Callable[[Mapping[str, str]], str]) -> int:
         settings = fit(targets[0])
         targets.append(Target(options.understudy or start(settings)))
         only_broker(targets[1])
-        report = compare(targets[0], targets[1], options)
+        report = compare(targets[0], targets[1], options, recompresses=settings.get("compression.type") in CODECS)
     except (Unfit, OSError, Closed, Restless) as error:
         print(f"understudy compare: {str(error) or 'the broker hung up'}", file=sys.stderr)
         return 2
@@ -123,9 +124,11 @@ def only_broker(target: Target) -> int:
     return int(brokers[0].broker_id)
 
 
-def compare(kafka: Target, ours: Target, options: Options) -> Report:
-    """Play the histories, and delete their topics."""
-    histories = Histories(Pair(kafka, ours), f"compare-{options.seed}-{id(options) % 100_000}")
+def compare(kafka: Target, ours: Target, options: Options, *, recompresses: bool = False) -> Report:
+    """Play the histories, and delete their topics. `recompresses`: Kafka's brokers compress all records again."""
+    histories = Histories(
+        Pair(kafka, ours, recompresses=recompresses), f"compare-{options.seed}-{id(options) % 100_000}"
+    )
     seeds = [f"{options.seed}.{number}" for number in range(options.histories)]
     try:
         return histories.run(seeds, options.length, most_found=20)

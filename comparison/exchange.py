@@ -9,6 +9,7 @@ from typing import Any
 
 from comparison.difference import Difference, differences
 from comparison.known_differences import explained
+from comparison.recompressed import EVERY, named_at, recompressed
 from comparison.rules import comparable
 from comparison.target import Target
 from comparison.values import plain
@@ -56,11 +57,13 @@ class Exchange:
     """Clusters that get the same requests, and the comparison of their responses.
 
     `coverage`, and the `answers` of the current history by step, are those of the first target. `met` counts how often
-    each known difference occurred.
+    each known difference occurred. `recompressed` has the topics of the current history whose records the brokers
+    compress again, by the names that a history gives them; with `recompresses`, they do so with all.
     """
 
-    def __init__(self, *targets: Target) -> None:
+    def __init__(self, *targets: Target, recompresses: bool = False) -> None:
         self.targets = targets
+        self.recompresses, self.recompressed = recompresses, set[str]()
         self.coverage = Coverage()
         self.met: Counter[str] = Counter()
         self.answers: dict[str, Any] = {}
@@ -74,12 +77,20 @@ class Exchange:
         kafka, understudy = self.pair_of(what, values)
         unexplained = []
         for difference in differences(api, kafka, understudy):
-            known = explained(difference)
+            known = explained(difference, is_recompressed=self._is_recompressed(kafka, difference))
             if known is None:
                 unexplained.append(difference)
             else:
                 self.met[known.id] += 1
         return unexplained
+
+    def note(self, request: Any) -> None:
+        """Note the topics whose records the brokers compress again from this request of the first target on."""
+        prefix = self.targets[0].names.prefix
+        self.recompressed.update(name.removeprefix(prefix) for name in recompressed(request))
+
+    def _is_recompressed(self, response: Any, difference: Difference) -> bool:
+        return self.recompresses or bool(self.recompressed & {named_at(response, difference.path), EVERY})
 
     def pair_of(self, what: str, values: Sequence[Any]) -> tuple[Any, Any]:
         """Return Kafka's response and Understudy's."""
@@ -101,8 +112,8 @@ class Exchange:
 class Pair(Exchange):
     """A real Kafka and an Understudy."""
 
-    def __init__(self, kafka: Target, understudy: Target) -> None:
-        super().__init__(kafka, understudy)
+    def __init__(self, kafka: Target, understudy: Target, *, recompresses: bool = False) -> None:
+        super().__init__(kafka, understudy, recompresses=recompresses)
 
     def pair_of(self, what: str, values: Sequence[Any]) -> tuple[Any, Any]:  # noqa: ARG002
         """Return the two responses."""

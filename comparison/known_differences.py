@@ -19,11 +19,13 @@ class Known:
     since: str
     kafka_values: frozenset[object] | None = None
     understudy_values: frozenset[object] | None = None
+    of_recompressed_topics: bool = False
 
-    def covers(self, difference: Difference) -> bool:
-        """Whether a difference is this one."""
+    def covers(self, difference: Difference, *, is_recompressed: bool = False) -> bool:
+        """Whether a difference is this one. `is_recompressed`: of a topic whose records the brokers compress again."""
         return (
-            fnmatchcase(difference.api, self.api)
+            (is_recompressed or not self.of_recompressed_topics)
+            and fnmatchcase(difference.api, self.api)
             and fnmatchcase(difference.field.replace("[]", ""), self.field.replace("[]", ""))
             and (self.kafka_values is None or difference.kafka in self.kafka_values)
             and (self.understudy_values is None or difference.understudy in self.understudy_values)
@@ -37,8 +39,10 @@ KNOWN: tuple[Known, ...] = (
         "results[].topics[].partitions[].partition_size",
         "the bytes that its own libraries compress to",
         "the bytes that ours compress to",
-        "A topic's `compression.type` makes the broker compress again; the records are the same, the bytes are not.",
+        "`compression.type` of the topic or the broker makes the broker compress again; the records are the same, the "
+        "bytes are not. Sizes of other topics are compared.",
         "0.1.0",
+        of_recompressed_topics=True,
     ),
     Known(
         "controller",
@@ -54,6 +58,6 @@ KNOWN: tuple[Known, ...] = (
 )
 
 
-def explained(difference: Difference) -> Known | None:
+def explained(difference: Difference, *, is_recompressed: bool = False) -> Known | None:
     """Return the known difference that explains a difference, if there is one."""
-    return next((known for known in KNOWN if known.covers(difference)), None)
+    return next((known for known in KNOWN if known.covers(difference, is_recompressed=is_recompressed)), None)

@@ -115,6 +115,7 @@ class Player:
             target.begin(prefix, base_ms)
         self._parked.clear()
         self.exchange.answers = {}
+        self.exchange.recompressed.clear()
         played = Played(prefix)
         self._since = since = end_state.ends_of_internal_topics(self.exchange)
         try:
@@ -152,6 +153,7 @@ class Player:
         if self.exchange.targets[0].others:
             self._address(broker_of(self.exchange.targets[0], step), step, requests)
         first = requests[0]
+        self.exchange.note(first.request)
         late = self._collect(first.connection)
         if late or first.connection in self._parked:
             played.skipped += 1

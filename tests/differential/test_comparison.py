@@ -1,10 +1,13 @@
 """What the comparison is made of: rules, differences, shortening. No broker is needed."""
 
+from types import SimpleNamespace
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
 
 from comparison.difference import Difference, differences
+from comparison.exchange import Pair
 from comparison.histories import fields, shares
 from comparison.histories.drawing.fields import PLAYED
 from comparison.histories.generate import KINDS, Generator
@@ -16,6 +19,8 @@ from comparison.rules import Names, comparable
 from comparison.target import Target
 from protocol.apis import ApiKey
 from protocol.codec import encode_request, known_versions
+from protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from tests.differential.kinds import with_run
 from tests.differential.row_tables import ranges
 
@@ -75,6 +80,44 @@ def test_an_entry_of_the_ledger_explains_what_it_names_and_nothing_else() -> Non
     assert not entry.covers(Difference("Produce", "responses[4].code", 3, 2))
     assert not entry.covers(Difference("Produce", "responses[4].text", 1, 2))
     assert not entry.covers(Difference("Fetch", "responses[4].code", 1, 2))
+
+
+def _sized(size: int) -> dict[str, Any]:
+    partition = {"partition_index": 0, "partition_size": size}
+    return {"results": [{"topics": [{"name": "h.1.t0", "partitions": [partition]}]}]}
+
+
+CREATED = CreateTopicsRequest([CreatableTopic("h.1.t0", configs=[CreatableTopicConfig("compression.type", "zstd")])])
+
+
+def _altered(kind: int, name: str, value: str) -> AlterConfigsRequest:
+    return AlterConfigsRequest([AlterConfigsResource(kind, name, [AlterableConfig("compression.type", value)])])
+
+
+@pytest.mark.parametrize(
+    ("request_", "recompresses", "is_known"),
+    [
+        (None, False, False),
+        (None, True, True),
+        (CREATED, False, True),
+        (_altered(2, "h.1.t0", "gzip"), False, True),
+        (_altered(2, "h.1.t1", "gzip"), False, False),
+        (_altered(2, "h.1.t0", "producer"), False, False),
+        (_altered(2, "h.1.t0", "uncompressed"), False, False),
+        (_altered(4, "1", "lz4"), False, True),
+    ],
+)
+def test_a_size_may_differ_where_brokers_compress_again(request_: Any, recompresses: bool, is_known: bool) -> None:
+    """Of a topic with a codec in its settings, or with one in the broker's; any other size has to be the same."""
+    targets = [SimpleNamespace(names=Names("h.1.", 1_700_000_000_000)) for _ in range(2)]
+    pair = Pair(*cast("list[Target]", targets), recompresses=recompresses)
+    if request_ is not None:
+        pair.note(request_)
+    differences = pair.compare("0", "DescribeLogDirs", [_sized(70), _sized(71)])
+    assert [each.path for each in differences] == (
+        [] if is_known else ["results[0].topics[0].partitions[0].partition_size"]
+    )
+    assert pair.met == ({"compressed-size": 1} if is_known else {})
 
 
 def test_a_seed_makes_the_same_history_again() -> None:
