@@ -5,6 +5,9 @@ import io
 import json
 import re
 import shlex
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -26,6 +29,7 @@ from understudy.cli import main
 from understudy.control_api.verbs import VERBS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "steering.md"
+CLIENT = PAGE.parent.parent / "examples" / "steering.py"
 TASKS = TASK.findall(PAGE.read_text(encoding="utf-8"))
 EXAMPLES = [example(verb) for verb in VERBS if verb.example is not None]
 
@@ -182,6 +186,42 @@ def test_each_task_makes_the_same_request_in_each_form(
     assert shell == http
     assert http in python
     assert [file.name for file in tmp_path.iterdir()] == (["kafka.pcap"] if "--output" in lines[2] else [])
+
+
+OF_CLIENTS = [
+    shell for _, _, shell in TASKS
+    if ("payments-1" in shell or "shipping" in shell or "producers" in shell) and "faults" not in shell
+]  # fmt: skip
+
+
+def test_the_pages_client_makes_what_the_recipes_name(
+    broker_with: BrokerWith, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Group, transactional id, producer: each command about them succeeds as printed, one after another."""
+    server = broker_with(brokers=3, topics=["orders:3"], settings={"group.initial.rebalance.delay.ms": 0})
+    server.reset()
+    server.make_coordinators()
+    url = str(server.process.ready.control_url)
+    kafka = understudy.connect(url)
+
+    def there() -> str:
+        """The member's id, while it and an open transaction are there."""
+        open_ones = [each.transactional_id for each in kafka.transactions.list() if each.state == "Ongoing"]
+        members = [each for group in kafka.groups.list() if group.group_id == "shipping" for each in group.members]
+        return members[0].member_id if open_ones == ["payments-1"] and members and members[0].assignment else ""
+
+    with subprocess.Popen([sys.executable, CLIENT, ",".join(server.addresses)], cwd=tmp_path) as clients:
+        try:
+            for shell in [each for each in OF_CLIENTS if "reset-offsets" not in each]:
+                member = until(there, f"the clients, before {shell}", 60)
+                by_shell(shell.replace("MEMBER", member), url)
+        finally:
+            clients.send_signal(signal.SIGINT)
+        assert clients.wait(30) == 0
+    for shell in [each for each in OF_CLIENTS if "reset-offsets" in each]:
+        by_shell(shell, url)
+    assert len(OF_CLIENTS) >= 15
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def plain(passed: tuple[Any, ...]) -> tuple[Any, ...]:
