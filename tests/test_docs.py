@@ -129,7 +129,9 @@ def test_every_verb_has_its_task_in_steering() -> None:
     """The three lines of each are run by test_steering.py, which has to know every block of the page."""
     text = (ROOT / "docs" / "steering.md").read_text(encoding="utf-8")
     tasks = TASK.findall(text)
-    assert len(re.findall(r"^```", text, re.MULTILINE)) == 2 * (len(tasks) + 2)  # and what starts the example: the server, and its clients
+    assert len(re.findall(r"^```", text, re.MULTILINE)) == 2 * (
+        len(tasks) + 2
+    )  # and what starts the example: the server, and its clients
     ways = [(line.split()[0], line.split()[1].partition("?")[0].split("/")) for line, _, _ in tasks]
 
     def is_there(verb: Verb) -> bool:

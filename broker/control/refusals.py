@@ -24,7 +24,7 @@ class Subject(NamedTuple):
 
 
 async def refusals_since(asked: Asked, since_ms: int) -> AsyncIterator[tuple[Subject, Refusal]]:
-    """Yield the refusals since a time of the cluster's clock, for the 50 latest ids of each kind."""
+    """Yield the refusals since a time of the cluster's clock, for the 50 ids of each kind that were refused last."""
     for subject, why, names in _subjects(asked):
         try:
             last = await why(Asked(asked.cluster, names))
@@ -36,7 +36,7 @@ async def refusals_since(asked: Asked, since_ms: int) -> AsyncIterator[tuple[Sub
 
 def _subjects(asked: Asked) -> Iterator[tuple[Subject, Why, dict[str, str]]]:
     # Ids come from the timelines: coordinators do not know ids that they refused from the start, or have removed.
-    for name in asked.cluster.transaction_timelines.ids()[-_MOST_SUBJECTS:]:
+    for name in asked.cluster.transaction_timelines.refused()[-_MOST_SUBJECTS:]:
         subject = Subject("transactions", name, f"transactional id {name}")
         yield subject, why_transaction, {"transactional_id": name}
     transactional = {
@@ -45,10 +45,10 @@ def _subjects(asked: Asked) -> Iterator[tuple[Subject, Why, dict[str, str]]]:
         for record in runtime.machine.transactions.values()
     }
     timelines = asked.cluster.producer_timelines
-    for producer_id in timelines.ids()[-_MOST_SUBJECTS:]:
+    for producer_id in timelines.refused()[-_MOST_SUBJECTS:]:
         history = timelines.of(producer_id)
         if history is not None and producer_id not in transactional:
             subject = Subject("producers", str(producer_id), f"producer {producer_id} ({history.client_id})")
             yield subject, why_producer, {"producer_id": str(producer_id)}
-    for name in asked.cluster.group_timelines.ids()[-_MOST_SUBJECTS:]:
+    for name in asked.cluster.group_timelines.refused()[-_MOST_SUBJECTS:]:
         yield Subject("groups", name, f"group {name}"), why_group, {"group": name}

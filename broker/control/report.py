@@ -154,7 +154,8 @@ def _request(entry: Entry, known: Decoded, api: str, error: ErrorCode | None, na
 async def _diagrams(asked: Asked, since_ms: int, refused: Sequence[tuple[Subject, Refusal]]) -> AsyncIterator[str]:
     """Draw the latest transactional ids, those with refusals first; then the latest refused group or producer."""
     timelines = asked.source.transaction_timelines
-    histories = [(name, timelines.of(name).events) for name in timelines.ids()[-_MOST_SUBJECTS:]]
+    names = dict.fromkeys((*timelines.refused()[-_MOST_SUBJECTS:], *timelines.ids()[-_MOST_SUBJECTS:]))
+    histories = [(name, timelines.of(name).events) for name in names]
     recent = [(name, events) for name, events in histories if events and events[-1].until_ms >= since_ms]
     recent.sort(key=lambda each: any(event.error for event in each[1]))  # stable: in both kinds the latest comes last
     queries = [DiagramQuery(transactional_id=name) for name, _ in reversed(recent[-_MOST_DRAWN:])]

@@ -94,6 +94,8 @@ class EventLog(Generic[K, E]):
         self._recent = self._kept = 0
         self._gone: OrderedDict[K, int] = OrderedDict()
         self._overflowed = False
+        # Ids with a refusal in the log, those with the latest refusal last.
+        self._refused: OrderedDict[K, None] = OrderedDict()
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -120,6 +122,10 @@ class EventLog(Generic[K, E]):
         """Return all ids with events in the log, those with the latest events last."""
         return [*self._idle, *self._active]
 
+    def refused(self) -> list[K]:
+        """Return the ids that were refused, those with the latest refusals last."""
+        return list(self._refused)
+
     def __contains__(self, key: K) -> bool:
         return self._history(key) is not None
 
@@ -142,6 +148,9 @@ class EventLog(Generic[K, E]):
         if causes:
             history.causes.update(map(id, causes))
         history.recent.append(event)
+        if self._folding.weight(event) is not Weight.ROUTINE:
+            self._refused[key] = None
+            self._refused.move_to_end(key)
         if len(history.recent) > self._limits.recent_of_one:
             self._keep(history, history.recent.popleft())
             self._evict()
@@ -152,7 +161,7 @@ class EventLog(Generic[K, E]):
 
     def clear(self) -> None:
         """Remove all events and all counts of dropped events."""
-        for each in (self._active, self._idle, self._gone):
+        for each in (self._active, self._idle, self._gone, self._refused):
             each.clear()
         self._recent = self._kept = 0
         self._overflowed = False
@@ -198,6 +207,7 @@ class EventLog(Generic[K, E]):
             key, history = (self._idle or self._active).popitem(last=False)
             self._kept -= len(history.kept)
             self._recent -= len(history.recent)
+            self._refused.pop(key, None)
             self._remember_gone(key, history)
 
     def _remember_gone(self, key: K, history: _History[E]) -> None:

@@ -59,6 +59,10 @@ class GroupTimelines:
         """Return all groups with events in the log, those with the latest events last."""
         return self._log.ids()
 
+    def refused(self) -> list[str]:
+        """Return the groups that were refused, those with the latest refusals last."""
+        return self._log.refused()
+
     def clear(self) -> None:
         """Remove all events."""
         self._log.clear()

@@ -79,6 +79,10 @@ class ProducerTimelines:
         silent = [each for each in self._log.ids() if each not in self._producers]
         return [*silent, *self._producers]
 
+    def refused(self) -> list[int]:
+        """Return the producer ids that were refused, those with the latest refusals last."""
+        return self._log.refused()
+
     def clear(self) -> None:
         """Remove all events and producers."""
         self._log.clear()

@@ -77,6 +77,10 @@ class TransactionTimelines:
         """Return all transactional ids with events in the log, those with the latest events last."""
         return self._log.ids()
 
+    def refused(self) -> list[str]:
+        """Return the transactional ids that were refused, those with the latest refusals last."""
+        return self._log.refused()
+
     def clear(self) -> None:
         """Remove all events."""
         self._log.clear()

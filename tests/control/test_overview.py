@@ -44,6 +44,22 @@ def test_errors_refusals_and_open_transactions(plane: ControlPlane) -> None:
     assert open_one.deadline_ms == plane.kafka.transactions["x"].show().deadline_ms
 
 
+def test_a_refused_id_is_shown_beside_any_number_of_others(plane: ControlPlane) -> None:
+    """Sixty ids that were used afterwards, without an error, moved it out of the list and out of the report."""
+    first = transactor(plane, "first")
+    transactor(plane, "second")
+    with pytest.raises(KafkaException):
+        first.commit_transaction(20)
+    for number in range(60):
+        settings = {"bootstrap.servers": plane.bootstrap, "transactional.id": f"other-{number}"}
+        Producer(settings).init_transactions(20)
+    (refusal,) = plane.kafka.overview().refusals
+    assert (refusal.name, refusal.error) == ("x", "INVALID_PRODUCER_EPOCH")
+    report = plane.kafka.report()
+    assert [each.subject for each in report.refusals] == ["transactional id x"]
+    assert report.diagrams[0].startswith("Transactional id x")
+
+
 def test_the_errors_that_are_counted_are_found_in_the_journal(plane: ControlPlane) -> None:
     """As many as the page shows, all of them and by API and code; a request that is never answered is one."""
     plane.kafka.faults.add(api="EndTxn", drop=True, times=1)

@@ -79,6 +79,19 @@ def test_older_healthy_events_are_one_that_counts() -> None:
     assert log.forgotten("a") == 0
 
 
+def test_ids_that_were_refused_are_known_however_many_others_follow() -> None:
+    """The latest refusal last; until the log drops the id, or is cleared."""
+    log = log_of(a="h x1", b="h h", c="r1", d="x1")
+    note(log, "a", "h h r2")
+    assert log.refused() == ["c", "d", "a"]
+    for other in range(30):
+        note(log, f"other-{other}", "h m")
+    assert set(log.refused()) <= set(log.ids())
+    assert len(log.refused()) < 3
+    log.clear()
+    assert log.refused() == []
+
+
 def test_a_refusal_outlives_any_number_of_healthy_events() -> None:
     """As long as the id lives: the refusal, its place among the others, and nothing is forgotten."""
     log = log_of(a="h1 h2 x1 " + "h " * 1000)
