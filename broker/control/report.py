@@ -6,7 +6,7 @@ requests were refused, which faults matched no request, and what the test may be
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from broker.clock import Slices
 from broker.connection import Connection
@@ -35,6 +35,7 @@ from understudy.control_api.spelling import plain
 from understudy.control_api.times import local_time
 
 _ROUTINE = frozenset({"ApiVersions", "Fetch", "Heartbeat"})
+_HEARTBEATS = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"})
 _SEARCHED = 10
 """Requests that are read for each one shown: most requests of a consumer are polls."""
 _SEARCHED_AT_LEAST = 200
@@ -115,10 +116,23 @@ def _requests(found: list[Found], name_of: TopicName, limit: int) -> list[Report
             break
         error = next(errors(known.response), None)
         api = "unreadable" if known.header is None else title(known.header.api_key)
-        if api in _ROUTINE and error is None and entry.fault is None:
+        if error is None and entry.fault is None and _is_routine(api, known):
             continue
         shown.append(_request(entry, known, api, error, name_of))
     return shown[::-1]
+
+
+def _is_routine(api: str, known: Decoded) -> bool:
+    """Return whether clients send such a request all the time, and a successful one changes nothing."""
+    request: Any = known.request
+    response: Any = known.response
+    if api in _HEARTBEATS and request is not None:
+        return bool(request.member_epoch > 0 and (response is None or response.member_epoch == request.member_epoch))
+    if api == "ShareFetch" and request is not None:
+        parts = [part for topic in request.topics for part in topic.partitions]
+        found = [] if response is None else [part for topic in response.responses for part in topic.partitions]
+        return not any(part.acknowledgement_batches for part in parts) and not any(p.acquired_records for p in found)
+    return api in _ROUTINE
 
 
 def _request(entry: Entry, known: Decoded, api: str, error: ErrorCode | None, name_of: TopicName) -> ReportedRequest:

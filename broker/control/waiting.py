@@ -13,12 +13,16 @@ from broker.coordination.group.group import Group
 from broker.journal.entries import Decoded, TopicName
 from broker.journal.mentioned import answered, place, requested
 from broker.journal.ring import Entry
+from broker.settings import BrokerSettings
+from broker.share.settings import share_settings
 from protocol.errors import ErrorCode
 from protocol.items import Item
 from protocol.messages.fetch import FetchRequest
 from protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from protocol.messages.offset_fetch import OffsetFetchResponse
+from protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 from protocol.paths import errors
+from protocol.types import uuid_text
 from understudy.control_api.spelling import plain
 
 if TYPE_CHECKING:
@@ -52,6 +56,7 @@ def hints_of(
             if held is not None and held[1]:
                 yield plain(f"transactional id {record.transactional_id} is held at {held[0].value} until released")
     yield from map(plain, _of_open_transactions(cluster, known, name_of))
+    yield from map(plain, _of_last_deliveries(cluster, asked.source.settings, known, name_of))
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------
@@ -197,6 +202,32 @@ def _of_open_transactions(cluster: "Cluster", requests: Iterable[Decoded], name_
     for owner, places in waiting.items():
         named = ", ".join(places[:_MOST_PLACES])
         yield f"read_committed consumers do not get {named} until the transaction of {owner} ends"
+
+
+def _of_last_deliveries(
+    cluster: "Cluster", settings: BrokerSettings, requests: Iterable[Decoded], name_of: TopicName
+) -> Iterator[str]:
+    """Yield a hint about the records that members of a share group got as often as the group allows."""
+    last: dict[tuple[str, str, int], dict[str, None]] = defaultdict(dict)
+    for known in requests:
+        if not isinstance(known.request, ShareFetchRequest) or not isinstance(known.response, ShareFetchResponse):
+            continue
+        group = known.request.group_id or ""
+        limit = share_settings(cluster, settings, group).max_delivery_count
+        for topic in known.response.responses:
+            topic_id = "" if topic.topic_id is None else uuid_text(topic.topic_id)
+            name = name_of(topic_id) or topic_id
+            for part in topic.partitions:
+                for each in part.acquired_records:
+                    if each.delivery_count >= limit:
+                        to = "" if each.first_offset == each.last_offset else f" to {each.last_offset}"
+                        last[group, f"{name}-{part.partition_index}", limit][f"{each.first_offset}{to}"] = None
+    for (group, name, limit), offsets in last.items():
+        shown = ", ".join(list(offsets)[:_MOST_PLACES]) + (" and others" if len(offsets) > _MOST_PLACES else "")
+        yield (
+            f"share group {group} got offset {shown} of {name} {limit} times, as often as share.delivery.count.limit "
+            "allows: unless accepted, a record is archived then, not delivered again"
+        )
 
 
 def _open_in(cluster: "Cluster") -> dict[str, str]:

@@ -74,6 +74,28 @@ def test_records_in_flight_are_shown(share: Share) -> None:
     assert plane.ctl("groups", "show", SHARES)["share_partitions"][0]["start_offset"] == 0
 
 
+def test_the_report_shows_the_last_delivery_and_leaves_out_polls(share: Share) -> None:
+    """A record that is released again and again is archived without an error anywhere: the hint is what shows it."""
+    plane, member = share
+    member.ack(0, 0, ACCEPT)
+    member.ack(2, 2, ACCEPT)
+    wanted = (
+        f"share group {SHARES} got offset 1 of t-0 5 times, as often as share.delivery.count.limit allows: unless "
+        "accepted, a record is archived then, not delivered again"
+    )
+    for _ in range(4):
+        assert wanted not in plane.kafka.report().hints
+        assert member.ack(1, 1, RELEASE) is ErrorCode.NONE
+        until(lambda: member.acquired() or None, "the record")
+    assert member.ack(1, 1, RELEASE) is ErrorCode.NONE
+    assert (member.acquired(max_wait_ms=0), records(plane)) == ([], ())
+    report = plane.kafka.report()
+    assert wanted in report.hints
+    fetched = plane.kafka.journal.find(api="ShareFetch")
+    shown = [each for each in report.requests if each.api == "ShareFetch"]
+    assert 0 < len(shown) < len(fetched), "only those that acquired records, or acknowledged some"
+
+
 def test_the_lag_is_what_is_not_delivered_for_good(share: Share) -> None:
     """As DescribeShareGroupOffsets answers it (KIP-1226), over HTTP and in the shell; a group has the sum."""
     plane, member = share
