@@ -1,4 +1,4 @@
-"""The examples for JUnit 5, Go, Node and Rust, each by its language's own runner, in a copy of its folder."""
+"""The examples for JUnit 5, Spring, Go, Node and Rust, each by its language's own runner, in a copy of its folder."""
 
 import os
 import re
@@ -17,6 +17,7 @@ from tests.examples.running import EXAMPLES, SETUP, needs, ran
 from tools import build_packages
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
+JAVA = ("junit", "spring")
 # The command is the one that belongs to this Python.
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
@@ -32,7 +33,7 @@ def copied(name: str) -> Path:
         described = folder / "package.json"
         text = described.read_text(encoding="utf-8")
         described.write_text(text.replace("../../packages/node", str(archive)), encoding="utf-8")
-    if name == "junit":
+    if name in JAVA:
         described = folder / "pom.xml"
         text = described.read_text(encoding="utf-8")
         place = f"file://{archives / 'maven'}"
@@ -60,9 +61,9 @@ def built(name: str) -> Path:
     archives.mkdir(parents=True, exist_ok=True)
     if name == "go":
         shutil.rmtree(CACHE / "build" / "modules", ignore_errors=True)
-    if name == "junit":
+    if name in JAVA:
         shutil.rmtree(Path.home() / ".m2" / "repository" / "understudy-kafka" / "understudy-junit", ignore_errors=True)
-    return build_packages.BUILDERS["java" if name == "junit" else name](archives)
+    return build_packages.BUILDERS["java" if name in JAVA else name](archives)
 
 
 def go_environment() -> dict[str, str]:
@@ -91,6 +92,14 @@ def test_junit() -> None:
     answer = {name: counts for counts, name in by_class.items()}
     assert answer["OrdersTest"] == "2, Failures: 0, Errors: 0, Skipped: 0"
     assert answer["OrdersInContainerTest"].startswith("1, ")
+
+
+@pytest.mark.nightly
+def test_spring() -> None:
+    """A context that is kept, with a listener, on a port that stays."""
+    needs("javac", "mvn")
+    output = ran(["mvn", "--batch-mode", "-Dstyle.color=never", "test"], copied("spring"), PATH=PATH)
+    assert "Tests run: 2, Failures: 0, Errors: 0, Skipped: 0" in output
 
 
 def test_go() -> None:
