@@ -15,6 +15,7 @@ from tests.clients.drivers import command
 from tests.clients.targets import CACHE
 from tests.examples.running import SETUP, needs, ran
 from tools import build_packages
+from understudy.control_api.answers.faults import FaultState
 from understudy.control_api.answers.report import Report, ReportedRefusal, ReportedRequest
 from understudy.control_api.faults import FaultConditions, FaultEffects
 from understudy.control_api.fields import fields_of
@@ -105,6 +106,7 @@ def rust_fields(name: str) -> set[str]:
     [
         ("FaultMatch", "FaultMatch", FaultConditions),
         ("FaultDo", "Effect", FaultEffects),
+        ("FaultState", "FaultState", FaultState),
         ("Report", "Report", Report),
         ("ReportedRequest", "ReportedRequest", ReportedRequest),
         ("ReportedRefusal", "ReportedRefusal", ReportedRefusal),

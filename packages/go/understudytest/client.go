@@ -82,12 +82,19 @@ type Fault struct {
 	Probability float64
 }
 
-// FaultState is a fault on the server.
+// FaultState is a fault on the server. Remaining is the number of further requests that it affects, and Times that of all;
+// nil is any number. Meets and Does describe it in plain English.
 type FaultState struct {
-	ID    string         `json:"id"`
-	Hits  int            `json:"hits"`
-	Match map[string]any `json:"match"`
-	Do    map[string]any `json:"do"`
+	ID          string         `json:"id"`
+	Hits        int            `json:"hits"`
+	Match       map[string]any `json:"match"`
+	Do          map[string]any `json:"do"`
+	Skip        int            `json:"skip"`
+	Times       *int           `json:"times"`
+	Probability float64        `json:"probability"`
+	Remaining   *int           `json:"remaining"`
+	Meets       string         `json:"meets"`
+	Does        string         `json:"does"`
 }
 
 // Report is the cluster's report for a failed test; Text has all of it.

@@ -117,12 +117,20 @@ func (kafka *Cluster) judge(t testing.TB) {
 		if err != nil {
 			t.Errorf("the cluster does not answer at the end of the test: %v", err)
 		} else if len(unmet) > 0 {
-			t.Errorf("no request met these faults: %+v", unmet)
+			t.Errorf("no request met these faults: %s", described(unmet))
 		}
 	}
 	if t.Failed() {
 		t.Log(kafka.story())
 	}
+}
+
+func described(faults []FaultState) string {
+	var lines []string
+	for _, each := range faults {
+		lines = append(lines, fmt.Sprintf("%s: %v -> %v", each.ID, each.Match, each.Do))
+	}
+	return strings.Join(lines, ", ")
 }
 
 // story returns the text of the report, even if the cluster is gone.

@@ -67,6 +67,9 @@ export interface FaultState {
   probability: number;
   /** How many more requests it affects; 0: it is exhausted, null: any number. */
   remaining: number | null;
+  /** `match` and `do` in plain English. */
+  meets: string;
+  does: string;
 }
 
 export interface ReportedRequest {
