@@ -67,12 +67,16 @@ def built(name: str) -> Path:
 
 
 def go_environment() -> dict[str, str]:
-    """The archive before the usual source of modules, and a module cache of its own: an archive's version stays."""
+    """The archive before the usual source of modules, and a module cache of its own: an archive's version stays.
+
+    Without Go's index of the modules in its build cache, which has the imports of the archive before.
+    """
     asked = ["go", "env", "GOPROXY", "GOMODCACHE"]
     usual, modules = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
     return {
         "PATH": PATH,
         "GOTOOLCHAIN": "auto",
+        "GODEBUG": "goindex=0",
         "GOPROXY": f"file://{CACHE / 'build' / 'archives' / 'go'},file://{modules}/cache/download,{usual}",
         "GONOSUMDB": build_packages.GO_MODULE,
         "GOMODCACHE": str(CACHE / "build" / "modules"),
