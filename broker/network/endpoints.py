@@ -158,13 +158,12 @@ def named_address(text: str, what: str) -> tuple[str, str, int]:
 
 
 def protocol_map(text: str) -> dict[str, str]:
-    """Parse `listener.security.protocol.map`: NAME:PROTOCOL,... with names in upper case."""
-    found: dict[str, str] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, protocol = (each.strip() for each in part.rpartition(":")[::2])
-        if protocol.upper() not in PROTOCOLS:
+    """Parse `listener.security.protocol.map`: NAME:PROTOCOL,... with names in upper case; the last entry counts."""
+    entries = (part.rpartition(":") for part in text.split(",") if part.strip())
+    found = {name.strip().upper(): protocol.strip().upper() for name, _, protocol in entries}
+    for name, protocol in found.items():
+        if protocol not in PROTOCOLS:
             raise EndpointError(f"listener.security.protocol.map gives {name} the protocol {protocol!r}")
-        found[name.upper()] = protocol.upper()
     return found
 
 

@@ -141,12 +141,12 @@ def pairs(text: str) -> list[str]:
 
 def _protocols(values: Values) -> Iterator[str]:
     name = "listener.security.protocol.map"
-    for part in _protocol_map(values):
-        _, colon, protocol = part.rpartition(":")
-        if not colon:
-            yield _no_colon(name, part)
-        elif protocol.strip().upper() not in {"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}:
-            yield f"Invalid security protocol `{protocol.strip()}` defined in {name}"
+    parts = _protocol_map(values)
+    yield from (_no_colon(name, part) for part in parts if ":" not in part)
+    entries = (part.rpartition(":") for part in parts)
+    for protocol in {listener.strip(): protocol.strip() for listener, _, protocol in entries}.values():
+        if protocol.upper() not in {"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}:
+            yield f"Invalid security protocol `{protocol}` defined in {name}"
 
 
 def _no_colon(name: str, part: str) -> str:
