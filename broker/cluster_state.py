@@ -1,6 +1,6 @@
 """State that the brokers of a cluster share: metadata, partitions, clock, random numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 from uuid import UUID
 
@@ -29,6 +29,8 @@ class ClusterState(Protocol):
     release: Release
     persister: Persister
     lazy_coordinators: bool
+    between_brokers: Callable[[], Awaitable[None]] | None
+    """Awaited while a coordinator's answer is on its way to another broker; None: it takes no time."""
 
     @property
     def clock(self) -> Clock:

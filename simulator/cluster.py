@@ -1,6 +1,6 @@
 """The brokers of a run: the code that `understudy serve` runs, on the virtual loop, with disks in memory."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from random import Random
 from typing import cast
@@ -48,6 +48,8 @@ class Servers:
         self._before: dict[int, dict[str, LogState]] = {}
         """Broker -> state of its logs when it ended."""
         self.violate: Callable[[str], None] = lambda _: None
+        self.between_brokers: Callable[[], Awaitable[None]] | None = None
+        """Awaited while an answer is on its way from a coordinator to another broker."""
         endpoints = [Endpoint("PLAINTEXT", "PLAINTEXT", HOST, FIRST_PORT + n) for n in range(brokers)]
         self._options = ServeOptions(
             broker_ids=tuple(range(1, brokers + 1)),
@@ -84,6 +86,7 @@ class Servers:
         self._left_out_before = self.left_out_markers
         clock = PushedClock(self._loop, self._loop.time_ns)
         self.cluster = Cluster(self._options, clock, cast("TaskGroup", self.tasks))
+        self.cluster.between_brokers = self.between_brokers
         self.lives += 1
         for broker_id, disk in (disks or {}).items():
             node = self.cluster.nodes[broker_id] = new_node(self.cluster, broker_id)

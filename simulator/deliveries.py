@@ -48,6 +48,8 @@ class Delivered:
     fate_us: int = 0
     maybe: bool = False
     """An acknowledgement had no response: the record may have been accepted or rejected."""
+    refused_by: int = 0
+    """The share partition in a leader's memory that answered the acknowledgement with an error; 0: none did."""
 
 
 @dataclass
@@ -67,6 +69,8 @@ class Deliveries:
     """Group and partition -> fetches that are under way."""
     answering: Counter[tuple[str, Place, int]] = field(default_factory=Counter)
     """Group, partition and offset -> acknowledgements that are under way."""
+    slow: bool = False
+    """Whether responses may take so long that the locks of their records end before they arrive."""
 
     def undisturbed(self, since_us: int) -> bool:
         """Whether no fault was under way since then, and for :data:`SLACK_US` before."""
@@ -79,14 +83,15 @@ class Deliveries:
         if one.fate and one.fate_us < lock.asked_us:
             self.violate(f"{what}, and was {one.fate}")
         one.seen += 1
-        if not 1 <= lock.count <= min(self.limit, one.seen + self.lost[group, place]):
+        unseen = self.lost[group, place] + (self.asking[group, place] if self.slow else 0)
+        if not 1 <= lock.count <= min(self.limit, one.seen + unseen):
             self.violate(f"{what} with delivery count {lock.count}, after {one.seen - 1} deliveries")
         if last is not None and last.given_us <= lock.asked_us and self.undisturbed(last.asked_us):
             if lock.count < last.count + (not last.session_lost):
                 self.violate(f"{what} with delivery count {lock.count}, which was {last.count} before")
             if last.open and last.alive() and now_ms < last.lasts_until_ms:
                 self.violate(f"{what} while {last.member} has it locked")
-        one.last = lock
+        one.last, one.refused_by = lock, 0
 
     def read(self, group: str, place: Place, offset: int, value: bytes) -> None:
         """Check and note the value of a delivered record."""
@@ -105,6 +110,25 @@ class Deliveries:
         """Note an acknowledgement without a response, or with an error that leaves open whether it counts."""
         for offset in offsets:
             self.records[group, place][offset].maybe = True
+
+    def refuse(self, group: str, place: Place, offsets: Iterable[int], life: int) -> None:
+        """Note an acknowledgement that the share partition with this number answered with an error of its coordinator.
+
+        That leader has undone it: as long as it lives, it delivers the record again, unless that was the last delivery.
+        """
+        for offset in offsets:
+            self.records[group, place][offset].refused_by = life
+
+    def check_refused(self, life_of: Callable[[str, Place], int]) -> None:
+        """Check that leaders have delivered again what they refused to acknowledge, some time after the last fault."""
+        for (group, place), own in sorted(self.records.items()):
+            for offset, one in sorted(own.items()):
+                archived = one.seen + self.lost[group, place] >= self.limit
+                if one.refused_by and not one.fate and not archived and one.refused_by == life_of(group, place):
+                    self.violate(
+                        f"{group}: {place[0]}-{place[1]} offset {offset}: its acknowledgement was refused by the "
+                        f"leader, which has not delivered it again"
+                    )
 
     @contextmanager
     def under_way(self, group: str, fetched: Iterable[Place], answers: Mapping[Place, Iterable[int]]) -> Iterator[None]:

@@ -13,9 +13,24 @@ from simulator.changes import alter_settings, elect_preferred, reassign, undo
 from simulator.clients.administrator import Administrator
 from simulator.clients.prober import PROBER
 from simulator.cluster import Servers
+from simulator.coordinator_faults import CoordinatorFaults
 from simulator.loop import sleep_ms
 from simulator.network import Disturbance, Network
-from simulator.plan import FEATURE, HOLD, LAG, LOSING, RELEASE, RESET, RESTORE, SNAPSHOT, TRAFFIC, Fault
+from simulator.plan import (
+    COORDINATOR_LAG,
+    FEATURE,
+    HOLD,
+    LAG,
+    LATE_VERIFICATION,
+    LOSING,
+    RELEASE,
+    RESET,
+    RESTORE,
+    ROTATION,
+    SNAPSHOT,
+    TRAFFIC,
+    Fault,
+)
 from simulator.worlds import Worlds
 
 INTERNAL = ("__consumer_offsets", "__transaction_state")
@@ -46,6 +61,14 @@ class Nemesis:
         self._restarting = self._records_are_lost = False
         self._without_power: set[int] = set()
         self._under_way = 0
+        self.of_coordinators = CoordinatorFaults(
+            servers,
+            network,
+            self.note,
+            self._without_power,
+            lambda each: each in servers.up and self._may_end(each),
+            clients.replace,
+        )
         self._last_us = 0
 
     @property
@@ -77,6 +100,7 @@ class Nemesis:
             except asyncio.CancelledError:
                 continue
         self._network.calm()
+        self.of_coordinators.end()
         servers = self._servers
         for broker in servers.broken:
             servers.kill(broker)
@@ -130,6 +154,9 @@ class Nemesis:
             SNAPSHOT: self._snapshot,
             RESTORE: self._restore,
             RESET: self._reset,
+            COORDINATOR_LAG: self.of_coordinators.lag,
+            LATE_VERIFICATION: self.of_coordinators.late_verification,
+            ROTATION: self.of_coordinators.rotate,
         }
         self._under_way += 1
         try:
@@ -157,6 +184,9 @@ class Nemesis:
     def _may_be_killed(self, broker: int) -> bool:
         """Whether partitions of the broker keep an in-sync replica that did not lose power."""
         return self._servers.may_be_killed(broker, self._without_power)
+
+    def _may_end(self, broker: int) -> bool:
+        return not self._restarting and self._may_be_killed(broker)
 
     async def _cut_power(self, fault: Fault, chance: Random) -> None:
         """Cut the power only if another in-sync replica survives: otherwise Kafka loses records, too."""

@@ -5,7 +5,8 @@ microseconds.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 
@@ -14,6 +15,8 @@ from simulator.ownership import Ownership
 
 LAST_EPOCH = 32_766
 """The highest epoch that a producer may get; the one above it is reserved for fencing (KIP-360)."""
+LATEST_US = 20_000_000
+"""Time after which a request that was given up has arrived, if it ever does."""
 PATIENCE_MS = 6_000
 """The session timeout and the rebalance timeout of members of the consumer protocol."""
 Place = tuple[str, int]
@@ -90,6 +93,10 @@ class History:
     generations: dict[str, int] = field(default_factory=dict)
     progress: Counter[str] = field(default_factory=Counter)
     """Client -> how often its main operation succeeded."""
+    asking_ids: Counter[str] = field(default_factory=Counter)
+    """Transactional id -> InitProducerId requests that are under way."""
+    doubtful_ids: dict[str, int] = field(default_factory=dict)
+    """Transactional id -> when the last InitProducerId request without a response was given up."""
     ownership: Ownership = field(init=False)
     deliveries: Deliveries = field(init=False)
 
@@ -110,7 +117,7 @@ class History:
     def forgotten(self) -> "History":
         """Return an empty history after a reset, with the same list of broken promises."""
         fresh = History(self.now_us, self.violations, self.highest_epoch)
-        fresh.deliveries.disturbed_us = self.deliveries.disturbed_us
+        fresh.deliveries.disturbed_us, fresh.deliveries.slow = self.deliveries.disturbed_us, self.deliveries.slow
         return fresh
 
     # --- producers ---------------------------------------------------------------------------------------------------
@@ -149,6 +156,33 @@ class History:
         newest = self.epochs[transactional_id][-1:]
         if calm and newest and newest[0].instance == instance:
             self.violate(f"{instance} was refused although no fault is under way: {why}")
+
+    @contextmanager
+    def initializing(self, name: str) -> Iterator[None]:
+        """Count an InitProducerId request as under way within the block."""
+        self.asking_ids[name] += 1
+        try:
+            yield
+        except BaseException:  # its client was killed meanwhile
+            self.doubt_id(name)
+            raise
+        finally:
+            self.asking_ids[name] -= 1
+
+    def doubt_id(self, name: str) -> None:
+        """Note an InitProducerId request without a response: it may arrive later."""
+        self.doubtful_ids[name] = self.now_us()
+
+    def unmapped(self, name: str, instance: str, producer_id: int, epoch: int) -> None:
+        """Check the refusal of a producer id that a coordinator has assigned, which neither expired nor timed out.
+
+        Then only another instance may have got another producer id for the transactional id.
+        """
+        newest = self.epochs[name][-1]
+        own = (newest.instance, newest.producer_id, newest.epoch) == (instance, producer_id, epoch)
+        doubtful = self.asking_ids[name] > 0 or self.doubtful_ids.get(name, -LATEST_US) + LATEST_US > newest.at_us
+        if own and not doubtful:
+            self.violate(f"{instance}: {name} has another producer id than {producer_id}, which it was given")
 
     # --- groups ------------------------------------------------------------------------------------------------------
 

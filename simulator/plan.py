@@ -39,6 +39,10 @@ WORLD = "world"
 """Optional kind of a run: the cluster is restored to a snapshot, or is reset."""
 SNAPSHOT, RESTORE, RESET = "snapshot", "restore", "reset"
 _WORLDS = (SNAPSHOT, SNAPSHOT, SNAPSHOT, RESTORE, RESTORE, RESET)
+COORDINATORS = "coordinators"
+"""Optional kind of a run: coordinators wait for their followers, answer late, or move while a producer id changes."""
+COORDINATOR_LAG, LATE_VERIFICATION, ROTATION = "coordinator lag", "late verification", "rotation"
+_OF_COORDINATORS = (COORDINATOR_LAG, COORDINATOR_LAG, LATE_VERIFICATION, LATE_VERIFICATION, ROTATION)
 _OFTEN_MS, _SELDOM_MS = (1_000, 3_000), (3_000, 6_000)
 """Ranges of the mean time between two faults, of which a seed has one."""
 _QUIET_MS = 1_500
@@ -66,6 +70,7 @@ _OF_KINDS: Mapping[str, tuple[Sequence[str], Sequence[int]]] = {
     HOLD: (_HOLDS, _OFTEN_MS),
     RELEASE: (_RELEASES, _OFTEN_MS),
     WORLD: (_WORLDS, _SELDOM_MS),
+    COORDINATORS: (_OF_COORDINATORS, _OFTEN_MS),
 }
 """Optional kind -> its faults, and how often they happen."""
 

@@ -1,8 +1,14 @@
-"""The process of a run's brokers: their settings and their task group."""
+"""The process of a run's brokers: their settings, their task group, their stopwatch and log."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+import structlog
+
+from broker import clock as broker_clock
+from simulator.loop import VirtualLoop
 
 SETTINGS = {
     "offsets.topic.num.partitions": "2",
@@ -58,3 +64,21 @@ class Tasks:
         """Cancel all tasks."""
         for task in list(self._running):
             task.cancel()
+
+
+@contextmanager
+def virtual(loop: VirtualLoop, logged: Callable[[dict[str, Any]], None]) -> Iterator[None]:
+    """Replace the brokers' stopwatch and log by those of the run."""
+
+    def keep(_logger: object, level: str, event: Any) -> Any:
+        logged({"level": level, **event})
+        raise structlog.DropEvent
+
+    stopwatch, configured = broker_clock.stopwatch_ns, structlog.get_config()
+    broker_clock.stopwatch_ns = loop.time_ns
+    structlog.configure(processors=[keep], cache_logger_on_first_use=False)
+    try:
+        yield
+    finally:
+        broker_clock.stopwatch_ns = stopwatch
+        structlog.configure(**configured)

@@ -1,16 +1,12 @@
 """One run: a cluster and its clients, some minutes of faults, a time without faults, and the checks."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import structlog
-
-from broker import clock as broker_clock
 from simulator.changes import require_all_replicas
 from simulator.checker import Log, check, check_copies
 from simulator.clients.administrator import SHARE_VERSION, Administrator
@@ -22,12 +18,15 @@ from simulator.clients.share_member import SHARE_GROUP
 from simulator.clients.transaction_prober import STRICT
 from simulator.cluster import RELEASES, Servers
 from simulator.disks import write_disks
+from simulator.epochs import validate_on_all_replicas
 from simulator.faults import Nemesis
 from simulator.history import LAST_EPOCH, History, Place
 from simulator.loop import Endless, NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
 from simulator.network import Network
-from simulator.plan import CHANGE, HOLD, LAG, RELEASE, WORLD, Fault, plan
+from simulator.plan import CHANGE, COORDINATORS, HOLD, LAG, RELEASE, WORLD, Fault, plan
+from simulator.process import virtual
 from simulator.replicas import compare_replicas, find_duplicates, fingerprint
+from simulator.share_lives import WRITE_TIMEOUT_MS, ShareLives
 from simulator.trace import Trace
 from simulator.workload import (
     CONSUMER,
@@ -64,10 +63,10 @@ DRAIN_MS, MOST_DRAINS = 5_000, 24
 
 QUIET_ROUNDS, MOST_ROUNDS = 20, 600
 """Fetch rounds of the share group's last member: how many without records end it, and the most."""
-KINDS = (CONSUMER, SHARE, LAG, CHANGE, RULES, HOLD, RELEASE, WORLD, STREAMS)
+KINDS = (CONSUMER, SHARE, LAG, CHANGE, RULES, HOLD, RELEASE, WORLD, STREAMS, COORDINATORS)
 """Optional kinds of a run: members of groups of these protocols, followers that fall behind, an administrator,
 clients that break further rules, transactions that are held between their steps, other features and releases,
-snapshots to which the cluster is restored."""
+snapshots to which the cluster is restored, coordinators that wait, answer late or move."""
 
 MOST_AFTER_S = 900
 """Limit of virtual time for the end of a run; without broken promises it takes less than four minutes."""
@@ -113,6 +112,8 @@ class Run:
         self.seed, self.minutes, self.data_dir = seed, minutes, data_dir
         self.committed: Mapping[Place, Log] = {}
         self.disks: Mapping[int, MemoryFiles] = {}
+        self._read: Fetcher | None = None
+        """The last one that has read all logs to their ends."""
         self.loop = VirtualLoop()
         self.loop.limit_s = minutes * 60 + MOST_AFTER_S
         self.trace = Trace()
@@ -125,7 +126,10 @@ class Run:
         settings = {name: self._chance.choice(values) for name, values in VARIED.items()}
         own = Random(f"{seed} settings of streams")  # noqa: S311 - replayed
         settings |= {name: own.choice(values) for name, values in VARIED_OF_STREAMS.items()}
+        if COORDINATORS in self.kinds:
+            settings["share.coordinator.write.timeout.ms"] = str(WRITE_TIMEOUT_MS)
         self.servers = Servers(self.loop, seed, BROKERS, self.topics, settings)
+        self._share_lives = ShareLives(self.servers)
         self.network.broker_of = self.servers.ports
         history = History(
             lambda: self.network.now_us,
@@ -139,6 +143,8 @@ class Run:
             self.servers.play(Random(f"{seed} release").choice(RELEASES))  # noqa: S311 - replayed
         self.world.elapsed_ms = lambda: now_ms() + self.servers.pushed_ms
         self.world.raise_epoch = self.servers.raise_epoch
+        self.world.coordinators_wait = COORDINATORS in self.kinds
+        self.world.share_life = self._share_lives.number
         self.workload = Workload(self.world, self._chance, self.kinds, int(settings[STANDBYS]))
         faults = plan(seed, minutes, BROKERS, self.kinds)
         self.faults = [each for each in faults if only is None or each.number in only]
@@ -157,7 +163,7 @@ class Run:
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(self._unhandled)
         try:
-            with _virtual(self.loop, self._logged):
+            with virtual(self.loop, self._logged):
                 self.loop.run_until_complete(self._main())
         except (Endless, NothingLeft, Spinning) as error:
             self.history.violate(f"the run cannot continue: {error}")
@@ -215,6 +221,9 @@ class Run:
         nemesis = Nemesis(self.servers, self.network, self.workload, worlds, administrator)
         self.world.quiet = nemesis.quiet
         self.history.deliveries.disturbed_us = lambda: nemesis.disturbed_us
+        if COORDINATORS in self.kinds:
+            self.history.deliveries.slow = True
+            self.servers.between_brokers = self.servers.cluster.between_brokers = nemesis.of_coordinators.travel
         await nemesis.run(self.faults)
         left_ms = self.minutes * 60_000 - now_ms()
         await sleep_ms(max(left_ms, 0))
@@ -257,6 +266,7 @@ class Run:
         await self.workload.stop(feeding=True)
         await sleep_ms(TIMEOUT_MS + SCAN_MS)  # abandoned transactions time out
         await self._drain()
+        self.history.deliveries.check_refused(self._share_lives.number)
         await self.workload.stop(feeding=False)
         final = await self._read_all()
         self.history.violations += compare_replicas(self.servers.cluster)
@@ -278,6 +288,8 @@ class Run:
         await self._check_deliveries(again)
         check_copies(self.history, again, await self._offsets(), SOURCE, TARGET)
         self.history.violations += find_duplicates(self.servers.cluster)
+        if COORDINATORS in self.kinds and self._read is not None:
+            await validate_on_all_replicas(self.servers, self.world, self._read.positions, self._read.epochs)
         for error in self.servers.tasks.failures:
             self.history.violate(f"a broker's task failed: {error!r}")
         self.committed = again
@@ -356,26 +368,10 @@ class Run:
                     )
                 final[place] = records
                 await fetcher.validate(place)
+                await fetcher.validate_epochs(place, read_to_the_end=True)
+        self._read = fetcher
         reader.close()
         return final
-
-
-@contextmanager
-def _virtual(loop: VirtualLoop, logged: Callable[[dict[str, Any]], None]) -> Iterator[None]:
-    """Replace the brokers' stopwatch and log by those of the run."""
-
-    def keep(_logger: object, level: str, event: Any) -> Any:
-        logged({"level": level, **event})
-        raise structlog.DropEvent
-
-    stopwatch, configured = broker_clock.stopwatch_ns, structlog.get_config()
-    broker_clock.stopwatch_ns = loop.time_ns
-    structlog.configure(processors=[keep], cache_logger_on_first_use=False)
-    try:
-        yield
-    finally:
-        broker_clock.stopwatch_ns = stopwatch
-        structlog.configure(**configured)
 
 
 def kinds_of(seed: int) -> frozenset[str]:

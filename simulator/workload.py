@@ -55,6 +55,9 @@ class Workload:
             self._add(TRANSACTION_PROBER, lambda name: TransactionProber(world, name, place=(OTHER, 0)), feeds=True)
             self._add(GROUP_PROBER, lambda name: GroupProber(world, name, place=(OTHER, 0)), feeds=True)
         self._start_modern()
+        if world.coordinators_wait:
+            own = Random(f"{world.seed} coordinators")  # noqa: S311 - replayed from the seed
+            self._add_transactional("tx-late", "impatient", topics, patience_ms=own.choice((100, 300, 1_000)))
 
     def _start_modern(self) -> None:
         """Start the members of modern groups that the run's kinds include."""
@@ -111,7 +114,9 @@ class Workload:
             self._world, name, group=SHARE_GROUP, topics=self.share_topics, settings=settings, greedy=greedy
         )
 
-    def _add_transactional(self, transactional_id: str, kind: str, topics: list[str]) -> None:
+    def _add_transactional(
+        self, transactional_id: str, kind: str, topics: list[str], patience_ms: int | None = None
+    ) -> None:
         def make(name: str) -> Client:
             return TransactionalClient(
                 self._world,
@@ -120,6 +125,7 @@ class Workload:
                 transactional_id=transactional_id,
                 newer=kind == "newer",
                 oldest=kind == "oldest",
+                patience_ms=patience_ms,
             )
 
         self._add(f"{kind}-{transactional_id}", make, feeds=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from understudy import server_path
 from understudy.argparser import Parser, refuse
 
-KINDS = ("consumer", "share", "lag", "change", "rules", "hold", "release", "world", "streams")
+KINDS = ("consumer", "share", "lag", "change", "rules", "hold", "release", "world", "streams", "coordinators")
 EPILOG = """\
 Each run has three brokers, producers and consumers in one process, without sockets and without waiting; the same seed
 gives the same run each time. Broken guarantees are printed with the last events, and with the command that

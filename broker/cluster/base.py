@@ -3,7 +3,7 @@
 ``broker.cluster.cluster`` puts the parts that work on this state together.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -103,6 +103,7 @@ class ClusterBase:
         """The middleware that every request passes, outermost first, before its handler."""
         self.dispatchers: dict[tuple[int, bool], Dispatcher] = {}
         """The dispatchers, by broker id and whether it is that of the controller's listener."""
+        self.between_brokers: Callable[[], Awaitable[None]] | None = None
         self.metadata: MetadataController
         self.persister: Persister
         self.quorum: Quorum

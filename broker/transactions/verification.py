@@ -215,7 +215,10 @@ async def _answers(
 async def _ask(
     transactional_id: str, producer: ProducerIdAndEpoch, places: list[TopicPartition], mode: Mode, ctx: RequestContext
 ) -> dict[TopicPartition, ErrorCode]:
-    """Send one AddPartitionsToTxn to the coordinator, as a function call: all brokers are in this process."""
+    """Send one AddPartitionsToTxn to the coordinator, as a function call: all brokers are in this process.
+
+    On a simulated network between the brokers, the answer takes time.
+    """
     if not transactional_id:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
     runtime = await _coordinator(transactional_id, ctx)
@@ -223,14 +226,17 @@ async def _ask(
         codes: dict[TopicPartition, ErrorCode] = await runtime.ask(
             lambda machine, _now_ms, to: machine.verify_partitions(transactional_id, producer, places, to), cause=ctx
         )
-        return codes
-    await runtime.ask(
-        lambda machine, now_ms, to: machine.add_partitions(
-            transactional_id, producer, frozenset(places), now_ms, to, client=TV2
-        ),
-        cause=ctx,
-    )
-    return dict.fromkeys(places, ErrorCode.NONE)
+    else:
+        await runtime.ask(
+            lambda machine, now_ms, to: machine.add_partitions(
+                transactional_id, producer, frozenset(places), now_ms, to, client=TV2
+            ),
+            cause=ctx,
+        )
+        codes = dict.fromkeys(places, ErrorCode.NONE)
+    if ctx.cluster.between_brokers is not None:
+        await ctx.cluster.between_brokers()
+    return codes
 
 
 async def _coordinator(transactional_id: str, ctx: RequestContext) -> "TransactionCoordinator":

@@ -77,6 +77,10 @@ class World:
     elapsed_ms: Callable[[], int] = now_ms
     raise_epoch: Callable[[str, int], bool] = lambda _name, _epoch: False
     """Raises a transactional id to one of its last epochs, as years of transactions would; returns whether it did."""
+    coordinators_wait: bool = False
+    """Whether coordinators wait for their followers: some clients have the patience, or impatience, of real ones."""
+    share_life: Callable[[str, Place], int] = lambda _group, _place: 0
+    """Returns which share partition is in its leader's memory, by number; 0: none."""
     quiet: Callable[[int, int], bool] = lambda _broker, _since_us: False
     """Whether neither a broker nor the network was disturbed since a time in virtual microseconds."""
 

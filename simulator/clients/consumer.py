@@ -1,7 +1,7 @@
 """Consumers: readers of assigned partitions, and members of classic groups (KIP-62, KIP-394)."""
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from protocol.apis import ApiKey
@@ -44,6 +44,8 @@ class Fetcher:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.positions: dict[Place, int] = {}
+        self.epochs: dict[Place, dict[int, int]] = {}
+        """Partition -> leader epoch -> offset of its first batch, of what was read from the log's beginning on."""
 
     async def fetch(self, place: Place) -> Found:
         """Fetch the next committed records of a partition; empty if there are none, or the fetch failed."""
@@ -72,7 +74,10 @@ class Fetcher:
         if found.last_stable_offset > found.high_watermark >= 0:
             client.history.violate(f"{client.name}: {place[0]}-{place[1]}: last stable offset above the high watermark")
         aborted = sorted((each.first_offset, each.producer_id) for each in found.aborted_transactions or ())
-        records, self.positions[place] = committed(bytes(found.records or b""), position, aborted)
+        data = bytes(found.records or b"")
+        for batch in _batches(data):
+            self.epochs.setdefault(place, {}).setdefault(batch.partition_leader_epoch, batch.base_offset)
+        records, self.positions[place] = committed(data, position, aborted)
         if records:
             client.note(f"   read {place[0]}-{place[1]} {records[0][0]} to {records[-1][0]}: {len(records)} records")
         return records
@@ -95,17 +100,51 @@ class Fetcher:
                 f"{found.error_code.name}, {found.end_offset} in epoch {found.leader_epoch}"
             )
 
+    async def validate_epochs(self, place: Place, *, read_to_the_end: bool = False) -> None:
+        """Ask the leader where each epoch ends that was read: where the next one that was read begins (KIP-320).
+
+        By this answer, a consumer whose leader has changed recognises whether what it has read was truncated.
+        Without ``read_to_the_end``, the newest epoch that was read ends at its position or later.
+        """
+        client, position, known = self.client, self.positions[place], sorted(self.epochs.get(place, {}).items())
+        broker, epoch = await client.leader(place), client.leader_epoch(place)
+        for number, (own, _) in enumerate(known):
+            asked = OffsetForLeaderTopic(place[0], [OffsetForLeaderPartition(place[1], epoch, own)])
+            what = f"{place[0]}-{place[1]}, epoch {own}"
+            request = OffsetForLeaderEpochRequest([asked], -1)
+            answer = await client.ask(broker, ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, request, what)
+            ((found,),) = [each.partitions for each in answer.topics]
+            if found.error_code in RETRIABLE:
+                client.forget_leader(place)
+                return
+            newest = number == len(known) - 1
+            end = position if newest else known[number + 1][1]
+            later = newest and not read_to_the_end and found.end_offset >= position
+            if (found.error_code, found.leader_epoch) != (ErrorCode.NONE, own) or not (
+                found.end_offset == end or later
+            ):
+                client.history.violate(
+                    f"{client.name}: epoch {own} of {place[0]}-{place[1]} ends at {end}, but its leader returns "
+                    f"{found.error_code.name}, {found.end_offset} in epoch {found.leader_epoch}"
+                )
+
+
+def _batches(data: bytes) -> Iterator[RecordBatch]:
+    """Yield the whole batches of a Fetch response."""
+    at = 0
+    while len(data) - at >= HEADER_BYTES:
+        batch = RecordBatch(data, at)
+        if at + batch.size > len(data):
+            return
+        at += batch.size
+        yield batch
+
 
 def committed(data: bytes, position: int, aborted: list[tuple[int, int]]) -> tuple[Found, int]:
     """Return the committed records of a Fetch response from a position on, and the next position (KIP-98)."""
     open_aborted: set[int] = set()
     records: Found = []
-    at = 0
-    while len(data) - at >= HEADER_BYTES:
-        batch = RecordBatch(data, at)
-        if at + batch.size > len(data):
-            break
-        at += batch.size
+    for batch in _batches(data):
         while aborted and aborted[0][0] <= batch.last_offset:
             open_aborted.add(aborted.pop(0)[1])
         if batch.is_control:
@@ -133,7 +172,17 @@ class Reader(Client):
                 if records := await self.fetcher.fetch(place):
                     self.history.saw(self.name, place, records)
                     self.history.progress[self.name] += 1
+            if self.world.coordinators_wait:
+                await self._validate()
             await self.pause(1_500)
+
+    async def _validate(self) -> None:
+        """Ask where the epochs of a partition end, as a consumer does whose leader has changed."""
+        place = self.chance.choice(sorted(self.fetcher.positions))
+        try:
+            await self.fetcher.validate_epochs(place)
+        except Lost:
+            self.fetcher.client.forget_leader(place)
 
 
 class Member:

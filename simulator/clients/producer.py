@@ -20,13 +20,14 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from protocol.records.records import Record, build_batch
-from simulator.clients.client import GROUP, RETRIABLE, TRANSACTION, Client, Lost, first_error
+from simulator.clients.client import GROUP, REQUEST_TIMEOUT_MS, RETRIABLE, TRANSACTION, Client, Lost, first_error
 from simulator.history import LAST_EPOCH, Place, Sent, Transaction
 
 TIMEOUT_MS = 10_000
 """Transaction timeout; short, so that abandoned transactions end within the run."""
 _PRODUCE_WAIT_MS = 3_000
-
+_EXPIRES_MS = 4_500
+"""Less than the runs' shortest transactional.id.expiration.ms."""
 
 OLDEST = {
     ApiKey.INIT_PRODUCER_ID: 3,
@@ -69,19 +70,30 @@ class Producer:
     """A producer id, its epoch and its sequences. ``name`` is the transactional id; None: only idempotent.
 
     ``newer`` follows transaction.version 2: Produce itself adds partitions, and EndTxn returns the next epoch.
+    ``patience_ms``: how long it waits for the response to a batch before it gives the batch up; None: it tries again.
     """
 
     def __init__(
-        self, client: Client, instance: str, name: str | None = None, *, newer: bool = True, oldest: bool = False
+        self,
+        client: Client,
+        instance: str,
+        name: str | None = None,
+        *,
+        newer: bool = True,
+        oldest: bool = False,
+        patience_ms: int | None = None,
     ) -> None:
         self.client, self.instance, self.name, self.newer = client, instance, name, newer
+        self._patience_ms = patience_ms
         self._versions = OLDEST if oldest else NEWER if newer else OLDER
         self.producer_id, self.epoch = -1, -1
         self._sequences: dict[Place, int] = {}
         self._joined: set[Place] = set()
         self._count = 0
         self._transactions = 0
-        self._began_us = 0  # when the current epoch was requested
+        self._known_ms = self._begun_ms = 0
+        """When a request was sent whose answer shows that the coordinator knows the producer id; when the transaction
+        began."""
 
     # --- ids and epochs ----------------------------------------------------------------------------------------------
 
@@ -99,7 +111,11 @@ class Producer:
                 await client.pause()
         else:
             key, what = ApiKey.INIT_PRODUCER_ID, "comes back" if come_back else ""
-            answer = await client.ask_coordinator(TRANSACTION, self.name, key, self._versions[key], request, what)
+            name, history = self.name, client.history
+            with history.initializing(name):
+                answer = await client.ask_coordinator(
+                    TRANSACTION, name, key, self._versions[key], request, what, lost=lambda: history.doubt_id(name)
+                )
         if answer.error_code is not ErrorCode.NONE:
             raise Refused(answer.error_code)
         if come_back and self.name is not None:
@@ -107,7 +123,7 @@ class Producer:
         self._use(answer.producer_id, answer.producer_epoch, began_us)
 
     def _use(self, producer_id: int, epoch: int, began_us: int) -> None:
-        self.producer_id, self.epoch = producer_id, epoch
+        self.producer_id, self.epoch, self._known_ms = producer_id, epoch, 0
         self._sequences.clear()
         self.client.note(f"   is producer {producer_id} epoch {epoch}")
         self.client.history.given(self.name or self.instance, self.instance, producer_id, epoch, began_us)
@@ -158,16 +174,20 @@ class Producer:
         version = self._versions[ApiKey.PRODUCE]
         name = self.name if transaction is not None else None
         what = f"{place[0]}-{place[1]}, sequences {sequence} to {sequence + len(records) - 1}"
-        maybe_written = False
+        maybe_written, patience_ms = False, self._patience_ms
+        timeout_ms = REQUEST_TIMEOUT_MS if patience_ms is None or client.world.over else patience_ms
         while True:
-            began_us = client.now_us
+            began_us, began_ms = client.now_us, client.world.elapsed_ms()
             data = PartitionProduceData(place[1], bytearray(batch))
             request = ProduceRequest(name, -1, _PRODUCE_WAIT_MS, [TopicProduceData(place[0], [data])])
             try:
-                answer = await client.ask(await client.leader(place), ApiKey.PRODUCE, version, request, what)
+                leader = await client.leader(place)
+                answer = await client.ask(leader, ApiKey.PRODUCE, version, request, what, timeout_ms=timeout_ms)
             except Lost:
                 maybe_written = True
                 client.forget_leader(place)
+                if patience_ms is not None:
+                    raise Refused(ErrorCode.REQUEST_TIMED_OUT) from None
                 await client.pause()
                 continue
             ((found,),) = [each.partition_responses for each in answer.responses]
@@ -176,6 +196,7 @@ class Producer:
                 if self.name is not None:
                     client.history.acted(self.name, self.instance, began_us, "Produce")
                 return int(found.base_offset) if code is ErrorCode.NONE else -1
+            self._check_mapping(code, began_ms)
             if code not in RETRIABLE:
                 if not maybe_written and transaction is None:
                     client.note(f"   gives up: {code.name}")
@@ -190,12 +211,24 @@ class Producer:
             client.forget_leader(place)
             await client.pause()
 
+    def _check_mapping(self, code: ErrorCode, asked_ms: int) -> None:
+        """Check that the coordinator had a reason to replace the producer id that it has assigned."""
+        if code is ErrorCode.CONCURRENT_TRANSACTIONS:
+            self._known_ms = asked_ms
+        if code is not ErrorCode.INVALID_PRODUCER_ID_MAPPING:
+            return
+        world, name = self.client.world, self.name or ""
+        recent = world.elapsed_ms() - self._known_ms < _EXPIRES_MS and world.elapsed_ms() - self._begun_ms < TIMEOUT_MS
+        if self._known_ms and recent and not world.features_change:
+            self.client.history.unmapped(name, self.instance, self.producer_id, self.epoch)
+
     # --- transactions ------------------------------------------------------------------------------------------------
 
     def begin(self) -> Transaction:
         """Begin a transaction: nothing is sent."""
         assert self.name is not None
         self._transactions += 1
+        self._begun_ms = self.client.world.elapsed_ms()
         self._joined.clear()
         made = Transaction(self.name, self.instance, self._transactions)
         self.client.history.transactions.append(made)
@@ -311,11 +344,19 @@ class TransactionalClient(Client):
     """Runs transactions one after another, of some records each, committed or aborted."""
 
     def __init__(
-        self, *arguments: object, topics: Sequence[str], transactional_id: str, newer: bool, oldest: bool = False
+        self,
+        *arguments: object,
+        topics: Sequence[str],
+        transactional_id: str,
+        newer: bool,
+        oldest: bool = False,
+        patience_ms: int | None = None,
     ) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
         self._places = [(topic, index) for topic in topics for index in range(self.world.topics[topic])]
-        self._producer = Producer(self, self.name, transactional_id, newer=newer, oldest=oldest)
+        self._producer = Producer(
+            self, self.name, transactional_id, newer=newer, oldest=oldest, patience_ms=patience_ms
+        )
         self.resets = not newer  # before KIP-890, a request that arrives late may end another transaction
 
     async def run(self) -> None:

@@ -10,17 +10,17 @@ from protocol.errors import ErrorCode
 from protocol.messages import share_acknowledge, share_fetch
 from protocol.records.batch import RecordBatch
 from protocol.records.records import read_records
-from simulator.clients.client import RETRIABLE, Client, Lost
+from simulator.clients.client import REQUEST_TIMEOUT_MS, RETRIABLE, Client, Lost
 from simulator.clients.consumer import FETCH_WAIT_MS, HEADER_BYTES
 from simulator.deliveries import Lock
-from simulator.history import Place
+from simulator.history import LATEST_US, Place
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = 0, 1, 2, 3, 4
 FATES = {GAP: "gap", ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected"}
 LOCK_MS = 5_000
 """The group's share.record.lock.duration.ms."""
-LATEST_US = 20_000_000
-"""Time after which a request that was given up has arrived, if it ever does."""
+SHARE_TIMEOUT_MS = 30_000
+"""The default of request.timeout.ms: longer than a leader repeats a write of share state."""
 _SESSION_LOST = frozenset(
     {ErrorCode.SHARE_SESSION_NOT_FOUND, ErrorCode.INVALID_SHARE_SESSION_EPOCH, ErrorCode.SHARE_SESSION_LIMIT_REACHED}
 )
@@ -51,6 +51,8 @@ class Session:
     known: set[Place] = field(default_factory=set)
     locks: dict[Place, dict[int, Lock]] = field(default_factory=dict)
     gaps: dict[Place, set[int]] = field(default_factory=dict)
+    lives: dict[Place, int] = field(default_factory=dict)
+    """Partition -> number of the share partition in its leader's memory when the last request was sent."""
 
     @property
     def channel(self) -> str:
@@ -169,9 +171,13 @@ class Session:
         shown = "".join(f", {t}-{p}: {_shown(own)}" for (t, p), own in sorted(answers.items()))
         what = f"{self.group} {what}{shown}"
         answer = None
+        timeout_ms = SHARE_TIMEOUT_MS if client.world.coordinators_wait else REQUEST_TIMEOUT_MS
+        self.lives = {place: client.world.share_life(self.group, place) for place in answers}
         try:
             with deliveries.under_way(self.group, fetched, answers):
-                answer = await client.ask(self.broker, key, self.version, request, what, channel=self.channel)
+                answer = await client.ask(
+                    self.broker, key, self.version, request, what, channel=self.channel, timeout_ms=timeout_ms
+                )
         except Lost:
             pass
         finally:  # also if the client is killed while it waits
@@ -294,6 +300,11 @@ class Session:
                 locks.pop(offset, None)
             return
         deliveries.doubt(self.group, place, own)
+        if code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            life = self.lives.get(place, 0)
+            if life == client.world.share_life(self.group, place):
+                records = [each for each, kind in own.items() if kind not in (GAP, RENEW)]
+                deliveries.refuse(self.group, place, records, life)
         asked = [locks[offset] for offset in own if offset in locks]
         expired = any(client.world.elapsed_ms() >= each.lasts_until_ms - 100 for each in asked)
         sure = asked and not expired and all(deliveries.undisturbed(each.asked_us) for each in asked)

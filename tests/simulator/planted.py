@@ -11,6 +11,7 @@ from broker.coordination.group.offsets.commit import Commits
 from broker.coordination.group.offsets.store import Offsets
 from broker.coordination.producer_ids import ProducerIds
 from broker.coordination.runtime import Runtime
+from broker.coordination.transaction import scans
 from broker.coordination.transaction.completion import Completions
 from broker.coordination.transaction.transitions import Transitions
 from broker.produce import acks
@@ -147,6 +148,12 @@ PLANTED = [
     mistake(
         "a commit completes as an abort", Transitions.completed, "COMPLETED_BY[old.state]", "max(COMPLETED_BY.values())"
     ),
+    mistake(
+        "an open transaction is aborted before its timeout",
+        scans.timed_out,
+        "record.start_ms + record.timeout_ms <",
+        "record.start_ms <",
+    ),
     # --- producer ids
     mistake("a producer id is assigned twice", ProducerIds.next, "return self._left.pop()", "return self._left[-1]"),
     mistake(
@@ -185,6 +192,12 @@ PLANTED = [
         Membership._assign,
         'given.get(member_id, b"")',
         'max(given.values(), default=b"")',
+    ),
+    mistake(
+        "SyncGroup returns assignments that are not replicated",
+        Membership.sync,
+        "group.group_id not in self.unreplicated",
+        "True",
     ),
     mistake(
         "a member that did not rejoin stays in the group", Rebalances.complete, "group.remove(member.member_id)", "pass"
@@ -230,6 +243,7 @@ SEEDS: dict[str, int] = {
     "only the first partition gets its marker": 500,
     "the first record of a transactional id overrides later ones": 500,
     "the last stable offset is the high watermark": 500,
+    "an open transaction is aborted before its timeout": 500,
     "InitProducerId v3 returns PRODUCER_FENCED": 501,
     "a commit drops the transaction's offsets": 501,
     "a sequence gap is accepted": 501,

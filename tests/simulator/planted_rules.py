@@ -1,4 +1,4 @@
-"""Seeds that find mistakes of the other lists with clients that break further rules, and transactions that are held."""
+"""Seeds that find mistakes of the other lists with further kinds of runs, and mistakes that break no promise."""
 
 SEEDS_OF_RULES: dict[str, int] = {
     "a member of an old generation may commit": 92000,
@@ -24,3 +24,23 @@ SEEDS_OF_ALL: dict[str, int] = {
     "a restart forgets open transactions": 92104,
 }
 """Mistake -> a seed whose run finds it with all kinds."""
+SEEDS_OF_COORDINATORS: dict[str, int] = {
+    "the next producer id is not logged": 100,
+    "a verification guard outlives the marker": 300,
+    "truncation keeps leader epochs": 1042,
+    "a new transaction may begin before the markers are written": 2031,
+}
+"""Mistake -> a seed whose run finds it with coordinators that wait, answer late, or move while an id changes."""
+SEEDS_OF_SHARE_COORDINATORS: dict[str, int] = {
+    "a failed write of share state counts": 308,
+    "SyncGroup returns assignments that are not replicated": 4,
+}
+"""The same, with members of a share group."""
+EQUIVALENT = [
+    "a coordinator's records ignore min.insync.replicas",
+    "a failed fence bumps the epoch again",
+    "a transaction is aborted at its deadline, not after it",
+    "a transaction waits for partitions without a leader",
+    "followers copy one batch too few",
+]
+"""Mistakes that break no promise to a client; docs/simulator.md has the proofs."""

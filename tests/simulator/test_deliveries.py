@@ -72,3 +72,30 @@ def test_no_record_is_lost() -> None:
     assert world.broken == [
         "g: t-0 offset 2, b'c', was neither accepted nor rejected, delivered 0 times, and is not available"
     ]
+
+
+@pytest.mark.parametrize("life", [7, 8])
+def test_a_refused_acknowledgement_is_followed_by_a_delivery_while_the_leader_lives(life: int) -> None:
+    """The leader has undone it; another one may have read it from the share coordinator, which had written it."""
+    world = World()
+    world.give("m1", 1).open = False
+    world.deliveries.doubt("g", PLACE, [0])
+    world.deliveries.refuse("g", PLACE, [0], 7)
+    world.deliveries.check_refused(lambda _group, _place: life)
+    refused = "g: t-0 offset 0: its acknowledgement was refused by the leader, which has not delivered it again"
+    assert world.broken == ([refused] if life == 7 else [])
+    world.broken.clear()
+    world.now_us += 10_000_000
+    world.give("m2", 2)
+    world.deliveries.check_refused(lambda _group, _place: life)
+    assert world.broken == []
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_a_lock_may_end_before_its_response_arrives(slow: bool) -> None:
+    """If acknowledgements in the same request wait for so long: the next delivery is the second one."""
+    world = World()
+    world.deliveries.slow = slow
+    with world.deliveries.under_way("g", [PLACE], {}):
+        world.give("m2", 2)
+    assert bool(world.broken) is not slow

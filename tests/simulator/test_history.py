@@ -60,3 +60,18 @@ def test_requests_of_share_groups_have_no_answer_in_a_state_that_is_gone_back_to
     assert (later.lost["g", PLACE], later.records["g", PLACE][3].maybe) == (0, False)
     forgotten = found.forgotten().deliveries
     assert not forgotten.records
+
+
+@pytest.mark.parametrize("doubt", ["", "another instance", "a lost request", "a request under way"])
+def test_a_producer_id_stays_that_of_its_transactional_id(doubt: str) -> None:
+    """Unless another instance has got another one, or may have."""
+    found, now = history()
+    now[0] = 50_000_000
+    found.given("id", "first", 1000, 0, 0)
+    if doubt == "another instance":
+        found.given("id", "second", 1001, 0, 0)
+    if doubt == "a lost request":
+        found.doubt_id("id")
+    with found.initializing("id" if doubt == "a request under way" else "other"):
+        found.unmapped("id", "first", 1000, 0)
+    assert found.violations == ([] if doubt else ["first: id has another producer id than 1000, which it was given"])

@@ -4,14 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from simulator.plan import RELEASE, WORLD
+from simulator.plan import COORDINATORS, RELEASE, WORLD
 from simulator.run import run
 from simulator.workload import STREAMS
 from tests.mutants.mutant import Mutant
 from tests.mutants.test_transactions import MUTANTS
 from tests.simulator.planted import PLANTED, SEEDS
 from tests.simulator.planted_groups import PLANTED_GROUPS, SEEDS_OF_KINDS
-from tests.simulator.planted_rules import SEEDS_OF_ALL, SEEDS_OF_RULES
+from tests.simulator.planted_rules import (
+    EQUIVALENT,
+    SEEDS_OF_ALL,
+    SEEDS_OF_COORDINATORS,
+    SEEDS_OF_RULES,
+    SEEDS_OF_SHARE_COORDINATORS,
+)
 from tests.simulator.planted_states import PLANTED_STATES, SEEDS_OF_RELEASE, SEEDS_OF_STREAMS, SEEDS_OF_WORLD
 
 MINUTES = 0.5
@@ -23,6 +29,8 @@ TABLES = {
     STREAMS: SEEDS_OF_STREAMS,
     WORLD: SEEDS_OF_WORLD,
     RELEASE: SEEDS_OF_RELEASE,
+    COORDINATORS: SEEDS_OF_COORDINATORS,
+    "coordinators,share": SEEDS_OF_SHARE_COORDINATORS,
 }
 """Kinds as docs/simulator.md names them -> the mistakes that are found with them."""
 KINDS_OF = {each: () if each == "none" else each.split(",") for each in TABLES}
@@ -43,8 +51,9 @@ def test_the_page_lists_each_mistake_that_was_found() -> None:
     ]
     assert missing == []
     found = [name for seeds in TABLES.values() for name in seeds]
-    assert set(found) <= MISTAKES.keys()
-    assert len(set(found)) == len(found)
+    assert len({*found, *EQUIVALENT}) == len(found) + len(EQUIVALENT)
+    assert {*found, *EQUIVALENT} == MISTAKES.keys()
+    assert [name for name in EQUIVALENT if not any(row.startswith(f"| {name} | ") for row in rows)] == []
 
 
 @pytest.mark.parametrize("mistake", sorted(MISTAKES))
