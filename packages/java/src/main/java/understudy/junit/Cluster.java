@@ -13,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -226,9 +227,9 @@ public final class Cluster implements AutoCloseable {
         ask("POST", "/v1/topics", Map.of("name", name, "partitions", partitions));
     }
 
-    /** Appends values to a topic without a Kafka client. */
+    /** Appends values to a topic without a Kafka client; null is a record without a value. */
     public void write(String topic, String... values) {
-        var rows = Arrays.stream(values).map(value -> Map.of("value", value)).toList();
+        var rows = Arrays.stream(values).map(value -> Collections.singletonMap("value", value)).toList();
         ask("POST", "/v1/topics/" + part(topic) + "/records", Map.of("records", rows));
     }
 

@@ -158,6 +158,8 @@ class KafkaTestTest {
         kafka.createTopic("many", 1);
         kafka.write("many", values);
         assertEquals(List.of(values), kafka.values("many", 0));
+        kafka.write("orders", (String) null);
+        assertEquals(List.of("one order", "null"), kafka.values("orders", 0));
     }
 
     @Test
