@@ -10,7 +10,7 @@ async function story(kafka) {
   try {
     ({ text } = await kafka.report());
   } catch (error) {
-    text = `the cluster does not answer: ${error.message}`;
+    text = error.message;
   }
   const log = kafka.log();
   return `understudy, ${text}${log ? `\nthe server's log:\n${log.replace(/^/gm, '  ')}` : ''}`;
