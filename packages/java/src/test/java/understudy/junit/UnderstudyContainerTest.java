@@ -12,8 +12,20 @@ import org.testcontainers.utility.DockerImageName;
 /** Without a container engine: the variables and the ports of the container, with the server in a process. */
 class UnderstudyContainerTest {
     @Test
+    void theEngineMayRunElsewhere() {
+        var container = new UnderstudyContainer(DockerImageName.parse("understudy"), 2);
+        container.host = () -> "docker";
+        container.configure();
+        String first = container.getBootstrapServers().split(",")[0];
+        assertTrue(first.startsWith("docker:"), first);
+        assertEquals(first, container.getEnvMap().get("UNDERSTUDY_ADVERTISE"));
+    }
+
+    @Test
     void clientsReachTheAdvertisedPorts() throws Exception {
         var container = new UnderstudyContainer(DockerImageName.parse("understudy"), 2).withTopics("orders:3", "payments");
+        container.host = () -> "localhost";
+        container.configure();
         Map<String, String> variables = new HashMap<>(container.getEnvMap());
         assertEquals("true", variables.get("UNDERSTUDY_FOR_TESTS"), "clients do not pause in each test");
         for (String port : container.getPortBindings()) {
