@@ -137,7 +137,8 @@ class SessionCache:
     def _evict(shard: dict[int, Session], follower: bool, size: int, now_ms: int) -> bool:
         """Evict the least recently used session if it was idle for two minutes, else one of lower priority.
 
-        A new session of a consumer may only evict sessions older than two minutes; that of a follower any consumer's.
+        A new session of a consumer may only evict sessions that were older than two minutes when they were last used;
+        that of a follower any consumer's.
         """
         oldest = min(shard.values(), key=lambda session: session.used_ms)
         if now_ms - oldest.used_ms > MIN_EVICTION_MS:
@@ -146,7 +147,7 @@ class SessionCache:
         evictable = [
             session
             for session in shard.values()
-            if now_ms - session.created_ms > MIN_EVICTION_MS or (follower and not session.follower)
+            if session.used_ms - session.created_ms > MIN_EVICTION_MS or (follower and not session.follower)
         ]
         least = min(evictable, key=lambda session: (session.follower, len(session.interests)), default=None)
         if least is None or (least.follower, len(least.interests)) >= (follower, size):

@@ -259,10 +259,10 @@ def test_a_session_unused_for_two_minutes_is_evicted() -> None:
 
 
 def old_and_used() -> tuple[SessionCache, list[int]]:
-    """Eight sessions that are old, and were used just now."""
+    """Eight sessions that were old when they were used, just now."""
     known, ids = filled()
     for each in ids:
-        ask(known, request(session=(each, 1)), now_ms=TWO_MINUTES_MS)
+        ask(known, request(session=(each, 1)), now_ms=TWO_MINUTES_MS + 1)
     return known, ids
 
 
@@ -270,7 +270,18 @@ def old_and_used() -> tuple[SessionCache, list[int]]:
 def test_a_consumer_takes_the_place_of_an_old_session_of_less_value(partitions: tuple[int, ...], granted: bool) -> None:
     """More partitions are more value; as many are not enough."""
     known, _ = old_and_used()
-    assert (opened(known, *partitions, now_ms=TWO_MINUTES_MS + 1) > 0) is granted
+    assert (opened(known, *partitions, now_ms=TWO_MINUTES_MS + 2) > 0) is granted
+
+
+def test_a_session_is_as_old_as_at_its_last_use() -> None:
+    """One that was used at a minute keeps its place until two minutes after that, or until it is used again."""
+    known, ids = filled()
+    for each in ids:
+        ask(known, request(session=(each, 1)), now_ms=TWO_MINUTES_MS // 2)
+    assert opened(known, 0, 1, 2, now_ms=TWO_MINUTES_MS + 4000) == 0
+    for each in ids:
+        ask(known, request(session=(each, 2)), now_ms=TWO_MINUTES_MS + 5000)
+    assert opened(known, 0, 1, 2, now_ms=TWO_MINUTES_MS + 5001) > 0
 
 
 def test_a_younger_session_of_less_value_protects_no_older_one() -> None:
@@ -279,8 +290,8 @@ def test_a_younger_session_of_less_value_protects_no_older_one() -> None:
     old = [opened(known, 0, 1) for _ in range(8)]
     young = [opened(known, 0, now_ms=TWO_MINUTES_MS) for _ in range(8)]
     for each in old:
-        ask(known, request(session=(each, 1)), now_ms=TWO_MINUTES_MS)
-    assert opened(known, 0, 1, 2, now_ms=TWO_MINUTES_MS + 1) > 0
+        ask(known, request(session=(each, 1)), now_ms=TWO_MINUTES_MS + 1)
+    assert opened(known, 0, 1, 2, now_ms=TWO_MINUTES_MS + 2) > 0
     assert sum(known.get(each) is None for each in old) == 1
     assert all(known.get(each) for each in young)
 
