@@ -29,6 +29,9 @@ CHECKPOINT_MS = 5_000
 _GROUPS, _TRANSACTIONS = "coordination/group", "coordination/transaction"
 TIMERS = {
     "requests/authentication.py _finish": "control/test_timers.py::test_who_is_refused_waits_for_it",
+    "network/admission.py Admission._is_due": (
+        "broker/network/test_admission.py::test_connections_are_accepted_at_the_brokers_rate"
+    ),
     "network/connections.py Connections.join": "control/test_timers.py::test_one_connection_too_many_is_closed_in_time",
     "network/connections.py IdleTimeouts._arm": (
         "broker/network/test_server.py::test_idle_connections_are_closed_by_the_clock"
