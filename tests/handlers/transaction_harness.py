@@ -1,7 +1,7 @@
 """Two brokers without sockets, for the handlers of transactions: real runtimes and machines, fake partitions."""
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
@@ -165,6 +165,7 @@ class Stage:
             **{name.replace("_", "."): value for name, value in settings.items()},
         }
         self.clock, self.release = ManualClock(START_MS), release(NEWEST)
+        self.between_brokers: Callable[[], Awaitable[None]] | None = None
         self.image = ClusterImage(features={"transaction.version": transaction_version})
         self.partitions: dict[tuple[str, int], FakePartition] = {}
         self.nodes = {broker_id: FakeNode(self, broker_id) for broker_id in (1, 2)}

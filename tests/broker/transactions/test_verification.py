@@ -224,6 +224,22 @@ async def test_VER_12_verification_can_be_switched_off_but_not_the_adding() -> N
     assert partitions(stage) == {("foo", 0), ("bar", 0)}
 
 
+@pytest.mark.parametrize("version", [11, 12])
+async def test_the_answer_of_the_coordinator_takes_time_where_there_is_a_network(stage: Stage, version: int) -> None:
+    """As in the simulator: until it arrives, the batch does not go to the log."""
+    arrives = asyncio.Event()
+
+    async def travels() -> None:
+        await arrives.wait()
+
+    stage.between_brokers = travels
+    waiting = asyncio.ensure_future(asked(stage, version, entry(stage)))
+    await asyncio.wait({waiting}, timeout=0)
+    assert not waiting.done()
+    arrives.set()
+    assert await waiting == [0]
+
+
 # --- offsets ---------------------------------------------------------------------------------------------------------
 
 
