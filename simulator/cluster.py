@@ -16,12 +16,12 @@ from broker.cluster.startup import new_node
 from broker.coordination.coordinators import TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
 from broker.network.endpoints import Endpoint
-from broker.node import Node
+from broker.node import TRANSACTION_TOPIC, Node
 from broker.options import ServeOptions, TopicOption
 from broker.releases import release as played
 from broker.transactions.markers import Step
 from protocol.errors import KafkaError
-from simulator.log_states import LogState, log_states
+from simulator.log_states import LogState, leads_unreplicated, log_states
 from simulator.loop import VirtualLoop
 from simulator.network import HOST
 from simulator.process import SETTINGS, Tasks
@@ -45,6 +45,8 @@ class Servers:
         self.pushed_ms = 0
         """Total of all jumps of the brokers' clock, across restarts."""
         self._left_out_before = False
+        self.may_lose_transactions = False
+        """Whether a transaction coordinator ended while records that it had loaded were not replicated."""
         self._before: dict[int, dict[str, LogState]] = {}
         """Broker -> state of its logs when it ended."""
         self.violate: Callable[[str], None] = lambda _: None
@@ -107,6 +109,7 @@ class Servers:
 
     def _remember(self, broker: int) -> None:
         self._before[broker] = log_states(self.cluster, broker)
+        self.may_lose_transactions |= leads_unreplicated(self.cluster, broker, TRANSACTION_TOPIC)
 
     def node(self, broker: int) -> Node:
         """Return a broker."""

@@ -11,6 +11,8 @@ from simulator.run import Result, run
 from simulator.shrink import shrink
 
 _SHOWN = 20
+LEFT_OUT = "a partition had no leader for a marker (KAFKA-20734)"
+UNREPLICATED = "a transaction coordinator had answered from records that were not replicated, and ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def report(result: Result, options: Options) -> list[str]:
     if options.story or result.violations:
         lines += result.trace.story(options.story or 40)
     lines += [
-        f"  excused, since a partition had no leader for a marker (KAFKA-20734): {each}" for each in result.excused
+        f"  excused, since {LEFT_OUT if result.left_out_markers else UNREPLICATED}: {each}" for each in result.excused
     ]
     if result.violations:
         lines += [f"  broken: {each}" for each in result.violations[:_SHOWN]]

@@ -1,4 +1,4 @@
-"""State of a broker's logs, which must be the same before it ends and after it has started again."""
+"""State of a broker's logs when it ends: it must be the same after the next start, and may not be replicated."""
 
 from dataclasses import dataclass
 
@@ -48,6 +48,22 @@ def log_states(cluster: Cluster, broker: int) -> dict[str, LogState]:
                 log.log_end_offset, epochs, producers_of(log), min(begun, default=None), held_from
             )
     return found
+
+
+def leads_unreplicated(cluster: Cluster, broker: int, topic: str) -> bool:
+    """Whether a broker leads a partition in which records of the leader before it are not replicated yet.
+
+    A transaction coordinator has loaded them, as in Kafka (TransactionStateManager.loadTransactionMetadata reads to the
+    log's end), and answers from them at once: a partition that is in the transaction already is not written again.
+    """
+    for partition in cluster.partitions.values():
+        if partition.topic == topic and partition.state.leader == broker and broker in partition.logs:
+            log = partition.logs[broker]
+            newest, own = log.epochs.newest, partition.state.leader_epoch
+            loaded_to = newest.start_offset if newest is not None and newest.epoch == own else log.log_end_offset
+            if log.high_watermark < loaded_to:
+                return True
+    return False
 
 
 def producers_of(log: PartitionLog) -> str:

@@ -71,6 +71,8 @@ restored, and with 41923353 records. 4: assignments of a classic group were not 
 the simulator.
 """
 LEFT_OUT = 81000012
+UNREPLICATED = 880807
+"""A transaction whose first record was not replicated when its coordinator lost power."""
 
 
 def by_day(cases: Sequence[Any]) -> list[Any]:
@@ -258,6 +260,15 @@ def test_a_marker_that_kafka_leaves_out_too_excuses_the_run() -> None:
     assert result.violations == []
     assert any("was aborted" in each and "is read as committed" in each for each in result.excused)
     assert "KAFKA-20734" in report(result, Options(LEFT_OUT))[-1]
+
+
+def test_a_transaction_that_kafka_loses_too_excuses_its_promises() -> None:
+    """Its coordinator answered from a record that was not replicated, and then lost power."""
+    kinds = (*THREE_KINDS, CHANGE, HOLD, RELEASE, STREAMS, COORDINATORS)
+    result = run(UNREPLICATED, MINUTES, kinds=kinds)
+    assert result.violations == []
+    assert any("was aborted" in each and "is read as committed" in each for each in result.excused)
+    assert "were not replicated" in report(result, Options(UNREPLICATED))[-1]
 
 
 @pytest.mark.timeout(300)
