@@ -98,7 +98,8 @@ def rust_fields(name: str) -> set[str]:
     """The fields of a struct of Rust, by their JSON names."""
     text = "".join(path.read_text(encoding="utf-8") for path in SOURCES["rust"].parent.glob("*.rs"))
     (body,) = re.findall(rf"pub struct {name} \{{\n(.*?)\n\}}", text, re.DOTALL)
-    return set(re.findall(r"^    pub (\w+):", body, re.MULTILINE))
+    fields = re.findall(r'(?:#\[serde\(rename = "(\w+)"\)\]\n)?    pub (\w+):', body)
+    return {renamed or name for renamed, name in fields}
 
 
 @pytest.mark.parametrize(

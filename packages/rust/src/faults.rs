@@ -248,6 +248,12 @@ pub struct FaultState {
     /// Its effect.
     #[serde(rename = "do")]
     pub effect: Effect,
+    /// How many of the matching requests it leaves alone first.
+    pub skip: u64,
+    /// How many requests it affects in all; None: any number.
+    pub times: Option<u64>,
+    /// With which probability it affects a matching request.
+    pub probability: f64,
     /// How many more requests it affects; 0: it is exhausted, None: any number.
     pub remaining: Option<u64>,
     /// Its conditions in plain English.
