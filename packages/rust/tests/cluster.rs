@@ -226,7 +226,7 @@ fn settings_may_be_secrets() {
         .setting("listener.name.sasl_plaintext.plain.sasl.jaas.config", jaas)
         .start()
         .unwrap();
-    let line = Command::new("ps").args(["-o", "args=", "-p", &kafka.pid().to_string()]).output().unwrap();
+    let line = Command::new("ps").args(["-ww", "-o", "args=", "-p", &kafka.pid().to_string()]).output().unwrap();
     let line = String::from_utf8_lossy(&line.stdout).into_owned();
     assert!(line.contains("--for-tests") && !line.contains("secret"), "{line}");
 }
