@@ -73,6 +73,8 @@ class World:
     late: dict[str, int] = field(default_factory=dict)
     features_change: bool = False
     """Whether an administrator changes feature levels."""
+    ids_expire: bool = False
+    """Whether transactional ids expire within seconds."""
     brokers_ms: Callable[[], int] = now_ms
     elapsed_ms: Callable[[], int] = now_ms
     raise_epoch: Callable[[str, int], bool] = lambda _name, _epoch: False

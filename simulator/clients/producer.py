@@ -212,14 +212,17 @@ class Producer:
             await client.pause()
 
     def _check_mapping(self, code: ErrorCode, asked_ms: int) -> None:
-        """Check that the coordinator had a reason to replace the producer id that it has assigned."""
+        """Check that the coordinator had a reason to replace the producer id that it has assigned.
+
+        CONCURRENT_TRANSACTIONS means that it has the id, unless the id's expiration is being written.
+        """
         if code is ErrorCode.CONCURRENT_TRANSACTIONS:
             self._known_ms = asked_ms
         if code is not ErrorCode.INVALID_PRODUCER_ID_MAPPING:
             return
         world, name = self.client.world, self.name or ""
         recent = world.elapsed_ms() - self._known_ms < _EXPIRES_MS and world.elapsed_ms() - self._begun_ms < TIMEOUT_MS
-        if self._known_ms and recent and not world.features_change:
+        if self._known_ms and recent and not (world.features_change or world.ids_expire):
             self.client.history.unmapped(name, self.instance, self.producer_id, self.epoch)
 
     # --- transactions ------------------------------------------------------------------------------------------------
