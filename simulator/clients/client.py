@@ -320,11 +320,13 @@ class Client:
         timeout_ms: int = REQUEST_TIMEOUT_MS,
         channel: str = "",
         retry: bool = True,
+        once: bool = False,
         lost: Callable[[], None] = lambda: None,
     ) -> Any:
         """Return a response of the coordinator without a retriable error; without ``retry``, raise Lost instead.
 
-        ``lost`` is called for each attempt without a response: the request may still arrive after later attempts.
+        ``once``: raise Lost for a retriable error, too. ``lost`` is called for each attempt without a response: the
+        request may still arrive after later attempts.
         """
         while True:
             broker = await self.coordinator(kind, name)
@@ -340,6 +342,8 @@ class Client:
                     return answer
                 if code is not ErrorCode.CONCURRENT_TRANSACTIONS:
                     self._coordinators.pop((kind, name), None)
+                if once:
+                    raise Lost(code.name)
             await self.pause()
 
 

@@ -141,7 +141,7 @@ class ConsumerMember(Client):
             request.server_assignor = wanted.assignor
         if self._reported != self.owned or self.epoch == 0:
             request.topic_partitions = self._by_id(self.owned)
-        return await self._ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request, f"epoch {self.epoch}")
+        return await self._ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request, f"epoch {self.epoch}", once=True)
 
     async def _send_leave(self, epoch: int) -> None:
         request = ConsumerGroupHeartbeatRequest(self.group, self.name, epoch, self.instance, topic_partitions=None)
@@ -199,9 +199,10 @@ class ConsumerMember(Client):
         except Lost:
             return
 
-    async def _ask(self, key: ApiKey, version: int, request: Any, what: str) -> Any:
+    async def _ask(self, key: ApiKey, version: int, request: Any, what: str, *, once: bool = False) -> Any:
+        """Ask the coordinator. ``once``, for heartbeats: one that is refused is followed by a full one, as in Java."""
         return await self.ask_coordinator(
-            GROUP, self.group, key, version, request, f"{self.group} {what}", channel=_CHANNEL, retry=False
+            GROUP, self.group, key, version, request, f"{self.group} {what}", channel=_CHANNEL, retry=False, once=once
         )
 
     # --- offsets -----------------------------------------------------------------------------------------------------

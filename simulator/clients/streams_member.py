@@ -80,7 +80,7 @@ class StreamsMember(ConsumerMember):
             request.active_tasks, request.standby_tasks = self._tasks(self.owned), self._tasks(self._standby)
             request.warmup_tasks = []
         answer: StreamsGroupHeartbeatResponse = await self._ask(
-            ApiKey.STREAMS_GROUP_HEARTBEAT, 0, request, f"epoch {self.epoch}"
+            ApiKey.STREAMS_GROUP_HEARTBEAT, 0, request, f"epoch {self.epoch}", once=True
         )
         return answer
 

@@ -236,7 +236,6 @@ SEEDS: dict[str, int] = {
     "an aborted transaction is not reported to consumers": 500,
     "aborting an empty transaction is refused, as before 4.0": 500,
     "a new producer epoch keeps the batches of the previous one": 500,
-    "failed markers are not sent again": 574,
     "Produce v12 verifies partitions but does not add them": 500,
     "a coordinator does not act on what it has written": 500,
     "transactional batches are not verified": 500,
@@ -263,9 +262,7 @@ SEEDS: dict[str, int] = {
     "loading a group forgets its generation": 505,
     "members keep the assignment of the previous generation": 507,
     "loading a coordinator commits pending offsets": 600,
-    "a marker counts as written although its broker did not answer": 610,
     "after the last epoch, markers carry the next producer id": 610,
-    "a transaction completes before its markers are written": 610,
     "a new leader starts no leader epoch": 94000,
 }
 """Mistake -> a seed whose run finds it; the others were not found yet."""

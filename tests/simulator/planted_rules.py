@@ -15,6 +15,7 @@ SEEDS_OF_RULES: dict[str, int] = {
     "min.insync.replicas is not enforced": 92014,
     "adding partitions extends the transaction timeout": 93000,
     "blocks of producer ids overlap": 94000,
+    "failed markers are not sent again": 92011,
 }
 """Mistake -> a seed whose run finds it with the kinds `rules` and `hold`."""
 SEEDS_OF_ALL: dict[str, int] = {
@@ -27,10 +28,15 @@ SEEDS_OF_ALL: dict[str, int] = {
 SEEDS_OF_COORDINATORS: dict[str, int] = {
     "the next producer id is not logged": 100,
     "a verification guard outlives the marker": 300,
-    "truncation keeps leader epochs": 1042,
+    "a marker counts as written although its broker did not answer": 3005,
+    "a transaction completes before its markers are written": 3005,
     "a new transaction may begin before the markers are written": 2031,
 }
 """Mistake -> a seed whose run finds it with coordinators that wait, answer late, or move while an id changes."""
+SEEDS_OF_LAGGING_COORDINATORS: dict[str, int] = {
+    "truncation keeps leader epochs": 1118,
+}
+"""The same, with followers that stop fetching from other leaders, too."""
 SEEDS_OF_SHARE_COORDINATORS: dict[str, int] = {
     "a failed write of share state counts": 308,
     "SyncGroup returns assignments that are not replicated": 4,

@@ -15,6 +15,7 @@ from tests.simulator.planted_rules import (
     EQUIVALENT,
     SEEDS_OF_ALL,
     SEEDS_OF_COORDINATORS,
+    SEEDS_OF_LAGGING_COORDINATORS,
     SEEDS_OF_RULES,
     SEEDS_OF_SHARE_COORDINATORS,
 )
@@ -30,6 +31,7 @@ TABLES = {
     WORLD: SEEDS_OF_WORLD,
     RELEASE: SEEDS_OF_RELEASE,
     COORDINATORS: SEEDS_OF_COORDINATORS,
+    "coordinators,lag": SEEDS_OF_LAGGING_COORDINATORS,
     "coordinators,share": SEEDS_OF_SHARE_COORDINATORS,
 }
 """Kinds as docs/simulator.md names them -> the mistakes that are found with them."""

@@ -62,6 +62,8 @@ REGRESSIONS_OF_STATES = [
     (171103526, (RELEASE, RULES, SHARE, WORLD)),
     (4, (COORDINATORS, SHARE)),
     (323, (COORDINATORS, SHARE)),
+    (1037, (COORDINATORS, LAG)),
+    (92000, SIX_KINDS),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
