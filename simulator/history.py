@@ -18,7 +18,7 @@ LAST_EPOCH = 32_766
 LATEST_US = 20_000_000
 """Time after which a request that was given up has arrived, if it ever does."""
 PATIENCE_MS = 6_000
-"""The session timeout and the rebalance timeout of members of the consumer protocol."""
+"""The session timeout of members of consumer and share groups, and the rebalance timeout."""
 Place = tuple[str, int]
 """Topic and partition."""
 

@@ -14,7 +14,7 @@ from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from simulator.clients.client import GROUP, RETRIABLE, Client, Lost
 from simulator.clients.consumer import HEARTBEAT_US
 from simulator.clients.share_sessions import ACCEPT, GAP, REJECT, RELEASE, RENEW, Answers, Session
-from simulator.history import Place
+from simulator.history import PATIENCE_MS, Place
 
 SHARE_GROUP = "shared"
 _CHANNEL = "heartbeats"
@@ -33,7 +33,7 @@ class ShareMember(Client):
         self.resetting = {_CHANNEL}
         self.epoch = 0
         self.assigned: frozenset[Place] = frozenset()
-        self._heartbeat_at_us = 0
+        self._heartbeat_at_us = self._kept_ms = 0
         self.sessions: dict[int, Session] = {}
         self._version = self.chance.choice((1, 2))
         self._limited = self.chance.random() < 0.5
@@ -72,7 +72,7 @@ class ShareMember(Client):
         if self.now_us < self._heartbeat_at_us:
             return self.epoch > 0
         self._heartbeat_at_us = self.now_us + HEARTBEAT_US
-        names = list(self.topics) if self.epoch == 0 else None
+        names, sent_ms = list(self.topics) if self.epoch == 0 else None, self.world.elapsed_ms()
         request = ShareGroupHeartbeatRequest(self.group, self.name, self.epoch, None, names)
         try:
             answer = await self._ask(request, f"epoch {self.epoch}")
@@ -81,11 +81,13 @@ class ShareMember(Client):
             return False
         code = answer.error_code
         if code is not ErrorCode.NONE:
-            if code not in _FENCED or self.world.calm:
+            # A member that waits for a response of a leader sends no heartbeats meanwhile.
+            lasts = self.world.elapsed_ms() - self._kept_ms < PATIENCE_MS
+            if code not in _FENCED or (self.world.calm and lasts):
                 self.history.violate(f"{self.name}: a heartbeat of {self.group} got {code.name}")
             self.epoch, self._heartbeat_at_us = 0, 0
             return False
-        self.epoch = answer.member_epoch
+        self.epoch, self._kept_ms = answer.member_epoch, sent_ms
         if answer.assignment is not None:
             known = await self.topic_names(self.topics)
             self.assigned = frozenset(
