@@ -61,6 +61,7 @@ def missed(root: Path, made: Sequence[Fault]) -> list[Fault]:
     return found
 
 
+@pytest.mark.timeout(240)
 def test_a_sample_of_wrong_files_of_three_brokers_is_found(tmp_path: Path) -> None:
     """Of files that were exchanged, removed and changed between replicas."""
     replicated(tmp_path / "data")
@@ -71,6 +72,7 @@ def test_a_sample_of_wrong_files_of_three_brokers_is_found(tmp_path: Path) -> No
     ] == []
 
 
+@pytest.mark.timeout(240)
 def test_an_audit_that_reads_only_what_has_changed_finds_the_same(tmp_path: Path) -> None:
     """As one from the beginning, in a directory with the fault and in the one without it."""
     replicated(tmp_path / "data")
