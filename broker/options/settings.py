@@ -22,7 +22,7 @@ from understudy.control_api.spelling import hint
 # Identity and paths of the real broker in a server.properties: ignored, because they do not affect its responses.
 PLACES = re.compile(
     r"process\.roles|broker\.id\..+|controller\..*|log\.dirs?|metadata\.log\.dir|zookeeper\..*"
-    r"|num\.(network|io|recovery|replica).*|socket\.(send|receive)\.buffer\.bytes|metric.*|.*\.metrics\..*|auto\.leader.*"
+    r"|num\.(network|io|recovery|replica).*|socket\.(send|receive)\.buffer\.bytes|metric.*|.*\.metrics\..*"
 )
 
 _REFUSAL = "a Kafka broker does not start with these settings"

@@ -226,6 +226,16 @@ def test_a_server_properties_is_read_for_what_clients_see(tmp_path: Path) -> Non
     assert options("--config", str(file), "--set", "message.max.bytes=3000").settings["message.max.bytes"] == "3000"
 
 
+def test_a_server_properties_may_keep_leaders_where_they_are(tmp_path: Path) -> None:
+    """It has an effect, since leaders return to their preferred replicas."""
+    file = tmp_path / "server.properties"
+    file.write_text("auto.leader.rebalance.enable=false\nleader.imbalance.check.interval.seconds=60\n")
+    made = options("--config", str(file))
+    assert made.settings["auto.leader.rebalance.enable"] == "false"
+    assert made.settings["leader.imbalance.check.interval.seconds"] == "60"
+    assert made.notes == ()
+
+
 def test_a_secret_on_the_command_line_is_refused() -> None:
     """With the advice to use a file or the environment, and without its value; in a file it is taken."""
     name = "listener.name.x.plain.sasl.jaas.config"
