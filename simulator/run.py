@@ -140,7 +140,7 @@ class Run:
         self.world = World(self.network, history, self.topics, seed, brokers_ms=self._brokers_ms)
         self.servers.violate = history.violate
         self.world.features_change = RELEASE in self.kinds
-        self.world.ids_expire = settings["transactional.id.expiration.ms"] == "5000"
+        self.world.ids_expire = int(settings["transactional.id.expiration.ms"]) < MOST_AFTER_S * 1000
         if RELEASE in self.kinds:
             self.servers.play(Random(f"{seed} release").choice(RELEASES))  # noqa: S311 - replayed
         self.world.elapsed_ms = lambda: now_ms() + self.servers.pushed_ms
