@@ -16,7 +16,7 @@ COPY comparison comparison
 COPY proxy proxy
 COPY registry registry
 COPY simulator simulator
-# Compiled: what a produce, a fetch and a transaction pass (docs/benchmarks.md). pip alone would compile twice, for the metadata too.
+# Compiled: what a produce, a fetch and a transaction pass (docs/inside/benchmarks.md). pip alone would compile twice, for the metadata too.
 RUN python3 -m venv /tmp/build \
     && /tmp/build/bin/pip install --no-cache-dir build \
     && UNDERSTUDY_COMPILE=1 PIP_CONSTRAINT=/src/constraints.txt /tmp/build/bin/python -m build --wheel --outdir /tmp/dist . \

@@ -34,7 +34,7 @@ from benchmarks.row import ALL, Row, Scale, ScaleRow, StorageRow
 from benchmarks.runner import Results, Run
 from benchmarks.targets import CACHE, KINDS, ROOT
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "inside" / "benchmarks.md"
 _QUIET_LOAD = 1.5
 
 
@@ -56,7 +56,9 @@ def parser() -> argparse.ArgumentParser:
         "--largest", type=int, default=10_000_000, help="records in the largest log of the slopes"
     )
     command_line.add_argument("--json", type=Path, default=CACHE / "latest.json", help="write the figures to this file")
-    command_line.add_argument("--write", action="store_true", help="always write the tables into docs/benchmarks.md")
+    command_line.add_argument(
+        "--write", action="store_true", help="always write the tables into docs/inside/benchmarks.md"
+    )
     command_line.add_argument("--list", action="store_true", help="name the rows")
     return command_line
 

@@ -1,4 +1,4 @@
-"""Plots of the figures: SVG files next to docs/benchmarks.md."""
+"""Plots of the figures: SVG files next to docs/inside/benchmarks.md."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -171,7 +171,7 @@ def markdown(
     targets: Iterable[str],
     pictures: Iterable[str] = (),
 ) -> str:
-    """Return the part of docs/benchmarks.md that a run writes."""
+    """Return the part of docs/inside/benchmarks.md that a run writes."""
     rows = list(rows)
     wire = [figure for row in rows if not isinstance(row, StorageRow | ScaleRow) for figure in row.figures]
     scales = [row for row in rows if isinstance(row, ScaleRow) and results.scales.get(row.name)]

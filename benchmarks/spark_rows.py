@@ -149,7 +149,7 @@ class Group:
 
 
 def as_a_user(cores: int) -> SparkSession:
-    """Create a session as in docs/pipeline.md, with Spark's default Java settings."""
+    """Create a session as in docs/tables-and-export.md, with Spark's default Java settings."""
     builder = SparkSession.builder.master(f"local[{cores}]").appName("benchmark")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
     for key, value in quiet.items():

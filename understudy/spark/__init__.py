@@ -5,7 +5,7 @@
     register(spark)
     spark.read.format("kafka_segments").load("/var/lib/kafka/data")
 
-Needs the extra `spark`. See docs/pipeline.md.
+Needs the extra `spark`. See docs/tables-and-export.md.
 """
 
 import sys

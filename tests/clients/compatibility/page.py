@@ -1,4 +1,4 @@
-"""docs/compatibility.md, as the nightly run writes it."""
+"""docs/clients.md, as the nightly run writes it."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.clients.compatibility.players import GOOD, KINDS, PYTHON
 from tests.clients.drivers import HERE
 from tests.clients.targets import ROOT
 
-PAGE = ROOT / "docs" / "compatibility.md"
+PAGE = ROOT / "docs" / "clients.md"
 HEAD = """# Client compatibility
 
 A nightly test run (`tests/clients/compatibility`) writes this page. It runs each client against Understudy with

@@ -1,6 +1,6 @@
 """Clients of the time, older and newer ones, against the releases that Understudy plays: what real brokers let them do.
 
-In CI some releases, on the two sides of borders; every night all of them, and the page docs/compatibility.md.
+In CI some releases, on the two sides of borders; every night all of them, and the page docs/clients.md.
 """
 
 from collections.abc import Iterator, Sequence
