@@ -14,7 +14,8 @@ Place = tuple[str, int]
 class Claim:
     """Partitions of a member, from their assignment until the member has revoked them.
 
-    ``seen_ms`` is when the last answered heartbeat was sent: the member's timeouts began no earlier.
+    ``seen_ms``: the member's timeouts began no earlier. It is when the last answered heartbeat was sent, or an earlier
+    one whose lost response may have revoked partitions.
     """
 
     member: str

@@ -49,6 +49,8 @@ class ConsumerMember(Client):
         self._target: frozenset[Place] = frozenset()
         self._reported: frozenset[Place] | None = None  # None: report everything in the next heartbeat
         self._heartbeat_at_us = 0
+        self._missed_ms: int | None = None
+        """When a heartbeat was sent whose response, perhaps with a revocation, was lost."""
         self._fetcher = Fetcher(self)
         self._grants: dict[Place, int] = {}
         self._version = self.chance.choice((9, 10))
@@ -94,7 +96,8 @@ class ConsumerMember(Client):
             answer = await self._send_heartbeat()
         except Lost:
             self._reported = None
-            self._not_answered(sent_ms)
+            if self._missed_ms is None:
+                self._missed_ms = sent_ms
             return False
         if answer.error_code is not ErrorCode.NONE:
             return self._refused(answer.error_code)
@@ -110,12 +113,15 @@ class ConsumerMember(Client):
         )  # fmt: skip
         return await self._reconcile()
 
-    def _not_answered(self, sent_ms: int) -> None:
-        """Handle a heartbeat without a response: the next one is a full one, and gets a full response."""
-
     def _timed_since(self, sent_ms: int) -> int:
-        """Return from when on the member's timeouts may run, for an answered heartbeat that was sent at ``sent_ms``."""
-        return sent_ms
+        """Return from when on the member's timeouts may run, for an answered heartbeat that was sent at ``sent_ms``.
+
+        If the response revokes partitions, so may a lost one have done: Kafka starts the rebalance timeout when it
+        handles the heartbeat that changes the member (``maybeReconcile`` of GroupMetadataManager), whether or not its
+        response arrives. Later heartbeats renew the session only. A full response that revokes nothing rules that out.
+        """
+        missed_ms, self._missed_ms = self._missed_ms, None
+        return sent_ms if missed_ms is None or self.owned <= self._target else missed_ms
 
     def _held(self) -> frozenset[Place]:
         """Return the partitions that heartbeats report."""

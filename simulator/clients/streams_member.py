@@ -40,8 +40,6 @@ class StreamsMember(ConsumerMember):
         self._ids = {topic: f"of-{topic}" for topic in sources}
         self._topics = {own: topic for topic, own in self._ids.items()}
         self._standby: frozenset[Place] = frozenset()
-        self._missed_ms: int | None = None
-        """When a heartbeat was sent whose response, perhaps with tasks, was lost."""
 
     async def _keep(self) -> bool:
         """Keep the membership; join again if a lost response may have had tasks, once the faults are over."""
@@ -50,13 +48,11 @@ class StreamsMember(ConsumerMember):
             self._forget()
         return await super()._keep()
 
-    def _not_answered(self, sent_ms: int) -> None:
-        """Remember when: Kafka lists tasks only when they change or a member joins, and a lost list is not repeated."""
-        if self._missed_ms is None:
-            self._missed_ms = sent_ms
-
     def _timed_since(self, sent_ms: int) -> int:
-        """Return the time of a lost response, which may have revoked tasks: then the rebalance timeout runs since."""
+        """Return the time of a lost response until tasks are listed, which happens when they change or a member joins.
+
+        Kafka does not repeat a lost list, so that no response can rule a revocation out.
+        """
         return sent_ms if self._missed_ms is None else self._missed_ms
 
     def _held(self) -> frozenset[Place]:

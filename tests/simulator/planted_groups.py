@@ -3,6 +3,7 @@
 from typing import Any
 
 from broker.coordination.group.consumer.group import ConsumerGroup
+from broker.coordination.group.consumer.heartbeat import Heartbeats
 from broker.coordination.group.consumer.reconciliation import _next
 from broker.coordination.group.consumer.timers import MemberTimers
 from broker.coordination.share.state import ShareState
@@ -34,6 +35,18 @@ PLANTED_GROUPS = [
     ),
     mistake(
         "a silent member of a consumer group stays in it", MemberTimers._fired, "self._expire(", "(lambda *_: None)("
+    ),
+    mistake(
+        "heartbeats of a consumer group do not renew the session",
+        Heartbeats.beat,
+        "self._timers.arm_session(",
+        "request.member_epoch or self._timers.arm_session(",
+    ),
+    mistake(
+        "a member of a consumer group has too little time to revoke partitions",
+        MemberTimers.limit_revocation,
+        "member.rebalance_timeout_ms, ",
+        "member.rebalance_timeout_ms // 6, ",
     ),
     # --- share groups
     mistake(
@@ -72,6 +85,8 @@ SEEDS_OF_KINDS: dict[str, int] = {
     "an update of share state drops earlier ones": 900,
     "a partition is assigned before its owner has revoked it": 904,
     "no member is asked to revoke partitions": 904,
+    "heartbeats of a consumer group do not renew the session": 903,
+    "a member of a consumer group has too little time to revoke partitions": 910,
     "the delivery count stays at 1": 900,
     "acknowledgements are not persisted": 900,
     "an acquired record is acquired again": 900,

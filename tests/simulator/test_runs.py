@@ -65,6 +65,7 @@ REGRESSIONS_OF_STATES = [
     (1037, (COORDINATORS, LAG)),
     (92000, SIX_KINDS),
     (268203326, (CHANGE, COORDINATORS, HOLD, RULES, SHARE, WORLD)),
+    (629626584, (CONSUMER, COORDINATORS, HOLD, LAG, RULES, SHARE, WORLD)),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
