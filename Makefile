@@ -39,7 +39,7 @@ $(DEV): pyproject.toml constraints.txt | $(BIN)/python
 serve: $(SERVER) ## a broker on 127.0.0.1:9092, its control plane on 9099
 	exec $(BIN)/understudy serve --port $(PORT) --control-port $(CONTROL_PORT)
 
-oracle: $(DEV) ## a real Apache Kafka 4.3.1 on 127.0.0.1:9094, for manual comparison
+oracle: $(DEV) ## a real Apache Kafka 4.4.0 on 127.0.0.1:9094, for manual comparison
 	$(BIN)/python -m tests.differential.oracle --port 9094
 
 environment: $(DEV) ## the environment of all following targets, set up once

@@ -126,7 +126,7 @@ def test_the_commands_that_go_on_print_and_end_with_ctrl_c(staged: Server, line:
     assert process.wait(20) == 0
 
 
-# --- docs/client-suites.md -------------------------------------------------------------------------------------------
+# --- docs/exam.md ---------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
