@@ -10,6 +10,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tools.compact_json import dumps
+
 KEPT = Path(__file__).with_name("histories-kinds-4.4.json")
 
 
@@ -39,9 +41,7 @@ def with_run(state: dict[str, Any], run: dict[str, Any], kind: str, restarts: in
 def main(file: Path, kind: str, restarts: int = 0, brokers: int = 1) -> None:
     """Add a run to what is kept."""
     state = with_run(kept(), json.loads(file.read_text(encoding="utf-8")), kind, restarts, brokers)
-    runs = ",\n".join(json.dumps(run) for run in state["runs"])
-    seen = ",\n".join(json.dumps(each) for each in state["seen"])
-    KEPT.write_text(f'{{"runs": [\n{runs}\n],\n"seen": [\n{seen}\n]}}\n', encoding="utf-8")
+    KEPT.write_text(dumps(state, depth=2), encoding="utf-8")
 
 
 if __name__ == "__main__":

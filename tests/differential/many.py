@@ -28,6 +28,7 @@ from tests.differential.cluster import KafkaCluster
 from tests.differential.targets import KAFKA_SETTINGS, OF_KINDS, SETTINGS, THREE, Kafka, Understudy, side
 from tests.differential.targets import sides as several_sides
 from tests.serving import Server, start
+from tools.compact_json import dumps
 
 PART = 100
 RESTART_AFTER = 2_000
@@ -113,7 +114,7 @@ def main(
                     began = time.monotonic()
                     reports = at_once(sides, batch, restarts, kind)
                     noted(state, batch, reports, time.monotonic() - began)
-                    file.write_text(json.dumps(state, indent=0) + "\n", encoding="utf-8")
+                    file.write_text(dumps(state, depth=2), encoding="utf-8")
                     print(line(state), flush=True)  # noqa: T201
                     played += len(batch)
                     batch = next(batches, None) if played < RESTART_AFTER else None

@@ -2,7 +2,7 @@
 
 A real Kafka answers some histories once; then each mistake is made in a server of its own, which is asked the same
 until it answers otherwise. ``python -m tests.differential.mistakes`` does so and keeps what came of it in
-``mistakes.json``, of which ``docs/rows.md`` has a table.
+``mistakes.json``, of which ``docs/rows.md`` has the sum.
 """
 
 import json
@@ -27,6 +27,7 @@ from tests.differential import rows
 from tests.differential.targets import SETTINGS, Kafka
 from tests.mutants.mutant import Mutant
 from tests.mutants.test_transactions import MUTANTS
+from tools.compact_json import dumps
 from understudy.launcher import command_line
 
 SAVED = Path(__file__).parent / "histories"
@@ -150,7 +151,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         found = caught(questions(folder / "kafka"), folder)
-    RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    RECORD.write_text(dumps(found), encoding="utf-8")
     subprocess.run([sys.executable, str(ROOT / "tools" / "generate_pages.py")], check=True)
 
 

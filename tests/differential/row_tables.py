@@ -1,116 +1,98 @@
 """The tables of docs/rows.md, made of what the last runs on both clusters kept beside this file."""
 
 import json
-import re
-from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from broker.handlers import APIS
 from protocol.api_errors import ERRORS_OF
 from tests.differential import kinds, rows
-from tools.specification import SCENARIO, link
 
 FOLDER = Path(__file__).parent
 
 
 def kept(name: str) -> Any:
-    """What a run kept, or nothing."""
-    file = FOLDER / name
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    """What a run kept."""
+    return json.loads((FOLDER / name).read_text(encoding="utf-8"))
 
 
 def rows_table() -> str:
-    """Counts, and a line for each row."""
+    """Counts, and the rows that are not the same on both."""
     return rows.table(rows.recorded())
 
 
-def _linked(row: str) -> str:
-    """A scenario's id, with a link to it; names of other tests as they are."""
-    return f"[{row}]({link(rows.TRANSACTIONS, row)})" if re.fullmatch(SCENARIO, row) else row
-
-
 def mistakes_table() -> str:
-    """A line for each mistake."""
-    lines = ["| mistake | rows asked of both | history: what differs |", "|---|---|---|"]
-    for mistake, by in kept("mistakes.json").items():
-        asked = ", ".join(_linked(row) for row in by["rows"]) or "-"
-        lines.append(f"| {mistake} | {asked} | {by['history'] or by.get('why') or '-'} |")
+    """How many mistakes were noticed, by what, and those that were noticed by nothing."""
+    mistakes = kept("mistakes.json")
+    by_rows = sum(bool(by["rows"]) for by in mistakes.values())
+    by_history = sum(bool(by["history"]) for by in mistakes.values())
+    by_both = sum(bool(by["rows"] and by["history"]) for by in mistakes.values())
+    noticed = (
+        f"rows that were run on both noticed {by_rows}, histories {by_history}, and {by_both} were noticed by both"
+    )
+    lines = [f"{len(mistakes)} mistakes: {noticed}. Noticed by neither:", ""]
+    lines += [f"* {mistake}: {by['why']}" for mistake, by in mistakes.items() if not by["rows"] and not by["history"]]
     return "\n".join(lines)
 
 
 def histories_table() -> str:
-    """How many were played, and API by version by error code."""
-    state = kept("histories.json")
-    if not state:
-        return "None yet."
-    newer = kept("histories-4.4.json")
-    steady = sum(found["steady"] for found in state["found"])
-    seeds = ", ".join(f"{low} to {high - 1}" for low, high in state["seeds"])
-    once = len(state["found"]) - steady
-    played = f"{state['histories']} histories of 40 steps (seeds {seeds}): {state['steps']} requests asked of both."
-    lines = [
-        f"{played} {steady} differences came each time, {once} once. The versions and error codes that were met:",
-        "",
-        "| API | versions | answers by error code |",
-        "|---|---|---|",
-    ]
-    for api in sorted({api for api, *_ in state["seen"]}):
-        mine = [(version, code, times) for name, version, code, times in state["seen"] if name == api]
-        codes: Counter[str] = Counter()
-        for _, code, times in mine:
-            codes[code] += times
-        versions = sorted({version for version, _, _ in mine})
-        summary = ", ".join(f"{code} {times}" for code, times in codes.most_common())
-        lines.append(f"| {api} | {', '.join(map(str, versions))} | {summary} |")
-    seeds = f"{newer['seeds'][0][0]} to {newer['seeds'][-1][1] - 1}"
-    steady = sum(found["steady"] for found in newer["found"])
-    summary = (
-        f"On Kafka 4.4.0: {newer['histories']} histories (seeds {seeds}): {newer['steps']} requests asked of both, "
-        f"{len(newer['seen'])} combinations of API, version and error code; {steady} differences came each time. "
-        f"{len(newer['found'])} histories differed once, after an overloaded machine had made Kafka fence its only "
-        "broker, which raises the epochs of its coordinators; on a fresh broker they show none."
+    """How many histories were played on each release, and what differed."""
+    state, newer = kept("histories.json"), kept("histories-4.4.json")
+    why = (
+        "Each of the latter differed after an overloaded machine had made Kafka fence its only broker, which raises "
+        "the epochs of its coordinators; on a fresh broker they show none."
     )
-    lines += ["", summary]
-    return "\n".join(lines)
+    return f"* On Kafka 4.3.1: {_played(state)}\n* On Kafka 4.4.0: {_played(newer)} {why}"
+
+
+def _played(state: Mapping[str, Any]) -> str:
+    seeds = ", ".join(f"{low} to {high - 1}" for low, high in state["seeds"])
+    steady = sum(difference["steady"] for difference in state["found"])
+    return (
+        f"{state['histories']} histories of 40 steps (seeds {seeds}), {state['steps']} requests, {len(state['seen'])} "
+        f"combinations of API, version and error code; {steady} differences came each time, "
+        f"{len(state['found']) - steady} once."
+    )
 
 
 def kinds_table() -> str:
     """How many histories of each kind were played on Kafka 4.4.0, and what differed."""
     lines = [
-        "| kind | brokers | restarts in each | seeds | histories | requests of both | differences: each time | once |",
+        "| kind | runs | with restarts | of three brokers | histories | requests | differences: each time | once |",
         "|---|---|---|---|---|---|---|---|",
     ]
+    by_kind: dict[str, list[Mapping[str, Any]]] = {}
     for run in kinds.kept()["runs"]:
-        seeds = ", ".join(f"{low} to {high - 1}" for low, high in run["seeds"])
-        numbers = (run[name] for name in ("brokers", "restarts"))
-        counts = (run[name] for name in ("histories", "steps", "steady", "once"))
-        lines.append("| " + " | ".join(map(str, (run["kind"], *numbers, seeds, *counts))) + " |")
+        by_kind.setdefault(run["kind"], []).append(run)
+    for kind, runs in by_kind.items():
+        counts = [len(runs), sum(run["restarts"] > 0 for run in runs), sum(run["brokers"] > 1 for run in runs)]
+        counts += [sum(run[name] for run in runs) for name in ("histories", "steps", "steady", "once")]
+        lines.append("| " + " | ".join(map(str, (kind, *counts))) + " |")
     return "\n".join(lines)
 
 
 def triples_table() -> str:
-    """Each API that is served: the versions and error codes that Kafka 4.4.0 answered, and those that are missing."""
+    """How many triples Kafka 4.4.0 answered, the served versions that none of them has, and the error codes of ours."""
     reached: dict[str, dict[str, set[int]]] = {}
     for api, version, code, _ in [*kinds.kept()["seen"], *kept("histories-4.4.json")["seen"]]:
         reached.setdefault(api, {}).setdefault(code, set()).add(version)
-    lines = [
-        "| API | served | not reached | error codes, with the versions that answered them | ours has, not reached |",
-        "|---|---|---|---|---|",
-    ]
-    triples = missing = 0
+    triples = sum(len(versions) for codes in reached.values() for versions in codes.values())
+    served = missing = own = unmet = 0
+    lines = []
     for api in sorted(APIS, key=lambda each: each.key.title):
         codes = reached.get(api.key.title, {})
-        served = set(range(api.versions[0], api.versions[1] + 1))
-        left = served - set().union(*codes.values())
-        own = sorted(set(ERRORS_OF[api.key.title]) - codes.keys())
-        answered = ", ".join(f"{code} {ranges(codes[code])}" for code in sorted(codes))
-        triples, missing = triples + sum(map(len, codes.values())), missing + len(left)
-        cells = api.key.title, ranges(served), ranges(left) or "-", answered or "-", ", ".join(own) or "-"
-        lines.append("| " + " | ".join(cells) + " |")
-    versions = sum(api.versions[1] - api.versions[0] + 1 for api in APIS)
-    summary = f"{triples} triples of API, version and error code; {versions - missing} of {versions} served versions."
-    return "\n".join([summary, "", *lines])
+        versions = set(range(api.versions[0], api.versions[1] + 1))
+        left = versions - set().union(*codes.values())
+        served, missing = served + len(versions), missing + len(left)
+        own, unmet = own + len(ERRORS_OF[api.key.title]), unmet + len(set(ERRORS_OF[api.key.title]) - codes.keys())
+        if left:
+            lines.append(f"* {api.key.title}: version {ranges(left)}")
+    summary = (
+        f"{triples} triples of API, version and error code; {served - missing} of {served} served versions; "
+        f"{own - unmet} of {own} pairs of API and error code that Understudy can answer."
+    )
+    return "\n".join([summary, *(["", "Not reached:", "", *lines] if lines else [])])
 
 
 def ranges(versions: set[int]) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.compact_json import dumps
 from tools.old_kafka import fetch
 from tools.specification import link
 
@@ -25,6 +26,9 @@ SCENARIOS = "tests/scenarios"
 RELEASES = {"kafka": "4.3.1", "kafka-4.4": "4.4.0"}
 """The real ones, by their name in the record."""
 TARGETS = ("understudy", *RELEASES)
+LETTERS = {"passed": "p", "failed": "F", "skipped": "s"}
+"""Outcome -> its letter in the record, which has one for each of `TARGETS`."""
+NOT_RUN = "."
 BOTH, DIFFERS, STEERED, INSIDE, WAITING, MISSING = "both", "differs", "steered", "inside", "waiting", "missing"
 
 CORE, GROUPS, TRANSACTIONS = "core", "groups", "transactions"
@@ -145,7 +149,7 @@ def row(name: str, ours: Outcomes, real: Mapping[str, Outcomes], within: Sequenc
     if every:
         return Row(part, number, STEERED, passed, tested, "; ".join(skipped).removeprefix("steered: "))
     if within:
-        return Row(part, number, INSIDE, passed, tested, f"asked in process: {', '.join(within)}")
+        return Row(part, number, INSIDE, passed, tested, "")
     if name in WAIT:
         return Row(part, number, WAITING, passed, "-", WAIT[name])
     return Row(part, number, MISSING, passed, "-", REASONS.get(name, "no test names it"))
@@ -162,7 +166,7 @@ MEANINGS = {
 
 
 def table(record: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
-    """Counts by release and by part, and a line for each row."""
+    """Counts by release and by part, and a line for each row that is not the same on both."""
     found = list(rows(record))
     by_part = {part: Counter(each.status for each in found if each.part == part) for part in ROWS}
     by_release = {
@@ -174,23 +178,52 @@ def table(record: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
     for status, meaning in MEANINGS.items():
         lines.append(f"| {meaning} | {' | '.join(str(counted[status]) for counted in columns.values())} |")
     lines += [f"| rows | {' | '.join(str(sum(counted.values())) for counted in columns.values())} |", ""]
-    releases = [f"Kafka {release}" for release in RELEASES.values()]
-    head = f"| id | | {' | '.join(releases)} | Understudy | why |"
-    for part in ROWS:
-        lines += [f"### {part.capitalize()}", "", head, "|---" * (5 + len(releases) - 1) + "|"]
-        for each in found:
-            if each.part == part:
-                named = f"[{each.id}]({link(part, each.id)})"
-                real = " | ".join(each.kafka[release] for release in RELEASES.values())
-                lines.append(f"| {named} | {each.status} | {real} | {each.understudy} | {each.why} |")
-        lines.append("")
-    return "\n".join(lines).rstrip()
+    for status in MEANINGS:
+        listed = [each for each in found if each.status == status and (status != BOTH or each.why)]
+        if listed:
+            lines.append(f"* **{status}**: {', '.join(map(_line, listed))}")
+    return "\n".join(lines)
+
+
+def _line(row: Row) -> str:
+    linked = f"[{row.part} {row.id}]({link(row.part, row.id)})"
+    return f"{linked} ({row.why})" if row.why else linked
 
 
 def recorded() -> dict[str, dict[str, list[str]]]:
-    """What the last run saw: target -> test -> outcome and reason; and `inside`: row -> folders."""
-    read: dict[str, dict[str, list[str]]] = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-    return read
+    """What the last run saw: target -> test -> outcome and reason; and `inside`: row -> folders, as they are now."""
+    read = json.loads(RECORD.read_text(encoding="utf-8"))
+    outcome_of = {letter: outcome for outcome, letter in LETTERS.items()}
+    record: dict[str, dict[str, list[str]]] = {target: {} for target in TARGETS}
+    for file, tests in read["outcomes"].items():
+        for function, variants in tests.items():
+            for variant, letters in (variants if isinstance(variants, dict) else {"": variants}).items():
+                test = f"{file}::{function}{variant}"
+                for target, letter in zip(TARGETS, letters, strict=True):
+                    if letter != NOT_RUN:
+                        record[target][test] = [outcome_of[letter], read["reasons"].get(f"{target} {test}", "")]
+    return {**record, "inside": inside()}
+
+
+def save(record: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
+    """Write what `recorded` reads: a line for each test function, with its variants."""
+    outcomes: dict[str, dict[str, dict[str, str]]] = {}
+    reasons = {}
+    for test in sorted({test for target in TARGETS for test in record[target]}):
+        file, _, name = test.partition("::")
+        function, bracket, variant = name.partition("[")
+        letters = ""
+        for target in TARGETS:
+            outcome, why = record[target].get(test, ("", ""))
+            letters += LETTERS.get(outcome, NOT_RUN)
+            if why:
+                reasons[f"{target} {test}"] = why
+        outcomes.setdefault(file, {}).setdefault(function, {})[bracket + variant] = letters
+    lines = {
+        file: {function: variants.get("", variants) for function, variants in tests.items()}
+        for file, tests in outcomes.items()
+    }
+    RECORD.write_text(dumps({"reasons": reasons, "outcomes": lines}, depth=3), encoding="utf-8")
 
 
 def asked(target: str, *arguments: str) -> dict[str, list[str]]:
@@ -213,10 +246,9 @@ def main(arguments: Sequence[str]) -> None:
     further = [each for each in arguments if each not in TARGETS]
     for target in [each for each in arguments if each in TARGETS] or TARGETS:
         record[target] = {**(record.get(target, {}) if further else {}), **asked(target, *further)}
-        record["inside"] = inside()
         for real in RELEASES:
             record[real] = {test: came for test, came in record.get(real, {}).items() if test in record["understudy"]}
-        RECORD.write_text(json.dumps(record, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+        save(record)
     subprocess.run([sys.executable, str(ROOT / "tools" / "generate_pages.py")], check=True)
 
 

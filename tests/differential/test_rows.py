@@ -18,6 +18,16 @@ def test_rows_are_read_from_the_names_of_tests() -> None:
     assert rows.ids(None, "test_nothing_of_1_kind") == []
 
 
+def test_what_is_written_is_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests with and without variants, and reasons."""
+    before = rows.RECORD.read_text(encoding="utf-8")
+    record = rows.recorded()
+    monkeypatch.setattr(rows, "RECORD", tmp_path / "rows.json")
+    rows.save(record)
+    assert rows.RECORD.read_text(encoding="utf-8") == before
+    assert rows.recorded() == record
+
+
 def test_every_row_has_its_line_and_no_difference_is_without_a_reason() -> None:
     """508 rows; what waits is not tested, and what is tested does not wait."""
     found = list(rows.rows(rows.recorded()))

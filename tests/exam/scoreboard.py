@@ -6,7 +6,11 @@
 A run replaces what is recorded in `recorded.json` of its library and the scenarios that it has played; with `--add`,
 it counts beside that, where the library's version is the same. Scenarios whose verdicts differ from one run to another
 are marked. With `--on-kafka`, the runs are those of `python -m tests.exam.real`. Without arguments, the page is written
-again from what is recorded.
+again from what is recorded. `--findings [LIBRARY ...]` prints each scenario that a library did not pass, with the
+problem, the rule, and what is known of the cause.
+
+A recorded file has a line for each scenario: a letter for the verdict of each library, in the order of `libraries`,
+and the number of its runs; and a line for each problem, with the libraries and scenarios that had it.
 """
 
 import json
@@ -18,6 +22,7 @@ from typing import Any, Final
 from tests.clients.targets import ROOT
 from tests.exam.findings import NOTES
 from tests.exam.libraries import LIBRARIES
+from tools.compact_json import dumps
 from understudy.exam import scenarios as _all  # noqa: F401 - registers them
 from understudy.exam.runner import JOBS
 from understudy.exam.scenario import SCENARIOS
@@ -29,7 +34,9 @@ PAGE: Final = ROOT / "docs" / "scoreboard.md"
 VARIED: Final = "varied"
 VERDICTS: Final = ("pass", "fail", "non-strict", "flaky", VARIED, "not exercised", "not supported")
 SHOWN: Final = ("fail", "non-strict", "flaky", VARIED)
-EVIDENCE: Final = 6
+LETTERS: Final = dict(zip(VERDICTS, "pFnfvx-", strict=True))
+"""Verdict -> its letter in a recorded file."""
+NOT_PLAYED: Final = "."
 Run = Mapping[str, Any]
 ABOUT: Final = """\
 The verdicts of [`understudy exam`](exam.md), which runs scripted scenarios against a cluster whose responses can be
@@ -48,8 +55,35 @@ depends on time may be better elsewhere."""
 
 def recorded(file: Path = RECORDED) -> dict[str, Run]:
     """Library -> what is kept of its runs, in the order of the names."""
-    found: dict[str, Run] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return found
+    table = json.loads(file.read_text(encoding="utf-8"))
+    verdicts = {letter: verdict for verdict, letter in LETTERS.items()}
+    problems = {place: problem for problem, places in table["problems"].items() for place in places}
+    runs: dict[str, Run] = {name: {**about, "results": {}} for name, about in table["libraries"].items()}
+    for key, cells in table["verdicts"].items():
+        for (name, run), text in zip(runs.items(), cells.split(" "), strict=True):
+            if text != NOT_PLAYED:
+                result = {"verdict": verdicts[text[0]], "runs": int(text[1:])}
+                problem = problems.get(f"{name} {key}")
+                run["results"][key] = result if problem is None else {**result, "problem": problem}
+    return runs
+
+
+def record(runs: Mapping[str, Run], file: Path) -> None:
+    """Write what `recorded` reads."""
+    about = {name: {field: run[field] for field in run if field != "results"} for name, run in runs.items()}
+    rows = {key: [run["results"].get(key) for run in runs.values()] for key in SCENARIOS}
+    verdicts = {key: " ".join(map(_recorded_cell, row)) for key, row in rows.items() if any(row)}
+    problems: dict[str, list[str]] = {}
+    for name, run in runs.items():
+        for key, result in run["results"].items():
+            if "problem" in result:
+                problems.setdefault(result["problem"], []).append(f"{name} {key}")
+    table = {"libraries": about, "verdicts": verdicts, "problems": problems}
+    file.write_text(dumps(table, depth=2), encoding="utf-8")
+
+
+def _recorded_cell(result: Mapping[str, Any] | None) -> str:
+    return f"{LETTERS[result['verdict']]}{result['runs']}" if result else NOT_PLAYED
 
 
 def kept(runs: Sequence[Run], earlier: Run | None = None, *, add: bool = False) -> Run:
@@ -98,16 +132,9 @@ def entry(plays: Sequence[Mapping[str, Any]], before: Mapping[str, Any] | None) 
         about = next((each for each in reversed(plays) if each["problem"]), None)
         if about is not None:
             made["problem"] = about["problem"].replace(str(Path.home()), "~")
-            made["evidence"] = around_fault(about["evidence"])
-        elif before:
-            made |= {field: before[field] for field in ("problem", "evidence") if field in before}
+        elif before and "problem" in before:
+            made["problem"] = before["problem"]
     return made
-
-
-def around_fault(evidence: Sequence[str]) -> list[str]:
-    """The requests around the first one that met a fault."""
-    met = next((index for index, line in enumerate(evidence) if "by fault" in line), max(len(evidence) - EVIDENCE, 0))
-    return [line.strip() for line in evidence[max(met - 2, 0) :][:EVIDENCE]]
 
 
 def counted(run: Run, verdict: str, area: str = "") -> int:
@@ -135,14 +162,15 @@ def page(found: Mapping[str, Run], on_kafka: Mapping[str, Run]) -> Iterator[str]
     yield ""
     yield from of_reference(on_kafka)
     yield ""
-    yield from of_others(found, on_kafka)
+    yield "## What failed"
     yield ""
-    yield "## Findings"
-    yield ""
-    yield "To play one again, run `understudy exam --only ID -- $(python -m tests.exam.libraries LIBRARY)`, or, on"
-    yield "Apache Kafka with `understudy proxy` in front of it, `python -m tests.exam.real LIBRARY ID`."
+    yield "The broken rules of level MUST, and what varied. To play one again, run"
+    yield "`understudy exam --only ID -- $(python -m tests.exam.libraries LIBRARY)`, or, on Apache Kafka with"
+    yield "`understudy proxy` in front of it, `python -m tests.exam.real LIBRARY ID`."
+    yield "`python -m tests.exam.scoreboard --findings LIBRARY` prints what was found in each scenario that a library"
+    yield "does not pass, the rule, and, where it is known, the cause."
     for name, run in found.items():
-        yield from findings(name, run, found, on_kafka)
+        yield from failed(name, run, found, on_kafka)
 
 
 def totals(found: Mapping[str, Run]) -> Iterator[str]:
@@ -191,26 +219,13 @@ def of_reference(on_kafka: Mapping[str, Run]) -> Iterator[str]:
     if run is None:
         yield "Not played yet."
         return
-    others = [f"{counted(run, verdict)} {verdict}" for verdict in VERDICTS if counted(run, verdict)]
     yield f"{run['library']} {run['version']} on Apache Kafka {run['kafka']}, behind `understudy proxy`: of"
-    yield f"{len(SCENARIOS)} scenarios, {len(run['results'])} were played: {', '.join(others)}."
+    yield f"{len(SCENARIOS)} scenarios, {len(run['results'])} were played: {counted(run, 'pass')} pass."
     yield ""
-    for name, each in run["results"].items():
-        if each["verdict"] != "pass":
-            yield f"* **{name}** ({each['verdict']}): {cell(each.get('problem') or SCENARIOS[name].title)}."
-
-
-def of_others(found: Mapping[str, Run], on_kafka: Mapping[str, Run]) -> Iterator[str]:
-    """Findings that were looked for on Kafka, each with the verdict on its own client."""
-    yield "Findings of other libraries that were also played on Apache Kafka:"
-    yield ""
-    yield "| library | scenario | here | on Apache Kafka | the Java client |"
-    yield "|---|---|---|---|---|"
-    for name, run in on_kafka.items():
-        for key, each in run["results"].items() if name != REFERENCE else ():
-            here, own = (verdict_of(found, side, key) for side in (name, REFERENCE))
-            there = f"{each['verdict']}, {run['kafka']}"
-            yield f"| {run['library']} {run['version']} | {key} | {here} | {there} | {own} |"
+    for verdict in VERDICTS[1:]:
+        names = [f"`{name}`" for name, each in run["results"].items() if each["verdict"] == verdict]
+        if names:
+            yield f"* {verdict}: {', '.join(names)}"
 
 
 def verdict_of(found: Mapping[str, Run], name: str, key: str) -> str:
@@ -219,42 +234,52 @@ def verdict_of(found: Mapping[str, Run], name: str, key: str) -> str:
 
 
 def elsewhere(key: str, name: str, found: Mapping[str, Run], on_kafka: Mapping[str, Run]) -> str:
-    """How a finding is judged on Apache Kafka, and how Kafka's own client does."""
-    release = on_kafka.get(name, {}).get("kafka", "")
-    text = f"On Apache Kafka{release and ' '}{release}: {verdict_of(on_kafka, name, key)}."
-    return text if name == REFERENCE else f"{text} The Java client here: {verdict_of(found, REFERENCE, key)}."
+    """How a finding is judged on Apache Kafka, if it was played there, and how Kafka's own client does."""
+    there = verdict_of(on_kafka, name, key)
+    texts = [f"on Apache Kafka {on_kafka[name]['kafka']}: {there}"] if there != "not played" else []
+    if name != REFERENCE:
+        texts.append(f"the Java client: {verdict_of(found, REFERENCE, key)}")
+    return "; ".join(texts)
+
+
+def shown(run: Run, verdicts: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The scenarios of a library that have one of these verdicts, in the order of the verdicts."""
+    pairs = [(key, each) for key, each in run["results"].items() if each["verdict"] in verdicts]
+    return sorted(pairs, key=lambda pair: verdicts.index(pair[1]["verdict"]))
+
+
+def failed(name: str, run: Run, found: Mapping[str, Run], on_kafka: Mapping[str, Run]) -> Iterator[str]:
+    """A line for each scenario in which one library broke a rule of level MUST, at least once."""
+    results = shown(run, [verdict for verdict in SHOWN if verdict != "non-strict"])
+    if results:
+        yield ""
+        yield f"### {run['library']} {run['version']}"
+        yield ""
+        for key, each in results:
+            remark = elsewhere(key, name, found, on_kafka)
+            yield f"* {key} ({each['verdict']}{'; ' if remark else ''}{remark})"
 
 
 def findings(name: str, run: Run, found: Mapping[str, Run], on_kafka: Mapping[str, Run]) -> Iterator[str]:
-    """What one library did in the scenarios that it does not pass, the broken MUSTs first."""
-    shown = [(key, each) for key, each in run["results"].items() if each["verdict"] in SHOWN and key in SCENARIOS]
-    shown.sort(key=lambda pair: SHOWN.index(pair[1]["verdict"]))
-    yield ""
-    yield f"### {run['library']} {run['version']}"
-    yield ""
-    if not shown:
-        yield "None."
+    """What one library did in the scenarios that it does not pass, the broken MUSTs first, for `--findings`."""
+    yield f"{run['library']} {run['version']}"
     noted: dict[str, str] = {}
-    for key, each in shown:
+    for key, each in shown(run, SHOWN):
         scenario = SCENARIOS[key]
-        yield f"* **{key}** ({each['verdict']}): {scenario.title}. Found: {cell(each['problem'])}."
+        yield f"* {key} ({each['verdict']}): {scenario.title}. Found: {cell(each['problem'])}."
         if note := NOTES.get((name, key)):
             first = noted.setdefault(note, key)
-            yield f"  {note}" if first == key else f"  As for `{first}`."
+            yield f"  {note}" if first == key else f"  As for {first}."
         if each["verdict"] == "fail":
             yield f"  Expected: {scenario.correct} At stake: {scenario.loss} Rule: {scenario.rule}."
-            yield f"  {elsewhere(key, name, found, on_kafka)}"
-            yield ""
-            yield "  ```"
-            yield from (f"  {line}" for line in each["evidence"])
-            yield "  ```"
+        if remark := elsewhere(key, name, found, on_kafka):
+            yield f"  ({remark})"
 
 
 def cell(text: str) -> str:
-    """A message of a library in one line, without what Markdown would take for its own."""
+    """A message of a library in one line."""
     line = " ".join(text.split()).rstrip(".")
-    line = line if len(line) <= 220 else line[:220] + "..."
-    return line.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+    return line if len(line) <= 220 else line[:220] + "..."
 
 
 def library_of(path: Path) -> str:
@@ -263,17 +288,21 @@ def library_of(path: Path) -> str:
 
 
 def main() -> None:
-    """Record the runs that are named, and write the page."""
+    """Record the runs that are named, and write the page; or print what is recorded of the libraries that are named."""
     arguments = sys.argv[1:]
+    names = [each for each in arguments if not each.startswith("--")]
+    if "--findings" in arguments:
+        runs, on_kafka = recorded(), recorded(ON_KAFKA)
+        for name in names or runs:
+            sys.stdout.write("\n".join(findings(name, runs[name], runs, on_kafka)) + "\n")
+        return
     file = ON_KAFKA if "--on-kafka" in arguments else RECORDED
-    found = recorded(file)
-    given: dict[str, list[Run]] = {}
-    add = "--add" in arguments
-    for path in (Path(each) for each in arguments if not each.startswith("--")):
-        given.setdefault(library_of(path), []).append(json.loads(path.read_text(encoding="utf-8")))
-    found |= {name: kept(runs, found.get(name), add=add) for name, runs in given.items()}
-    found = dict(sorted(found.items(), key=lambda pair: pair[1]["library"].lower()))
-    file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    runs = recorded(file)
+    added: dict[str, list[Run]] = {}
+    for path in map(Path, names):
+        added.setdefault(library_of(path), []).append(json.loads(path.read_text(encoding="utf-8")))
+    runs |= {name: kept(each, runs.get(name), add="--add" in arguments) for name, each in added.items()}
+    record(dict(sorted(runs.items(), key=lambda pair: pair[1]["library"].lower())), file)
     PAGE.write_text("\n".join(page(recorded(), recorded(ON_KAFKA))) + "\n", encoding="utf-8")
 
 

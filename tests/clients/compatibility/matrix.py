@@ -3,18 +3,20 @@
     python -m tests.clients.compatibility.matrix [--clients NAME,...] [RELEASE ...]
 
 puts all clients, or those, to real brokers of all releases, or those, and records what they come to: `recorded.json`
-has a row for each client, what it came to with each release.
+has a line for each client, what it came to with releases that follow each other.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 
 from broker.releases import NAMES
 from tests.clients.compatibility.players import CLIENTS, Player
+from tools.compact_json import dumps
 from tools.old_kafka import running
 
 RECORDED = Path(__file__).with_name("recorded.json")
@@ -34,20 +36,29 @@ def play_all(players: Iterable[Player], address: str) -> dict[str, str]:
         return dict(pool.map(lambda player: (player.client, player.play(address)), players))
 
 
+def spans(row: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Releases that follow each other, such as ``1.1-4.4``, and what a client came to with all of them."""
+    for result, group in groupby((name for name in NAMES if name in row), key=row.__getitem__):
+        first, *others = group
+        yield (f"{first}-{others[-1]}" if others else first), result
+
+
 def load() -> Matrix:
     """What was recorded from real brokers."""
-    found: Matrix = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
-    return found
+    matrix: Matrix = {}
+    for client, row in json.loads(RECORDED.read_text()).items():
+        matrix[client] = {}
+        for span, result in row.items():
+            first, _, last = span.partition("-")
+            covered = NAMES[NAMES.index(first) : NAMES.index(last or first) + 1]
+            matrix[client].update(dict.fromkeys(covered, result))
+    return matrix
 
 
 def save(matrix: Matrix) -> None:
     """Write it down: clients in the page's order, the oldest release first."""
-    rows = {
-        client: {name: matrix[client][name] for name in NAMES if name in matrix[client]}
-        for client in CLIENTS
-        if client in matrix
-    }
-    RECORDED.write_text(json.dumps(rows, indent=1) + "\n")
+    rows = {client: dict(spans(matrix[client])) for client in CLIENTS if client in matrix}
+    RECORDED.write_text(dumps(rows))
 
 
 def record(clients: Sequence[str], releases: Iterable[str]) -> None:

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from confluent_kafka import libversion
 
 from broker.releases import NAMES
+from tests.clients.compatibility.matrix import spans
 from tests.clients.compatibility.players import GOOD, KINDS, PYTHON
 from tests.clients.drivers import HERE
 from tests.clients.targets import ROOT
@@ -19,18 +20,18 @@ A nightly test run (`tests/clients/compatibility`) writes this page. It runs eac
 [`--as-version`](old-brokers.md), in four scenarios: the client produces (compressed), produces idempotently, reads in
 a group and commits, and runs an aborted and a committed transaction that writes records and offsets. The clients in
 Java, kafka-python, aiokafka and KafkaJS also describe a topic's settings. "ok" means that all scenarios passed.
-Otherwise the cell contains the failed scenario and the error.
+Otherwise the table contains the failed scenario and the error.
 
-The same scenarios ran against real brokers of the releases in bold. If the result was different there, the cell also
+The same scenarios ran against real brokers of all these releases. If the result was different there, the table also
 contains that result: "(Kafka: ...)".
 
 """
 TITLES = {
-    "java": ("Java", "Each column is a release of `kafka-clients`.", "kafka-clients "),
+    "java": ("Java", "Each line is a release of `kafka-clients`.", "kafka-clients "),
     "librdkafka": (
         "librdkafka",
         (
-            "The last column is {librdkafka}; it and 2.3 run through confluent-kafka for Python. 1.9 is librdkafka "
+            "The last line is {librdkafka}; it and 2.3 run through confluent-kafka for Python. 1.9 is librdkafka "
             "1.9.2 through\nconfluent-kafka-go 1.9.2, which contains it as a static library (Python's wheels of that "
             "version end with Python 3.10)."
         ),
@@ -53,17 +54,17 @@ TITLES = {
     "streams": (
         "Kafka Streams",
         (
-            "An application counts records by key, with the `processing.guarantee` of the column. It crashes in the "
+            "An application counts records by key, with the `processing.guarantee` of the line. It crashes in the "
             "middle of its\nfirst transaction and restarts; every step of every count must exist exactly once."
         ),
         "Streams ",
     ),
 }
-"""Kind of clients -> its title, what to know of it (with places for versions), and what its columns need not repeat."""
+"""Kind of clients -> its title, what to know of it (with places for versions), and what its lines need not repeat."""
 
 
 def drawn(found: Mapping[str, Mapping[str, str]], recorded: Mapping[str, Mapping[str, str]]) -> str:
-    """The page: for each kind of clients a table with a row for each release, a column for each client."""
+    """The page: for each kind of clients a table with a line for each client."""
     versions = _versions()
     return (
         HEAD
@@ -92,14 +93,11 @@ def _table(
     versions: Mapping[str, str],
 ) -> str:
     title, text, known = TITLES[kind]
-    rows = [
-        f"| as | {' | '.join(client.removeprefix(known) for client in clients)} |",
-        f"|{'---|' * (len(clients) + 1)}",
-    ]
-    for name in NAMES:
-        cells = [_cell(found[client][name], recorded.get(client, {}).get(name)) for client in clients]
-        real = all(name in recorded.get(client, {}) for client in clients)
-        rows.append(f"| {f'**{name}**' if real else name} | {' | '.join(cells)} |")
+    rows = ["| client | result by release |", "|---|---|"]
+    for client in clients:
+        cells = {name: _cell(found[client][name], recorded.get(client, {}).get(name)) for name in NAMES}
+        results = "; ".join(f"{span}: {result}" for span, result in spans(cells))
+        rows.append(f"| {client.removeprefix(known)} | {results} |")
     return f"## {title}\n\n{text.format_map(versions)}\n\n" + "\n".join(rows) + "\n"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from broker.releases import NAMES
-from tests.clients.compatibility.matrix import SETTINGS, load, play_all
+from tests.clients.compatibility.matrix import SETTINGS, load, play_all, spans
 from tests.clients.compatibility.page import PAGE, drawn
 from tests.clients.compatibility.players import CLIENTS, IN_CI, Player
 from tests.serving import Server, Servers
@@ -47,6 +47,16 @@ def server(servers: Servers, name: str) -> Server:
 def test_every_cell_was_played_against_a_real_broker() -> None:
     """So that nothing is compared with nothing."""
     assert {client: set(row) for client, row in RECORDED.items()} == {client: set(NAMES) for client in CLIENTS}
+
+
+def test_releases_that_follow_each_other_are_one_entry() -> None:
+    """Such as 0.11-3.9; a release in between that came to something else begins another one."""
+    row = dict.fromkeys(NAMES, "all ok") | {NAMES[2]: "produce KafkaException"}
+    assert dict(spans(row)) == {
+        f"{NAMES[0]}-{NAMES[1]}": "all ok",
+        NAMES[2]: "produce KafkaException",
+        f"{NAMES[3]}-{NAMES[-1]}": "all ok",
+    }
 
 
 @pytest.mark.interop
