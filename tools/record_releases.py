@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from protocol.apis import ApiKey
 from protocol.codec import decode_response, encode_request
 from protocol.messages.api_versions import ApiVersionsRequest
+from tools.compact_json import dumps
 from tools.old_kafka import ROOT, VERSIONS, fetch, has_zookeeper, running
 
 TARGET = ROOT / "broker" / "releases" / "table.json"
@@ -89,15 +90,6 @@ def record(release: str) -> tuple[dict[str, Any], Ranges]:
     return facts, advertised
 
 
-def lines(releases: dict[str, dict[str, Any]], apis: dict[str, dict[str, list[int] | None]]) -> str:
-    """Return the table as text: a line for each release and each API."""
-
-    def block(name: str, rows: dict[str, Any]) -> str:
-        return f' "{name}": {{\n' + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in rows.items()) + "\n }"
-
-    return "{\n" + ",\n".join((block("releases", releases), block("apis", apis))) + "\n}\n"
-
-
 def main() -> None:
     """Record all releases, or some of them again."""
     wanted = sys.argv[1:] or list(VERSIONS)
@@ -107,7 +99,8 @@ def main() -> None:
         known["releases"][release], ranges[release] = record(release)
         sys.stderr.write(f"{release}: {'run' if known['releases'][release]['run'] else 'read'}\n")
     releases = {release: known["releases"][release] for release in VERSIONS if release in known["releases"]}
-    TARGET.write_text(lines(releases, changes({release: ranges[release] for release in releases})))
+    apis = changes({release: ranges[release] for release in releases})
+    TARGET.write_text(dumps({"releases": releases, "apis": apis}, depth=2))
 
 
 def ranges_of(table: Any, release: str) -> Ranges:

@@ -7,6 +7,7 @@ Usage: ``python -m tests.differential.kinds STATE KIND [RESTARTS [BROKERS]]``, w
 import json
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,17 @@ KEPT = Path(__file__).with_name("histories-kinds-4.4.json")
 
 def kept() -> dict[str, Any]:
     """All runs, and how often each triple of API, version and error code was met in them."""
-    found: dict[str, Any] = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {"runs": [], "seen": []}
-    return found
+    state = json.loads(KEPT.read_text(encoding="utf-8"))
+    seen = [[api, *counted] for api, triples in state["seen"].items() for counted in triples]
+    return {"runs": state["runs"], "seen": seen}
+
+
+def keep(state: Mapping[str, Any]) -> None:
+    """Write what `kept` reads: a line for each run, and a line for the versions and codes of each API."""
+    seen: dict[str, list[Any]] = {}
+    for api, *counted in state["seen"]:
+        seen.setdefault(api, []).append(counted)
+    KEPT.write_text(dumps({"runs": state["runs"], "seen": seen}, depth=2), encoding="utf-8")
 
 
 def with_run(state: dict[str, Any], run: dict[str, Any], kind: str, restarts: int, brokers: int) -> dict[str, Any]:
@@ -41,7 +51,7 @@ def with_run(state: dict[str, Any], run: dict[str, Any], kind: str, restarts: in
 def main(file: Path, kind: str, restarts: int = 0, brokers: int = 1) -> None:
     """Add a run to what is kept."""
     state = with_run(kept(), json.loads(file.read_text(encoding="utf-8")), kind, restarts, brokers)
-    KEPT.write_text(dumps(state, depth=2), encoding="utf-8")
+    keep(state)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def main(
                     began = time.monotonic()
                     reports = at_once(sides, batch, restarts, kind)
                     noted(state, batch, reports, time.monotonic() - began)
-                    file.write_text(dumps(state, depth=2), encoding="utf-8")
+                    file.write_text(dumps(state), encoding="utf-8")
                     print(line(state), flush=True)  # noqa: T201
                     played += len(batch)
                     batch = next(batches, None) if played < RESTART_AFTER else None

@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 
 from broker.options import OptionError, parse
+from tools.compact_json import dumps
 from tools.old_kafka import fetch
 
 HERE = Path(__file__).parent
@@ -199,8 +200,8 @@ def main(seed: int, count: int, *, record: bool) -> int:
     questions = list(sets(seed, count))
     kafka = asked_of_kafka(questions)
     if record:
-        lines = [json.dumps([question, answer == "ok"]) for question, answer in zip(questions, kafka, strict=True)]
-        RECORDED.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+        answers = [[question, answer == "ok"] for question, answer in zip(questions, kafka, strict=True)]
+        RECORDED.write_text(dumps(answers), encoding="utf-8")
     found = differences(questions, kafka)
     sys.stdout.write("\n".join([*found, f"{len(found)} of {count} differ; Kafka starts with {kafka.count('ok')}\n"]))
     return 1 if found else 0

@@ -17,6 +17,7 @@ from protocol.apis import ApiKey
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from tests.releases.asking import Client
 from tests.releases.recording import RUN
+from tools.compact_json import dumps
 from tools.old_kafka import running
 
 DESCRIBED = Path(__file__).with_name("described.json")
@@ -85,8 +86,7 @@ def save(described: Mapping[str, Described]) -> None:
             text = described.get(name, {}).get(setting)
             if text != before:
                 rows.setdefault(setting, {})[name] = before = text
-    lines = ",\n".join(f" {json.dumps(setting)}: {json.dumps(row)}" for setting, row in rows.items())
-    DESCRIBED.write_text("{\n" + lines + "\n}\n", encoding="ascii")
+    DESCRIBED.write_text(dumps(rows), encoding="utf-8")
 
 
 def main() -> None:

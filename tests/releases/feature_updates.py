@@ -18,6 +18,7 @@ from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.differential.cluster import KafkaCluster
 from tests.wire import Wire
+from tools.compact_json import dumps
 
 RECORDED = Path(__file__).with_suffix(".json")
 METADATA, KRAFT = "metadata.version", "kraft.version"
@@ -114,7 +115,7 @@ def save(answers: Mapping[int, Answers]) -> None:
         for question, answer in found.items():
             form = _emptied(answer, question)
             row[form] = f"{row[form]}|{question}" if form in row else question
-    RECORDED.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    RECORDED.write_text(dumps(rows, depth=2), encoding="utf-8")
 
 
 INVALID, TO = "Invalid update version {} for feature {}.", " to {}. "

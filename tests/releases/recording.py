@@ -12,6 +12,7 @@ from pathlib import Path
 
 from broker.releases import NAMES, release
 from tests.releases.questions import QUESTIONS, ask_all
+from tools.compact_json import dumps
 from tools.old_kafka import running
 
 ANSWERS = Path(__file__).with_name("answers.json")
@@ -42,7 +43,7 @@ def save(answers: Answers) -> None:
             answer = answers.get(name, {}).get(question, before)
             if answer is not None and answer != before:
                 rows.setdefault(question, {})[name] = before = answer
-    ANSWERS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    ANSWERS.write_text(dumps(rows, depth=2), encoding="utf-8")
 
 
 def settings_of(name: str) -> dict[str, str]:

@@ -25,6 +25,7 @@ from protocol.uvarint import read_uvarint
 from tests.differential.cluster import KafkaCluster
 from tests.swap.metadata_steps import OLD, STEPS, STEPS_OF_OLD, Play
 from tests.wire import Wire
+from tools.compact_json import dumps
 
 RECORDED = Path(__file__).with_suffix(".json")
 SETTINGS = {
@@ -118,7 +119,7 @@ def main() -> None:
     """Play it on a real broker."""
     release, os.environ["KAFKA_LIBS"] = sys.argv[1:3]
     found = {release: of_real(STEPS), f"{release}, old": of_real(STEPS_OF_OLD, {"metadata.version": OLD})}
-    RECORDED.write_text(json.dumps({**load(), **found}, indent=1) + "\n", encoding="utf-8")
+    RECORDED.write_text(dumps({**load(), **found}, depth=3), encoding="utf-8")
 
 
 def of_real(plays: Mapping[str, Play], features: Mapping[str, int] | None = None) -> dict[str, Step]:

@@ -25,6 +25,7 @@ from tests.scenarios.guarded import Guarded
 from tests.scenarios.on_kafka import TARGET
 from tests.scenarios.responses import summary
 from tests.wire import Wire
+from tools.compact_json import dumps
 
 RECORD = Path(__file__).with_name("authorization.json")
 EXPECTED = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
@@ -76,5 +77,5 @@ def test_each_right_opens_what_it_is_for(guarded: Guarded, case: Case) -> None:
         answers[f"and {label(right)}"] = answer()
     if TARGET == "kafka" and os.environ.get("RECORD"):
         EXPECTED[case.name] = answers
-        RECORD.write_text(json.dumps(EXPECTED, indent=1) + "\n", encoding="utf-8")
+        RECORD.write_text(dumps(EXPECTED), encoding="utf-8")
     assert answers == EXPECTED[case.name]
