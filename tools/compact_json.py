@@ -5,7 +5,7 @@ from typing import Any
 
 
 def dumps(value: Any, depth: int = 1) -> str:
-    """JSON text whose containers have a line for each item, down to `depth` levels; what is below stands on one line.
+    """JSON text whose containers have a line for each item, down to `depth` levels; what is deeper is on one line.
 
     The order of keys is kept, and so is text outside ASCII. The text ends with a newline.
     """
