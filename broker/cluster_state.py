@@ -9,7 +9,6 @@ from broker.connection import Versions
 from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.metadata.quorum import Quorum
-from broker.coordination.share.persister import Persister
 from broker.releases import Release
 from broker.replication.partition import ReplicatedPartition
 from broker.rng import Random
@@ -27,7 +26,6 @@ class ClusterState(Protocol):
     partitions: dict[tuple[str, int], ReplicatedPartition]
     versions: Versions
     release: Release
-    persister: Persister
     lazy_coordinators: bool
     between_brokers: Callable[[], Awaitable[None]] | None
     """Awaited while a coordinator's answer is on its way to another broker; None: it takes no time."""

@@ -23,6 +23,7 @@ from storage.log_dir import LogDir
 
 if TYPE_CHECKING:
     from broker.coordination.coordinators import GroupCoordinator, ShareCoordinator, TransactionCoordinator
+    from broker.coordination.share.persister import Persister
     from broker.fetch.sessions import SessionCache
     from broker.network.endpoints import Endpoint
     from broker.network.server import BrokerServer
@@ -125,6 +126,11 @@ class Node:
     def silent(self) -> bool:
         """Whether it does not answer other brokers: it is down or paused."""
         return not self.up or self.server.paused
+
+    @property
+    def persister(self) -> "Persister":
+        """Its access to the share coordinators, until its process ends."""
+        return self.shares.persister
 
     @property
     def open_logs(self) -> LogDir:

@@ -18,7 +18,6 @@ from broker.cluster.heap import Heap
 from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.metadata.quorum import Quorum
-from broker.coordination.share.persister import Persister
 from broker.dispatcher import Dispatcher, answer_errors
 from broker.faults.rules import Script
 from broker.handlers import APIS
@@ -105,7 +104,6 @@ class ClusterBase:
         """The dispatchers, by broker id and whether it is that of the controller's listener."""
         self.between_brokers: Callable[[], Awaitable[None]] | None = None
         self.metadata: MetadataController
-        self.persister: Persister
         self.quorum: Quorum
         self.controller_log: MetadataLog
         self.metadata_log: PartitionLog

@@ -26,7 +26,6 @@ from broker.node import Node
 from broker.options import ServeOptions
 from broker.releases import Release
 from broker.replication.partition import ReplicatedPartition
-from broker.requests.share_state import SharePersister
 from broker.settings.model import ConfigResourceType
 from protocol.codec import prepare
 from protocol.log_records.metadata import FeatureLevelRecord
@@ -117,7 +116,6 @@ class Cluster(ClusterBase):
         for broker_id in list(self.nodes) or self.options.broker_ids:
             open_node(self, broker_id, self.maintenance)
         self.metadata = open_metadata(self, self.metadata_publisher)
-        self.persister = SharePersister(self)
 
     def begin(self, *, restored: bool = False) -> None:
         """Load the metadata and logs, register the brokers, start periodic work. ``restored``: keep incarnations."""

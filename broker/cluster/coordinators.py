@@ -38,7 +38,7 @@ def group_coordinator(cluster: ClusterBase, node: Node, partition: ReplicatedPar
     )
 
     def perform(runtime: GroupCoordinator, effect: InitializeShareState) -> None:
-        cluster.start_task(partial(initialize_state, cluster.persister, runtime, effect))
+        cluster.start_task(partial(initialize_state, node.persister, runtime, effect))
 
     return Runtime(
         machine,

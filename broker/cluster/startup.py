@@ -40,6 +40,7 @@ from broker.replication.metadata_log import (
 )
 from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
+from broker.requests.share_state import SharePersister
 from broker.rng import seeded, uuid_from
 from broker.settings import BrokerSettings
 from broker.share.partitions import SharePartitions
@@ -72,7 +73,10 @@ def new_node(cluster: ClusterBase, broker_id: int, rack: str | None = None) -> N
     def new_sessions() -> SessionCache:
         return SessionCache(known.int("max.incremental.fetch.session.cache.slots"), cluster.random)
 
-    node = Node(broker_id, known, cluster.partitions, new_sessions, lambda: SharePartitions(cluster, broker_id, known))
+    def new_shares() -> SharePartitions:
+        return SharePartitions(cluster, broker_id, known, SharePersister(cluster))
+
+    node = Node(broker_id, known, cluster.partitions, new_sessions, new_shares)
     node.endpoints = endpoints_of(cluster.options, broker_id)
     node.server = cluster.new_server(node)
     node.settings.on_change(partial(_follow_settings, cluster, node))

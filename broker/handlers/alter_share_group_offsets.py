@@ -77,7 +77,7 @@ async def _alter(
         ),
     )
     _check_partitions(group_id, begun)
-    results = await initialize_partitions(ctx.cluster.persister, group_id, begun.state_epoch, begun.offsets)
+    results = await initialize_partitions(ctx.node.persister, group_id, begun.state_epoch, begun.offsets)
     if not any(result.failed for of_topic in results.values() for result in of_topic.values()):
         partitions = {topic_id: list(of_topic) for topic_id, of_topic in results.items()}
         runtime.submit(lambda now_ms: runtime.machine.shares.state_created(group_id, partitions, now_ms, failed=False))

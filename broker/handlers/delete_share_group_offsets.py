@@ -53,7 +53,7 @@ async def _delete(group_id: str, topics: list[str], ctx: RequestContext) -> list
         _answer(name, None, unknown, _NOTHING_TO_DELETE if name in ctx.cluster.image.topics else ERROR_TEXTS[unknown])
         for name in found.without_state
     ]
-    results = await delete_partitions(ctx.cluster.persister, group_id, found.partitions)
+    results = await delete_partitions(ctx.node.persister, group_id, found.partitions)
     deleted = []
     for topic_id, of_topic in results.items():
         failed = next((result for result in of_topic if result.failed), None)

@@ -117,7 +117,7 @@ async def _read(
 ) -> list[DescribeShareGroupOffsetsResponseTopic]:
     """Return topics with the summaries of their partitions."""
     once = [(name, topic_id, tuple(indexes)) for name, topic_id, indexes in topics]
-    persister = ctx.cluster.persister
+    persister = ctx.node.persister
     summaries = iter(
         await all_of(
             persister.read_summary(SharePartitionKey(group_id, topic_id, index), -1)

@@ -89,7 +89,7 @@ async def delete_group_state(group_id: str, ctx: RequestContext) -> None:
     )
     if any(partition < 0 for indexes in found.partitions.values() for partition in indexes):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Quirk: Kafka's persister rejects the call
-    results = await delete_partitions(ctx.cluster.persister, group_id, found.partitions)
+    results = await delete_partitions(ctx.node.persister, group_id, found.partitions)
     failed = next((result for of_topic in results.values() for result in of_topic if result.failed), None)
     if failed is not None:
         raise KafkaError(failed.error, failed.message)

@@ -57,14 +57,14 @@ Operation = Callable[[ShareMachine, int, Hashable], ShareOutcome]
 
 
 class SharePersister:
-    """The :class:`~broker.coordination.share.persister.Persister` of a cluster, until the cluster is reset or restored.
-
-    Calls in progress then may still retry. They must not write to the new state of the cluster, in which topics can
-    have the same ids: that has another persister.
-    """
+    """The :class:`~broker.coordination.share.persister.Persister` of one broker's process."""
 
     def __init__(self, cluster: ClusterView) -> None:
-        self._cluster, self._metadata = cluster, cluster.metadata
+        self._cluster, self._closed = cluster, False
+
+    def close(self) -> None:
+        """See :class:`Persister`."""
+        self._closed = True
 
     async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> StateResult:
         """See :class:`Persister`."""
@@ -113,7 +113,7 @@ class SharePersister:
         """Call the coordinator until one answers, with pauses by the cluster's clock; errors name the RPC."""
         clock, runtime = self._cluster.clock, None
         for attempt in range(ATTEMPTS):
-            if self._cluster.metadata is not self._metadata:
+            if self._closed:
                 return kind(ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOT_FOUND)
             runtime = self._coordinator(key)
             result = await ask_share_coordinator(runtime, kind, operation)

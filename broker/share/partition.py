@@ -5,7 +5,13 @@ from typing import Any
 
 from broker.clock import in_slices
 from broker.cluster_state import ClusterState
-from broker.coordination.share.persister import UNINITIALIZED_OFFSET, SharePartitionKey, StateBatch, StateResult
+from broker.coordination.share.persister import (
+    UNINITIALIZED_OFFSET,
+    Persister,
+    SharePartitionKey,
+    StateBatch,
+    StateResult,
+)
 from broker.replication.partition import ReplicatedPartition
 from broker.settings import BrokerSettings
 from broker.share.dead_letters import DeadLetters
@@ -58,13 +64,14 @@ class SharePartition:
         cluster: ClusterState,
         broker_id: int,
         settings: BrokerSettings,
+        persister: Persister,
         key: SharePartitionKey,
         partition: ReplicatedPartition,
         run: Callable[[Coroutine[Any, Any, None]], None],
         dropped: Callable[["SharePartition"], None],
     ) -> None:
         self._cluster, self._broker_id, self.run, self._dropped = cluster, broker_id, run, dropped
-        self.key, self.partition, self._persister = key, partition, cluster.persister
+        self.key, self.partition, self._persister = key, partition, persister
         self.leader_epoch = partition.state.leader_epoch
         self.state_epoch = 0
         self._dead_letters = DeadLetters(cluster, broker_id, settings)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from broker.cluster_state import ClusterState, known_partition
-from broker.coordination.share.persister import SharePartitionKey
+from broker.coordination.share.persister import Persister, SharePartitionKey
 from broker.settings import BrokerSettings
 from broker.share.partition import SharePartition
 from broker.share.sessions import SessionKey, ShareSession, ShareSessions
@@ -16,9 +16,10 @@ from protocol.errors import KafkaError
 class SharePartitions:
     """The share partitions in a broker's memory: those that it leads and members fetch from."""
 
-    def __init__(self, cluster: ClusterState, broker_id: int, settings: BrokerSettings) -> None:
-        self._cluster, self._broker_id, self._settings = cluster, broker_id, settings
+    def __init__(self, cluster: ClusterState, broker_id: int, settings: BrokerSettings, persister: Persister) -> None:
+        self._cluster, self._broker_id, self._settings, self.persister = cluster, broker_id, settings, persister
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
+        self._closed = False
         self._tasks: dict[asyncio.Task[None], None] = {}  # a dict: cancelled in a reproducible order
         self.sessions = ShareSessions(
             lambda: settings.int("group.share.max.share.sessions"), self._release_all, self._forget_group
@@ -44,7 +45,7 @@ class SharePartitions:
         partition = known_partition(self._cluster.partitions, topic, key.partition)
         partition.led_by(self._broker_id)
         found = self._partitions[key] = SharePartition(
-            self._cluster, self._broker_id, self._settings, key, partition, self._run, self._dropped
+            self._cluster, self._broker_id, self._settings, self.persister, key, partition, self._run, self._dropped
         )
         found.begin_loading()
         return found
@@ -66,12 +67,20 @@ class SharePartitions:
         self._close(list(self._partitions))
 
     def close(self) -> None:
-        """Drop all sessions and share partitions, and cancel background tasks."""
+        """Drop all sessions and share partitions, and end what is under way, as the broker's process ends.
+
+        Its requests may still wait for their share coordinator: they change nothing any more.
+        """
         self.clear()
+        self.persister.close()
+        self._closed = True
         for task in self._tasks:
             task.cancel()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        if self._closed:
+            work.close()
+            return
         task = asyncio.get_running_loop().create_task(work)
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)

@@ -123,7 +123,7 @@ class AdminStage:
                 own,
                 cast("Any", {}),
                 lambda: SessionCache(1000, seeded(1)),
-                partial(SharePartitions, cast("Any", cluster), broker_id, own),
+                partial(SharePartitions, cast("Any", cluster), broker_id, own, cast("Any", None)),
             )
         log = CountingLog()
         machine = MetadataMachine(

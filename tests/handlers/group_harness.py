@@ -108,7 +108,6 @@ class Stage:
         self.logs = [MemoryLog() for _ in range(shards)]
         self.group_shards: dict[int, GroupCoordinator] = {}
         self.share_log = MemoryLog()
-        self.metadata = object()  # of this cluster; after a reset there is another one
         self.persister = StagePersister(self)
         self.tasks: list[asyncio.Task[None]] = []
         self.release = release(NEWEST)

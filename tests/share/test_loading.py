@@ -22,7 +22,7 @@ class Bench:
         self.answer: asyncio.Future[ReadResult] = asyncio.get_running_loop().create_future()
         self.dropped: list[SharePartition] = []
         self.watchers: list[Any] = []
-        self.cluster = cast("Any", SimpleNamespace(clock=ManualClock(0), persister=self, partitions={}))
+        self.cluster = cast("Any", SimpleNamespace(clock=ManualClock(0), partitions={}))
         partition = cast(
             "Any",
             SimpleNamespace(
@@ -38,6 +38,7 @@ class Bench:
             self.cluster,
             1,
             BrokerSettings(1, {}),
+            cast("Any", self),
             SharePartitionKey("g", UUID(int=1), 0),
             partition,
             lambda work: self.tasks.append(asyncio.ensure_future(work)),

@@ -42,6 +42,7 @@ a follower what it did not have itself. The others were mistakes of the simulato
 """
 THREE_KINDS = (CONSUMER, SHARE, LAG)
 SIX_KINDS = (*THREE_KINDS, CHANGE, RULES, HOLD)
+TEN_KINDS = (*SIX_KINDS, RELEASE, WORLD, STREAMS, COORDINATORS)
 REGRESSIONS_OF_RULES = [(1001, (RULES, HOLD)), (310025, (RULES, HOLD)), (310060, (RULES, HOLD)), (1040, SIX_KINDS)]
 """Seed and kinds of runs with further broken rules that once broke a promise, by mistakes of the simulator."""
 REGRESSIONS_OF_STATES = [
@@ -66,13 +67,16 @@ REGRESSIONS_OF_STATES = [
     (92000, SIX_KINDS),
     (268203326, (CHANGE, COORDINATORS, HOLD, RULES, SHARE, WORLD)),
     (629626584, (CONSUMER, COORDINATORS, HOLD, LAG, RULES, SHARE, WORLD)),
+    (262984555, TEN_KINDS),
+    (337077349, TEN_KINDS),
 ]
 """Seed and kinds of runs with other releases, streams groups and snapshots that once broke a promise.
 
 41014: two brokers lost power and a third was stopped; the first of them that registered made the second one lead, and
 the third was cut to it. 43015 and 43016: the state of share partitions was written to a cluster that had been reset or
-restored, and with 41923353 records. 4: assignments of a classic group were not replicated. The others were mistakes of
-the simulator.
+restored, and with 41923353 records. 4: assignments of a classic group were not replicated. 262984555 and 337077349:
+a leader that was killed repeated its writes to the share coordinator, which before 4.4 set a start offset back. The
+others were mistakes of the simulator.
 """
 LEFT_OUT = 81000012
 UNREPLICATED = 880807

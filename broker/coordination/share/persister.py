@@ -81,11 +81,18 @@ class SummaryResult(StateResult):
 
 
 class Persister(Protocol):
-    """Calls the share coordinator of a share partition; the instance in use is ``context.ClusterView.persister``.
+    """Calls the share coordinator of a share partition; the instance in use is ``node.Node.persister``.
 
     A call does not wait if a coordinator is active. While it loads or moves, the call is retried by the cluster's
     clock; after the last attempt the result has that coordinator's error.
     """
+
+    def close(self) -> None:
+        """End with the broker's process, which is killed or reset: calls that wait are not repeated.
+
+        A late write to what a new leader has read, or to another cluster with the same topic ids, would change it.
+        """
+        ...
 
     async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> StateResult:
         """Create or replace the state, with leader epoch 0 and without batches (InitializeShareGroupState)."""

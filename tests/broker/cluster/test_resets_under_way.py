@@ -34,11 +34,11 @@ async def test_the_state_of_share_partitions_is_not_written_to_an_earlier_cluste
         await assigned(stage, 1, name="u")
         cluster = stage.cluster
         keys = [SharePartitionKey("g", cluster.image.topics[name].id, 0) for name in "tu"]
-        await asked(stage, cluster.persister.read_summary(keys[0], 0))  # the coordinators' topic is there
+        await asked(stage, node(stage, 1).persister.read_summary(keys[0], 0))  # the coordinators' topic is there
         snapshot = cluster.snapshots.kept[await reset.take_snapshot(cluster)]
         cluster.lifecycle.pause(node(stage, 1))
         offsets = {key.topic_id: {0: 5} for key in keys}
-        writing = asyncio.create_task(initialize_partitions(cluster.persister, "g", 1, offsets))
+        writing = asyncio.create_task(initialize_partitions(node(stage, 1).persister, "g", 1, offsets))
         await stage.pass_time(0)
         if restored:
             await reset.restore(cluster, snapshot)
@@ -47,7 +47,7 @@ async def test_the_state_of_share_partitions_is_not_written_to_an_earlier_cluste
         await stage.pass_time(BACKOFF_MS)
         results = await asked(stage, writing)
         assert [results[key.topic_id][0].failed for key in keys] == [restored, restored]
-        found = [await asked(stage, cluster.persister.read_summary(key, 0)) for key in keys]
+        found = [await asked(stage, node(stage, 1).persister.read_summary(key, 0)) for key in keys]
         assert [each.start_offset for each in found] == ([-1, -1] if restored else [5, 5])
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.coordination.share.persister import SharePartitionKey
+from broker.coordination.share.persister import Persister, SharePartitionKey
 from broker.requests.share_state import ATTEMPTS, BACKOFF_MS, delete_partitions, initialize_partitions
 from broker.share.machine.states import RecordState
 from protocol.apis import ApiKey
@@ -32,7 +32,7 @@ from protocol.messages.share_acknowledge import (
 from protocol.messages.share_fetch import AcknowledgementBatch as FetchAcknowledgementBatch
 from protocol.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from tests.broker.cluster.test_resets_under_way import asked
-from tests.scenarios.transactions.harness import AsyncWire, Stage, running
+from tests.scenarios.transactions.harness import AsyncWire, Hung, Stage, running
 from tests.storage.logs import records_batch
 
 SETTINGS = {
@@ -48,7 +48,12 @@ class Group:
 
     def __init__(self, stage: Stage, group_id: str, wire: AsyncWire) -> None:
         self.stage, self.group_id, self.wire = stage, group_id, wire
-        self.persister, self.topic_id = stage.cluster.persister, stage.topic_id("t")
+        self.topic_id = stage.topic_id("t")
+
+    @property
+    def persister(self) -> Persister:
+        """That of a broker which is up."""
+        return next(node.persister for node in self.stage.cluster.nodes.values() if node.up)
 
     @property
     def keys(self) -> list[SharePartitionKey]:
@@ -119,7 +124,7 @@ async def grouped() -> AsyncIterator[Group]:
         wire = await stage.connect()
         assignments = [CreatableReplicaAssignment(index, [1]) for index in (0, 1)]
         await wire.call(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("t", -1, -1, assignments)], 1000))
-        await asked(stage, stage.cluster.persister.read_summary(SharePartitionKey("g", UUID(int=5), 0), 0))
+        await asked(stage, stage.cluster.nodes[1].persister.read_summary(SharePartitionKey("g", UUID(int=5), 0), 0))
         for number in range(1000):
             group = Group(stage, f"g{number}", wire)
             if [leader_of(stage, key) for key in group.keys] == [2, 1]:
@@ -206,6 +211,26 @@ async def test_what_members_hold_of_a_broker_that_stops_is_released_before() -> 
                 group.stage.kill(1)
             result = await asked(group.stage, group.persister.read(group.keys[0], 0))
             assert [tuple(each)[:4] for each in result.batches] == states
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_write_ends_with_the_broker_that_repeats_it(restarted: bool) -> None:
+    """As Kafka's PersisterStateManager does: a leader that was killed does not change what the next one has read."""
+    async with grouped() as group:
+        await group.create()
+        asked_for = group.accepting(await group.hold())
+        writing = await group.begin(group.wire.call(ApiKey.SHARE_ACKNOWLEDGE, 2, asked_for))
+        group.stage.kill(1)
+        if restarted:
+            await group.stage.start(1)
+        await group.stage.resume(2)
+        for attempt in range(ATTEMPTS):
+            await group.turns(BACKOFF_MS << attempt)
+        with pytest.raises(Hung):
+            await writing
+        key = group.keys[0]
+        found = await asked(group.stage, group.stage.cluster.nodes[2].persister.read_summary(key, 0))
+        assert (found.start_offset, found.delivery_complete_count) == (0, 0)
 
 
 async def test_summaries_are_asked_for_at_the_same_time() -> None:
