@@ -1,16 +1,23 @@
 """The command `understudy simulate`: runs consecutive seeds, and reports each run and its broken promises."""
 
+import math
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from broker.rng import new_seed
 from simulator.coverage import observed, table
-from simulator.run import Result, run
-from simulator.shrink import shrink
+from simulator.result import Result
+from simulator.run import Run, run
+from simulator.shrink import Shrinking
 
 _SHOWN = 20
+_SHRINKING_S = 110
+"""Real time for a run that breaks a promise and all that shrink it, the last one included."""
+_AFTER_MS = 5_000
+"""Virtual time after the first broken promise within which a run with fewer faults has to break one."""
 LEFT_OUT = "a partition had no leader for a marker (KAFKA-20734)"
 UNREPLICATED = "a transaction coordinator had answered from records that were not replicated, and ended"
 
@@ -52,14 +59,16 @@ def run_all(options: Options) -> int:
     for seed in range(first, first + options.seeds):
         if options.seconds is not None and runs and time.perf_counter() - began > options.seconds:
             break
+        run_began = time.perf_counter()
         data_dir = None if options.data_dir is None else options.data_dir / f"seed-{seed}"
         result = run(seed, options.minutes, options.only, options.kinds, data_dir)
         runs += 1
         virtual_ms += result.virtual_ms
         broken += bool(result.violations)
+        of_run = options
         if result.violations and options.shrink:
-            result, options = shrunk(result, options)
-        print("\n".join(report(result, options)), flush=True)
+            result, of_run = shrunk(result, options, time.perf_counter() - run_began)
+        print("\n".join(report(result, of_run)), flush=True)
         if data_dir is not None:
             print(f"  {written(data_dir)}")
     if runs > 1:
@@ -76,15 +85,34 @@ def written(data_dir: Path) -> str:
     return "the run did not complete, so the brokers' directories were not written"
 
 
-def shrunk(result: Result, options: Options) -> tuple[Result, Options]:
-    """Find the fewest faults that still break a promise; return their run, and the options that repeat it."""
+def shrunk(
+    result: Result, options: Options, took_s: float, clock_s: Callable[[], float] = time.perf_counter
+) -> tuple[Result, Options]:
+    """Find few faults that still break a promise; return their run, and the options that repeat it.
+
+    ``took_s`` is how long the run with all faults took.
+    """
     seed, minutes, kinds = result.seed, options.minutes, options.kinds
-    left, runs = shrink(
-        [each.number for each in result.faults], lambda only: bool(run(seed, minutes, only, kinds).violations)
+
+    def breaks(only: frozenset[int], broken_ms: int) -> int | None:
+        # Promises that are broken after the last fault are those of the end, which is not always as long.
+        until_ms = broken_ms + _AFTER_MS if broken_ms < minutes * 60_000 else math.inf
+        return Run(seed, minutes, only, kinds).first_broken_ms(until_ms)
+
+    def say(line: str) -> None:
+        print(f"seed {seed}: {line}", flush=True)
+
+    say(f"broken with {len(result.faults)} faults, which are being reduced")
+    broken_ms = result.virtual_ms if result.broken_ms is None else result.broken_ms
+    shrinking = Shrinking(
+        result.faults, broken_ms, breaks, limit_s=_SHRINKING_S - 2 * took_s, run_s=took_s, clock_s=clock_s, say=say
     )
-    print(f"seed {seed}: {len(left)} of {len(result.faults)} faults are enough ({runs} runs)")
-    only = frozenset(left)
-    return run(seed, minutes, only, kinds), replace(options, only=only)
+    only = frozenset(each.number for each in shrinking.shrink())
+    again = run(seed, minutes, only, kinds)
+    if again.violations:
+        return again, replace(options, only=only)
+    say("the whole run with these faults breaks no promise that counts: all faults are kept")
+    return result, options
 
 
 def report(result: Result, options: Options) -> list[str]:

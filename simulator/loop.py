@@ -44,6 +44,7 @@ class _Selector:
             self._loop.now_s += timeout
             if self._loop.now_s > self._loop.limit_s:
                 raise Endless(f"it is not over after {self._loop.limit_s:.0f} s of virtual time")
+            self._loop.advanced()
         else:
             self._turns += 1
             if self._turns > _MOST_TURNS:
@@ -64,6 +65,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.limit_s = math.inf
         self.listen: Callable[[Callable[[], Any], str, int], object] | None = None
         """Opens a listener; set by the simulated network."""
+        self.advanced: Callable[[], None] = lambda: None
+        """Called whenever the virtual time has advanced; what it raises ends the run."""
         self._selector = _Selector(self)
         self._clock_resolution = _RESOLUTION_S
 

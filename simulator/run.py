@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +11,6 @@ from simulator.checker import Log, check, check_copies
 from simulator.clients.administrator import SHARE_VERSION, Administrator
 from simulator.clients.client import Client, World
 from simulator.clients.consumer import Fetcher, Member
-from simulator.clients.consumer_member import ConsumerMember
 from simulator.clients.producer import TIMEOUT_MS
 from simulator.clients.share_member import SHARE_GROUP
 from simulator.clients.transaction_prober import STRICT
@@ -21,11 +19,13 @@ from simulator.disks import write_disks
 from simulator.epochs import validate_on_all_replicas
 from simulator.faults import Nemesis
 from simulator.history import LAST_EPOCH, History, Place
+from simulator.liveness import check_liveness
 from simulator.loop import Endless, NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
 from simulator.network import Network
-from simulator.plan import CHANGE, COORDINATORS, HOLD, LAG, RELEASE, WORLD, Fault, plan
+from simulator.plan import CHANGE, COORDINATORS, HOLD, LAG, RELEASE, WORLD, plan
 from simulator.process import virtual
 from simulator.replicas import compare_replicas, find_duplicates, fingerprint
+from simulator.result import Result
 from simulator.share_lives import WRITE_TIMEOUT_MS, ShareLives
 from simulator.trace import Trace
 from simulator.workload import (
@@ -54,8 +54,6 @@ VARIED = {
 VARIED_OF_STREAMS = {STANDBYS: ("0", "1"), "group.streams.initial.rebalance.delay.ms": ("0", "1000")}
 GRACE_MS = 10_000
 """Time after the last fault until brokers and clients must have recovered."""
-CALM_MS = 12_000
-"""Time after that within which each client must succeed."""
 SCAN_MS = 4_000
 """Time within which a coordinator finds and aborts a transaction that has timed out."""
 DRAIN_MS, MOST_DRAINS = 5_000, 24
@@ -72,27 +70,8 @@ MOST_AFTER_S = 900
 """Limit of virtual time for the end of a run; without broken promises it takes less than four minutes."""
 
 
-@dataclass
-class Result:
-    """Result of a run."""
-
-    seed: int
-    violations: list[str]
-    digest: str
-    lines: int
-    virtual_ms: int
-    faults: list[Fault]
-    trace: Trace = field(default_factory=Trace)
-    progress: dict[str, int] = field(default_factory=dict)
-    committed: Mapping[Place, Log] = field(default_factory=dict)
-    """Partition -> offsets and values that a ``read_committed`` reader finds at the end."""
-
-    excused: list[str] = field(default_factory=list)
-    """Promises that Kafka breaks in such a run, too: after a skipped marker (KAFKA-20734), or when a transaction
-    coordinator ends that has answered from records of the leader before it which were not replicated."""
-
-    left_out_markers: bool = False
-    """Whether a marker was skipped, with broken promises or without."""
+class _Cut(Exception):
+    """A run that is played for its first broken promise is over."""
 
 
 class Run:
@@ -113,10 +92,16 @@ class Run:
         self.seed, self.minutes, self.data_dir = seed, minutes, data_dir
         self.committed: Mapping[Place, Log] = {}
         self.disks: Mapping[int, MemoryFiles] = {}
+        self.broken_ms: int | None = None
+        """When the first promise was broken that counts, in virtual ms."""
+        self._until_ms: float | None = None
+        self._counted = 0
+        """How many broken promises have been judged."""
         self._read: Fetcher | None = None
         """The last one that has read all logs to their ends."""
         self.loop = VirtualLoop()
         self.loop.limit_s = minutes * 60 + MOST_AFTER_S
+        self.loop.advanced = self._watch
         self.trace = Trace()
         self.network = Network(self.loop, Random(f"{seed} network"), self.trace)  # noqa: S311 - replayed
         self._chance = Random(f"{seed} setup")  # noqa: S311 - replayed
@@ -162,17 +147,7 @@ class Run:
 
     def result(self) -> Result:
         """Run the seed and return the result. Raises FileExistsError: the folder for the directories exists by now."""
-        asyncio.set_event_loop(self.loop)
-        self.loop.set_exception_handler(self._unhandled)
-        try:
-            with virtual(self.loop, self._logged):
-                self.loop.run_until_complete(self._main())
-        except (Endless, NothingLeft, Spinning) as error:
-            self.history.violate(f"the run cannot continue: {error}")
-        except Exception as error:  # noqa: BLE001 - a broker that cannot be started breaks a promise, not the simulator
-            self.history.violate(f"the run ended with {error!r}")
-        finally:
-            self._close()
+        self._play()
         if self.data_dir is not None and self.disks:
             write_disks(self.disks, self.data_dir)
         broken, excused = self._judged()
@@ -188,7 +163,42 @@ class Run:
             self.committed,
             excused,
             self.servers.left_out_markers,
+            self.broken_ms,
         )
+
+    def first_broken_ms(self, until_ms: float) -> int | None:
+        """Run the seed until a promise is broken that counts, or until then; return when that was, in virtual ms."""
+        self._until_ms = until_ms
+        self._play()
+        return self.broken_ms
+
+    def _watch(self) -> None:
+        """Note when a promise is broken; end a run that is played only for that."""
+        self._note_broken()
+        if self._until_ms is not None and (self.broken_ms is not None or self.loop.now_s * 1000 > self._until_ms):
+            raise _Cut
+
+    def _note_broken(self) -> None:
+        if self.broken_ms is None and len(self.history.violations) > self._counted:
+            self._counted = len(self.history.violations)
+            if self._judged()[0]:
+                self.broken_ms = round(self.loop.now_s * 1000)
+
+    def _play(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.set_exception_handler(self._unhandled)
+        try:
+            with virtual(self.loop, self._logged):
+                self.loop.run_until_complete(self._main())
+        except _Cut:
+            pass
+        except (Endless, NothingLeft, Spinning) as error:
+            self.history.violate(f"the run cannot continue: {error}")
+        except Exception as error:  # noqa: BLE001 - a broker that cannot be started breaks a promise, not the simulator
+            self.history.violate(f"the run ended with {error!r}")
+        finally:
+            self._close()
+        self._note_broken()
 
     def _judged(self) -> tuple[list[str], list[str]]:
         """Return the broken promises that count, and those that Kafka breaks in such a run, too."""
@@ -238,37 +248,13 @@ class Run:
         await nemesis.end()
         self.world.over = True
         await sleep_ms(GRACE_MS)
-        await self._check_liveness()
+        await check_liveness(self.world, self.workload)
         await self._finish(nemesis)
 
     def _prepare(self) -> None:
         """Configure the cluster for the run's clients, after a start and after each reset."""
         if STRICT in self.topics:
             require_all_replicas(self.servers, STRICT)
-
-    async def _check_liveness(self) -> None:
-        """Check that each client succeeds, and each partition has an owner, now that no fault is under way."""
-        self.world.calm = True
-        before = self.workload.progress()
-        await sleep_ms(CALM_MS)
-        for name, count in self.workload.progress().items():
-            if count == before[name]:
-                self.history.violate(f"{name} made no progress in {CALM_MS} ms without faults")
-        if missing := self._without_owner():
-            await sleep_ms(CALM_MS)  # a partition may be moving from one owner to the next
-            for group, (topic, index) in sorted(missing & self._without_owner()):
-                self.history.violate(f"{topic}-{index} has no owner in {group} although no fault is under way")
-
-    def _without_owner(self) -> set[tuple[str, Place]]:
-        """Return groups with partitions to which members subscribe, or that are tasks, but that no member has."""
-        members = [each for each in self.workload.instances() if isinstance(each, ConsumerMember) and each.epoch > 0]
-        wanted = {
-            (each.group, (topic, i))
-            for each in members
-            for topic in each.subscription.topics
-            for i in range(self.topics[topic])
-        }
-        return wanted - {(each.group, place) for each in members for place in each.owned}
 
     async def _finish(self, nemesis: Nemesis) -> None:
         await self.workload.stop(feeding=True)

@@ -37,7 +37,9 @@ def parser() -> Parser:
         help=f"what each run adds: any of {', '.join(KINDS)}, or all, or none (default: the seed decides)",
     )
     made.add_argument("--faults", metavar="N,N,...", help="only these faults of the seed's plan, by number")
-    made.add_argument("--shrink", action="store_true", help="reduce the faults to those that a broken promise needs")
+    made.add_argument(
+        "--shrink", action="store_true", help="leave out faults that a broken promise does not need, within two minutes"
+    )
     made.add_argument(
         "--coverage", action="store_true", help="print which transitions of the coordinators were reached"
     )

@@ -10,7 +10,8 @@ from pipeline.audits.registry import chosen
 from pipeline.duck.tables import DuckTables
 from pipeline.reading import read_segments
 from simulator.history import Place
-from simulator.run import BROKERS, Result, kinds_of, run
+from simulator.result import Result
+from simulator.run import BROKERS, kinds_of, run
 from simulator.workload import RULES
 from understudy.simulate import main
 

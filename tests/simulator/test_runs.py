@@ -16,7 +16,8 @@ from simulator.clients.consumer_member import MODERN_GROUP
 from simulator.clients.streams_member import STREAMS_GROUP
 from simulator.command import Options, report
 from simulator.plan import CHANGE, COORDINATORS, HOLD, LAG, RELEASE, WORLD, plan
-from simulator.run import Result, Run, run
+from simulator.result import Result
+from simulator.run import Run, run
 from simulator.workload import CONSUMER, RULES, SHARE, STREAMS
 
 ROOT = Path(__file__).parents[2]
