@@ -20,17 +20,15 @@ from benchmarks import (
     java,
     latency,
     many,
-    partition_log,
     process,
     readme,
     report,
     secured,
     shares,
-    slopes,
     variants,
 )
 from benchmarks.machine import description
-from benchmarks.row import ALL, Row, Scale, ScaleRow, StorageRow
+from benchmarks.row import ALL, Row, Scale
 from benchmarks.runner import Results, Run
 from benchmarks.targets import CACHE, KINDS, ROOT
 
@@ -52,9 +50,6 @@ def parser() -> argparse.ArgumentParser:
     command_line.add_argument("--targets", default=",".join(ALL), help="only these: %(default)s")
     command_line.add_argument("--rounds", type=int, help="rounds of each target")
     command_line.add_argument("--part", type=float, help="share of each row's records, 0.01 to 1")
-    command_line.add_argument(
-        "--largest", type=int, default=10_000_000, help="records in the largest log of the slopes"
-    )
     command_line.add_argument("--json", type=Path, default=CACHE / "latest.json", help="write the figures to this file")
     command_line.add_argument(
         "--write", action="store_true", help="always write the tables into docs/inside/benchmarks.md"
@@ -92,8 +87,6 @@ def main() -> None:
         *java.ROWS,
         *process.ROWS,
         *readme.ROWS,
-        *slopes.ROWS,
-        *partition_log.rows(options.largest),
     )
     if options.list:
         print("\n".join(row.name for row in everything))
@@ -107,12 +100,11 @@ def main() -> None:
             f"the load average is {os.getloadavg()[0]:.1f}: other processes are active, the figures will be inaccurate",
             flush=True,
         )
-    if not all(isinstance(row, StorageRow | ScaleRow) for row in rows):
-        for name in targets:
-            KINDS[name].prepare()
+    for name in targets:
+        KINDS[name].prepare()
     machine = {**description(), "rounds, part of the records": f"{scale.rounds}, {scale.part:g}"}
     minutes = options.minutes or (4 if options.quick else 33.5)
-    with Run(targets, scale, minutes * 60, options.largest) as run:
+    with Run(targets, scale, minutes * 60) as run:
         run.rows(rows)
         results = run.results
     machine["used by others meanwhile"] = f"{statistics.median(results.others or [0]):.2f} of the processors (median)"

@@ -1,12 +1,10 @@
 """Describes the machine of a run, without identifying its owner."""
 
 import importlib.metadata
-import mmap
 import os
 import platform
 import re
 import subprocess
-import time
 from pathlib import Path
 
 from benchmarks import librdkafka
@@ -32,19 +30,6 @@ def _memory_gb() -> float:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
 
 
-def _page_cost() -> str:
-    """Measure the first and the second write to a megabyte of memory, in us."""
-    pieces, piece = 256, bytes(1 << 20)
-    with mmap.mmap(-1, pieces << 20) as memory:
-        took = []
-        for _ in range(2):
-            begun = time.process_time()
-            for at in range(pieces):
-                memory[at << 20 : (at + 1) << 20] = piece
-            took.append((time.process_time() - begun) / pieces * 1e6)
-    return f"{took[0]:.0f} us for new pages, {took[1]:.0f} us for known ones"
-
-
 def description() -> dict[str, str]:
     """Return what affects the figures: processors, memory, versions, and the load at the start."""
     kfake = re.search(r"kfake (v\S+)", (ROOT / "benchmarks" / "kfake" / "go.mod").read_text())
@@ -53,7 +38,6 @@ def description() -> dict[str, str]:
     return {
         "processors": f"{os.cpu_count()} x {_processor()}",
         "memory": f"{_memory_gb():.0f} GB",
-        "writing a megabyte of memory": _page_cost(),
         "system": f"{platform.system()} {platform.release().partition('-')[0]}",
         "Python": f"{platform.python_version()}, uvloop {importlib.metadata.version('uvloop')}, "
         f"crc32c {importlib.metadata.version('crc32c')}",

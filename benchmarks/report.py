@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from benchmarks.row import BUILDS, PEERS, SLOPE, Figure, Goal, Row, ScaleRow, StorageRow
+from benchmarks.row import BUILDS, PEERS, Figure, Goal, Row
 from benchmarks.runner import Results
 from benchmarks.targets import KINDS
 
@@ -111,57 +111,7 @@ def _table(results: Results, figures: Iterable[Figure], targets: Iterable[str]) 
     return lines
 
 
-def _storage_table(results: Results, figures: Iterable[Figure]) -> list[str]:
-    lines = ["| | memory | disk |", "|---|---:|---:|"]
-    for figure in figures:
-        if figure.name in results.rounds:
-            cells = (_cell(results, figure.name, name) for name in ("memory", "disk"))
-            lines.append(f"| {figure.title}, {figure.unit} | " + " | ".join(cells) + " |")
-    return lines
-
-
-def slope(results: Results, row: ScaleRow, figure: str) -> float | None:
-    """Return the ratio of the cost at the largest size to that at the smallest."""
-    measured = results.scales[row.name]
-    first, last = (measured[size].get(figure) for size in (min(measured), max(measured)))
-    return last / first if first and last and len(measured) > 1 else None
-
-
-def bytes_of_one(results: Results, row: ScaleRow) -> float | None:
-    """Return the memory per item, from the smallest and the largest size."""
-    measured = results.scales[row.name]
-    first, last = min(measured), max(measured)
-    if first == last:
-        return None
-    # A journal's memory is that of the requests that filled it.
-    more = min(last, 20_000) - first if row.name == "scale_journal" else last - first
-    return (measured[last]["bytes"] - measured[first]["bytes"]) / more
-
-
-def _scale_table(results: Results, row: ScaleRow) -> list[str]:
-    measured = results.scales[row.name]
-    sizes = sorted(measured)
-    lines = [
-        f"| {row.title} | " + " | ".join(f"{size:,}" for size in sizes) + " | largest to smallest | |",
-        "|---" + "|---:" * (len(sizes) + 1) + "|---|",
-    ]
-    for figure in row.figures:
-        cells = [_number(measured[size][figure.name]) for size in sizes]
-        ratio = slope(results, row, figure.name)
-        judged = figure.unit == "us" and ratio is not None
-        met = "" if not judged or ratio is None else "met" if ratio <= SLOPE else "missed"
-        ratio_text = "-" if ratio is None or not judged else f"{ratio:.2f}"
-        lines.append(f"| {figure.title}, {figure.unit} | " + " | ".join(cells) + f" | {ratio_text} | {met} |")
-    one = bytes_of_one(results, row)
-    if one is not None:
-        lines.append(f"| memory of one {row.one}, bytes |" + " |" * len(sizes) + f" {_number(one)} | |")
-    return lines
-
-
-_PICTURES = {
-    "benchmarks-peers.svg": "How many times better than the better peer, row by row",
-    "benchmarks-scale.svg": "What operations cost at larger sizes, against the smallest",
-}
+_PICTURES = {"benchmarks-peers.svg": "How many times better than the better peer, row by row"}
 
 
 def markdown(
@@ -172,24 +122,15 @@ def markdown(
     pictures: Iterable[str] = (),
 ) -> str:
     """Return the part of docs/inside/benchmarks.md that a run writes."""
-    rows = list(rows)
-    wire = [figure for row in rows if not isinstance(row, StorageRow | ScaleRow) for figure in row.figures]
-    scales = [row for row in rows if isinstance(row, ScaleRow) and results.scales.get(row.name)]
-    storage = [figure for row in rows if isinstance(row, StorageRow) for figure in row.figures]
+    wire = [figure for row in rows for figure in row.figures]
     lines = [BEGIN, "", "| the machine | |", "|---|---|", *(f"| {name} | {value} |" for name, value in machine.items())]
     main, costs = [f for f in wire if not f.name.endswith("_cpu")], [f for f in wire if f.name.endswith("_cpu")]
     for title, table in (
         ("Beside the peers", _table(results, main, targets)),
         ("What a record costs the server", _table(results, costs, targets)),
-        ("The partition log alone", _storage_table(results, storage)),
     ):
         if len(table) > 2:
             lines += ["", f"### {title}", "", *table]
-    if scales:
-        lines += ["", "### Cost against size", ""]
-        for row in scales:
-            lines += [*_scale_table(results, row), ""]
-        lines.pop()
     for name in pictures:
         lines += ["", f"![{_PICTURES.get(name, name)}]({name})"]
     if results.failures:
@@ -212,8 +153,7 @@ def write_page(page: Path, generated: str) -> None:
 
 def as_json(results: Results, rows: Iterable[Row], machine: Mapping[str, str]) -> dict[str, object]:
     """Return all results: rounds of each figure, medians, verdicts, failures."""
-    rows = list(rows)
-    figures = {figure.name: figure for row in rows if not isinstance(row, ScaleRow) for figure in row.figures}
+    figures = {figure.name: figure for row in rows for figure in row.figures}
     return {
         "machine": dict(machine),
         "figures": {
@@ -228,15 +168,6 @@ def as_json(results: Results, rows: Iterable[Row], machine: Mapping[str, str]) -
             }
             for name, targets in results.rounds.items()
             if name in figures
-        },
-        "scales": {
-            row.name: {
-                "sizes": {str(size): values for size, values in sorted(results.scales[row.name].items())},
-                "largest to smallest": {each.name: slope(results, row, each.name) for each in row.figures},
-                "bytes of one": bytes_of_one(results, row),
-            }
-            for row in rows
-            if isinstance(row, ScaleRow) and results.scales.get(row.name)
         },
         "failures": results.failures,
     }

@@ -97,39 +97,4 @@ class FreshRow:
     least_s: float = 25.0
 
 
-@dataclass(frozen=True, slots=True)
-class StorageRow:
-    """Row of the package `storage` alone, without sockets; it runs once per file system."""
-
-    name: str
-    figures: tuple[Figure, ...]
-    measure: Callable[[str, Scale, int], Values]  # "memory" or "disk", the scale, the largest log
-    targets: tuple[str, ...] = ("memory", "disk")
-    least_s: float = 45.0
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleRow:
-    """Row of costs of Understudy at several sizes of one scale, and of the memory per item.
-
-    Each size is measured in its own process by `benchmarks.scale`; figures have the names from there, the row that of
-    the scale with the prefix "scale_".
-    """
-
-    name: str
-    title: str
-    one: str
-    sizes: tuple[int, ...]
-    figures: tuple[Figure, ...]
-    least_s: float = 45.0
-
-    def sizes_of(self, scale: Scale) -> tuple[int, ...]:
-        """Return the sizes of a run; a quick run omits the large ones."""
-        whole = scale.part > 0.5 or len(self.sizes) == 2
-        return self.sizes if whole else tuple(size for size in self.sizes if size <= 1000)
-
-
-SLOPE = 1.3
-"""Goal for the ratio of an operation's cost at the largest size to that at the smallest."""
-
-Row = ServerRow | FreshRow | StorageRow | ScaleRow
+Row = ServerRow | FreshRow

@@ -2,10 +2,7 @@
 
 import contextlib
 import itertools
-import json
 import statistics
-import subprocess
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -13,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from benchmarks.neighbours import Neighbours
-from benchmarks.row import FreshRow, Row, Scale, ScaleRow, ServerRow, StorageRow, Values
-from benchmarks.targets import KINDS, ROOT, Server, running
+from benchmarks.row import FreshRow, Row, Scale, ServerRow, Values
+from benchmarks.targets import KINDS, Server, running
 
 
 @dataclass(slots=True)
@@ -23,7 +20,6 @@ class Results:
 
     rounds: dict[str, dict[str, list[float]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
     failures: list[str] = field(default_factory=list)
-    scales: dict[str, dict[int, Values]] = field(default_factory=lambda: defaultdict(dict))  # row -> size -> figures
     others: list[float] = field(default_factory=list)  # processors that others used during each measurement that counts
 
     def add(self, target: str, values: Values) -> None:
@@ -54,8 +50,8 @@ def _topic(row: ServerRow) -> str:
 class Run:
     """One run: its servers, results and deadline."""
 
-    def __init__(self, targets: Sequence[str], scale: Scale, budget_s: float, largest: int) -> None:
-        self.targets, self.scale, self.largest = tuple(targets), scale, largest
+    def __init__(self, targets: Sequence[str], scale: Scale, budget_s: float) -> None:
+        self.targets, self.scale = tuple(targets), scale
         self.results = Results()
         self._begun = time.monotonic()
         self._deadline = self._begun + budget_s
@@ -87,42 +83,13 @@ class Run:
             return
         if isinstance(row, ServerRow):
             self._server_row(row)
-        elif isinstance(row, ScaleRow):
-            for size in row.sizes_of(self.scale):
-                self._attempt(row.name, f"at {size}", self._scale, row, size)
-        elif isinstance(row, FreshRow):
-            kinds = [name for name in row.targets if name in self.targets]
-            self._rounds(
-                row.name,
-                min(row.rounds, self.scale.rounds),
-                kinds,
-                lambda name, _: self._fresh(row, name),
-                row.budget_s,
-            )
         else:
-            self._rounds(row.name, 1, row.targets, lambda name, _: self._storage(row, name), 300)
+            kinds = [name for name in row.targets if name in self.targets]
+            rounds = min(row.rounds, self.scale.rounds)
+            self._rounds(row.name, rounds, kinds, lambda name, _: self._fresh(row, name), row.budget_s)
 
     def _fresh(self, row: FreshRow, name: str) -> Values:
         return row.measure(KINDS[name], self.scale)
-
-    def _storage(self, row: StorageRow, name: str) -> Values:
-        return row.measure(name, self.scale, self.largest)
-
-    def _scale(self, row: ScaleRow, size: int) -> None:
-        """Measure one size in its own process; none begins after the time is up."""
-        left_s = self._end - time.monotonic()
-        if left_s <= 0:
-            raise AssertionError("not run: the time of the whole run was used up")
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.scale", row.name.removeprefix("scale_"), str(size)],
-            cwd=ROOT, capture_output=True, text=True, timeout=max(left_s, 60), check=False,
-        )  # fmt: skip
-        if done.returncode:
-            raise AssertionError(done.stderr[-200:])
-        values = json.loads(done.stdout.splitlines()[-1])
-        self.results.scales[row.name][size] = values
-        figures = "  ".join(f"{figure} {value:,.4g}" for figure, value in values.items())
-        self._print(f"{row.name:<22} at {size:<7} {figures}")
 
     def _server_row(self, row: ServerRow) -> None:
         """Prepare each server and warm it up; targets that fail are skipped."""

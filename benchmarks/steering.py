@@ -1,8 +1,8 @@
 """Measures the control plane: the cost of its operations, and their effect on clients.
 
-    python -m benchmarks.steering [--quick] [--only start,reset,fixture,journal,queries] [--json FILE]
+    python -m benchmarks.steering [--quick] [--only start,reset,fixture,journal] [--json FILE]
 
-Takes about five minutes, mostly to fill a journal with a million requests, and needs an idle machine. A missed goal is
+Takes some minutes, and needs an idle machine. A missed goal is
 reported, and the exit code is 1.
 """
 
@@ -26,7 +26,6 @@ from confluent_kafka import Consumer, Producer
 
 import understudy
 from benchmarks import payloads
-from benchmarks.journal_queries import queries
 from benchmarks.librdkafka import Producer as Quick
 from benchmarks.targets import CACHE, ROOT, SETTINGS
 
@@ -204,27 +203,18 @@ LOADS = {"batches of 1 kB records": bulk_rate, "one record a request": single_ra
 # --- all of it -------------------------------------------------------------------------------------------------------
 
 
-def asked(quick: bool) -> Iterator[Figure]:
-    """Measure produce latency while the journal, with a million entries, is queried without pauses."""
-    for name, samples in queries(100_000 if quick else 1_000_000, 4 if quick else 12):
-        p50, *_, p99 = (samples[len(samples) * part // 100] for part in (50, 90, 99))
-        yield Figure(f"produce, p50, {name}", p50 * 1e3, "ms")
-        yield Figure(f"produce, p99, {name}", p99 * 1e3, "ms", 5, samples[-1] * 1e3)
-
-
 PARTS: dict[str, Callable[[bool], Iterator[Figure]]] = {
     "start": start,
     "reset": reset,
     "fixture": fixture,
     "journal": journal,
-    "queries": asked,
 }
 
 
 def main() -> int:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.steering", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, a tenth of the journal")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
     parser.add_argument("--only", default=",".join(PARTS), help="some of them: %(default)s")
     parser.add_argument("--json", type=Path, default=CACHE / "steering.json", help="write the figures there")
     options = parser.parse_args()

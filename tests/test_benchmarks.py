@@ -39,7 +39,7 @@ def rounds(monkeypatch: pytest.MonkeyPatch, least_s: float) -> list[int]:
     monkeypatch.setattr(Neighbours, "used", lambda _: 0.0)
     names = ("first", "second", "third", "fourth")
     rows = [FreshRow(each, (Figure(each, each, "s"),), time.measure(each), least_s=least_s) for each in names]
-    with runner.Run([next(iter(KINDS))], Scale(), 7 * TAKES_S - 1, 1) as run:
+    with runner.Run([next(iter(KINDS))], Scale(), 7 * TAKES_S - 1) as run:
         run.rows(rows)
     return [len(run.results.rounds[each].get("understudy", ())) for each in names]
 
