@@ -17,7 +17,7 @@ STUCK := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help environment oracle serve test quick check interop through-proxy packages binary site compiled compiled-interop nightly bench clean
+.PHONY: help environment oracle serve test quick check interop through-proxy map packages binary site compiled compiled-interop nightly bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -69,6 +69,9 @@ interop: $(DEV) ## real clients in Python, Java, Go, JavaScript, Rust and C; Kaf
 
 through-proxy: $(DEV) ## the same clients with `understudy proxy` between; TARGET=proxy-kafka: with a real Kafka behind it
 	TARGET=$(or $(TARGET),proxy) $(REAL_CLIENTS) $(PYTEST)
+
+map: ## what each module is for, by the first line of its docstring; FOLDER=storage: those of one folder
+	@$(PYTHON) tools/module_map.py $(FOLDER)
 
 packages: $(SERVER) ## the archives of the packages for Node, Go, Java and Rust, into dist/packages
 	$(BIN)/python tools/build_packages.py $(PACKAGES)

@@ -45,11 +45,6 @@ def fetch_may_ask_any_replica(version: int) -> bool:
     return version >= 11
 
 
-def fetch_knows_storage_errors(version: int) -> bool:
-    """KAFKA_STORAGE_ERROR is understood (KIP-112)."""
-    return version >= 6
-
-
 def fetch_magic(version: int) -> int:
     """Return the newest magic that the fetcher reads: 0 messages, 1 with timestamps (KIP-32), 2 batches (KIP-98)."""
     return 2 if version >= 4 else 1 if version >= 2 else 0

@@ -22,11 +22,6 @@ def uvarint(value: int) -> bytes:
     return bytes(out)
 
 
-def uvarint_size(value: int) -> int:
-    """Return the size of the encoded number in bytes."""
-    return 1 if value < 0x80 else (value.bit_length() + 6) // 7
-
-
 def read_uvarint(data: Buffer, at: int) -> tuple[int, int]:
     """Read the number at a position, of at most 35 bits; return it and the position after it.
 

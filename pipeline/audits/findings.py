@@ -1,6 +1,6 @@
 """Runs the checks and holds their findings."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -93,8 +93,3 @@ def totals(engine: Engine, *, journal: bool = False) -> dict[str, int]:
     if journal:
         counted["requests"] = engine.plain("SELECT count(*) AS requests FROM calls").to_pylist()[0]["requests"]
     return counted
-
-
-def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Sort findings: errors, then warnings, then the rest; by name within each."""
-    return sorted(findings, key=lambda each: (SEVERITIES.index(each.check.severity), each.check.name))

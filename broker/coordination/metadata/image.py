@@ -15,9 +15,8 @@ from protocol.java import TimelineMap
 NO_LEADER = -1
 """Leader of a partition without a leader."""
 
-# org.apache.kafka.common.DirectoryId: reserved directory ids (KIP-858).
+# org.apache.kafka.common.DirectoryId: a reserved directory id (KIP-858).
 UNASSIGNED_DIRECTORY = UUID(int=1)
-LOST_DIRECTORY = UUID(int=2)
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Topics whose IsInternal is true (core B.1)."""
