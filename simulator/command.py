@@ -99,19 +99,19 @@ def shrunk(
         until_ms = broken_ms + _AFTER_MS if broken_ms < minutes * 60_000 else math.inf
         return Run(seed, minutes, only, kinds).first_broken_ms(until_ms)
 
-    def say(line: str) -> None:
+    def write(line: str) -> None:
         print(f"seed {seed}: {line}", flush=True)
 
-    say(f"broken with {len(result.faults)} faults, which are being reduced")
+    write(f"broken with {len(result.faults)} faults, which are being reduced")
     broken_ms = result.virtual_ms if result.broken_ms is None else result.broken_ms
     shrinking = Shrinking(
-        result.faults, broken_ms, breaks, limit_s=_SHRINKING_S - 2 * took_s, run_s=took_s, clock_s=clock_s, say=say
+        result.faults, broken_ms, breaks, limit_s=_SHRINKING_S - 2 * took_s, run_s=took_s, clock_s=clock_s, write=write
     )
     only = frozenset(each.number for each in shrinking.shrink())
     again = run(seed, minutes, only, kinds)
     if again.violations:
         return again, replace(options, only=only)
-    say("the whole run with these faults breaks no promise that counts: all faults are kept")
+    write("the whole run with these faults breaks no promise that counts: all faults are kept")
     return result, options
 
 

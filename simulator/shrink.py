@@ -14,7 +14,7 @@ class Shrinking:
     ``breaks`` plays a run with only these faults, by number, until a promise is broken; it returns when, in virtual ms,
     or None. Its other argument is when one was broken in the shortest run so far, at first ``broken_ms``. No run begins
     that may not end within ``limit_s``: a run is expected to take as long as the longest so far, the first one
-    ``run_s``. ``say`` is called with lines about the progress, ``clock_s`` is the real time.
+    ``run_s``. ``write`` is called with lines about the progress, ``clock_s`` is the real time.
     """
 
     def __init__(
@@ -26,11 +26,11 @@ class Shrinking:
         limit_s: float,
         run_s: float,
         clock_s: Callable[[], float],
-        say: Callable[[str], None],
+        write: Callable[[str], None],
     ) -> None:
-        self._all, self._breaks, self._clock_s, self._say = len(faults), breaks, clock_s, say
+        self._all, self._breaks, self._clock_s, self._write = len(faults), breaks, clock_s, write
         self._limit_s, self._longest_s = limit_s, run_s
-        self._began_s = self._said_s = clock_s()
+        self._began_s = self._reported_s = clock_s()
         self.runs = 0
         self._tried = set[frozenset[int]]()
         self.left: list[Fault] = []
@@ -54,7 +54,7 @@ class Shrinking:
             size, before = max(size // 2, 1), len(self.left)
             self._try_pieces(size)
         ended = "; there was no time for more runs" if self.out_of_time else "; none can be left out"
-        self._say(f"{self._progress()}{ended}")
+        self._write(f"{self._progress()}{ended}")
         return self.left
 
     def _try_pieces(self, size: int) -> None:
@@ -81,9 +81,9 @@ class Shrinking:
         self.runs += 1
         if broken_ms is not None:
             self._keep(rest, broken_ms)
-        if broken_ms is not None or self._clock_s() - self._said_s >= _QUIET_S:
-            self._said_s = self._clock_s()
-            self._say(self._progress())
+        if broken_ms is not None or self._clock_s() - self._reported_s >= _QUIET_S:
+            self._reported_s = self._clock_s()
+            self._write(self._progress())
         return broken_ms is not None
 
     def _keep(self, faults: Sequence[Fault], broken_ms: int) -> None:

@@ -35,7 +35,7 @@ class Bench:
 
         shrinking = Shrinking(
             self.faults, broken_ms, run, limit_s=limit_s, run_s=self.run_s,
-            clock_s=lambda: self.now_s, say=self.lines.append,
+            clock_s=lambda: self.now_s, write=self.lines.append,
         )  # fmt: skip
         return [each.number for each in shrinking.shrink()], shrinking.runs
 
@@ -77,7 +77,7 @@ def test_shrinking_ends_in_time_with_what_it_has() -> None:
     assert bench.lines[-1] == f"{len(left)} of 70 faults are enough (run 10, 60 s); there was no time for more runs"
 
 
-def test_progress_is_said_while_nothing_can_be_left_out() -> None:
+def test_progress_is_reported_while_nothing_can_be_left_out() -> None:
     """One line at least every few seconds; and one for each success, with the new number."""
     bench = Bench(4, run_s=RUN_S)
     _, runs = bench.shrink(4_000, {0, 1, 2, 3}.issubset)
@@ -90,7 +90,7 @@ def test_progress_is_said_while_nothing_can_be_left_out() -> None:
 
 @pytest.mark.timeout(120)
 def test_a_run_is_cut_when_a_promise_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or when it is too late for that; a whole run tells when it was broken."""
+    """Or when it is too late for that; a whole run reports when it was broken."""
     monkeypatch.setattr(ConsumerMember, "_timed_since", lambda _self, sent_ms: sent_ms)
     assert Run(629626584, 0.5).first_broken_ms(15_000) is None
     cut = Run(629626584, 0.5)
