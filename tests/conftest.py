@@ -30,7 +30,7 @@ if find_spec("sniffio") is not None:
 
 STARTERS = {
     "tests.forking",
-    "tools.hostile",
+    "tests.hostile.attack",
     "subprocess",
     "tests.serving",
     "tests.understudy.serving",

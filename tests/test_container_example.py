@@ -11,9 +11,9 @@ from pathlib import Path
 
 from confluent_kafka import Message, Producer
 
+from tests.docker_rehearsal import read, variables
 from tests.ports import free_ports
 from tests.serving import until
-from tools.dockerfile import read, variables
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "junit" / "src" / "test" / "java" / "OrdersInContainerTest.java"

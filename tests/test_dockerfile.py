@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docker_rehearsal import Instruction, read, variables
 from tests.understudy.serving import serve
-from tools.dockerfile import Instruction, read, variables
 from understudy.serve import OPTIONS
 from understudy.server_path import SERVER_PACKAGES
 
@@ -105,6 +105,6 @@ def test_hadolint_finds_nothing() -> None:
 @pytest.mark.timeout(3600)
 def test_the_image_can_be_built_and_does_what_it_promises() -> None:
     """Each step of the Dockerfile in a Debian root, then: ready, not root, healthy, speaks Kafka, stops."""
-    tool = ROOT / "tools" / "docker_rehearsal.py"
-    done = subprocess.run([sys.executable, tool], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "tests.docker_rehearsal"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -33,7 +33,7 @@ CEILINGS = {
     "benchmarks": 0,
     "broker": 1,
     "comparison": 2,
-    "docs": 1,
+    "docs": 0,
     "examples": 0,
     "pipeline": 1,
     "protocol": 0,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.hostile import Report, hostile_run
+from tests.hostile.attack import Report, hostile_run
 
 SEED = 20_261_121
 

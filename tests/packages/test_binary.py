@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from tests.docker_rehearsal import mounted
 from tests.serving import until
-from tools.docker_rehearsal import mounted
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_MB = 60

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.docker_rehearsal import read
 from tools.compiled import check, listed
-from tools.dockerfile import read
 from understudy import server_path
 from understudy.spark import shipping
 

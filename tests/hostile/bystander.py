@@ -1,4 +1,4 @@
-"""A well-behaved client during the attacks of ``hostile``: all its requests must succeed with correct responses."""
+"""A well-behaved client during the attacks of ``attack``: all its requests must succeed with correct responses."""
 
 import asyncio
 import itertools

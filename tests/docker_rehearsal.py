@@ -1,12 +1,14 @@
 """Runs the Dockerfile's steps without a container engine: in Debian roots made with debootstrap. Needs root.
 
-Usage: python tools/docker_rehearsal.py [FOLDER]. Then starts the image's entry point as its user, runs its
+Usage: python -m tests.docker_rehearsal [FOLDER]. Then starts the image's entry point as its user, runs its
 health check, sends it a Kafka request, stops it with SIGTERM, examines franz-go with its `exam` (needs Go), and prints
 the size. Exit code 0 if all of that succeeds.
 """
 
+import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -18,14 +20,64 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from tools.dockerfile import Instruction, read, variables
-
 ROOT = Path(__file__).resolve().parent.parent
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # ApiVersions v0, correlation id 7, client id "rehearsal": any broker answers it.
 API_VERSIONS = bytes.fromhex("00000013 0012 0000 00000007 0009") + b"rehearsal"
 API_NAME = re.compile(r"debian:(\w+)-slim")
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """An instruction: its keyword in capitals, its flags (`--from=build`), the rest as written."""
+
+    line: int
+    keyword: str
+    flags: tuple[str, ...]
+    rest: str
+
+    @property
+    def argv(self) -> list[str] | None:
+        """Return the arguments of the exec form (a JSON array), None for the shell form."""
+        arguments: list[str] | None = json.loads(self.rest) if self.rest.startswith("[") else None
+        return arguments
+
+    def flag(self, name: str) -> str | None:
+        """Return the value of a flag."""
+        return next((flag.partition("=")[2] for flag in self.flags if flag.startswith(f"--{name}=")), None)
+
+
+def read(path: Path) -> list[Instruction]:
+    """Read the instructions of a file."""
+    instructions: list[Instruction] = []
+    pending, began = "", 0
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        began = began if pending else number
+        pending += line.strip()
+        if pending.endswith("\\"):
+            pending = pending[:-1].rstrip() + " "
+            continue
+        instructions.append(instruction(pending, began))
+        pending = ""
+    return instructions
+
+
+def instruction(text: str, line: int) -> Instruction:
+    """Parse one instruction from its joined lines."""
+    keyword, _, rest = text.partition(" ")
+    flags = []
+    while match := re.match(r"(--\S+)\s+", rest):
+        flags.append(match[1])
+        rest = rest[match.end() :]
+    return Instruction(line, keyword.upper(), tuple(flags), rest.strip())
+
+
+def variables(rest: str) -> dict[str, str]:
+    """Parse the variables of ENV."""
+    pairs = (pair.partition("=") for pair in shlex.split(rest))
+    return {name: value for name, _, value in pairs}
 
 
 @dataclass
@@ -61,7 +113,8 @@ def machine_files() -> list[Path]:
 
 def log(text: str) -> None:
     """Print a line of progress."""
-    print(f"rehearsal: {text}", flush=True)
+    sys.stdout.write(f"rehearsal: {text}\n")
+    sys.stdout.flush()
 
 
 def base(folder: Path, image: str) -> Path:
@@ -275,7 +328,7 @@ def main(argv: Sequence[str]) -> int:
     """Rehearse the Dockerfile of the repository, or of the given folder."""
     context = Path(argv[0]) if argv else ROOT
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
-        print("rehearsal: needs root and debootstrap (apt-get install debootstrap)", file=sys.stderr)
+        sys.stderr.write("rehearsal: needs root and debootstrap (apt-get install debootstrap)\n")
         return 2
     folder = Path(tempfile.mkdtemp(prefix="rehearsal-"))
     try:

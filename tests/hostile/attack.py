@@ -1,8 +1,8 @@
 """Sends a broker millions of hostile frames, next to a well-behaved client.
 
-    python tools/hostile.py --frames 1000000 --seed 1
+    python -m tests.hostile.attack --frames 1000000 --seed 1
 
-starts a server, sends the frames of ``hostile_frames`` for the seed over many connections, and keeps a well-behaved
+starts a server, sends the frames of ``frames`` for the seed over many connections, and keeps a well-behaved
 client working all the time. It fails if the server ends, if any request of that client fails or gets a wrong response,
 or if the server's memory has grown by more than 64 MiB afterwards.
 """
@@ -22,15 +22,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from protocol.apis import ApiKey
 from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.records.batch import BATCH_HEADER_SIZE, RecordBatch
-from tools.hostile_bystander import Bystander, Client
-from tools.hostile_frames import COMPACTED, TOPIC, Attack, Corpus, Hostility
+from tests.hostile.bystander import Bystander, Client
+from tests.hostile.frames import COMPACTED, TOPIC, Attack, Corpus, Hostility
 from understudy.launcher import ServerProcess, command_line
 
 MOST_GROWTH = 64 * 1024 * 1024
@@ -325,9 +323,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=16)
     options = parser.parse_args()
     report = hostile_run(options.frames, options.seed, options.workers)
-    print(report.text())
-    for complaint in report.complaints:
-        print(f"FAILED: {complaint}")
+    sys.stdout.write("\n".join([report.text(), *(f"FAILED: {each}" for each in report.complaints)]) + "\n")
     return 1 if report.complaints else 0
 
 

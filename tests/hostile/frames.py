@@ -5,17 +5,13 @@
 
 import random
 import struct
-import sys
 import types
 import typing
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from uuid import UUID
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import cramjam
 from crc32c import crc32c
@@ -194,7 +190,7 @@ class Hostility:
     """An endless, repeatable stream of attacks."""
 
     def __init__(self, corpus: Corpus, seed: int) -> None:
-        self._corpus, self._chance = corpus, random.Random(seed)  # noqa: S311 - reproducible, not secret
+        self._corpus, self._chance = corpus, random.Random(seed)
         self._kinds: list[tuple[str, Callable[[], bytes], float]] = [
             ("as it is", self._plain, 8),
             ("bits flipped", self._flipped, 24),
