@@ -58,7 +58,7 @@ check: $(DEV) ## ruff, mypy --strict, import-linter, the house rules
 	$(BIN)/mypy .
 	PYTHONPATH=. $(BIN)/lint-imports
 	$(BIN)/python tools/generate_client.py --check
-	$(BIN)/python tools/generate_codecs.py --check
+	$(BIN)/python tools/generate_protocol.py --check
 	$(BIN)/python -m pytest -q tests/test_house.py
 
 # Half of the time is waiting, so there are more processes than cores; a test file and its servers stay in one process.

@@ -1,8 +1,9 @@
 """Serve a cluster: one process, one event loop."""
 
 from broker import light_imports  # noqa: F401 -- before all that it keeps out
+from broker.clock import soon
 from broker.cluster.cluster import Cluster
-from broker.cluster.warm_up import warm_up
+from broker.cluster.heap import keep_freed_memory
 from broker.options import ServeOptions
 from broker.runner import Announcement, run
 from understudy.control_api.spelling import host_and_port
@@ -10,7 +11,12 @@ from understudy.control_api.spelling import host_and_port
 
 def serve(options: ServeOptions) -> int:
     """Run a cluster until a signal stops it, and return the exit code (see :func:`broker.runner.run`)."""
-    return run("serve", options, Cluster, announcement, warm_up)
+    return run("serve", options, Cluster, announcement, afterwards)
+
+
+def afterwards() -> None:
+    """Set up the memory while clients connect: it takes some milliseconds."""
+    soon(100, keep_freed_memory)
 
 
 def announcement(cluster: Cluster) -> Announcement:

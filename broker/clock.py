@@ -34,7 +34,7 @@ def utc_stamp() -> str:
     return f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}Z"
 
 
-def soon(delay_ms: int, call: Callable[[], None]) -> asyncio.TimerHandle:
+def soon(delay_ms: int, call: Callable[[], object]) -> asyncio.TimerHandle:
     """Call after a delay by the machine's time: for files, which a frozen cluster still writes."""
     return asyncio.get_running_loop().call_later(delay_ms / 1000, call)
 

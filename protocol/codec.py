@@ -5,7 +5,6 @@ response header v1 likewise, except for ApiVersions, whose response header is al
 """
 
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -13,10 +12,10 @@ from typing import Any
 
 from protocol import version_adapters
 from protocol.apis import ApiKey
+from protocol.messages.versions import VERSIONS
 from protocol.readers import MOST_ANSWERED, MOST_ELEMENTS, SURELY_SHORT, Budget, Reader, check_length
 from protocol.types import Buffer
 from protocol.uvarint import Unreadable, read_uvarint
-from protocol.wire.versions import VERSIONS
 from protocol.writers import Parts, Writer, write_string
 
 _HEADER = struct.Struct(">hhi")
@@ -54,55 +53,44 @@ def is_flexible(key: int, version: int) -> bool:
 
 
 @cache
-def message_class(key: int, suffix: str) -> type[Any]:
-    """Return our class for an API's ``Request`` or ``Response``."""
-    module = import_module(f"protocol.messages.{VERSIONS[key].name}")
-    cls: type[Any] = getattr(module, ApiKey(key).title + suffix)
-    return cls
+def _module(key: int) -> Any:
+    """Return the generated module of an API, importing it on first use."""
+    return import_module(f"protocol.messages.{VERSIONS[key].name}")
 
 
 @cache
-def _module(folder: str, key: int) -> Any:
-    """Return one of the four generated modules of an API, importing it on first use."""
-    return import_module(f"protocol.wire.{folder}.{VERSIONS[key].name}")
+def message_class(key: int, suffix: str) -> type[Any]:
+    """Return our class for an API's ``Request`` or ``Response``."""
+    cls: type[Any] = getattr(_module(key), ApiKey(key).title + suffix)
+    return cls
 
 
 @cache
 def request_reader(key: int, version: int) -> Reader:
     """Return the reader of a version's requests. Raises KeyError for an unknown version."""
-    reader: Reader = _module("read_requests", key).READERS[version]
+    reader: Reader = _module(key).REQUEST_READERS[version]
     return reader
 
 
 @cache
 def response_reader(key: int, version: int) -> Reader:
     """Return the reader of a version's responses. Raises KeyError for an unknown version."""
-    reader: Reader = _module("read_responses", key).READERS[version]
+    reader: Reader = _module(key).RESPONSE_READERS[version]
     return reader
 
 
 @cache
 def request_writer(key: int, version: int) -> Writer:
     """Return the writer of a version's requests. Raises KeyError for an unknown version."""
-    writer: Writer = _module("write_requests", key).WRITERS[version]
+    writer: Writer = _module(key).REQUEST_WRITERS[version]
     return writer
 
 
 @cache
 def response_writer(key: int, version: int) -> Writer:
     """Return the writer of a version's responses. Raises KeyError for an unknown version."""
-    writer: Writer = _module("write_responses", key).WRITERS[version]
+    writer: Writer = _module(key).RESPONSE_WRITERS[version]
     return writer
-
-
-def prepare(keys: Iterable[int]) -> None:
-    """Import the request readers and response writers of these APIs, so that their first requests need not wait for it.
-
-    An import also needs a file descriptor, and none may be left later.
-    """
-    for key in keys:
-        _module("read_requests", key)
-        _module("write_responses", key)
 
 
 def _skip_tags(frame: Buffer, at: int) -> int:

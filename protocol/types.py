@@ -1,8 +1,9 @@
 """Small types that all messages share: buffers, record data, and UUIDs in Kafka's text form."""
 
 import base64
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 Buffer = bytes | bytearray | memoryview
@@ -18,10 +19,10 @@ class Message:
     """Base of all message classes, which compare and print by field.
 
     The classes are written out by the generator rather than made by ``dataclasses``, which builds each one at import:
-    three hundred of them took a third of the server's start.
+    three hundred of them took a third of the server's start. Their ``__slots__`` are the fields with their types.
     """
 
-    __slots__: tuple[str, ...] = ()
+    __slots__: Mapping[str, str] = MappingProxyType({})
     __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:
@@ -37,6 +38,18 @@ class Message:
         """Return a copy with other values in some fields."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return type(self)(**{**fields, **values})
+
+
+M = TypeVar("M", bound=Message)
+
+
+def typed_fields(cls: type[M]) -> type[M]:
+    """Give a message class its annotations, which are in ``__slots__`` (``typing.get_type_hints``).
+
+    mypyc makes no native class of one with a decorator: its fields stay attributes that Python code can list and set.
+    """
+    cls.__annotations__ = cls.__slots__  # type: ignore[assignment] # a dict, in every generated class
+    return cls
 
 
 def uuid_text(value: UUID) -> str:

@@ -47,7 +47,6 @@ def main() -> None:
     importlib.import_module("understudy.server_path").enter()
     for name in IMPORTED:
         importlib.import_module(name)
-    importlib.import_module("protocol.codec").prepare(importlib.import_module("broker.cluster.warm_up").COMMON)
     gc.collect()
     gc.freeze()  # what is imported stays in memory that all forks share
     asked = socket.socket(fileno=int(sys.argv[1]))

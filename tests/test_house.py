@@ -19,8 +19,8 @@ from understudy.server_path import SERVER_PACKAGES
 ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES_OF_A_FILE = 600
 MOST_LINES_OF_A_FUNCTION = 60
-GENERATED = {"understudy/aio/verbs.py", "understudy/client/verbs.py"}
-"""As long as the table of verbs that they are made from."""
+GENERATED = ("understudy/aio/verbs.py", "understudy/client/verbs.py", "protocol/messages/")
+"""As long as the tables of verbs and the schemas that they are made from."""
 FOLDERS = (*SERVER_PACKAGES, "understudy")
 
 OF_CONTROLLERS = {
@@ -101,7 +101,7 @@ def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 def test_no_file_is_longer_than_600_lines() -> None:
     """A file that grows gets a second one beside it."""
-    by_hand = [path for path in python_files() if str(path.relative_to(ROOT)) not in GENERATED]
+    by_hand = [path for path in python_files() if not str(path.relative_to(ROOT)).startswith(GENERATED)]
     counts = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in by_hand}
     assert [f"{place(path, count)}" for path, count in counts.items() if count > MOST_LINES_OF_A_FILE] == []
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import re
-from functools import cache
-from typing import Any, NamedTuple, get_type_hints
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from kio.serial._implicit_defaults import get_tagged_field_default
 from kio.serial._introspect import EntityField, EntityTupleField, classify_field, get_field_tag, is_optional
-
-from protocol.types import Message
 
 FIXED = {
     "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
@@ -70,37 +68,19 @@ def python_name(field: Any) -> str:
     return f"{field.name}_ms" if kind_of(field).startswith(("timedelta", "datetime")) else str(field.name)
 
 
-@cache
-def nested_class(owner: type, name: str) -> type:
-    """Return the class of a struct, or of an array's structs, within one of our messages."""
-    pending = [_hints(owner)[name]]
-    while pending:
-        hint = pending.pop()
-        if isinstance(hint, type) and issubclass(hint, Message):
-            return hint
-        pending.extend(getattr(hint, "__args__", ()))
-    raise TypeError(f"{owner.__name__}.{name} holds no struct")
-
-
-@cache
-def _hints(owner: type) -> dict[str, Any]:
-    return get_type_hints(owner)
-
-
-@cache
-def layout(entity: Any, target: type) -> Layout:
-    """Return the layout of kio's class ``entity``, as our class ``target``."""
-    fields = [_field(field, target) for field in dataclasses.fields(entity)]
+def layout(entity: Any, names: Mapping[type, str]) -> Layout:
+    """Return the layout of kio's class ``entity``; ``names`` are those of our classes, by kio's."""
+    fields = [_field(field, names) for field in dataclasses.fields(entity)]
     plain = tuple(field for field in fields if field.tag is None)
     tagged = sorted((field for field in fields if field.tag is not None), key=lambda field: field.tag or 0)
-    return Layout(target.__name__, entity.__flexible__, plain, tuple(tagged))
+    return Layout(names[entity], entity.__flexible__, plain, tuple(tagged))
 
 
-def _field(field: Any, target: type) -> Field:
+def _field(field: Any, names: Mapping[type, str]) -> Field:
     shape, name, tag = classify_field(field), python_name(field), get_field_tag(field)
     struct = None
     if isinstance(shape, EntityField | EntityTupleField):
-        struct = layout(shape.type_, nested_class(target, name))
+        struct = layout(shape.type_, names)
     nullable = is_optional(field) or (shape.is_array and field.default is None)
     default = None if tag is None else Default(_value(get_tagged_field_default(field)))
     return Field(name, kind_of(field), shape.is_array, nullable, None if tag is None else int(tag), default, struct)

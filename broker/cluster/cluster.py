@@ -20,14 +20,12 @@ from broker.cluster.rebuilding import Rebuilding
 from broker.cluster.registration import fence_the_absent, join, register, register_controller, unfence
 from broker.cluster.snapshots import Snapshots
 from broker.cluster.startup import create_topics, create_users, load_logs, open_metadata, open_node
-from broker.handlers import APIS
 from broker.network.endpoints import OpenListener
 from broker.node import Node
 from broker.options import ServeOptions
 from broker.releases import Release
 from broker.replication.partition import ReplicatedPartition
 from broker.settings.model import ConfigResourceType
-from protocol.codec import prepare
 from protocol.log_records.metadata import FeatureLevelRecord
 from protocol.pauses import pause
 from protocol.types import uuid_text
@@ -101,8 +99,6 @@ class Cluster(ClusterBase):
         self.begin()
         create_topics(self, self.options.topics)
         create_users(self)
-        if self.shares.few:
-            prepare(api.key for api in APIS)
         for node in self.nodes.values():
             await node.server.accept()
         if self.controller is not None:

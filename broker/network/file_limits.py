@@ -28,7 +28,6 @@ _MOMENTARY = 24
 _MOST_FILES = 512
 """Open log files of a broker."""
 _MOST_CONTROL = 256
-_FEW = 4096
 _WARNED_EVERY_MS = 10_000
 
 
@@ -39,8 +38,6 @@ class Shares:
     connections: int
     files: int
     control: int
-    few: bool = False
-    """Whether there are so few that an import could fail while many clients connect."""
 
 
 def raise_limit() -> None:
@@ -71,7 +68,7 @@ def divided(limit: int, held: int, brokers: int, *, on_disk: bool) -> Shares:
     free = max(limit - held - SPARE - _MOMENTARY, 0)
     control = max(min(_MOST_CONTROL, free // 8), 4)
     files = max(min(_MOST_FILES * brokers, free // 4), 4) if on_disk else 0
-    return Shares(max((free - control - files) // brokers, 1), files, control, limit < _FEW)
+    return Shares(max((free - control - files) // brokers, 1), files, control)
 
 
 def _held() -> int:

@@ -1,1 +1,1 @@
-"""One class per API and direction, in its newest shape. Generated, except for this line."""
+"""The messages of all APIs, one module each, with their readers and writers. Generated, with this line."""

@@ -12,7 +12,7 @@ def serving():
     print("serving", gc.get_freeze_count(), len(gc.get_objects()))
     os.kill(os.getpid(), signal.SIGTERM)
 
-server.warm_up = serving
+server.afterwards = serving
 print("before", gc.get_freeze_count(), len(gc.get_objects()))
 server.serve(parse({"port": ["0"], "control-port": ["off"]}))
 """

@@ -137,4 +137,4 @@ def test_shares_add_up(limit: int, brokers: int, on_disk: bool) -> None:
 
 def test_shares_of_a_tiny_limit() -> None:
     """There is one of each."""
-    assert divided(16, 12, 3, on_disk=True) == Shares(1, 4, 4, few=True)
+    assert divided(16, 12, 3, on_disk=True) == Shares(1, 4, 4)

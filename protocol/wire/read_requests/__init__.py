@@ -1,1 +1,0 @@
-"""Read requests, one module for each API. Generated, with this line."""

@@ -1,1 +1,0 @@
-"""Read responses, one module for each API. Generated, with this line."""

@@ -1,1 +1,0 @@
-"""Write requests, one module for each API. Generated, with this line."""

@@ -1,1 +1,0 @@
-"""Write responses, one module for each API. Generated, with this line."""
