@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from simulator.history import History, Place, Sent
+from simulator.history import History, Place, Sent, Transaction
 
 Log = Sequence[tuple[int, bytes]]
 """Offsets and values of a partition's committed records, in order."""
@@ -29,15 +29,21 @@ def check_copies(
     for place, log in final.items():
         if place[0] == target:
             copies.update(value.partition(b"|")[0] for _, value in log)
+    tried: dict[bytes, list[Transaction | None]] = defaultdict(list)
+    for sent in history.records.values():
+        if sent.place[0] == target:
+            tried[sent.value.partition(b"|")[0]].append(sent.transaction)
     for place, log in final.items():
         if place[0] != source:
             continue
         for offset, _ in log:
-            count = copies.pop(b"%s-%d/%d" % (source.encode(), place[1], offset), 0)
+            name = b"%s-%d/%d" % (source.encode(), place[1], offset)
+            count = copies.pop(name, 0)
             wanted = 1 if offset < offsets[place] else 0
             if count != wanted:
                 history.violate(
-                    f"{source}-{place[1]} offset {offset} was copied {count} times, and {offsets[place]} is committed"
+                    f"{source}-{place[1]} offset {offset} was copied {count} times, and {offsets[place]} is committed",
+                    *tried[name],
                 )
     for name in copies:
         history.violate(f"the copy {name!r} has no record in the source")
@@ -79,11 +85,13 @@ def _check_transactions(history: History, there: Mapping[bytes, list[tuple[Place
         if outcome == "open" and transaction.ending is not True:
             outcome = "aborted"  # a commit was never requested
         if outcome == "aborted" and visible:
-            history.violate(f"{transaction} was aborted, and {_shown(visible[0])} is read as committed")
+            promise = f"{transaction} was aborted, and {_shown(visible[0])} is read as committed"
+            history.violate(promise, transaction)
         if outcome == "committed" and lost:
-            history.violate(f"{transaction} was committed, and {_shown(lost[0])} is lost")
+            history.violate(f"{transaction} was committed, and {_shown(lost[0])} is lost", transaction)
         if outcome == "open" and visible and lost:
-            history.violate(f"{transaction} is torn: {_shown(visible[0])} is in the log, {_shown(lost[0])} is not")
+            promise = f"{transaction} is torn: {_shown(visible[0])} is in the log, {_shown(lost[0])} is not"
+            history.violate(promise, transaction)
 
 
 def _check_order(history: History, final: Mapping[Place, Log]) -> None:

@@ -16,12 +16,13 @@ from broker.cluster.startup import new_node
 from broker.coordination.coordinators import TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
 from broker.network.endpoints import Endpoint
-from broker.node import TRANSACTION_TOPIC, Node
+from broker.node import Node
 from broker.options import ServeOptions, TopicOption
 from broker.releases import release as played
+from broker.transactions.marker_notes import MarkerNote
 from broker.transactions.markers import Step
 from protocol.errors import KafkaError
-from simulator.log_states import LogState, leads_unreplicated, log_states
+from simulator.log_states import LogState, log_states
 from simulator.loop import VirtualLoop
 from simulator.network import HOST
 from simulator.process import SETTINGS, Tasks
@@ -44,9 +45,9 @@ class Servers:
         self.lives = 0
         self.pushed_ms = 0
         """Total of all jumps of the brokers' clock, across restarts."""
-        self._left_out_before = False
-        self.may_lose_transactions = False
-        """Whether a transaction coordinator ended while records that it had loaded were not replicated."""
+        self._left_out_before: dict[MarkerNote, None] = {}
+        self.leaves: Callable[[], None] = lambda: None
+        """Called before the cluster goes back to a snapshot or is reset."""
         self._before: dict[int, dict[str, LogState]] = {}
         """Broker -> state of its logs when it ended."""
         self.violate: Callable[[str], None] = lambda _: None
@@ -65,9 +66,10 @@ class Servers:
         self.cluster: Cluster
 
     @property
-    def left_out_markers(self) -> bool:
-        """Whether a transaction completed without the marker of a partition that had no leader (KAFKA-20734)."""
-        return self._left_out_before or (self.lives > 0 and any(self.cluster.markers.notes.left_out()))
+    def left_out_markers(self) -> list[MarkerNote]:
+        """Markers that were left out, as their partition had no leader (KAFKA-20734), of all states of the cluster."""
+        own = self.cluster.markers.notes.left_out() if self.lives else ()
+        return list(self._left_out_before | dict.fromkeys(own))
 
     @property
     def stuck_coordinators(self) -> list[int]:
@@ -85,7 +87,7 @@ class Servers:
 
     async def start(self, disks: Mapping[int, MemoryFiles] | None = None) -> None:
         """Start all brokers, on empty disks or on the disks of an earlier process."""
-        self._left_out_before = self.left_out_markers
+        self._left_out_before = dict.fromkeys(self.left_out_markers)
         clock = PushedClock(self._loop, self._loop.time_ns)
         self.cluster = Cluster(self._options, clock, cast("TaskGroup", self.tasks))
         self.cluster.between_brokers = self.between_brokers
@@ -109,7 +111,6 @@ class Servers:
 
     def _remember(self, broker: int) -> None:
         self._before[broker] = log_states(self.cluster, broker)
-        self.may_lose_transactions |= leads_unreplicated(self.cluster, broker, TRANSACTION_TOPIC)
 
     def node(self, broker: int) -> Node:
         """Return a broker."""
@@ -369,7 +370,8 @@ class Servers:
         await reset(self.cluster)
 
     def _leave_state(self) -> None:
-        self._left_out_before = self.left_out_markers
+        self.leaves()
+        self._left_out_before = dict.fromkeys(self.left_out_markers)
         self._before.clear()
         self.lives += 1
 

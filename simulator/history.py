@@ -27,7 +27,8 @@ Place = tuple[str, int]
 class Transaction:
     """One transaction of a producer. ``ending``: what EndTxn requested, once it was sent; None before.
 
-    ``outcome`` is the producer's knowledge: ``open`` as long as it does not know the outcome.
+    ``outcome`` is the producer's knowledge: ``open`` as long as it does not know the outcome. ``begun_ms`` is the time
+    of the brokers' clock.
     """
 
     name: str
@@ -37,6 +38,9 @@ class Transaction:
     outcome: str = "open"
     offsets: dict[tuple[str, Place], int] = field(default_factory=dict)
     tried_offsets: dict[tuple[str, Place], int] = field(default_factory=dict)
+    producer_id: int = -1
+    epoch: int = -1
+    begun_ms: int = 0
 
     def __str__(self) -> str:
         return f"transaction {self.number} of {self.instance}"
@@ -71,6 +75,8 @@ class History:
 
     now_us: Callable[[], int]
     violations: list[str] = field(default_factory=list)
+    concerned: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Broken promise -> the transactions that it is about; empty for a promise about something else."""
     highest_epoch: Callable[[], int] = lambda: LAST_EPOCH
     """Returns the highest epoch that a producer may get now."""
     records: dict[bytes, Sent] = field(default_factory=dict)
@@ -104,19 +110,20 @@ class History:
         self.ownership = Ownership(self.violate, PATIENCE_MS)
         self.deliveries = Deliveries(self.violate, self.now_us)
 
-    def violate(self, promise: str) -> None:
-        """Add a broken promise."""
+    def violate(self, promise: str, *transactions: Transaction | None) -> None:
+        """Add a broken promise, and the transactions that it is about."""
         self.violations.append(promise)
+        self.concerned[promise].update(str(each) for each in transactions if each is not None)
 
     def kept(self) -> "History":
         """Return a copy of the history for a snapshot. All copies share one list of broken promises."""
-        kept = deepcopy(self, {id(self.violations): self.violations})
+        kept = deepcopy(self, {id(each): each for each in (self.violations, self.concerned)})
         kept.deliveries.interrupt()
         return kept
 
     def forgotten(self) -> "History":
         """Return an empty history after a reset, with the same list of broken promises."""
-        fresh = History(self.now_us, self.violations, self.highest_epoch)
+        fresh = History(self.now_us, self.violations, self.concerned, self.highest_epoch)
         fresh.deliveries.disturbed_us, fresh.deliveries.slow = self.deliveries.disturbed_us, self.deliveries.slow
         return fresh
 
@@ -206,7 +213,9 @@ class History:
         for place, offset in found.items():
             lowest = floor.get(place, -1)
             if offset < lowest and offset not in self.doubtful[group, place]:
-                self.violate(f"{group}: the offset of {place[0]}-{place[1]} went back from {lowest} to {offset}")
+                key = group, place
+                by = (each for each in self.transactions if each.tried_offsets.get(key) == lowest)
+                self.violate(f"{group}: the offset of {place[0]}-{place[1]} went back from {lowest} to {offset}", *by)
             if offset >= 0 and offset not in self.tried[group, place]:
                 self.violate(f"{group}: offset {offset} of {place[0]}-{place[1]} was committed by no member")
 
@@ -233,5 +242,6 @@ class History:
             if sent is None:
                 self.violate(f"{reader} read {value!r}, which no client sent, at {place[0]}-{place[1]} offset {offset}")
             elif sent.transaction is not None and sent.transaction.outcome == "aborted":
-                self.violate(f"{reader} read {value!r} of the aborted {sent.transaction} as committed")
+                promise = f"{reader} read {value!r} of the aborted {sent.transaction} as committed"
+                self.violate(promise, sent.transaction)
         self.seen[reader][place] += records

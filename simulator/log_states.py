@@ -50,22 +50,6 @@ def log_states(cluster: Cluster, broker: int) -> dict[str, LogState]:
     return found
 
 
-def leads_unreplicated(cluster: Cluster, broker: int, topic: str) -> bool:
-    """Whether a broker leads a partition in which records of the leader before it are not replicated yet.
-
-    A transaction coordinator has loaded them, as in Kafka (TransactionStateManager.loadTransactionMetadata reads to the
-    log's end), and answers from them at once: a partition that is in the transaction already is not written again.
-    """
-    for partition in cluster.partitions.values():
-        if partition.topic == topic and partition.state.leader == broker and broker in partition.logs:
-            log = partition.logs[broker]
-            newest, own = log.epochs.newest, partition.state.leader_epoch
-            loaded_to = newest.start_offset if newest is not None and newest.epoch == own else log.log_end_offset
-            if log.high_watermark < loaded_to:
-                return True
-    return False
-
-
 def producers_of(log: PartitionLog) -> str:
     """Return the producer state of a log as text: id, epoch, last sequence, and first offset of an open transaction."""
     known = log.producers.producers

@@ -25,8 +25,7 @@ class Result:
     """Partition -> offsets and values that a ``read_committed`` reader finds at the end."""
 
     excused: list[str] = field(default_factory=list)
-    """Promises that Kafka breaks in such a run, too: after a skipped marker (KAFKA-20734), or when a transaction
-    coordinator ends that has answered from records of the leader before it which were not replicated."""
+    """Promises about transactions that Kafka breaks, too, and why; see :mod:`simulator.hanging`."""
 
     left_out_markers: bool = False
     """Whether a marker was skipped, with broken promises or without."""

@@ -11,6 +11,7 @@ from simulator.checker import Log, check, check_copies
 from simulator.clients.administrator import SHARE_VERSION, Administrator
 from simulator.clients.client import Client, World
 from simulator.clients.consumer import Fetcher, Member
+from simulator.clients.operator import Operator
 from simulator.clients.producer import TIMEOUT_MS
 from simulator.clients.share_member import SHARE_GROUP
 from simulator.clients.transaction_prober import STRICT
@@ -18,6 +19,7 @@ from simulator.cluster import RELEASES, Servers
 from simulator.disks import write_disks
 from simulator.epochs import validate_on_all_replicas
 from simulator.faults import Nemesis
+from simulator.hanging import HangingTransactions
 from simulator.history import LAST_EPOCH, History, Place
 from simulator.liveness import check_liveness
 from simulator.loop import Endless, NothingLeft, Spinning, VirtualLoop, now_ms, sleep_ms
@@ -116,6 +118,7 @@ class Run:
             settings["share.coordinator.write.timeout.ms"] = str(WRITE_TIMEOUT_MS)
         self.servers = Servers(self.loop, seed, BROKERS, self.topics, settings)
         self._share_lives = ShareLives(self.servers)
+        self._hanging = HangingTransactions(self.servers)
         self.network.broker_of = self.servers.ports
         history = History(
             lambda: self.network.now_us,
@@ -124,6 +127,7 @@ class Run:
         )
         self.world = World(self.network, history, self.topics, seed, brokers_ms=self._brokers_ms)
         self.servers.violate = history.violate
+        self.servers.leaves = lambda: self._hanging.settle(self.history)
         self.world.features_change = RELEASE in self.kinds
         self.world.ids_expire = int(settings["transactional.id.expiration.ms"]) < MOST_AFTER_S * 1000
         if RELEASE in self.kinds:
@@ -150,7 +154,7 @@ class Run:
         self._play()
         if self.data_dir is not None and self.disks:
             write_disks(self.disks, self.data_dir)
-        broken, excused = self._judged()
+        broken, excused = self._hanging.judged(self.history)
         return Result(
             self.seed,
             broken,
@@ -162,7 +166,7 @@ class Run:
             dict(self.history.progress),
             self.committed,
             excused,
-            self.servers.left_out_markers,
+            bool(self.servers.left_out_markers),
             self.broken_ms,
         )
 
@@ -181,14 +185,15 @@ class Run:
     def _note_broken(self) -> None:
         if self.broken_ms is None and len(self.history.violations) > self._counted:
             self._counted = len(self.history.violations)
-            if self._judged()[0]:
+            self._hanging.settle(self.history)
+            if self._hanging.judged(self.history)[0]:
                 self.broken_ms = round(self.loop.now_s * 1000)
 
     def _play(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(self._unhandled)
         try:
-            with virtual(self.loop, self._logged):
+            with virtual(self.loop, self._logged), self._hanging.observed():
                 self.loop.run_until_complete(self._main())
         except _Cut:
             pass
@@ -199,14 +204,6 @@ class Run:
         finally:
             self._close()
         self._note_broken()
-
-    def _judged(self) -> tuple[list[str], list[str]]:
-        """Return the broken promises that count, and those that Kafka breaks in such a run, too."""
-        found = list(dict.fromkeys(self.history.violations))
-        if self.servers.left_out_markers:
-            return [], found
-        excused = [each for each in found if self.servers.may_lose_transactions and each.startswith("transaction ")]
-        return [each for each in found if each not in excused], excused
 
     def _close(self) -> None:
         self.loop.set_exception_handler(lambda _loop, _context: None)
@@ -248,6 +245,7 @@ class Run:
         await nemesis.end()
         self.world.over = True
         await sleep_ms(GRACE_MS)
+        await self._abort_hanging()
         await check_liveness(self.world, self.workload)
         await self._finish(nemesis)
 
@@ -255,6 +253,14 @@ class Run:
         """Configure the cluster for the run's clients, after a start and after each reset."""
         if STRICT in self.topics:
             require_all_replicas(self.servers, STRICT)
+
+    async def _abort_hanging(self) -> None:
+        """Abort the transactions that hang in Kafka, too, as an operator does; others are found at the end."""
+        operator = Operator(self.world, "operator")
+        for each in self._hanging.hanging():
+            await operator.abort(each.place, each.producer_id, each.epoch, each.coordinator_epoch)
+            self._hanging.aborted.append(each)
+        operator.close()
 
     async def _finish(self, nemesis: Nemesis) -> None:
         await self.workload.stop(feeding=True)
@@ -286,6 +292,7 @@ class Run:
             await validate_on_all_replicas(self.servers, self.world, self._read.positions, self._read.epochs)
         for error in self.servers.tasks.failures:
             self.history.violate(f"a broker's task failed: {error!r}")
+        self._hanging.settle(self.history)
         self.committed = again
         self.disks = self.servers.end(clean=True)
         self.servers.tasks.cancel()

@@ -233,7 +233,11 @@ class Producer:
         self._transactions += 1
         self._begun_ms = self.client.world.elapsed_ms()
         self._joined.clear()
-        made = Transaction(self.name, self.instance, self._transactions)
+        begun_ms = self.client.world.brokers_ms()
+        made = Transaction(
+            self.name, self.instance, self._transactions,
+            producer_id=self.producer_id, epoch=self.epoch, begun_ms=begun_ms,
+        )  # fmt: skip
         self.client.history.transactions.append(made)
         return made
 

@@ -15,10 +15,13 @@ from broker.settings.model import ConfigResourceType
 from simulator.clients.consumer_member import MODERN_GROUP
 from simulator.clients.streams_member import STREAMS_GROUP
 from simulator.command import Options, report
+from simulator.hanging import SKIPPED as SKIPPED_MARKER
+from simulator.hanging import UNREPLICATED as LOST_RECORD
 from simulator.plan import CHANGE, COORDINATORS, HOLD, LAG, RELEASE, WORLD, plan
 from simulator.result import Result
-from simulator.run import Run, run
+from simulator.run import KINDS, Run, run
 from simulator.workload import CONSUMER, RULES, SHARE, STREAMS
+from tests.simulator.test_planted import MISTAKES
 
 ROOT = Path(__file__).parents[2]
 MINUTES = 0.5
@@ -82,6 +85,9 @@ others were mistakes of the simulator.
 LEFT_OUT = 81000012
 UNREPLICATED = 880807
 """A transaction whose first record was not replicated when its coordinator lost power."""
+KINDS_OF_UNREPLICATED = (*THREE_KINDS, CHANGE, HOLD, RELEASE, STREAMS, COORDINATORS)
+HANGING = 262984528
+"""A transaction whose only record was loaded twice by new coordinators, never replicated, and then lost."""
 
 
 def by_day(cases: Sequence[Any]) -> list[Any]:
@@ -268,16 +274,47 @@ def test_a_marker_that_kafka_leaves_out_too_excuses_the_run() -> None:
     result = run(LEFT_OUT, MINUTES, kinds=THREE_KINDS)
     assert result.violations == []
     assert any("was aborted" in each and "is read as committed" in each for each in result.excused)
+    assert [each for each in result.excused if "transaction 5 of newer-tx-0.1" not in each] == []
     assert "KAFKA-20734" in report(result, Options(LEFT_OUT))[-1]
 
 
 def test_a_transaction_that_kafka_loses_too_excuses_its_promises() -> None:
     """Its coordinator answered from a record that was not replicated, and then lost power."""
-    kinds = (*THREE_KINDS, CHANGE, HOLD, RELEASE, STREAMS, COORDINATORS)
-    result = run(UNREPLICATED, MINUTES, kinds=kinds)
+    result = run(UNREPLICATED, MINUTES, kinds=KINDS_OF_UNREPLICATED)
     assert result.violations == []
-    assert any("was aborted" in each and "is read as committed" in each for each in result.excused)
-    assert "were not replicated" in report(result, Options(UNREPLICATED))[-1]
+    (excused,) = result.excused
+    assert "was aborted" in excused
+    assert "is read as committed" in excused
+    assert "was not replicated" in report(result, Options(UNREPLICATED))[-1]
+
+
+@pytest.mark.timeout(300)
+def test_a_transaction_that_hangs_in_kafka_too_excuses_nothing_behind_it() -> None:
+    """An operator aborts it; then all that was committed behind it is read."""
+    result = run(HANGING, MINUTES, kinds=KINDS)
+    assert result.violations == []
+    (excused,) = result.excused
+    assert excused.startswith("copies-1: the transaction of producer 2000 from 10 on hangs")
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("seed", "kinds", "why", "mistake", "promise"),
+    [
+        (LEFT_OUT, THREE_KINDS, SKIPPED_MARKER, "an abort writes commit markers", "is read as committed"),
+        (LEFT_OUT, THREE_KINDS, SKIPPED_MARKER, "only the first partition gets its marker", "a transaction hangs"),
+        (UNREPLICATED, KINDS_OF_UNREPLICATED, LOST_RECORD, "an abort writes commit markers", "is read as committed"),
+    ],
+)
+def test_a_planted_mistake_is_found_beside_an_excuse(
+    seed: int, kinds: Sequence[str], why: str, mistake: str, promise: str
+) -> None:
+    """A promise about one transaction is excused, and the same promise about others counts."""
+    with MISTAKES[mistake].alive():
+        result = run(seed, MINUTES, kinds=kinds)
+    assert any(each.endswith(why) for each in result.excused)
+    assert any(each.endswith(promise) for each in result.violations)
 
 
 @pytest.mark.timeout(300)
