@@ -1,6 +1,7 @@
 """A well-behaved client during the attacks of ``attack``: all its requests must succeed with correct responses."""
 
 import asyncio
+import contextlib
 import itertools
 import struct
 import time
@@ -66,7 +67,7 @@ class Bystander:
     def __init__(self, address: str) -> None:
         self._address = address
         self._client: Client
-        self._stopped = False
+        self._stopped = asyncio.Event()
         self.requests = 0
         self.slowest_s = 0.0
         self.failures: list[str] = []
@@ -82,23 +83,28 @@ class Bystander:
             found = await self._client.call(ApiKey.FIND_COORDINATOR, 4, asked)
             if found.coordinators[0].error_code is ErrorCode.NONE:
                 break
-            await asyncio.sleep(PACE_S)
+            await self._pause()
         await self._round(0)
 
     async def work(self) -> None:
         """Run rounds until `end` is called or a request fails; failures are recorded."""
         try:
             for number in itertools.count(1):
-                if self._stopped:
+                if self._stopped.is_set():
                     return
                 await self._round(number)
-                await asyncio.sleep(PACE_S)
+                await self._pause()
         except (OSError, asyncio.IncompleteReadError, AssertionError, TimeoutError) as error:
             self.failures.append(f"after {self.requests} requests: {type(error).__name__}: {error}")
 
+    async def _pause(self) -> None:
+        """Wait until the next request is due, or until :meth:`end` is called."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stopped.wait(), PACE_S)
+
     async def end(self, task: "asyncio.Task[None]") -> None:
         """Finish the round and close the connection."""
-        self._stopped = True
+        self._stopped.set()
         await task
         await self._client.close()
 
