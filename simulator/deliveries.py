@@ -44,10 +44,15 @@ class Delivered:
     value: bytes | None = None
     last: Lock | None = None
     seen: int = 0
+    highest: int = 0
+    """The highest delivery count."""
     fate: str = ""
     fate_us: int = 0
     maybe: bool = False
-    """An acknowledgement had no response: the record may have been accepted or rejected."""
+    """An acknowledgement had no response: the record may have been accepted or rejected.
+
+    A later delivery does not rule it out: the leader may have undone what the share coordinator has written.
+    """
     refused_by: int = 0
     """The share partition in a leader's memory that answered the acknowledgement with an error; 0: none did."""
 
@@ -58,13 +63,15 @@ class Deliveries:
 
     violate: Callable[[str], None]
     now_us: Callable[[], int]
+    latest_us: int
+    """Time after which a request that was given up has arrived, if it ever does."""
     limit: int = 5
     disturbed_us: Callable[[], int] = lambda: 0
     records: dict[tuple[str, Place], dict[int, Delivered]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(Delivered))
     )
-    lost: dict[tuple[str, Place], int] = field(default_factory=lambda: defaultdict(int))
-    """Group and partition -> fetches without a response: each may have acquired any record once more."""
+    lost_us: dict[tuple[str, Place], list[int]] = field(default_factory=lambda: defaultdict(list))
+    """Group and partition -> when fetches were given up: each may have acquired any record once more."""
     asking: Counter[tuple[str, Place]] = field(default_factory=Counter)
     """Group and partition -> fetches that are under way."""
     answering: Counter[tuple[str, Place, int]] = field(default_factory=Counter)
@@ -83,7 +90,8 @@ class Deliveries:
         if one.fate and one.fate_us < lock.asked_us:
             self.violate(f"{what}, and was {one.fate}")
         one.seen += 1
-        unseen = self.lost[group, place] + (self.asking[group, place] if self.slow else 0)
+        one.highest = max(one.highest, lock.count)
+        unseen = len(self.lost_us[group, place]) + (self.asking[group, place] if self.slow else 0)
         if not 1 <= lock.count <= min(self.limit, one.seen + unseen):
             self.violate(f"{what} with delivery count {lock.count}, after {one.seen - 1} deliveries")
         if last is not None and last.given_us <= lock.asked_us and self.undisturbed(last.asked_us):
@@ -111,6 +119,20 @@ class Deliveries:
         for offset in offsets:
             self.records[group, place][offset].maybe = True
 
+    def lose(self, group: str, places: Iterable[Place]) -> None:
+        """Note a fetch from these partitions without a response."""
+        for place in places:
+            self.lost_us[group, place].append(self.now_us())
+
+    def _archived(self, group: str, place: Place, one: Delivered) -> bool:
+        """Whether a record may have reached the delivery limit, by fetches without a response since its last delivery.
+
+        They may also have been given up before it, and have arrived later.
+        """
+        since_us = 0 if one.last is None else one.last.asked_us - self.latest_us
+        unseen = sum(given_up_us >= since_us for given_up_us in self.lost_us[group, place])
+        return one.highest + unseen >= self.limit
+
     def refuse(self, group: str, place: Place, offsets: Iterable[int], life: int) -> None:
         """Note an acknowledgement that the share partition with this number answered with an error of its coordinator.
 
@@ -123,7 +145,7 @@ class Deliveries:
         """Check that leaders have delivered again what they refused to acknowledge, some time after the last fault."""
         for (group, place), own in sorted(self.records.items()):
             for offset, one in sorted(own.items()):
-                archived = one.seen + self.lost[group, place] >= self.limit
+                archived = self._archived(group, place, one)
                 if one.refused_by and not one.fate and not archived and one.refused_by == life_of(group, place):
                     self.violate(
                         f"{group}: {place[0]}-{place[1]} offset {offset}: its acknowledgement was refused by the "
@@ -146,7 +168,7 @@ class Deliveries:
     def interrupt(self) -> None:
         """Note that all requests under way get no response: each may have had its effect or not."""
         for key, count in self.asking.items():
-            self.lost[key] += count
+            self.lost_us[key] += [self.now_us()] * count
         for (group, place, offset), count in self.answering.items():
             self.records[group, place][offset].maybe |= count > 0
         self.asking.clear()
@@ -176,7 +198,7 @@ class Deliveries:
                 self.violate(f"{group}: {place[0]}-{place[1]} offset {offset}, {one.value!r}, was never committed")
         for offset, value in log:
             one = own[offset]
-            archived = one.seen + self.lost[group, place] >= self.limit
+            archived = self._archived(group, place, one)
             left = one.last is not None and one.last.member == auditor
             if not left and not one.fate and not one.maybe and not archived:
                 self.violate(

@@ -108,7 +108,7 @@ class History:
 
     def __post_init__(self) -> None:
         self.ownership = Ownership(self.violate, PATIENCE_MS)
-        self.deliveries = Deliveries(self.violate, self.now_us)
+        self.deliveries = Deliveries(self.violate, self.now_us, LATEST_US)
 
     def violate(self, promise: str, *transactions: Transaction | None) -> None:
         """Add a broken promise, and the transactions that it is about."""

@@ -183,8 +183,7 @@ class Session:
         finally:  # also if the client is killed while it waits
             if answer is None:
                 self._doubt(answers)
-                for place in fetched:
-                    deliveries.lost[self.group, place] += 1
+                deliveries.lose(self.group, fetched)
         if answer is not None:
             code = answer.error_code
             if code is ErrorCode.NONE:

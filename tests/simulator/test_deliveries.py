@@ -3,6 +3,7 @@
 import pytest
 
 from simulator.deliveries import SLACK_US, Deliveries, Lock
+from simulator.history import LATEST_US
 
 PLACE = ("t", 0)
 
@@ -13,7 +14,7 @@ class World:
     def __init__(self) -> None:
         self.broken: list[str] = []
         self.now_us = 10_000_000
-        self.deliveries = Deliveries(self.broken.append, lambda: self.now_us)
+        self.deliveries = Deliveries(self.broken.append, lambda: self.now_us, LATEST_US)
 
     def give(self, member: str, count: int, *, lasts_ms: int = 5_000) -> Lock:
         """A fetch that is sent now, and answered a millisecond later."""
@@ -99,3 +100,86 @@ def test_a_lock_may_end_before_its_response_arrives(slow: bool) -> None:
     with world.deliveries.under_way("g", [PLACE], {}):
         world.give("m2", 2)
     assert bool(world.broken) is not slow
+
+
+LOST = "g: t-0 offset 0, b'a', was neither accepted nor rejected, delivered 2 times, and is not available"
+
+
+def lost_at_the_end(world: World) -> list[str]:
+    """What is broken if the record is in the log, and the auditor does not get it."""
+    world.deliveries.check("g", PLACE, [(0, b"a")], "auditor", committed=True)
+    return world.broken
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_fetches_without_a_response_excuse_only_what_was_delivered_before(before: bool) -> None:
+    """Four of them may have brought a record to its limit, but not one that is delivered with a low count later."""
+    world = World()
+    world.give("m1", 1).open = False
+    if before:
+        for _ in range(4):
+            world.deliveries.lose("g", [PLACE])
+    world.now_us += LATEST_US + 1_000_000
+    world.give("m2", 2).open = False
+    if not before:
+        for _ in range(4):
+            world.deliveries.lose("g", [PLACE])
+    assert lost_at_the_end(world) == ([LOST] if before else [])
+
+
+def test_what_is_excused_for_one_record_is_not_for_its_neighbour() -> None:
+    """Doubt, and a leader's refusal, are those of one record; lost fetches are those of one partition."""
+    world, log = World(), [(0, b"a"), (1, b"b")]
+    world.deliveries.doubt("g", PLACE, [1])
+    for _ in range(5):
+        world.deliveries.lose("g", [("t", 1)])
+    world.deliveries.check("g", PLACE, log, "auditor", committed=True)
+    assert world.broken == [
+        "g: t-0 offset 0, b'a', was neither accepted nor rejected, delivered 0 times, and is not available"
+    ]
+
+
+@pytest.mark.parametrize("excuse", ["doubt", "lost", "slow", "disturbed", "session lost", "refused", "interrupt"])
+def test_no_excuse_lets_an_accepted_record_be_delivered_again(excuse: str) -> None:
+    """Nor a delivery beyond the limit."""
+    world = World()
+    deliveries = world.deliveries
+    lock = world.give("m1", 1)
+    lock.open = False
+    deliveries.answered("g", PLACE, 0, "accepted")
+    match excuse:
+        case "doubt":
+            deliveries.doubt("g", PLACE, [0])
+        case "lost":
+            deliveries.lose("g", [PLACE])
+        case "slow":
+            deliveries.slow = True
+        case "disturbed":
+            deliveries.disturbed_us = lambda: world.now_us
+        case "session lost":
+            lock.session_lost = True
+        case "refused":
+            deliveries.refuse("g", PLACE, [0], 7)
+        case "interrupt":
+            deliveries.interrupt()
+    world.now_us += 1_000
+    world.give("m2", 2)
+    world.give("m3", 6)
+    assert world.broken[0] == "g: t-0 offset 0 is delivered to m2, and was accepted"
+    assert any(each.startswith("g: t-0 offset 0 is delivered to m3 with delivery count 6") for each in world.broken)
+
+
+@pytest.mark.parametrize("session_lost", [False, True])
+def test_a_delivery_to_a_session_that_was_lost_may_not_count(session_lost: bool) -> None:
+    """The count then stays as it was, but does not go back."""
+    world = World()
+    for count in (1, 2):
+        world.give("m1", count).open = False
+    last = world.deliveries.records["g", PLACE][0].last
+    assert last is not None
+    last.session_lost = session_lost
+    world.give("m2", 2).open = False
+    assert bool(world.broken) is not session_lost
+    world.broken.clear()
+    world.give("m3", 1)
+    assert world.broken == ["g: t-0 offset 0 is delivered to m3 with delivery count 1, which was 2 before"]

@@ -52,12 +52,12 @@ def test_requests_of_share_groups_have_no_answer_in_a_state_that_is_gone_back_to
     found.deliveries.given("g", PLACE, 3, Lock("m", 1, 0, 1, 60_000, lambda: True), 1)
     with found.deliveries.under_way("g", [PLACE], {PLACE: [3]}):
         kept = found.kept().deliveries
-    assert (kept.lost["g", PLACE], kept.records["g", PLACE][3].maybe) == (1, True)
+    assert (len(kept.lost_us["g", PLACE]), kept.records["g", PLACE][3].maybe) == (1, True)
     last = kept.records["g", PLACE][3].last
     assert last is not None
     assert not last.alive()
     later = found.kept().deliveries
-    assert (later.lost["g", PLACE], later.records["g", PLACE][3].maybe) == (0, False)
+    assert (len(later.lost_us["g", PLACE]), later.records["g", PLACE][3].maybe) == (0, False)
     forgotten = found.forgotten().deliveries
     assert not forgotten.records
 
