@@ -1,6 +1,6 @@
 """Reads a client's own history: JSON lines of what it sent, what was acknowledged, polled and committed.
 
-`docs/client-history.md` describes the format, `docs/client-history.schema.json` is its JSON schema.
+`docs/audit.md` describes the format, `docs/client-history.schema.json` is its JSON schema.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Makes the tables of clients' own histories (`docs/client-history.md`)."""
+"""Makes the tables of clients' own histories (`docs/audit.md`)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol

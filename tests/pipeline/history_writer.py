@@ -1,4 +1,4 @@
-"""A history of a client: the few lines that a program needs (`docs/client-history.md`)."""
+"""A history of a client: the few lines that a program needs (`docs/audit.md`)."""
 
 import json
 from pathlib import Path

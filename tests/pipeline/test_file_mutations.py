@@ -93,7 +93,7 @@ def test_an_audit_that_reads_only_what_has_changed_finds_the_same(tmp_path: Path
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("fill", [replicated, filled])
 def test_the_whole_set_of_wrong_directories(tmp_path: Path, fill: object) -> None:
-    """Nine of ten that the format and legal data do not excuse are found; prints what docs/audit.md has."""
+    """Nine of ten without an excuse are found; prints the rows of docs/inside/verification.md."""
     assert callable(fill)
     fill(tmp_path / "data")
     made = faults(tmp_path / "data")

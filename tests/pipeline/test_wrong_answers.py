@@ -30,7 +30,7 @@ APIS: dict[str, set[str]] = {
     "administrator": {"DescribeConfigs", "DescribeAcls", "DescribeTopicPartitions", "DescribeGroups"},
     "members": {"ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "ShareFetch", "ShareAcknowledge"},
 }
-"""Of these wrong answers are tried; all APIs when benchmarked (docs/audit.md)."""
+"""Of these wrong answers are tried; all APIs when benchmarked (docs/inside/verification.md)."""
 _SAMPLE = 15
 TRAFFIC: dict[str, Callable[[str], None]] = {
     "clients": answer_traffic.make, "administrator": administrator_traffic.make, "members": member_traffic.make,
