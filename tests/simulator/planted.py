@@ -1,6 +1,6 @@
 """Mistakes in coordinators, logs, markers and replication that the simulator has to find, beside tests/mutants.
 
-Each is a change of a few characters in the product; docs/simulator.md has the seeds that find them.
+Each is a change of a few characters in the product; ``SEEDS`` has the seeds that find them.
 """
 
 from broker.cluster.cluster import Cluster

@@ -49,4 +49,4 @@ EQUIVALENT = [
     "a transaction waits for partitions without a leader",
     "followers copy one batch too few",
 ]
-"""Mistakes that break no promise to a client; docs/simulator.md has the proofs."""
+"""Mistakes that break no promise to a client; docs/inside/simulator-notebook.md has the proofs."""
