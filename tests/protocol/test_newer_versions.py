@@ -12,13 +12,9 @@ from kio.schema.index import api_key_map, schema_name_map
 from broker.releases import NEWEST, release
 from protocol.apis import ApiKey
 from protocol.codec import (
-    decode_header,
-    decode_request,
-    decode_response,
     encode_request,
     encode_response,
     known_versions,
-    message_class,
 )
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
@@ -29,6 +25,7 @@ from protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from tests.protocol.empty_messages import check_empty_messages
 from tools import newer_versions
 from tools.record_schemas import TARGET
 from tools.record_schemas import newer_versions as read_from_jar
@@ -66,12 +63,7 @@ def test_with_them_the_newest_release_can_be_read_whole() -> None:
 @pytest.mark.parametrize(("key", "version"), NEWER)
 def test_each_is_read_as_it_was_written(key: int, version: int) -> None:
     """Empty messages of both directions; all are flexible."""
-    frame = encode_request(key, version, 5, "client", message_class(key, "Request")())[4:]
-    header = decode_header(frame)
-    assert (header.api_version, header.client_id) == (version, "client")
-    decode_request(bytearray(frame), header)
-    answer = b"".join(bytes(part) for part in encode_response(key, version, 5, message_class(key, "Response")()))
-    assert decode_response(key, version, answer[4:])[0] == 5
+    check_empty_messages(key, version)
 
 
 def test_api_versions_names_the_cluster_and_the_node() -> None:

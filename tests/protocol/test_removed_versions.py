@@ -8,13 +8,9 @@ from kio.schema.index import api_key_map, schema_name_map
 
 from protocol.apis import ApiKey
 from protocol.codec import (
-    decode_header,
-    decode_request,
-    decode_response,
     encode_request,
     encode_response,
     known_versions,
-    message_class,
 )
 from protocol.errors import ErrorCode
 from protocol.messages import (
@@ -27,6 +23,7 @@ from protocol.messages import (
     offset_commit,
     produce,
 )
+from tests.protocol.empty_messages import check_empty_messages
 from tools import newer_versions
 from tools.removed_versions import request_schema, response_schema, versions_of
 
@@ -62,12 +59,7 @@ def test_each_is_read_as_it_was_written(key: ApiKey, version: int) -> None:
     assert hasattr(request_schema(key, version), "__removed__")
     assert not request_schema(key, version).__flexible__
     assert not response_schema(key, version).__flexible__
-    frame = encode_request(key, version, 5, "client", message_class(key, "Request")())[4:]
-    header = decode_header(frame)
-    assert (header.api_version, header.client_id) == (version, "client")
-    decode_request(bytearray(frame), header)
-    answer = b"".join(bytes(part) for part in encode_response(key, version, 5, message_class(key, "Response")()))
-    assert decode_response(key, version, answer[4:])[0] == 5
+    check_empty_messages(key, version)
 
 
 def test_produce_before_transactions() -> None:

@@ -28,6 +28,10 @@ class Scripted:
         """No more."""
         self._listener.close()
 
+    def answer(self, header: RequestHeader, frame: bytearray) -> Message:  # noqa: ARG002 - for brokers that read it
+        """The response to a request."""
+        return self._answer(header)
+
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
@@ -36,8 +40,9 @@ class Scripted:
     def _serve(self, client: socket.socket) -> None:
         with suppress(OSError), client, client.makefile("rb") as incoming:
             while size := incoming.read(4):
-                header = decode_header(incoming.read(int.from_bytes(size, "big")))
+                frame = bytearray(incoming.read(int.from_bytes(size, "big")))
+                header = decode_header(frame)
                 self.asked.append(header)
-                answer = self._answer(header)
+                answer = self.answer(header, frame)
                 parts = encode_response(header.api_key, header.api_version, header.correlation_id, answer)
                 client.sendall(b"".join(parts))

@@ -1,8 +1,6 @@
 """A broker whose SCRAM messages are wrong: a client's connection ends, and the proxy serves the others."""
 
 import asyncio
-import socket
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +13,7 @@ from hypothesis import strategies as st
 from broker.answers import Disconnect
 from pipeline.transfer.security import Scram, Security, SecurityError
 from protocol.apis import ApiKey
-from protocol.codec import decode_header, decode_request, encode_response
+from protocol.codec import RequestHeader, decode_request
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from protocol.messages.sasl_handshake import SaslHandshakeResponse
@@ -25,6 +23,7 @@ from proxy.authentication import authenticate
 from proxy.link import Link
 from proxy.upstream import Upstream
 from tests.proxy.conftest import ProxyTo
+from tests.proxy.scripted import Scripted
 from tests.wire import Closed
 
 LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"
@@ -34,36 +33,18 @@ WRONG = [
 ]
 
 
-class Wrong:
+class Wrong(Scripted):
     """A broker that authenticates no client: its first SCRAM message ends with what it is given."""
 
     def __init__(self, ending: bytes) -> None:
+        super().__init__(lambda _: SaslHandshakeResponse(mechanisms=["SCRAM-SHA-256"]))
         self._ending = ending
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
 
-    def close(self) -> None:
-        """No more."""
-        self._listener.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                threading.Thread(target=self._serve, args=(self._listener.accept()[0],), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with suppress(OSError), client, client.makefile("rb") as incoming:
-            while size := incoming.read(4):
-                frame = bytearray(incoming.read(int.from_bytes(size, "big")))
-                header = decode_header(frame)
-                answer = self._answer(decode_request(frame, header))
-                parts = encode_response(header.api_key, header.api_version, header.correlation_id, answer)
-                client.sendall(b"".join(parts))
-
-    def _answer(self, request: Message) -> Message:
+    def answer(self, header: RequestHeader, frame: bytearray) -> Message:
+        """The first SCRAM message, or the mechanisms."""
+        request = decode_request(frame, header)
         if not isinstance(request, SaslAuthenticateRequest):
-            return SaslHandshakeResponse(mechanisms=["SCRAM-SHA-256"])
+            return super().answer(header, frame)
         return SaslAuthenticateResponse(auth_bytes=first_answer(bytes(request.auth_bytes), self._ending))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import aiokafka
 from aiokafka import admin, errors, helpers, structs
 
-from tests.exam.drivers.kit import SECURED, Base, Refused, record_json, refused
+from tests.exam.drivers.kit import PURE_PYTHON, Base, Refused, partitions_json, polled_json, refused, sasl
 
 
 class Token(aiokafka.abc.AbstractTokenProvider):  # type: ignore[misc] # the library has no types
@@ -28,13 +28,7 @@ def security(options: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments for TLS and SASL."""
     if "tls_ca" in options:
         return {"security_protocol": "SSL", "ssl_context": helpers.create_ssl_context(cafile=options["tls_ca"])}
-    if "sasl_mechanism" not in options:
-        return {}
-    arguments = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": options["sasl_mechanism"]}
-    if "sasl_token" in options:
-        return {**arguments, "sasl_oauth_token_provider": Token(options["sasl_token"])}
-    user, password = options["sasl_username"], options["sasl_password"]
-    return {**arguments, "sasl_plain_username": user, "sasl_plain_password": password}
+    return sasl(options, Token)
 
 
 class Driver(Base):
@@ -42,12 +36,7 @@ class Driver(Base):
 
     library = "aiokafka"
     version = str(aiokafka.__version__)
-    capabilities = (
-        "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
-        "reassign", "resubscribe",
-        "groups", "assignment", "commit_offsets", "admin",
-        *SECURED,
-    )  # fmt: skip
+    capabilities = PURE_PYTHON
 
     def __init__(self) -> None:
         self.producers: dict[str, Any] = {}
@@ -161,16 +150,10 @@ class Driver(Base):
             polled = await self.consumers[consumer].getmany(timeout_ms=timeout_ms)
         except errors.KafkaError as error:
             return {"records": [], "errors": [self.refusal(error).as_json()]}
-        records = [
-            record_json(each.topic, each.partition, each.offset, each.key, each.value)
-            for found in polled.values()
-            for each in found
-        ]
-        return {"records": records, "errors": []}
+        return polled_json(polled)
 
     async def assignment(self, consumer: str) -> Mapping[str, Any]:
-        found = self.consumers[consumer].assignment()
-        return {"partitions": [{"topic": each.topic, "partition": each.partition} for each in found]}
+        return partitions_json(self.consumers[consumer].assignment())
 
     async def seek(self, consumer: str, topic: str, partition: int, offset: int) -> None:
         self.consumers[consumer].seek(structs.TopicPartition(topic, partition), offset)

@@ -5,7 +5,7 @@
 import base64
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 
@@ -60,6 +60,41 @@ def expiry(token: str) -> float:
     """When a token expires, in seconds since 1970."""
     claims = token.split(".")[1]
     return float(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"])
+
+
+PURE_PYTHON = (
+    "producer", "idempotence", "transactions", "send_offsets", "consumer", "read_committed", "offset_reset", "seek",
+    "reassign", "resubscribe",
+    "groups", "assignment", "commit_offsets", "admin",
+    *SECURED,
+)  # fmt: skip
+"""The capabilities of both clients in pure Python."""
+
+
+def sasl(options: Mapping[str, Any], token: Callable[[str], object]) -> dict[str, Any]:
+    """The arguments of both clients in pure Python for SASL; `token` makes a provider of the exam's token."""
+    if "sasl_mechanism" not in options:
+        return {}
+    arguments = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": options["sasl_mechanism"]}
+    if "sasl_token" in options:
+        return {**arguments, "sasl_oauth_token_provider": token(options["sasl_token"])}
+    user, password = options["sasl_username"], options["sasl_password"]
+    return {**arguments, "sasl_plain_username": user, "sasl_plain_password": password}
+
+
+def polled_json(polled: Mapping[Any, Iterable[Any]]) -> dict[str, Any]:
+    """The records that both clients in pure Python return by partition, as the result of `poll`."""
+    records = [
+        record_json(record.topic, record.partition, record.offset, record.key, record.value)
+        for records in polled.values()
+        for record in records
+    ]
+    return {"records": records, "errors": []}
+
+
+def partitions_json(assignment: Iterable[Any]) -> dict[str, Any]:
+    """Partitions, as the result of `assignment`."""
+    return {"partitions": [{"topic": each.topic, "partition": each.partition} for each in assignment]}
 
 
 class Base:
