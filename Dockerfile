@@ -8,6 +8,7 @@ RUN apt-get update \
 WORKDIR /src
 COPY pyproject.toml hatch_build.py constraints.txt README.md LICENSE ./
 COPY understudy understudy
+COPY control_api control_api
 COPY protocol protocol
 COPY storage storage
 COPY broker broker

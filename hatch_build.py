@@ -1,4 +1,8 @@
-"""Hatchling's build hook: puts the server's packages into the wheel, below the one name that it installs.
+"""Hatchling's build hook: puts all packages into the wheel, below the one name that it installs.
+
+The server's packages go to `understudy/_server`, which is on the import path of the server's own process alone. Also a
+user's process imports `control_api`; so that it adds no second name there, it goes to `understudy/control_api`, and the
+imports of it are rewritten.
 
 With `UNDERSTUDY_COMPILE=1` in the environment, mypyc compiles the modules on the path of a request (the list `compiled`
 in `pyproject.toml`). Their sources are in the wheel too; a Python of another version, or one without the compiled
@@ -6,6 +10,8 @@ files, runs those. Without the variable nothing is compiled and no compiler is n
 """
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +21,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 VARIABLE = "UNDERSTUDY_COMPILE"
+_CONTROL_API = re.compile(r"^( *(?:from|import) )(?=control_api\b)", re.MULTILINE)
 _MYPYC = """
 import os, sys
 from mypyc.build import mypycify
@@ -31,7 +38,7 @@ setup(name=group, packages=[], py_modules=[], ext_modules=modules, script_args=c
 
 
 class ServerPackages(BuildHookInterface[Any]):
-    """Copies each of `understudy.server_path.SERVER_PACKAGES` to `understudy/_server/`."""
+    """Lays out the wheel; an editable install finds the packages in the checkout."""
 
     PLUGIN_NAME = "custom"
 
@@ -40,7 +47,7 @@ class ServerPackages(BuildHookInterface[Any]):
         return ["mypy[mypyc]>=2.4", "setuptools>=75", *self.metadata.core.dependencies] if _compiles() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the packages to a wheel; an editable install finds them in the checkout."""
+        """Add the packages to a wheel."""
         if version == "editable":
             return
         sys.path.insert(0, self.root)
@@ -48,19 +55,30 @@ class ServerPackages(BuildHookInterface[Any]):
             from understudy.server_path import COMPILED, SERVER_PACKAGES  # noqa: PLC0415 - its path was just added
         finally:
             sys.path.remove(self.root)
-        included = build_data["force_include"]
-        included.update({name: f"understudy/_server/{name}" for name in SERVER_PACKAGES})
+        self._build = tempfile.TemporaryDirectory(prefix="understudy-wheel-")
+        build, included = Path(self._build.name), build_data["force_include"]
+        homes = {name: f"understudy/_server/{name}" for name in SERVER_PACKAGES}
+        for name, home in {"understudy": "understudy", "control_api": "understudy/control_api", **homes}.items():
+            included[str(_rewritten(Path(self.root) / name, build / "sources" / name))] = home
         if _compiles():
-            self._build = tempfile.TemporaryDirectory(prefix="understudy-compiled-")
-            for file in _compile(Path(self.root), Path(self._build.name), COMPILED, self.config["compiled"]):
-                included[str(file)] = f"understudy/_server/{file.relative_to(Path(self._build.name) / 'lib')}"
+            for file in _compile(Path(self.root), build, COMPILED, self.config["compiled"]):
+                included[str(file)] = f"understudy/_server/{file.relative_to(build / 'lib')}"
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
-        """Remove the compiler's output."""
+        """Remove the copies and the compiler's output."""
         if hasattr(self, "_build"):
             self._build.cleanup()
+
+
+def _rewritten(package: Path, target: Path) -> Path:
+    """Copy a package with its imports of `control_api` as they are in a wheel; return the copy."""
+    shutil.copytree(package, target, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", "*.so", ".*"))
+    for file in target.rglob("*.py"):
+        source = file.read_text(encoding="utf-8")
+        file.write_text(_CONTROL_API.sub(r"\1understudy.", source), encoding="utf-8")
+    return target
 
 
 def _compiles() -> bool:

@@ -21,8 +21,8 @@ from typing import Any
 
 from benchmarks import frames, inside
 from benchmarks.inside import Peer
-from broker.clock import turns
 from broker.cluster.cluster import Cluster
+from broker.time.clock import turns
 from protocol.apis import ApiKey
 from protocol.codec import encode_request
 from protocol.errors import ErrorCode
@@ -38,14 +38,15 @@ _SETTINGS = {"transaction.state.log.num.partitions": "4", "offsets.topic.num.par
 # Part of a file: the first prefix of its path.
 _PARTS = (
     ("benchmarks", "(the bench)"),
-    ("broker/network", "connection"),
+    ("broker/server/dispatcher", "dispatch, middleware"),
+    ("broker/server/chain", "dispatch, middleware"),
+    ("broker/server", "connection"),
     ("protocol/connection", "connection"),
-    ("broker/clock", "clock, waiting"),
-    ("broker/dispatcher", "dispatch, middleware"),
-    ("broker/api", "dispatch, middleware"),
-    ("broker/journal", "journal"),
-    ("broker/faults", "dispatch, middleware"),
-    ("broker/timelines", "dispatch, middleware"),
+    ("broker/time", "clock, waiting"),
+    ("broker/request", "dispatch, middleware"),
+    ("broker/steering/journal", "journal"),
+    ("broker/steering/faults", "dispatch, middleware"),
+    ("broker/steering/timelines", "dispatch, middleware"),
     ("broker/coordination", "coordinators"),
     ("broker", "handlers and what they share"),
     ("protocol/records", "records: header, checksum, walk"),

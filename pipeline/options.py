@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from control_api.spelling import closest
 from pipeline import schemas
 from pipeline.query import Bounds, Query, pick
 from pipeline.splits import SPLIT_BYTES
-from understudy.control_api.spelling import closest
 
 
 def _boolean(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Points at which long work may be interrupted, for code that does not use asyncio (``broker.long_work`` does)."""
+"""Points at which long work may be interrupted, for code that does not use asyncio (``broker.time.long_work`` does)."""
 
 from collections.abc import Callable
 

@@ -14,6 +14,6 @@ def main(given: Mapping[str, Sequence[str]]) -> int:
     except OptionError as error:
         print(f"understudy proxy: {error}", file=sys.stderr)
         return 2
-    from proxy.__main__ import serve
+    from proxy.server import serve
 
     return serve(options)

@@ -1,4 +1,4 @@
-"""Forward clients' requests to a broker and return its responses: the proxy's counterpart of `broker.dispatcher`.
+"""Forward clients' requests to a broker and return its responses, as `broker.server.dispatcher` serves them.
 
 A frame is forwarded unchanged, byte for byte. It is read only if something needs its contents: a fault for its API, a
 view (journal, timelines), or addresses in its response. Frames that cannot be read, such as those of an unknown API or
@@ -13,14 +13,14 @@ from typing import Any, Protocol, cast
 
 from anyio.abc import TaskGroup
 
-from broker.answers import Answer, Disconnect, Sending
-from broker.api import AnyHandler
-from broker.chain import Chain
-from broker.clock import PushedClock
-from broker.connection import Connection
-from broker.context import Exchange, RequestContext
 from broker.handlers import APIS
-from broker.journal.ring import WHOLE_BYTES
+from broker.request.answers import Answer, Disconnect, Sending
+from broker.request.api import AnyHandler
+from broker.request.connection import Connection
+from broker.request.context import Exchange, RequestContext
+from broker.server.chain import Chain
+from broker.steering.journal.ring import WHOLE_BYTES
+from broker.time.clock import PushedClock
 from protocol.apis import ApiKey
 from protocol.codec import (
     BadFrame,

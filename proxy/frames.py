@@ -5,8 +5,8 @@ from contextlib import suppress
 from typing import Any
 
 from broker.handlers import APIS
-from broker.journal.kept import WITH_RECORDS
-from broker.journal.ring import WHOLE_BYTES
+from broker.steering.journal.kept import WITH_RECORDS
+from broker.steering.journal.ring import WHOLE_BYTES
 from protocol.apis import ApiKey, api_key
 from protocol.codec import (
     BadFrame,

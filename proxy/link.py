@@ -4,9 +4,9 @@ import asyncio
 import ssl
 from typing import cast
 
-from broker.answers import Disconnect
-from broker.network.closing import close_behind
-from broker.network.writing import write_parts
+from broker.request.answers import Disconnect
+from broker.server.closing import close_behind
+from broker.server.writing import write_parts
 from protocol.connection import BadFrameSize, FrameReader
 
 _MOST_BYTES = 2**31 - 1

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.network import endpoints
-from broker.network.endpoints import Endpoint, EndpointError
 from broker.options import (
     LOG_LEVELS,
     Given,
@@ -19,6 +17,8 @@ from broker.options import (
     one_of,
     path,
 )
+from broker.settings import endpoints
+from broker.settings.endpoints import Endpoint, EndpointError
 from pipeline.transfer.security import Security, SecurityError, read_security
 
 _PROTOCOLS = ("plaintext", "ssl")

@@ -10,21 +10,21 @@ from uuid import UUID
 import structlog
 from anyio.abc import TaskGroup
 
-from broker.answers import Disconnect
-from broker.chain import Chain
-from broker.clock import PushedClock
 from broker.control.verbs import Function
-from broker.faults.rules import Script
-from broker.journal.ring import journal_of
-from broker.network import file_limits
-from broker.network.endpoints import EndpointError, PortTaken
-from broker.network.server import BrokerServer
 from broker.replication.partition import ReplicatedPartition
-from broker.rng import new_seed, seeded
+from broker.request.answers import Disconnect
+from broker.server import file_limits
+from broker.server.chain import Chain
+from broker.server.server import BrokerServer
 from broker.settings import BrokerSettings
-from broker.timelines.groups import GroupTimelines
-from broker.timelines.producers import ProducerTimelines
-from broker.timelines.transactions import TransactionTimelines
+from broker.settings.endpoints import EndpointError, PortTaken
+from broker.steering.faults.rules import Script
+from broker.steering.journal.ring import journal_of
+from broker.steering.timelines.groups import GroupTimelines
+from broker.steering.timelines.producers import ProducerTimelines
+from broker.steering.timelines.transactions import TransactionTimelines
+from broker.time.clock import PushedClock
+from broker.time.rng import new_seed, seeded
 from protocol.apis import ApiKey
 from protocol.messages.metadata import MetadataResponse
 from proxy.addresses import BROKERS

@@ -8,7 +8,7 @@ import struct
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from broker.fetch.sessions import MOST_INTERESTS, Interest, Key
+from broker.request.fetch_sessions import MOST_INTERESTS, Interest, Key
 from protocol.apis import ApiKey
 from protocol.codec import BadFrame, RequestHeader, decode_request, is_flexible
 from protocol.messages.fetch import FetchRequest

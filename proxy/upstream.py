@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from broker.journal.ring import MOST_TOPIC_NAMES
-from broker.network.endpoints import Endpoint
-from broker.network.server import BrokerServer
+from broker.server.server import BrokerServer
+from broker.settings.endpoints import Endpoint
+from broker.steering.journal.ring import MOST_TOPIC_NAMES
 from protocol.errors import ErrorCode, KafkaError
 from proxy.sessions import Sessions
 
@@ -59,7 +59,7 @@ async def _addresses_of(host: str, port: int) -> frozenset[str]:
 
 
 class Upstream:
-    """An upstream broker, with the attributes of ``broker.node.Node`` that faults and views use."""
+    """An upstream broker, with the attributes of ``broker.request.node.Node`` that faults and views use."""
 
     server: BrokerServer
     """Its listener; set when the proxy opens one."""
@@ -97,7 +97,7 @@ class Upstream:
         return endpoint.host_for_clients, endpoint.port_for_clients(port)
 
     @staticmethod
-    def groups_for(group_id: str) -> None:
+    def group_coordinator(group_id: str) -> None:
         """Refuse: the proxy has no group coordinator.
 
         Raises:

@@ -7,14 +7,14 @@ from broker.control.explain.transaction import timeline_of, unused
 from broker.control.groups import no_group
 from broker.control.request import Asked
 from broker.control.verbs import Function
-from broker.specification import cite
+from broker.settings.specification import cite
+from control_api.answers import groups as of_groups
+from control_api.answers import transactions as of_transactions
+from control_api.answers.cluster import Broker, ClockState, ClusterInfo, Listener, Snapshots, Versions
+from control_api.cluster import Reset, ResetDone
+from control_api.encoding import copied
+from control_api.spelling import host_and_port
 from protocol.log_records.transaction import TransactionState
-from understudy.control_api.answers import groups as of_groups
-from understudy.control_api.answers import transactions as of_transactions
-from understudy.control_api.answers.cluster import Broker, ClockState, ClusterInfo, Listener, Snapshots, Versions
-from understudy.control_api.cluster import Reset, ResetDone
-from understudy.control_api.encoding import copied
-from understudy.control_api.spelling import host_and_port
 
 if TYPE_CHECKING:
     from proxy.proxy import Proxy

@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from broker.api import AnyHandler, Middleware
-from broker.clock import Clock
-from broker.context import RequestContext
 from broker.coordination.group.classic.states import ALL_JOINED, ASSIGNED, REBALANCE_BEGUN, State
 from broker.coordination.reasons import Reason, StateChange
-from broker.produce.results import Produced
-from broker.timelines.event_log import LIMITS
-from broker.timelines.groups import GroupTimelines
-from broker.timelines.producers import ProducerTimelines
-from broker.timelines.transactions import TransactionTimelines
+from broker.request.api import AnyHandler, Middleware
+from broker.request.context import RequestContext
+from broker.request.produce_results import Produced
+from broker.steering.timelines.event_log import LIMITS
+from broker.steering.timelines.groups import GroupTimelines
+from broker.steering.timelines.producers import ProducerTimelines
+from broker.steering.timelines.transactions import TransactionTimelines
+from broker.time.clock import Clock
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TransactionRecord, TransactionState

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import anyio.to_thread
 
 from broker.cluster.beside import Data
+from control_api.answers.topics import Decoded
 from pipeline.values.formats import Decode, Schema, SchemaError, decoder, tried
 from pipeline.values.registry import Registry as RemoteRegistry
 from pipeline.values.registry import RegistryError
@@ -21,7 +22,6 @@ from registry.errors import InvalidSchema
 from registry.names import DEFAULT_CONTEXT, context_of
 from registry.reading import resolved
 from registry.state import State, Version
-from understudy.control_api.answers.topics import Decoded
 
 _PATIENCE_S = 5
 _MOST_DECODERS = 200

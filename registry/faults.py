@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from broker.clock import Clock, Waiter
+from broker.time.clock import Clock, Waiter
 from registry.errors import RegistryError
 
 

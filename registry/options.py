@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from broker import options as of_brokers
-from broker.network.endpoints import EndpointError, port_number
 from broker.options import OptionError, ServeOptions, TopicOption
+from broker.settings.endpoints import EndpointError, port_number
 
 OPTION = "--schema-registry"
 TOPIC = "_schemas"

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from anyio.abc import TaskGroup
 
-from broker.__main__ import announcement
-from broker.clock import PushedClock
 from broker.cluster.cluster import Cluster
 from broker.control.server import listen, serve_app, url_of
-from broker.network.endpoints import PortTaken
 from broker.options import ServeOptions
-from broker.runner import CannotStart, run
+from broker.settings.endpoints import PortTaken
+from broker.start.runner import CannotStart, run
+from broker.start.server import announcement
+from broker.time.clock import PushedClock
 from pipeline.values.formats import Schema, SchemaError, decoder, read_file
 from pipeline.values.registry import RegistryError as RemoteError
 from registry.decoding import Beside, Decoding, Elsewhere, Source
@@ -29,7 +29,7 @@ _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - an address for
 
 
 def serve(options: ServeOptions, own: Options) -> int:
-    """Run brokers and registry until the process is stopped; return the exit code, as :func:`broker.runner.run`."""
+    """Run brokers and registry until the process is stopped; return the exit code (`broker.start.runner.run`)."""
 
     def build(options: ServeOptions, clock: PushedClock, tasks: TaskGroup) -> ClusterWithSchemas:
         return ClusterWithSchemas(options, clock, tasks, own)

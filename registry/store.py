@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from broker.clock import Waiter
 from broker.coordination.metadata import topics as metadata_topics
 from broker.replication.partition import ReplicatedPartition
+from broker.time.clock import Waiter
 from protocol.errors import KafkaError
 from protocol.records.errors import RecordsError
 from protocol.records.records import Record, frame_batch, read_records, write_record

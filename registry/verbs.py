@@ -6,11 +6,11 @@ from dataclasses import asdict
 from broker.cluster.beside import Function
 from broker.control.problems import unprocessable
 from broker.control.request import Asked
+from control_api.answers.registry import RegistryFaults, RegistryFaultState, RegistryInfo
+from control_api.registry import RegistryFault
+from control_api.verb import Removed
 from registry.faults import Faults
 from registry.state import State
-from understudy.control_api.answers.registry import RegistryFaults, RegistryFaultState, RegistryInfo
-from understudy.control_api.registry import RegistryFault
-from understudy.control_api.verb import Removed
 
 
 def verbs_of(url: str, state: Callable[[], State], faults: Faults) -> Mapping[str, Function]:

@@ -7,7 +7,6 @@ from typing import cast
 
 from anyio.abc import TaskGroup
 
-from broker.clock import PushedClock
 from broker.cluster.cluster import Cluster
 from broker.cluster.isr import expand
 from broker.cluster.reset import reset, restore, take_snapshot
@@ -15,12 +14,13 @@ from broker.cluster.snapshots import CannotKeep, Snapshot
 from broker.cluster.startup import new_node
 from broker.coordination.coordinators import TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
-from broker.network.endpoints import Endpoint
-from broker.node import Node
 from broker.options import ServeOptions, TopicOption
-from broker.releases import release as played
-from broker.transactions.marker_notes import MarkerNote
-from broker.transactions.markers import Step
+from broker.partitions.transactions.marker_notes import MarkerNote
+from broker.partitions.transactions.markers import Step
+from broker.request.node import Node
+from broker.settings.endpoints import Endpoint
+from broker.settings.releases import release as played
+from broker.time.clock import PushedClock
 from protocol.errors import KafkaError
 from simulator.log_states import LogState, log_states
 from simulator.loop import VirtualLoop
@@ -78,7 +78,9 @@ class Servers:
         As in Kafka, they retry only when they load their transactions again.
         """
         nodes = (node for node in self.cluster.nodes.values() if node.up)
-        return sorted(each.id for each in nodes if any(own.machine.stuck for own in each.transaction_shards.values()))
+        return sorted(
+            each.id for each in nodes if any(own.machine.stuck for own in each.coordinators.transactions.values())
+        )
 
     @property
     def ports(self) -> dict[int, int]:
@@ -227,7 +229,7 @@ class Servers:
 
         Ids that begin with ``spared`` are left alone.
         """
-        runtimes = [each for node in self.cluster.nodes.values() for each in node.transaction_shards.values()]
+        runtimes = [each for node in self.cluster.nodes.values() for each in node.coordinators.transactions.values()]
         known = sorted((name, index) for index, each in enumerate(runtimes) for name in each.machine.transactions)
         if not known:
             return None
@@ -240,7 +242,7 @@ class Servers:
     def raise_epoch(self, name: str, epoch: int) -> bool:
         """Raise the epoch of a transactional id; False if no coordinator has it now, or its epoch is not lower."""
         for node in self.cluster.nodes.values():
-            for runtime in node.transaction_shards.values():
+            for runtime in node.coordinators.transactions.values():
                 known = runtime.machine.transactions.get(name)
                 if known is not None and known.producer_epoch < epoch:
                     self._set_epoch(runtime, name, epoch)
@@ -256,7 +258,7 @@ class Servers:
 
         This is like a leader that is slow to write them. It lasts until :meth:`release`, or a restart of the cluster.
         """
-        shards = [each for node in self.cluster.nodes.values() for each in node.transaction_shards.values()]
+        shards = [each for node in self.cluster.nodes.values() for each in node.coordinators.transactions.values()]
         known = sorted(name for each in shards for name in each.machine.transactions)
         if not known:
             return None
@@ -267,7 +269,7 @@ class Servers:
     def coordinated_at(self, name: str) -> tuple[int, int] | None:
         """Return the coordinator of a transactional id and its partition of ``__transaction_state``, if known."""
         for node in self.cluster.nodes.values():
-            for index, runtime in node.transaction_shards.items():
+            for index, runtime in node.coordinators.transactions.items():
                 if node.up and name in runtime.machine.transactions:
                     return node.id, index
         return None

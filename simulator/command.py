@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from broker.rng import new_seed
+from broker.time.rng import new_seed
 from simulator.coverage import observed, table
 from simulator.result import Result
 from simulator.run import Run, run

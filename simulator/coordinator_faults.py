@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection
 from random import Random
 
+from broker.coordination.coordinators import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
 from broker.coordination.transaction.epochs import MAX_EPOCH
-from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
-from broker.transactions.markers import Step
+from broker.partitions.transactions.markers import Step
 from simulator.clients.prober import PROBER
 from simulator.cluster import Servers
 from simulator.loop import sleep_ms
@@ -124,7 +124,7 @@ class CoordinatorFaults:
         The producer has the id that follows by then.
         """
         servers, life = self._servers, self._servers.lives
-        runtimes = [each for node in servers.cluster.nodes.values() for each in node.transaction_shards.values()]
+        runtimes = [each for node in servers.cluster.nodes.values() for each in node.coordinators.transactions.values()]
         known = sorted({name for each in runtimes for name in each.machine.transactions if not name.startswith(PROBER)})
         if not known:
             return
@@ -152,7 +152,7 @@ class CoordinatorFaults:
             if servers.lives != life:
                 return False
             nodes = servers.cluster.nodes.values()
-            runtimes = [each for node in nodes if node.up for each in node.transaction_shards.values()]
+            runtimes = [each for node in nodes if node.up for each in node.coordinators.transactions.values()]
             found = [own for each in runtimes if (own := each.machine.transactions.get(name)) is not None]
             holds = servers.cluster.markers.holds
             if any(own.producer_epoch >= MAX_EPOCH - 1 for own in found) and holds.held(name) is None:

@@ -7,12 +7,12 @@ from typing import Any
 
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.states import ENTERED_FROM
-from broker.coordination.group.consumer.group import ConsumerGroup
-from broker.coordination.group.consumer.member import MemberState
-from broker.coordination.group.streams.group import StreamsGroup
+from broker.coordination.group.modern.consumer.group import ConsumerGroup
+from broker.coordination.group.modern.consumer.member import MemberState
+from broker.coordination.group.modern.streams.group import StreamsGroup
 from broker.coordination.transaction.machine import TransactionMachine
 from broker.coordination.transaction.states import VALID_PREVIOUS
-from broker.share.machine.states import InFlightState, RecordState
+from broker.partitions.share_partition.machine.states import InFlightState, RecordState
 
 Transition = tuple[str, str, str]
 """Machine, state before, state after."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
+from broker.coordination.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC
 from simulator.clients.client import Client, World
 from simulator.clients.consumer import Fetcher
 from simulator.cluster import Servers

@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from broker.cluster.metadata_publisher import MetadataPublisher
+from broker.coordination.coordinators import TRANSACTION_TOPIC
 from broker.coordination.transaction.states import COMPLETED_BY
-from broker.node import TRANSACTION_TOPIC
 from broker.replication.partition import ReplicatedPartition
 from protocol.log_records.transaction import TransactionRecord, TransactionState, decode
 from protocol.records.records import read_records
@@ -108,7 +108,7 @@ class HangingTransactions:
     def _note_loaded(self, partition: ReplicatedPartition) -> None:
         cluster, leader = self._servers.cluster, partition.state.leader
         node, log = cluster.nodes.get(leader), partition.logs.get(leader)
-        if node is not None and log is not None and partition.index not in node.transaction_shards:
+        if node is not None and log is not None and partition.index not in node.coordinators.transactions:
             self.note(unreplicated(log, partition.index, cluster.clock.now_ms()))
 
     def note(self, loaded: Iterable[Uncertain]) -> None:
@@ -168,7 +168,9 @@ class HangingTransactions:
     def _is_known(self, name: str, place: Place) -> bool:
         """Whether a coordinator has the partition in the id's transaction."""
         nodes = self._servers.cluster.nodes.values()
-        records = (own.machine.transactions.get(name) for node in nodes for own in node.transaction_shards.values())
+        records = (
+            own.machine.transactions.get(name) for node in nodes for own in node.coordinators.transactions.values()
+        )
         return any(record is not None and place in (record.partitions or ()) for record in records)
 
 

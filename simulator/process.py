@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 
-from broker import clock as broker_clock
+from broker.time import clock as broker_clock
 from simulator.loop import VirtualLoop
 
 SETTINGS = {

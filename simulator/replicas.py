@@ -77,13 +77,13 @@ def fingerprint(cluster: Cluster) -> dict[str, str]:
         found[f"the end of {topic}-{index}"] = str(leader.log_end_offset)
         found[f"the producers of {topic}-{index}"] = producers_of(leader)
     for node in cluster.nodes.values():
-        for transactions in node.transaction_shards.values():
+        for transactions in node.coordinators.transactions.values():
             for name, record in transactions.machine.transactions.items():
                 own = sorted(record.partitions or ())
                 found[f"transactional id {name}"] = (
                     f"{record.state.name} {record.producer_id} {record.producer_epoch} {own}"
                 )
-        for groups in node.group_shards.values():
+        for groups in node.coordinators.groups.values():
             for group_id in groups.machine.groups:
                 for topic, partitions in groups.machine.offsets.topics(group_id).items():
                     for index, kept in partitions.items():

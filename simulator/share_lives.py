@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from broker.coordination.share.persister import SharePartitionKey
-from broker.requests.share_state import ATTEMPTS, BACKOFF_MS
-from broker.share.partition import SharePartition
+from broker.coordination.share_state.persister import SharePartitionKey
+from broker.partitions.share_partition.partition import SharePartition
+from broker.request.share_state import ATTEMPTS, BACKOFF_MS
 from simulator.cluster import Servers
 
 WRITE_TIMEOUT_MS = 500

@@ -25,8 +25,8 @@ IMPORTED = (
     "understudy.cli",
     "understudy.serve",
     "understudy.lifeline",
-    "broker.cli",
-    "broker.__main__",  # first of the server's: it keeps out what a server does without
+    "broker.start.cli",
+    "broker.start.server",
     "broker.control.app",
     "anyio._backends._asyncio",
     "uvicorn.protocols.http.h11_impl",
@@ -34,7 +34,7 @@ IMPORTED = (
     "registry.server",
     "registry.app",
     "proxy.cli",
-    "proxy.__main__",
+    "proxy.server",
     "proxy.verbs",
 )
 

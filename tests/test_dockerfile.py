@@ -10,7 +10,7 @@ import pytest
 from tests.docker_rehearsal import Instruction, read, variables
 from tests.understudy.serving import serve
 from understudy.serve import OPTIONS
-from understudy.server_path import SERVER_PACKAGES
+from understudy.server_path import ALL_PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILES = [ROOT / "Dockerfile", ROOT / "examples" / "compose" / "Dockerfile"]
@@ -90,7 +90,7 @@ def test_what_the_image_copies_is_there_and_is_not_ignored() -> None:
     assert [name for name in sorted(copied) if not (ROOT / name).exists()] == []
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert [name for name in sorted(copied) if f"!{name}" not in ignored] == []
-    assert {*SERVER_PACKAGES, "understudy", "hatch_build.py"} <= copied
+    assert {*ALL_PACKAGES, "hatch_build.py"} <= copied
 
 
 def test_hadolint_finds_nothing() -> None:

@@ -16,9 +16,9 @@ from broker.options import parse
 from broker.options.released import setting_tables
 from broker.settings.names import is_setting
 from broker.settings.tables import BROKER
+from control_api.verb import Verb
+from control_api.verbs import VERBS
 from understudy import ctl, serve
-from understudy.control_api.verb import Verb
-from understudy.control_api.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parent.parent
 TASK = re.compile(r"^```\n((?:GET|POST|PUT|DELETE) .*)\n(kafka\..*)\n(understudy ctl .*)\n```$", re.MULTILINE)

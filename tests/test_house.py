@@ -14,14 +14,14 @@ import pytest
 from broker.handlers import APIS
 from protocol.apis import ApiKey
 from tools import module_map
-from understudy.server_path import SERVER_PACKAGES
+from understudy.server_path import ALL_PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES_OF_A_FILE = 600
 MOST_LINES_OF_A_FUNCTION = 60
 GENERATED = ("understudy/aio/verbs.py", "understudy/client/verbs.py", "protocol/messages/")
 """As long as the tables of verbs and the schemas that they are made from."""
-FOLDERS = (*SERVER_PACKAGES, "understudy")
+FOLDERS = ALL_PACKAGES
 
 OF_CONTROLLERS = {
     ApiKey.VOTE,

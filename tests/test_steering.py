@@ -20,13 +20,13 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 import understudy
+from control_api.verbs import VERBS
 from tests.conftest import BrokerWith
 from tests.control import schemas
 from tests.serving import Server, until
 from tests.test_docs import TASK
 from tools.generate_reference import example
 from understudy.cli import main
-from understudy.control_api.verbs import VERBS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "steering.md"
 CLIENT = PAGE.parent.parent / "examples" / "steering.py"

@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from broker.clock import ManualClock
-from broker.network.endpoints import Endpoint
-from broker.network.listening import Listening, Tls
-from broker.network.principals import ANONYMOUS, MappingError, PrincipalMapping, distinguished_name
-from broker.network.tls import TlsError, context_of
+from broker.access.tls.context import TlsError, context_of
+from broker.access.tls.principals import ANONYMOUS, MappingError, PrincipalMapping, distinguished_name
+from broker.server.listening import Listening, Tls
 from broker.settings import BrokerSettings
+from broker.settings.endpoints import Endpoint
+from broker.time.clock import ManualClock
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_delegation_token import CreateDelegationTokenRequest

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Mapping
 
-from understudy.control_api.fields import Field, Kind, fields_of, kind_of
-from understudy.control_api.parameters import Parameter
-from understudy.control_api.verb import PLACES, Verb
-from understudy.control_api.verbs import VERBS
+from control_api.fields import Field, Kind, fields_of, kind_of
+from control_api.parameters import Parameter
+from control_api.verb import PLACES, Verb
+from control_api.verbs import VERBS
 
-HEAD = '''"""The methods of the client that only pass on what their row in `understudy.control_api.verbs` has.
+HEAD = '''"""The methods of the client that only pass on what their row in `control_api.verbs` has.
 
 Made by tools/generate_client.py. Change the row; or write the method by hand in a class that inherits from these.
 """

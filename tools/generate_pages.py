@@ -12,10 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from broker.api import AnyApi
 from broker.coordination.group.classic import states as group_states
 from broker.coordination.transaction import states as transaction_states
 from broker.handlers import APIS
+from broker.request.api import AnyApi
 from comparison.command import ledger
 from comparison.known_differences import KNOWN
 from protocol.apis import ApiKey

@@ -10,10 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from understudy.control_api.calls import call
-from understudy.control_api.fields import fields_of
-from understudy.control_api.verb import Verb
-from understudy.control_api.verbs import VERBS
+from control_api.calls import call
+from control_api.fields import fields_of
+from control_api.verb import Verb
+from control_api.verbs import VERBS
 from understudy.ctl import placeholder
 from understudy.serve import OPTIONS
 

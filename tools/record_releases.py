@@ -1,4 +1,4 @@
-"""Writes ``broker/releases/table.json``: the API versions and features that each Kafka release advertises.
+"""Writes ``broker/settings/releases/table.json``: the API versions and features that each Kafka release advertises.
 
     python tools/record_releases.py [RELEASE ...]
 

@@ -1,4 +1,4 @@
-"""Writes ``broker/releases/settings.json``: the settings that releases of Kafka define differently from the newest one.
+"""Writes ``broker/settings/releases/settings.json``: settings that older releases of Kafka define in another way.
 
     python tools/record_settings.py
 

@@ -1,11 +1,11 @@
-"""Generates the tables of docs/releases.md from `broker/releases`."""
+"""Generates the tables of docs/releases.md from `broker/settings/releases`."""
 
 from collections.abc import Callable, Mapping
 
 from broker.cluster.emulation import listed_range, versions_of
 from broker.handlers import APIS
-from broker.releases import NAMES, Behaviour, release
-from broker.releases.definitions import Definition, rows
+from broker.settings.releases import NAMES, Behaviour, release
+from broker.settings.releases.definitions import Definition, rows
 from broker.settings.tables import BROKER, TOPIC
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from understudy.control_api.spelling import hint
+from control_api.spelling import hint
 
 
 class Parser(argparse.ArgumentParser):

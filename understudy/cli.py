@@ -6,8 +6,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from control_api.spelling import hint
 from understudy.argparser import refuse
-from understudy.control_api.spelling import hint
 from understudy.server_path import is_compiled
 from understudy.version import __version__
 
@@ -62,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
         print(f"understudy {__version__} ({'compiled' if is_compiled() else 'pure Python'})")
         return 0
     if first == "journal-writer" and getattr(sys, "frozen", False):  # the server of the binary starts the binary again
-        importlib.import_module("broker.journal.writer").main()
+        importlib.import_module("broker.steering.journal.writer").main()
         return 0
     if first not in COMMANDS:
         kind = "option" if first.startswith("-") else "command"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from understudy.control_api.verb import Verb
+from control_api.verb import Verb
 from understudy.errors import UnderstudyError
 from understudy.transport import Transport
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from control_api.verbs import groups
 from understudy.argparser import Parser
 from understudy.cli import COMMANDS
 from understudy.completed_names import KINDS, kind_of_place, names
-from understudy.control_api.verbs import groups
 from understudy.ctl import DESCRIBED, address
 from understudy.repeating import can_follow, can_watch
 from understudy.serve import OPTIONS

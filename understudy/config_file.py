@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from understudy.control_api.java_properties import properties
-from understudy.control_api.spelling import hint
+from control_api.java_properties import properties
+from control_api.spelling import hint
 
 
 class Option(Protocol):

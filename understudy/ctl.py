@@ -14,12 +14,12 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from control_api import scenario_file
+from control_api.parameters import Parameter
+from control_api.spelling import hint
+from control_api.verb import Verb
+from control_api.verbs import groups
 from understudy.argparser import Parser, refuse
-from understudy.control_api import scenario_file
-from understudy.control_api.parameters import Parameter
-from understudy.control_api.spelling import hint
-from understudy.control_api.verb import Verb
-from understudy.control_api.verbs import groups
 from understudy.ctl_values import duration_ms, help_of, reader
 from understudy.errors import ControlError, UnderstudyError
 from understudy.repeating import EVERY_MS, Lines, can_follow, can_watch, follow, watch

@@ -7,9 +7,9 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from understudy.control_api.fields import fields_of
-from understudy.control_api.parameters import Parameter
-from understudy.control_api.spelling import hint
+from control_api.fields import fields_of
+from control_api.parameters import Parameter
+from control_api.spelling import hint
 
 UNITS_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 FORMS = {

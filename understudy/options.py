@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypedDict
 
-from understudy.control_api.faults import FaultEffects, FaultOptions
-from understudy.control_api.fields import fields_of
-from understudy.control_api.journal import JournalQuery
-from understudy.control_api.spelling import hint
+from control_api.faults import FaultEffects, FaultOptions
+from control_api.fields import fields_of
+from control_api.journal import JournalQuery
+from control_api.spelling import hint
 
 __all__ = ["DOES", "FaultOptions", "JournalQuery", "StartOptions", "between", "check", "named"]
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from understudy.control_api.verb import Verb
+from control_api.verb import Verb
 from understudy.text_table import filled, heading
 
 if TYPE_CHECKING:

@@ -1,18 +1,10 @@
 """Dataclasses of the control plane's responses. Times are milliseconds of the cluster's clock since 1970."""
 
-from understudy.control_api.answers.cluster import (
-    Broker,
-    ClockState,
-    ClusterInfo,
-    Health,
-    Listener,
-    SnapshotInfo,
-    VersionRange,
-)
-from understudy.control_api.answers.common import Refusal
-from understudy.control_api.answers.diagrams import Diagram, Lane, Shape, Step
-from understudy.control_api.answers.faults import FaultState, ServedApi
-from understudy.control_api.answers.groups import (
+from control_api.answers.cluster import Broker, ClockState, ClusterInfo, Health, Listener, SnapshotInfo, VersionRange
+from control_api.answers.common import Refusal
+from control_api.answers.diagrams import Diagram, Lane, Shape, Step
+from control_api.answers.faults import FaultState, ServedApi
+from control_api.answers.groups import (
     Group,
     GroupEvent,
     GroupOffset,
@@ -21,8 +13,8 @@ from understudy.control_api.answers.groups import (
     SharePartition,
     ShareRecords,
 )
-from understudy.control_api.answers.journal import JournalEntry
-from understudy.control_api.answers.overview import (
+from control_api.answers.journal import JournalEntry
+from control_api.answers.overview import (
     Activity,
     ClientActivity,
     CountedError,
@@ -31,12 +23,12 @@ from understudy.control_api.answers.overview import (
     OverviewGroup,
     OverviewTransaction,
 )
-from understudy.control_api.answers.producers import ProducerEvent, ProducerLife, ProducerPlace
-from understudy.control_api.answers.registry import RegistryFaultState, RegistryInfo
-from understudy.control_api.answers.report import Report, ReportedRefusal, ReportedRequest
-from understudy.control_api.answers.scenario import RecordedStep
-from understudy.control_api.answers.security import Acl, Quota
-from understudy.control_api.answers.topics import (
+from control_api.answers.producers import ProducerEvent, ProducerLife, ProducerPlace
+from control_api.answers.registry import RegistryFaultState, RegistryInfo
+from control_api.answers.report import Report, ReportedRefusal, ReportedRequest
+from control_api.answers.scenario import RecordedStep
+from control_api.answers.security import Acl, Quota
+from control_api.answers.topics import (
     AbortedTransaction,
     Decoded,
     Header,
@@ -47,8 +39,8 @@ from understudy.control_api.answers.topics import (
     Topic,
     Written,
 )
-from understudy.control_api.answers.transactions import PastTransaction, TimelineEvent, Transaction
-from understudy.control_api.answers.users import User
+from control_api.answers.transactions import PastTransaction, TimelineEvent, Transaction
+from control_api.answers.users import User
 
 __all__ = [
     "AbortedTransaction",

@@ -7,6 +7,7 @@ replaces an earlier one of the same name. `broker.options` parses the values.
 
 import importlib
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -249,7 +250,7 @@ def _check_texts(given: Mapping[str, Sequence[str]], program: str) -> None:
 def main(argv: Sequence[str]) -> int:
     """Run the server in this process until it receives a signal to stop."""
     given = gather(argv, os.environ)
-    return run(given, "registry.cli" if _WITH_SCHEMAS.intersection(given) else "broker.cli")
+    return run(given, "registry.cli" if _WITH_SCHEMAS.intersection(given) else "broker.start.cli")
 
 
 def run(given: Mapping[str, Sequence[str]], module: str) -> int:
@@ -259,6 +260,8 @@ def run(given: Mapping[str, Sequence[str]], module: str) -> int:
 
         lifeline.hold()
     server_path.enter()
+    # structlog imports rich where it is installed, which slows the start down.
+    sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
     try:
         server = importlib.import_module(module)
     except ModuleNotFoundError as error:

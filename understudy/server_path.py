@@ -17,6 +17,9 @@ from typing import Any
 SERVER_PACKAGES = ("broker", "comparison", "pipeline", "protocol", "proxy", "registry", "simulator", "storage")
 """The packages beside `understudy`: at the top of a checkout, in `understudy/_server` of a wheel."""
 
+ALL_PACKAGES = (*SERVER_PACKAGES, "control_api", "understudy")
+"""All of a checkout; in a wheel, `control_api` is in `understudy`, because a user's process imports it too."""
+
 COMPILED = "understudy_compiled"
 """Name of the group of compiled modules: the library with all of them is next to the server's packages."""
 

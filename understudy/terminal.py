@@ -12,8 +12,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from understudy.control_api import times
-from understudy.control_api.verb import Verb
+from control_api import times
+from control_api.verb import Verb
 from understudy.text_table import WIDEST_AT_THE_END, are_numbers, cell, formatted, heading, readable
 
 NARROWEST = 10

@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from understudy.control_api import times
-from understudy.control_api.spelling import plain
-from understudy.control_api.verb import Verb
+from control_api import times
+from control_api.spelling import plain
+from control_api.verb import Verb
 
 WIDEST, WIDEST_AT_THE_END = 60, 120
 """Characters of a cell; the last one of a line moves nothing, and often is a link."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from understudy.control_api.spelling import host_and_port
-from understudy.control_api.verb import Verb
-from understudy.control_api.verbs import BY_NAME
+from control_api.spelling import host_and_port
+from control_api.verb import Verb
+from control_api.verbs import BY_NAME
 from understudy.errors import ControlError, Unreachable
 
 PATIENCE_MS = 30_000

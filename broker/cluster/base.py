@@ -10,39 +10,39 @@ from uuid import UUID
 
 from anyio.abc import TaskGroup
 
-from broker.api import AnyApi
-from broker.chain import Chain
-from broker.clock import PushedClock
 from broker.cluster.emulation import versions_of
 from broker.cluster.heap import Heap
 from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.metadata.quorum import Quorum
-from broker.dispatcher import Dispatcher, answer_errors
-from broker.faults.rules import Script
 from broker.handlers import APIS
-from broker.journal.ring import journal_of
-from broker.log_dirs import path_of
-from broker.network import file_limits
-from broker.network.endpoints import OpenListener, PortTaken, protocol_map
-from broker.network.server import BrokerServer
-from broker.node import Node
 from broker.options import ServeOptions
-from broker.read_only import refuse_changes
-from broker.releases import DEFAULT, Behaviour
-from broker.releases import release as release_named
+from broker.partitions.transactions.markers import Markers
 from broker.replication.metadata_log import MetadataLog
 from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
-from broker.requests.authentication import authenticate
-from broker.requests.old_refusals import OLD_REFUSALS
-from broker.requests.throttling import charge_quotas, throttle_connection
-from broker.rng import new_seed, seeded, uuid_from
+from broker.request.api import AnyApi
+from broker.request.authentication import authenticate
+from broker.request.log_dirs import path_of
+from broker.request.node import Node
+from broker.request.old_refusals import OLD_REFUSALS
+from broker.request.read_only import refuse_changes
+from broker.request.throttling import charge_quotas, throttle_connection
+from broker.server import file_limits
+from broker.server.chain import Chain
+from broker.server.dispatcher import Dispatcher, answer_errors
+from broker.server.server import BrokerServer
 from broker.settings import BrokerSettings
-from broker.timelines.groups import GroupTimelines
-from broker.timelines.producers import ProducerTimelines
-from broker.timelines.transactions import TransactionTimelines
-from broker.transactions.markers import Markers
+from broker.settings.endpoints import OpenListener, PortTaken, protocol_map
+from broker.settings.releases import DEFAULT, Behaviour
+from broker.settings.releases import release as release_named
+from broker.steering.faults.rules import Script
+from broker.steering.journal.ring import journal_of
+from broker.steering.timelines.groups import GroupTimelines
+from broker.steering.timelines.producers import ProducerTimelines
+from broker.steering.timelines.transactions import TransactionTimelines
+from broker.time.clock import PushedClock
+from broker.time.rng import new_seed, seeded, uuid_from
 from storage.files.descriptors import DEFAULT_MOST, Descriptors
 from storage.log.partition_log import PartitionLog
 

@@ -6,7 +6,6 @@ from uuid import UUID
 import structlog
 from anyio.abc import TaskGroup
 
-from broker.clock import PushedClock
 from broker.cluster.base import ClusterBase
 from broker.cluster.beside import Beside, Function
 from broker.cluster.controller_listener import ControllerListener
@@ -20,12 +19,13 @@ from broker.cluster.rebuilding import Rebuilding
 from broker.cluster.registration import fence_the_absent, join, register, register_controller, unfence
 from broker.cluster.snapshots import Snapshots
 from broker.cluster.startup import create_topics, create_users, load_logs, open_metadata, open_node
-from broker.network.endpoints import OpenListener
-from broker.node import Node
 from broker.options import ServeOptions
-from broker.releases import Release
 from broker.replication.partition import ReplicatedPartition
+from broker.request.node import Node
+from broker.settings.endpoints import OpenListener
 from broker.settings.model import ConfigResourceType
+from broker.settings.releases import Release
+from broker.time.clock import PushedClock
 from protocol.log_records.metadata import FeatureLevelRecord
 from protocol.pauses import pause
 from protocol.types import uuid_text
@@ -205,7 +205,7 @@ class Cluster(ClusterBase):
     def close_state(self, *, clean: bool) -> None:
         """Close coordinators, logs and partitions; listeners and connections stay open."""
         for node in self.nodes.values():
-            node.resign()
+            node.coordinators.close()
         self.metadata.close()
         self.metadata_snapshots.close()
         self.partitions.clear()

@@ -5,8 +5,8 @@ It belongs to no broker: it stays open when a broker is killed, like that of a c
 
 from broker.cluster.base import ClusterBase
 from broker.handlers import CONTROLLER_APIS
-from broker.network.endpoints import Endpoint
-from broker.node import Node
+from broker.request.node import Node
+from broker.settings.endpoints import Endpoint
 
 
 class ControllerListener:
@@ -52,7 +52,7 @@ class ControllerListener:
             self._cluster.controller_listener = None
 
     def end_silence(self) -> None:
-        """Resume reading after a pause (reset); see :meth:`~broker.network.server.BrokerServer.end_silence`."""
+        """Resume reading after a pause (reset); see :meth:`~broker.server.server.BrokerServer.end_silence`."""
         assert self._node is not None
         self._node.server.end_silence()
 

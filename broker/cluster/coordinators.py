@@ -7,17 +7,24 @@ from uuid import UUID
 
 from broker.cluster.base import ClusterBase
 from broker.cluster.group_topics import GroupTopics, own_rack_tags, own_setting
-from broker.coordination.coordinators import GroupCoordinator, ShareCoordinator, TransactionCoordinator
+from broker.coordination.coordinators import (
+    GROUP_TOPIC,
+    SHARE_TOPIC,
+    TRANSACTION_TOPIC,
+    GroupCoordinator,
+    ShareCoordinator,
+    TransactionCoordinator,
+)
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.outcome_builder import InitializeShareState
 from broker.coordination.runtime import Runtime
-from broker.coordination.share.machine import PruneLog, ShareMachine
+from broker.coordination.share_state.machine import PruneLog, ShareMachine
 from broker.coordination.transaction.machine import TransactionMachine
-from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC, Node
-from broker.releases import Behaviour
 from broker.replication.coordinator_log import CoordinatorLog
 from broker.replication.partition import ReplicatedPartition
-from broker.requests.share_state import initialize_state
+from broker.request.node import Node
+from broker.request.share_state import initialize_state
+from broker.settings.releases import Behaviour
 from protocol.log_records import group as group_codec
 from protocol.log_records import share_state as share_codec
 from protocol.log_records import transaction as transaction_codec

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import structlog
 
-from broker.broker_ids import directories, found_ids, is_directory_name
 from broker.cluster.base import ClusterBase
 from broker.cluster.directory_checks import check_formats, check_metadata, check_owners
-from broker.node import Node
 from broker.options import ServeOptions
+from broker.options.broker_ids import directories, found_ids, is_directory_name
+from broker.request.node import Node
 from storage import replacement
 from storage.checkpoints import META_PROPERTIES
 from storage.files import DirectoryLockedError, DiskFiles, Files, MemoryFiles

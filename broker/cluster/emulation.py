@@ -1,21 +1,21 @@
 """The emulated release: API versions for new connections, feature levels, and rules for producers.
 
-A connection keeps the release of its first request (`broker.connection.Connection`); the cluster's own behaviour
-follows the current release.
+A connection keeps the release of its first request (`broker.request.connection.Connection`); the cluster's own
+behaviour follows the current release.
 """
 
 from collections.abc import Mapping
 from dataclasses import fields
 
-from broker.api import AnyApi
-from broker.connection import AS_EVER, Versions
 from broker.coordination.metadata.features import FRESH_LEVELS, METADATA_VERSION, SUPPORTED, level_at
 from broker.handlers import APIS
-from broker.node import Node
 from broker.options.released import setting_tables
-from broker.releases import Behaviour, Release
+from broker.partitions.transactions.verification import verifies
+from broker.request.api import AnyApi
+from broker.request.connection import AS_EVER, Versions
+from broker.request.node import Node
 from broker.settings import BrokerSettings
-from broker.transactions.verification import verifies
+from broker.settings.releases import Behaviour, Release
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from storage.producers.rules import REMEMBERED_BATCHES, ProducerRules

@@ -10,7 +10,7 @@ produces again immediately: it gets memory that was used before.
 import sys
 from collections.abc import Callable
 
-from broker.clock import soon
+from broker.time.clock import soon
 
 _TRIM_BYTES = 32 * 1024 * 1024
 """Less than this is never returned, because returned memory has to be mapped again, page by page."""

@@ -11,16 +11,16 @@ from dataclasses import replace
 
 import structlog
 
-from broker.clock import turns
 from broker.cluster.base import ClusterBase
 from broker.cluster.maintenance import Maintenance
 from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.cluster.registration import register, unfence
 from broker.cluster.startup import load_logs, new_node, open_node
 from broker.coordination.metadata.image import METADATA_TOPIC
-from broker.node import Node
+from broker.request.node import Node
 from broker.settings.model import ConfigResourceType
-from broker.timers import Timer
+from broker.time.clock import turns
+from broker.time.timers import Timer
 from protocol.errors import KafkaError
 from storage.files import DirectoryLockedError, DiskFiles
 from storage.log_dir import WrongDirectoryError
@@ -246,7 +246,7 @@ class Lifecycle:
 
     def _close(self, node: Node, *, clean: bool) -> None:
         """End the broker's process: close coordinators, sessions and logs."""
-        node.resign()
+        node.coordinators.close()
         for partition in self._cluster.partitions.values():
             if partition.logs.pop(node.id, None) is not None:
                 partition.replicate()

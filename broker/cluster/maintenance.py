@@ -13,13 +13,13 @@ from typing import Any
 
 import structlog
 
-from broker.clock import Slices
 from broker.cluster.base import ClusterBase
 from broker.coordination.metadata import reassignments, tokens
 from broker.coordination.metadata.controller import Controller
 from broker.coordination.metadata.image import Partition, Topic
-from broker.node import Node
-from broker.timers import Rhythm, Timer
+from broker.request.node import Node
+from broker.time.clock import Slices
+from broker.time.timers import Rhythm, Timer
 from protocol.errors import KafkaError
 from storage.cleaner.cleaner import LogCleaner
 from storage.log.partition_log import PartitionLog

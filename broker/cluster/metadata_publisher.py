@@ -25,8 +25,8 @@ from broker.coordination.metadata.effects import (
 )
 from broker.coordination.metadata.image import NO_LEADER
 from broker.coordination.runtime import Runtime
-from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC, Node
 from broker.replication.partition import ReplicatedPartition
+from broker.request.node import Node
 from broker.settings import topics
 from broker.settings.model import ConfigResourceType
 from broker.settings.values import shown
@@ -156,9 +156,9 @@ class MetadataPublisher:
                 self._resign(topic.name, index, keep=NO_LEADER)
             partition.deleted()
         for node in self._cluster.nodes.values():
-            for shard in node.group_shards.values():
-                shard.submit(lambda now_ms, m=shard.machine: m.topic_deleted(topic.name, topic.topic_id, now_ms))  # type: ignore[misc]
-            for share in node.share_shards.values():
+            for group in node.coordinators.groups.values():
+                group.submit(lambda now_ms, m=group.machine: m.topic_deleted(topic.name, topic.topic_id, now_ms))  # type: ignore[misc]
+            for share in node.coordinators.share_states.values():
                 share.submit(lambda now_ms, m=share.machine: m.topics_deleted([topic.topic_id], now_ms))  # type: ignore[misc]
 
     # --- settings ----------------------------------------------------------------------------------------------------
@@ -219,12 +219,12 @@ class MetadataPublisher:
         node = self._cluster.nodes.get(leader)
         if node is None or not node.up or leader not in partition.logs:
             return
-        shards = self._shards(node, partition.topic)
-        running = shards.get(partition.index)
+        coordinators = node.coordinators.by_topic[partition.topic]
+        running = coordinators.get(partition.index)
         if running is not None:
             running.epoch = max(running.epoch, epoch)  # the same leader continues
             return
-        shards[partition.index] = runtime = self._loaders[partition.topic](self._cluster, node, partition)
+        coordinators[partition.index] = runtime = self._loaders[partition.topic](self._cluster, node, partition)
         if loading_ms:
             self._cluster.clock.call_at(self._cluster.clock.now_ms() + loading_ms, runtime.load)
         else:
@@ -237,15 +237,5 @@ class MetadataPublisher:
 
     def _resign(self, topic: str, index: int, *, keep: int) -> None:
         for node in self._cluster.nodes.values():
-            if node.id != keep and (runtime := self._shards(node, topic).pop(index, None)):
+            if node.id != keep and (runtime := node.coordinators.by_topic[topic].pop(index, None)):
                 runtime.close()
-
-    @staticmethod
-    def _shards(node: Node, topic: str) -> dict[int, Runtime[Any, Any]]:
-        shards: dict[str, Any] = {
-            GROUP_TOPIC: node.group_shards,
-            TRANSACTION_TOPIC: node.transaction_shards,
-            SHARE_TOPIC: node.share_shards,
-        }
-        found: dict[int, Runtime[Any, Any]] = shards[topic]
-        return found

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker.cluster.base import ClusterBase
-from broker.long_work import LongWork
+from broker.time.long_work import LongWork
 
 if TYPE_CHECKING:
     from broker.coordination.metadata.image import ClusterImage

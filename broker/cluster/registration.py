@@ -3,6 +3,7 @@
 from functools import partial
 from uuid import UUID
 
+from broker.access.quotas import BrokerQuotas
 from broker.cluster.base import ClusterBase
 from broker.cluster.data_directories import note_owner
 from broker.cluster.emulation import supported_features
@@ -11,8 +12,7 @@ from broker.coordination.metadata.effects import MetadataOutcome
 from broker.coordination.metadata.features import DIRECTORIES_LEVEL, METADATA_VERSION
 from broker.coordination.metadata.image import INTERNAL_TOPICS, BrokerListener
 from broker.coordination.metadata.machine import MetadataMachine
-from broker.node import Node
-from broker.quotas.quotas import BrokerQuotas
+from broker.request.node import Node
 
 
 def join(cluster: ClusterBase, node: Node, *, same_life: bool = False) -> None:

@@ -9,13 +9,13 @@ from broker.cluster.data_directories import ResetRefused, check_resettable, clea
 from broker.cluster.emulation import versions_of
 from broker.cluster.snapshots import CannotKeep, Snapshot
 from broker.cluster.startup import create_topics, create_users
+from broker.coordination.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC
 from broker.coordination.metadata.image import Topic
-from broker.network.endpoints import PortTaken
-from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
-from broker.releases import DEFAULT
-from broker.releases import release as release_named
 from broker.replication.partition import wake_all
-from broker.telemetry import Telemetry
+from broker.request.telemetry import Telemetry
+from broker.settings.endpoints import PortTaken
+from broker.settings.releases import DEFAULT
+from broker.settings.releases import release as release_named
 
 KEPT = ("topics", "groups", "transactions", "faults", "clock", "journal", "versions")
 """The parts of the state that a reset can keep."""

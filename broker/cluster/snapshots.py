@@ -15,7 +15,7 @@ from typing import Any
 
 from broker.cluster.base import ClusterBase
 from broker.cluster.data_directories import data_root, files_of, hold_directories, release_directories, report_left
-from broker.node import Node
+from broker.request.node import Node
 from protocol.pauses import pause
 from storage import replacement
 from storage.files.disk import DirectoryLockedError, DiskFiles

@@ -6,7 +6,6 @@ from uuid import UUID
 
 import structlog
 
-from broker import read_only
 from broker.cluster.base import ClusterBase
 from broker.cluster.data_directories import files_of, report_cut, report_left
 from broker.cluster.directory_checks import check_metadata
@@ -25,10 +24,8 @@ from broker.coordination.metadata.machine import MetadataMachine, bootstrap_reco
 from broker.coordination.metadata.quorum import Quorum
 from broker.coordination.metadata.topics import NewTopic
 from broker.coordination.runtime import Runtime
-from broker.fetch.sessions import SessionCache
-from broker.network.endpoints import Endpoint
-from broker.node import Node
 from broker.options import ServeOptions, TopicOption
+from broker.partitions.share_partition.partitions import SharePartitions
 from broker.replication.fsync import SyncThread
 from broker.replication.metadata_log import (
     MetadataCodec,
@@ -40,10 +37,13 @@ from broker.replication.metadata_log import (
 )
 from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
-from broker.requests.share_state import SharePersister
-from broker.rng import seeded, uuid_from
+from broker.request import read_only
+from broker.request.fetch_sessions import SessionCache
+from broker.request.node import Node
+from broker.request.share_state import SharePersister
 from broker.settings import BrokerSettings
-from broker.share.partitions import SharePartitions
+from broker.settings.endpoints import Endpoint
+from broker.time.rng import seeded, uuid_from
 from protocol.errors import KafkaError
 from protocol.log_records.metadata import LATEST_METADATA_VERSION
 from storage.checkpoints import META_PROPERTIES

@@ -8,12 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from broker.clock import Slices, stopwatch_ns
-from broker.connection import Connection
 from broker.control.watched import Watched
-from broker.journal.entries import TopicName, decode, title
-from broker.journal.mentioned import place, requested
-from broker.journal.ring import ANSWERED, Chunk, Entry, Journal, Raw
+from broker.request.connection import Connection
+from broker.steering.journal.entries import TopicName, decode, title
+from broker.steering.journal.mentioned import place, requested
+from broker.steering.journal.ring import ANSWERED, Chunk, Entry, Journal, Raw
+from broker.time.clock import Slices, stopwatch_ns
 from protocol.paths import errors
 
 STEP_MS, STEPS = 2000, 60

@@ -4,22 +4,22 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
-from broker.api import AnyApi
 from broker.control.names import served_api
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from broker.faults.response_errors import lists_errors_of
 from broker.handlers import APIS
+from broker.request.api import AnyApi
+from broker.steering.faults.response_errors import lists_errors_of
+from control_api.answers.cluster import VersionRange
+from control_api.answers.faults import Apis, ServedApi
+from control_api.faults import ApiQuery, FaultEffects
+from control_api.fields import fields_of
 from protocol.api_errors import ERRORS_OF
 from protocol.codec import message_class
 from protocol.errors import ErrorCode
 from protocol.items import KINDS, element_type, request_level, response_level
 from protocol.paths import EACH, message_type
 from protocol.types import Message
-from understudy.control_api.answers.cluster import VersionRange
-from understudy.control_api.answers.faults import Apis, ServedApi
-from understudy.control_api.faults import ApiQuery, FaultEffects
-from understudy.control_api.fields import fields_of
 
 _EFFECTS = tuple(name for name, field in fields_of(FaultEffects).items() if not field.about.goes_with)
 

@@ -14,7 +14,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from broker.clock import in_slices
 from broker.control import console, document, origin_check
 from broker.control.activity import Activity
 from broker.control.performing import perform
@@ -22,12 +21,13 @@ from broker.control.problems import Problem, conflict, unprocessable
 from broker.control.recorder import Recorder
 from broker.control.request import Asked
 from broker.control.watched import Watched
+from broker.time.clock import in_slices
+from control_api.encoding import json_in_steps
+from control_api.reading import Unfit
+from control_api.spelling import closest
+from control_api.verb import Verb
+from control_api.verbs import VERBS
 from protocol.errors import KafkaError
-from understudy.control_api.encoding import json_in_steps
-from understudy.control_api.reading import Unfit
-from understudy.control_api.spelling import closest
-from understudy.control_api.verb import Verb
-from understudy.control_api.verbs import VERBS
 
 _log = structlog.get_logger(__name__)
 Endpoint = Callable[[Request], Awaitable[Response]]

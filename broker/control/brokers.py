@@ -8,11 +8,11 @@ from broker.cluster.lifecycle import WrongState
 from broker.control.problems import conflict
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from broker.network.endpoints import EndpointError, PortTaken
-from broker.node import Node
-from understudy.control_api.answers.cluster import Broker, Listener
-from understudy.control_api.brokers import BrokerRemoved, BrokerState, NewBroker, State
-from understudy.control_api.encoding import copied
+from broker.request.node import Node
+from broker.settings.endpoints import EndpointError, PortTaken
+from control_api.answers.cluster import Broker, Listener
+from control_api.brokers import BrokerRemoved, BrokerState, NewBroker, State
+from control_api.encoding import copied
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster

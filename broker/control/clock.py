@@ -2,8 +2,8 @@
 
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from understudy.control_api.answers.cluster import ClockState
-from understudy.control_api.cluster import Advance
+from control_api.answers.cluster import ClockState
+from control_api.cluster import Advance
 
 
 def _state(asked: Asked) -> ClockState:

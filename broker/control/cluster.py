@@ -7,10 +7,10 @@ from broker.control.brokers import broker_of
 from broker.control.problems import conflict
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from broker.network.endpoints import PortTaken
-from understudy.control_api.answers.cluster import ClusterInfo, Health
-from understudy.control_api.cluster import CompactionRun, Reset, ResetDone, RetentionRun
-from understudy.control_api.spelling import host_and_port
+from broker.settings.endpoints import PortTaken
+from control_api.answers.cluster import ClusterInfo, Health
+from control_api.cluster import CompactionRun, Reset, ResetDone, RetentionRun
+from control_api.spelling import host_and_port
 
 
 @answers("health")

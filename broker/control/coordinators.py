@@ -7,10 +7,10 @@ from broker.control.problems import conflict
 from broker.control.request import Asked
 from broker.control.topics import have_internal, lead
 from broker.control.verbs import answers
-from broker.coordination.coordinators import GroupCoordinator, TransactionCoordinator
-from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC, Node, partition_for
+from broker.coordination.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, GroupCoordinator, TransactionCoordinator
 from broker.replication.partition import ReplicatedPartition
-from understudy.control_api.brokers import CoordinatorMove, CoordinatorMoved
+from broker.request.node import Node, partition_for
+from control_api.brokers import CoordinatorMove, CoordinatorMoved
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
@@ -21,22 +21,22 @@ _TOPICS = {"group": GROUP_TOPIC, "transaction": TRANSACTION_TOPIC}
 
 def group_coordinators(cluster: "Cluster") -> list[tuple[Node, GroupCoordinator]]:
     """Return all group coordinators, with their brokers."""
-    return [(node, runtime) for node in cluster.nodes.values() for runtime in node.group_shards.values()]
+    return [(node, runtime) for node in cluster.nodes.values() for runtime in node.coordinators.groups.values()]
 
 
 def transaction_coordinators(cluster: "Cluster") -> list[tuple[Node, TransactionCoordinator]]:
     """Return all transaction coordinators, with their brokers."""
-    return [(node, runtime) for node in cluster.nodes.values() for runtime in node.transaction_shards.values()]
+    return [(node, runtime) for node in cluster.nodes.values() for runtime in node.coordinators.transactions.values()]
 
 
 def group_coordinator(cluster: "Cluster", group_id: str) -> tuple[Node, GroupCoordinator] | None:
     """Return the current coordinator of a group, if there is one."""
-    return _coordinator(cluster, GROUP_TOPIC, group_id, lambda node: node.group_shards)
+    return _coordinator(cluster, GROUP_TOPIC, group_id, lambda node: node.coordinators.groups)
 
 
 def transaction_coordinator(cluster: "Cluster", transactional_id: str) -> tuple[Node, TransactionCoordinator] | None:
     """Return the current coordinator of a transactional id, if there is one."""
-    return _coordinator(cluster, TRANSACTION_TOPIC, transactional_id, lambda node: node.transaction_shards)
+    return _coordinator(cluster, TRANSACTION_TOPIC, transactional_id, lambda node: node.coordinators.transactions)
 
 
 def _coordinator(

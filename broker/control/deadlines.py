@@ -10,7 +10,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from broker.clock import soon
+from broker.time.clock import soon
 
 
 def with_deadlines(limit_ms: Callable[[], int]) -> type[H11Protocol]:

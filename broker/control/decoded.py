@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from broker.cluster.beside import Data
 from broker.control.request import Asked
-from understudy.control_api.answers.topics import Decoded, Record
+from control_api.answers.topics import Decoded, Record
 
 _MAGIC, _ID_END = 0, 5
 _NOTHING_DECODES = (

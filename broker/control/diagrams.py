@@ -17,11 +17,11 @@ from broker.control.request import Asked
 from broker.control.transaction_history import Episode, chosen, without_id
 from broker.control.verbs import answers
 from broker.coordination.group.classic.states import State
-from broker.timelines.group_events import JOIN, LEAVE
-from broker.transactions.marker_notes import MarkerNote
-from understudy.control_api.answers.diagrams import Diagram
-from understudy.control_api.diagrams import DiagramQuery
-from understudy.control_api.spelling import plain
+from broker.partitions.transactions.marker_notes import MarkerNote
+from broker.steering.timelines.group_events import JOIN, LEAVE
+from control_api.answers.diagrams import Diagram
+from control_api.diagrams import DiagramQuery
+from control_api.spelling import plain
 
 _SUBJECTS = {
     "transactional_id": "Transactional id",

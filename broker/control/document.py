@@ -10,7 +10,7 @@ import re
 from collections.abc import Generator, Iterator
 
 from broker.control.problems import unprocessable
-from understudy.control_api.reading import Unfit
+from control_api.reading import Unfit
 
 MOST_BYTES = 8 * 1024 * 1024
 _LONG_BYTES = 64 * 1024

@@ -2,10 +2,10 @@
 
 from broker.coordination.reasons import STEERING
 from broker.coordination.transaction.epochs import NO_PRODUCER, ProducerIdAndEpoch
-from broker.specification import cite
-from broker.timelines.event_log import UNKNOWN_COUNT
-from broker.timelines.transaction_events import Event
-from understudy.control_api.times import local_time
+from broker.settings.specification import cite
+from broker.steering.timelines.event_log import UNKNOWN_COUNT
+from broker.steering.timelines.transaction_events import Event
+from control_api.times import local_time
 
 
 def span(at_ms: int, until_ms: int) -> str:

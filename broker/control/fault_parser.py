@@ -1,30 +1,30 @@
 """Parses the JSON of a fault into conditions and an action, checked against the cluster.
 
-Types, bounds and unknown fields were checked before (``understudy.control_api.reading``); these checks need the cluster
+Types, bounds and unknown fields were checked before (``control_api.reading``); these checks need the cluster
 or the schemas of Kafka's messages. Every error message has what to write instead.
 """
 
 from collections.abc import Mapping
 from typing import cast
 
-from broker.api import AnyApi
 from broker.control.names import error_code, served_api
 from broker.control.problems import unprocessable
 from broker.control.watched import Watched
-from broker.faults.actions import Action, Alter, ApplyThen, Delay, Drop, HangUp, Refuse, Spoil, Throttle
-from broker.faults.byte_faults import ByteFault, Corrupt, Drip, Extra, Renumber, Truncate
-from broker.faults.match import Match
-from broker.faults.response_errors import lists_errors_of
 from broker.handlers import APIS
+from broker.request.api import AnyApi
+from broker.steering.faults.actions import Action, Alter, ApplyThen, Delay, Drop, HangUp, Refuse, Spoil, Throttle
+from broker.steering.faults.byte_faults import ByteFault, Corrupt, Drip, Extra, Renumber, Truncate
+from broker.steering.faults.match import Match
+from broker.steering.faults.response_errors import lists_errors_of
+from control_api import faults
+from control_api.fields import fields_of
+from control_api.reading import must_be
+from control_api.spelling import suggestion
 from protocol.apis import ApiKey
 from protocol.codec import message_class
 from protocol.errors import ErrorCode
 from protocol.items import KINDS, Wanted, request_level, response_level
 from protocol.paths import BadPath, check
-from understudy.control_api import faults
-from understudy.control_api.fields import fields_of
-from understudy.control_api.reading import must_be
-from understudy.control_api.spelling import suggestion
 
 # --- match -----------------------------------------------------------------------------------------------------------
 

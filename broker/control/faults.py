@@ -5,10 +5,10 @@ from broker.control.fault_parser import read_action, read_match
 from broker.control.problems import not_found
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from broker.faults.rules import Fault
-from understudy.control_api.answers.faults import Faults, FaultState
-from understudy.control_api.faults import FaultList, FaultRequest, FaultWait
-from understudy.control_api.verb import Removed
+from broker.steering.faults.rules import Fault
+from control_api.answers.faults import Faults, FaultState
+from control_api.faults import FaultList, FaultRequest, FaultWait
+from control_api.verb import Removed
 
 
 def state_of(fault: Fault) -> FaultState:

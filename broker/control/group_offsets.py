@@ -8,9 +8,11 @@ from broker.control.problems import conflict, unprocessable
 from broker.control.request import Asked
 from broker.control.topics import have_internal, log_of, topic_named
 from broker.control.verbs import answers
+from broker.coordination.coordinators import GROUP_TOPIC
 from broker.coordination.metadata.image import Topic
 from broker.coordination.runtime import State
-from broker.node import GROUP_TOPIC
+from control_api.answers import groups as answer
+from control_api.groups import OffsetsReset
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -18,8 +20,6 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from storage.log.partition_log import PartitionLog
-from understudy.control_api.answers import groups as answer
-from understudy.control_api.groups import OffsetsReset
 
 _WAYS = ("to", "offset", "timestamp_ms")
 

@@ -13,24 +13,24 @@ from broker.control.topics import log_of
 from broker.control.verbs import answers
 from broker.coordination.coordinators import GroupCoordinator
 from broker.coordination.group.classic.group import ClassicGroup
-from broker.coordination.group.consumer.description import held
-from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.group import Group, GroupType
 from broker.coordination.group.machine import GroupMachine
-from broker.coordination.group.share.description import ASSIGNOR
-from broker.coordination.group.share.group import ShareGroup
-from broker.coordination.group.streams.assignor import STICKY
-from broker.coordination.group.streams.description import task_names
-from broker.coordination.group.streams.group import StreamsGroup
+from broker.coordination.group.modern.consumer.description import held
+from broker.coordination.group.modern.consumer.group import ConsumerGroup
+from broker.coordination.group.modern.share.description import ASSIGNOR
+from broker.coordination.group.modern.share.group import ShareGroup
+from broker.coordination.group.modern.streams.assignor import STICKY
+from broker.coordination.group.modern.streams.description import task_names
+from broker.coordination.group.modern.streams.group import StreamsGroup
 from broker.coordination.metadata.image import Topic
 from broker.coordination.runtime import State
-from broker.node import Node
-from broker.specification import cite
-from broker.timelines.group_events import NO_HISTORY, GroupHistory
+from broker.request.node import Node
+from broker.settings.specification import cite
+from broker.steering.timelines.group_events import NO_HISTORY, GroupHistory
+from control_api.answers import groups as answer
+from control_api.encoding import copied
+from control_api.spelling import suggestion
 from protocol.consumer_protocol import read_assignment
-from understudy.control_api.answers import groups as answer
-from understudy.control_api.encoding import copied
-from understudy.control_api.spelling import suggestion
 
 Found = tuple[Node, GroupCoordinator]
 

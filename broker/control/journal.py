@@ -10,25 +10,25 @@ from uuid import UUID
 
 from starlette.responses import Response, StreamingResponse
 
-from broker.clock import Slices
-from broker.connection import Connection
 from broker.control import pcap
 from broker.control.names import api_key, error_code
 from broker.control.near_misses import NearMisses
 from broker.control.problems import conflict
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from broker.journal.entries import TopicName, as_json, decode
-from broker.journal.mentioned import columns
-from broker.journal.ring import ANSWERED, BEING_SERVED, Chunk, Entry, Journal, Part, Raw
+from broker.request.connection import Connection
+from broker.steering.journal.entries import TopicName, as_json, decode
+from broker.steering.journal.mentioned import columns
+from broker.steering.journal.ring import ANSWERED, BEING_SERVED, Chunk, Entry, Journal, Part, Raw
+from broker.time.clock import Slices
+from control_api.encoding import all_exact
+from control_api.journal import JournalFile, JournalListing, JournalQuery
+from control_api.verb import Removed
 from protocol.error_codes import first_error
 from protocol.items import Wanted, mentions, request_level, response_level
 from protocol.paths import errors
 from protocol.types import uuid_from_text
 from protocol.uvarint import uvarint
-from understudy.control_api.encoding import all_exact
-from understudy.control_api.journal import JournalFile, JournalListing, JournalQuery
-from understudy.control_api.verb import Removed
 
 _A_TIME_FROM = 10**11
 """Values of ``since`` from here on are times (1973 in milliseconds), smaller ones are journal ids."""

@@ -13,23 +13,24 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from broker.control.topics import log_of
+from broker.coordination.coordinators import SHARE_TOPIC
 from broker.coordination.group.classic.group import ClassicGroup
-from broker.coordination.group.consumer.description import held
-from broker.coordination.group.consumer.group import ConsumerGroup
 from broker.coordination.group.group import Group
 from broker.coordination.group.machine import GroupMachine
-from broker.coordination.group.share.group import ShareGroup
-from broker.coordination.group.streams.group import StreamsGroup
-from broker.coordination.group.streams.topology import input_topics
-from broker.coordination.share.persister import UNINITIALIZED_COUNT, UNINITIALIZED_OFFSET, SharePartitionKey
-from broker.node import SHARE_TOPIC, partition_for
+from broker.coordination.group.modern.consumer.description import held
+from broker.coordination.group.modern.consumer.group import ConsumerGroup
+from broker.coordination.group.modern.share.group import ShareGroup
+from broker.coordination.group.modern.streams.group import StreamsGroup
+from broker.coordination.group.modern.streams.topology import input_topics
+from broker.coordination.share_state.persister import UNINITIALIZED_COUNT, UNINITIALIZED_OFFSET, SharePartitionKey
+from broker.request.node import partition_for
+from control_api.answers.groups import PartitionLag
 from protocol.consumer_protocol import read_assignment
 from storage.log.partition_log import PartitionLog
-from understudy.control_api.answers.groups import PartitionLag
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster
-    from broker.coordination.share.state import ShareState
+    from broker.coordination.share_state.state import ShareState
 
 Place = tuple[str, int]
 
@@ -120,5 +121,5 @@ def _share_state(cluster: "Cluster", key: SharePartitionKey) -> "ShareState | No
         return None
     partition = cluster.partitions.get((SHARE_TOPIC, partition_for(key.coordinator_key, len(topic.partitions))))
     node = None if partition is None else cluster.nodes.get(partition.state.leader)
-    runtime = None if node is None or partition is None else node.share_shards.get(partition.index)
+    runtime = None if node is None or partition is None else node.coordinators.share_states.get(partition.index)
     return None if runtime is None else runtime.machine.states.get(key)

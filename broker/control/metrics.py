@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 from starlette.responses import Response
 
-from broker.clock import in_slices
 from broker.control.coordinators import group_coordinators, transaction_coordinators
 from broker.control.exporter_metrics import groups_and_partitions
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.control.watched import Watched
-from broker.journal.counts import LATENCY_BOUNDS_NS, Counts
-from broker.journal.entries import title
+from broker.steering.journal.counts import LATENCY_BOUNDS_NS, Counts
+from broker.steering.journal.entries import title
+from broker.time.clock import in_slices
 from protocol.log_records.transaction import TransactionState
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
 """Parses names of APIs and errors: ``EndTxn`` or ``END_TXN``, in any case."""
 
-from broker.api import AnyApi
 from broker.control.problems import unprocessable
 from broker.handlers import APIS
+from broker.request.api import AnyApi
+from control_api.spelling import suggestion
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
-from understudy.control_api.spelling import suggestion
 
 _SERVED = {api.key: api for api in APIS}
 

@@ -14,18 +14,18 @@ from uuid import UUID
 
 from broker.control.coordinators import group_coordinators
 from broker.control.watched import Watched
-from broker.faults.match import Match, asks_for_all
-from broker.faults.rules import Fault
-from broker.journal.entries import Decoded, TopicName
-from broker.journal.mentioned import answered, few
-from broker.journal.ring import Entry
+from broker.steering.faults.match import Match, asks_for_all
+from broker.steering.faults.rules import Fault
+from broker.steering.journal.entries import Decoded, TopicName
+from broker.steering.journal.mentioned import answered, few
+from broker.steering.journal.ring import Entry
+from control_api.spelling import plain, suggestion
 from protocol.codec import RequestHeader
 from protocol.errors import ErrorCode
 from protocol.items import PARTITION, TOPIC, Item, items_of, mentions, request_level
 from protocol.messages.describe_groups import DescribeGroupsResponse
 from protocol.paths import has, values
 from protocol.types import Message, uuid_text
-from understudy.control_api.spelling import plain, suggestion
 
 _MOST_FAULTS, _MOST_HINTS = 20, 5
 _LOOKED_UP = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.GROUP_ID_NOT_FOUND})

@@ -3,10 +3,10 @@
 from functools import cache
 from typing import Any
 
-from understudy.control_api.fields import Kind, fields_of
-from understudy.control_api.schema import Schema, Schemas
-from understudy.control_api.verb import PLACES, Verb
-from understudy.control_api.verbs import VERBS
+from control_api.fields import Kind, fields_of
+from control_api.schema import Schema, Schemas
+from control_api.verb import PLACES, Verb
+from control_api.verbs import VERBS
 
 PROBLEM: Schema = {
     "type": "object",

@@ -10,9 +10,8 @@ from broker.control.journal import topic_names
 from broker.control.refusals import refusals_since
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from protocol.log_records.transaction import TransactionState
-from understudy.control_api.answers.overview import Activity as Counted
-from understudy.control_api.answers.overview import (
+from control_api.answers.overview import Activity as Counted
+from control_api.answers.overview import (
     ClientActivity,
     CountedError,
     LatestRefusal,
@@ -20,6 +19,7 @@ from understudy.control_api.answers.overview import (
     OverviewGroup,
     OverviewTransaction,
 )
+from protocol.log_records.transaction import TransactionState
 
 _MOST = 20
 _MOST_CLIENTS = 200

@@ -9,9 +9,9 @@ from ipaddress import AddressValueError, IPv4Address
 
 from crc32c import crc32c
 
-from broker.connection import Connection
-from broker.journal.kept import expand
-from broker.journal.ring import Entry
+from broker.request.connection import Connection
+from broker.steering.journal.kept import expand
+from broker.steering.journal.ring import Entry
 from protocol.codec import BadFrame, decode_header
 from protocol.records.batch import (
     ATTRIBUTES_POSITION,

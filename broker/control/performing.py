@@ -4,13 +4,13 @@ import json
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from broker.clock import in_slices
 from broker.control.recorder import Done
 from broker.control.request import Asked
 from broker.control.verbs import function_of
-from understudy.control_api.calls import arguments_of
-from understudy.control_api.reading import check_no_body, read_body_in_steps, read_query
-from understudy.control_api.verb import Verb
+from broker.time.clock import in_slices
+from control_api.calls import arguments_of
+from control_api.reading import check_no_body, read_body_in_steps, read_query
+from control_api.verb import Verb
 
 _NOT_RECORDED = frozenset({"scenario run", "journal clear", "journal rotate", "users set", "users delete"})
 """Verbs that do not change the cluster, or have secret arguments; `scenario run` has its steps recorded instead."""

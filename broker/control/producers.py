@@ -3,18 +3,18 @@
 import heapq
 from collections.abc import Iterable, Iterator
 
-from broker.clock import Slices
 from broker.control.problems import not_found, unprocessable
 from broker.control.request import Asked, number_in
 from broker.control.topics import log_of, producer_answer
 from broker.control.verbs import answers
-from broker.specification import cite
-from broker.timelines.producer_events import ProducerEvent, ProducerHistory
-from broker.timelines.transaction_events import Event
+from broker.settings.specification import cite
+from broker.steering.timelines.producer_events import ProducerEvent, ProducerHistory
+from broker.steering.timelines.transaction_events import Event
+from broker.time.clock import Slices
+from control_api.answers import producers as answer
+from control_api.answers.producers import ProducerLife, ProducerPlace, Producers
+from control_api.encoding import copied
 from storage.producers.state import ProducerEntry
-from understudy.control_api.answers import producers as answer
-from understudy.control_api.answers.producers import ProducerLife, ProducerPlace, Producers
-from understudy.control_api.encoding import copied
 
 _MOST_NAMED = 5
 _LETS_IN = frozenset({"initialised", "begun", "partitions added"})

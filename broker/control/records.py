@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, count
 from typing import cast
 
-from broker.clock import Slices
 from broker.control.decoded import decoded
 from broker.control.partitioner import partition_for
 from broker.control.problems import conflict, unprocessable
@@ -13,14 +12,15 @@ from broker.control.request import Asked
 from broker.control.topics import log_of, partition_of, topic_of
 from broker.control.verbs import answers
 from broker.replication.partition import ReplicatedPartition
+from broker.time.clock import Slices
+from control_api.answers import topics as answer
+from control_api.topics import NewRecord, NewRecords, RecordsQuery
 from protocol.errors import KafkaError
 from protocol.records.batch import NO_LEADER_EPOCH, RecordBatch
 from protocol.records.control import parse_marker
 from protocol.records.errors import DecompressedTooLargeError
 from protocol.records.records import Record, frame_batch, read_records, write_record
 from storage.log.partition_log import PartitionLog
-from understudy.control_api.answers import topics as answer
-from understudy.control_api.topics import NewRecord, NewRecords, RecordsQuery
 
 _COMMITTED = "read_committed"
 _MOST_RECORDS = 10_000

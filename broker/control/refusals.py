@@ -9,7 +9,7 @@ from broker.control.explain.producer import why as why_producer
 from broker.control.explain.transaction import why as why_transaction
 from broker.control.problems import Problem
 from broker.control.request import Asked
-from understudy.control_api.answers.common import Refusal
+from control_api.answers.common import Refusal
 
 _MOST_SUBJECTS = 50
 Why = Callable[[Asked], Awaitable[Refusal]]

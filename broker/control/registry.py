@@ -3,9 +3,9 @@
 from broker.control.problems import Problem, conflict
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from understudy.control_api.answers.registry import RegistryFaults, RegistryFaultState, RegistryInfo
-from understudy.control_api.registry import RegistryFault
-from understudy.control_api.verb import Removed
+from control_api.answers.registry import RegistryFaults, RegistryFaultState, RegistryInfo
+from control_api.registry import RegistryFault
+from control_api.verb import Removed
 
 
 def _none() -> Problem:

@@ -8,8 +8,6 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
-from broker.clock import Slices
-from broker.connection import Connection
 from broker.control.diagrams import diagram_of
 from broker.control.faults import state_of
 from broker.control.journal import find, topic_names
@@ -19,20 +17,22 @@ from broker.control.refusals import Subject, refusals_since
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.control.waiting import hints_of
-from broker.faults.rules import Fault
-from broker.journal.entries import Decoded, TopicName, decode, title
-from broker.journal.mentioned import answered, few, requested
-from broker.journal.mentioned import names as names_in
-from broker.journal.ring import Entry
+from broker.request.connection import Connection
+from broker.steering.faults.rules import Fault
+from broker.steering.journal.entries import Decoded, TopicName, decode, title
+from broker.steering.journal.mentioned import answered, few, requested
+from broker.steering.journal.mentioned import names as names_in
+from broker.steering.journal.ring import Entry
+from broker.time.clock import Slices
+from control_api.answers.common import Refusal
+from control_api.answers.report import Report, ReportedRefusal, ReportedRequest
+from control_api.diagrams import DiagramQuery
+from control_api.journal import JournalQuery
+from control_api.report import ReportQuery
+from control_api.spelling import plain
+from control_api.times import local_time
 from protocol.errors import ErrorCode
 from protocol.paths import errors
-from understudy.control_api.answers.common import Refusal
-from understudy.control_api.answers.report import Report, ReportedRefusal, ReportedRequest
-from understudy.control_api.diagrams import DiagramQuery
-from understudy.control_api.journal import JournalQuery
-from understudy.control_api.report import ReportQuery
-from understudy.control_api.spelling import plain
-from understudy.control_api.times import local_time
 
 _ROUTINE = frozenset({"ApiVersions", "Fetch", "Heartbeat"})
 _HEARTBEATS = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"})

@@ -8,7 +8,7 @@ from broker.control.activity import Activity
 from broker.control.problems import conflict, not_found
 from broker.control.recorder import Recorder
 from broker.control.watched import Watched
-from broker.node import Node
+from broker.request.node import Node
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster

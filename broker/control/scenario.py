@@ -6,22 +6,22 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from broker.clock import Slices, in_slices
 from broker.control.performing import perform
 from broker.control.problems import Problem, unprocessable
 from broker.control.recorder import Recorder
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.control.watched import Watched
+from broker.time.clock import Slices, in_slices
+from control_api.answers.scenario import RecordedStep, ScenarioRecord
+from control_api.calls import call
+from control_api.reading import Unfit, read_body_in_steps, read_query
+from control_api.scenario import ScenarioDone, ScenarioRequest, ScenarioStep
+from control_api.scenario_file import Scenario
+from control_api.spelling import suggestion
+from control_api.verb import Verb
+from control_api.verbs import BY_NAME
 from protocol.errors import KafkaError
-from understudy.control_api.answers.scenario import RecordedStep, ScenarioRecord
-from understudy.control_api.calls import call
-from understudy.control_api.reading import Unfit, read_body_in_steps, read_query
-from understudy.control_api.scenario import ScenarioDone, ScenarioRequest, ScenarioStep
-from understudy.control_api.scenario_file import Scenario
-from understudy.control_api.spelling import suggestion
-from understudy.control_api.verb import Verb
-from understudy.control_api.verbs import BY_NAME
 
 
 class CannotRun(Exception):

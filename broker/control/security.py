@@ -11,13 +11,13 @@ from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.coordination.metadata import acls
 from broker.coordination.metadata.quotas import CLIENT_ID, IP, USER, Alteration, Altered
-from broker.releases import Behaviour
+from broker.settings.releases import Behaviour
+from control_api.answers.security import Acl, Acls, Quota, Quotas
+from control_api.security import NewAcl, NewQuota, Operation, Pattern, Permission, ResourceKind
+from control_api.verb import Removed
 from protocol.acls import AclOperation, PatternType, PermissionType, ResourceType
 from protocol.errors import KafkaError
 from protocol.types import ZERO_UUID
-from understudy.control_api.answers.security import Acl, Acls, Quota, Quotas
-from understudy.control_api.security import NewAcl, NewQuota, Operation, Pattern, Permission, ResourceKind
-from understudy.control_api.verb import Removed
 
 DEFAULT = "<default>"
 """The default entity: users, client ids or addresses without their own quotas. Kafka's tools use this name."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from anyio.abc import TaskGroup
 
 from broker.control.recorder import Recorder
-from broker.network.connections import PARTIAL_TIMEOUT
-from broker.network.endpoints import PortTaken
+from broker.server.connections import PARTIAL_TIMEOUT
+from broker.settings.endpoints import PortTaken
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from broker.share.machine.states import InFlightState, LastDelivery, RecordState
-from broker.share.partition import SharePartition
-from understudy.control_api.answers import groups as answer
+from broker.partitions.share_partition.machine.states import InFlightState, LastDelivery, RecordState
+from broker.partitions.share_partition.partition import SharePartition
+from control_api.answers import groups as answer
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster

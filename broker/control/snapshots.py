@@ -5,9 +5,9 @@ from broker.cluster.snapshots import CannotKeep
 from broker.control.problems import conflict, not_found
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from broker.network.endpoints import PortTaken
-from understudy.control_api.answers.cluster import SnapshotInfo, Snapshots
-from understudy.control_api.cluster import SnapshotRestored, SnapshotTaken
+from broker.settings.endpoints import PortTaken
+from control_api.answers.cluster import SnapshotInfo, Snapshots
+from control_api.cluster import SnapshotRestored, SnapshotTaken
 
 
 @answers("snapshots take")

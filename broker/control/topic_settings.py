@@ -7,10 +7,10 @@ from broker.coordination.metadata.configs import NewConfigs
 from broker.coordination.metadata.features import ELR_VERSION
 from broker.settings.alter import Alteration, Change, World, decide
 from broker.settings.model import ConfigResourceType, Operation
+from control_api.answers import topics as answer
+from control_api.topics import TopicSettings
 from protocol.errors import ErrorCode, KafkaError
 from protocol.topic_names import check_topic_name
-from understudy.control_api.answers import topics as answer
-from understudy.control_api.topics import TopicSettings
 
 
 @answers("topics configure")

@@ -12,14 +12,14 @@ from broker.coordination.metadata.machine import Result
 from broker.replication.partition import ReplicatedPartition
 from broker.settings.model import ConfigResourceType
 from broker.settings.topics import validate as validate_settings
+from control_api.answers import topics as answer
+from control_api.producers import ProducerForgotten
+from control_api.spelling import suggestion
+from control_api.topics import InSync, LeaderMove, LogStart, NewTopic, TopicDeleted
 from protocol.errors import ErrorCode, KafkaError
 from protocol.types import uuid_text
 from storage.log.partition_log import PartitionLog
 from storage.producers.state import ProducerEntry
-from understudy.control_api.answers import topics as answer
-from understudy.control_api.producers import ProducerForgotten
-from understudy.control_api.spelling import suggestion
-from understudy.control_api.topics import InSync, LeaderMove, LogStart, NewTopic, TopicDeleted
 
 _BY_SETTINGS = -1
 

@@ -7,9 +7,9 @@ from broker.control.explain.transaction import unused
 from broker.control.problems import Problem, not_found, unprocessable
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from broker.timelines.transaction_events import Event
+from broker.steering.timelines.transaction_events import Event
+from control_api.answers.transactions import PastTransaction, TransactionHistory
 from protocol.log_records.transaction import TransactionState
-from understudy.control_api.answers.transactions import PastTransaction, TransactionHistory
 
 _ONGOING = TransactionState.ONGOING.text
 _ENDS = {TransactionState.COMPLETE_COMMIT.text: "committed", TransactionState.COMPLETE_ABORT.text: "aborted"}

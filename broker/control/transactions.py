@@ -8,13 +8,13 @@ from broker.control.verbs import answers
 from broker.coordination.coordinators import TransactionCoordinator
 from broker.coordination.runtime import State
 from broker.coordination.transaction.listing import describe
-from broker.journal.entries import software
-from broker.node import Node
-from broker.transactions.markers import Step
+from broker.partitions.transactions.markers import Step
+from broker.request.node import Node
+from broker.steering.journal.entries import software
+from control_api.answers import transactions as answer
+from control_api.transactions import Held, Hold, ProducerEpoch, Released
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TransactionRecord, TransactionState
-from understudy.control_api.answers import transactions as answer
-from understudy.control_api.transactions import Held, Hold, ProducerEpoch, Released
 
 Found = tuple[Node, TransactionCoordinator]
 

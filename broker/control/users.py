@@ -6,18 +6,19 @@ request: there ``kafka-configs --zookeeper`` was used, or SCRAM users could not 
 
 from collections.abc import Iterable
 
+from broker.access.sasl.scram import credential, salted
 from broker.control.problems import not_found, unprocessable
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.coordination.metadata import scram
 from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
-from broker.rng import unguessable
-from broker.sasl.scram import MECHANISMS, credential, salted
+from broker.coordination.metadata.scram import MECHANISMS
+from broker.time.rng import unguessable
+from control_api.answers.users import User, Users
+from control_api.spelling import suggestion
+from control_api.users import CredentialQuery, Mechanism, NewCredential
 from protocol.errors import KafkaError
 from protocol.log_records.metadata_security import UserScramCredentialRecord
-from understudy.control_api.answers.users import User, Users
-from understudy.control_api.spelling import suggestion
-from understudy.control_api.users import CredentialQuery, Mechanism, NewCredential
 
 _NAMES: dict[int, Mechanism] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 _SALT_BYTES = 20

@@ -1,4 +1,4 @@
-"""Registry of the functions that implement the verbs of ``understudy.control_api``.
+"""Registry of the functions that implement the verbs of ``control_api``.
 
 ``@answers("clock advance")`` registers the function. It takes the request, then the body and the query if its row has
 them, and returns the row's answer, or a Response. A module is imported at the first call of one of its verbs, because
@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any, TypeVar
 
-from understudy.control_api.verb import Verb
-from understudy.control_api.verbs import BY_NAME
+from control_api.verb import Verb
+from control_api.verbs import BY_NAME
 
 Function = Callable[..., Awaitable[Any]]
 F = TypeVar("F", bound=Function)

@@ -1,16 +1,16 @@
 """Verbs about the API versions that clients are offered."""
 
-from broker.api import AnyApi
 from broker.cluster.emulation import versions_of
 from broker.control.names import served_api
 from broker.control.problems import unprocessable
 from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.handlers import APIS
-from broker.releases import DEFAULT, NAMES, Behaviour, Release, release
+from broker.request.api import AnyApi
+from broker.settings.releases import DEFAULT, NAMES, Behaviour, Release, release
+from control_api.answers.cluster import VersionRange, Versions
+from control_api.cluster import VersionLimits, VersionsChange
 from protocol.apis import ApiKey
-from understudy.control_api.answers.cluster import VersionRange, Versions
-from understudy.control_api.cluster import VersionLimits, VersionsChange
 
 
 @answers("versions show")

@@ -4,17 +4,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from broker.connection import Connection
 from broker.control.coordinators import group_coordinators, transaction_coordinators
 from broker.control.request import Asked
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.states import State
 from broker.coordination.group.group import Group
-from broker.journal.entries import Decoded, TopicName
-from broker.journal.mentioned import answered, place, requested
-from broker.journal.ring import Entry
+from broker.partitions.share_partition.settings import share_settings
+from broker.request.connection import Connection
 from broker.settings import BrokerSettings
-from broker.share.settings import share_settings
+from broker.steering.journal.entries import Decoded, TopicName
+from broker.steering.journal.mentioned import answered, place, requested
+from broker.steering.journal.ring import Entry
+from control_api.spelling import plain
 from protocol.errors import ErrorCode
 from protocol.items import Item
 from protocol.messages.fetch import FetchRequest
@@ -23,7 +24,6 @@ from protocol.messages.offset_fetch import OffsetFetchResponse
 from protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 from protocol.paths import errors
 from protocol.types import uuid_text
-from understudy.control_api.spelling import plain
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from broker.control.verbs import Function
-from broker.faults.rules import Script
-from broker.journal.ring import Journal
-from broker.network.file_limits import Shares
 from broker.replication.partition import ReplicatedPartition
+from broker.server.file_limits import Shares
 from broker.settings import BrokerSettings
-from broker.timelines.groups import GroupTimelines
-from broker.timelines.producers import ProducerTimelines
-from broker.timelines.transactions import TransactionTimelines
+from broker.steering.faults.rules import Script
+from broker.steering.journal.ring import Journal
+from broker.steering.timelines.groups import GroupTimelines
+from broker.steering.timelines.producers import ProducerTimelines
+from broker.steering.timelines.transactions import TransactionTimelines
 
 if TYPE_CHECKING:
     from broker.cluster.cluster import Cluster

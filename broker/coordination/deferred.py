@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from broker.clock import Clock
 from broker.coordination.outcome import CancelTimer, Outcome, Reply, RunAtOnce, SetTimer
-from broker.timers import Timer
+from broker.time.clock import Clock
+from broker.time.timers import Timer
 from protocol.errors import ErrorCode, KafkaError
 
 

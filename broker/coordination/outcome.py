@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from broker.coordination.reasons import Reason, Refusal, StateChange
-from broker.timers import Rhythm
+from broker.time.timers import Rhythm
 
 X_co = TypeVar("X_co", covariant=True)
 

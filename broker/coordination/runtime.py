@@ -21,7 +21,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 
-from broker.clock import Clock
 from broker.coordination.deferred import DeferredEffects, ReplicatedLog, kept, parted, resolve
 from broker.coordination.outcome import (
     CancelTimer,
@@ -34,8 +33,9 @@ from broker.coordination.outcome import (
     TransactionalAppend,
     TransactionEnd,
 )
-from broker.long_work import LongWork
-from broker.timers import Timer
+from broker.time.clock import Clock
+from broker.time.long_work import LongWork
+from broker.time.timers import Timer
 from protocol.errors import ErrorCode, KafkaError
 from protocol.pauses import pause
 

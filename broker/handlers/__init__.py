@@ -1,6 +1,5 @@
 """The APIs that are served: one file each, listed here in key order. ApiVersions answers from this list."""
 
-from broker.api import AnyApi
 from broker.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
@@ -82,6 +81,7 @@ from broker.handlers import (
     write_share_group_state,
     write_txn_markers,
 )
+from broker.request.api import AnyApi
 
 APIS: tuple[AnyApi, ...] = (
     produce.API,

@@ -3,11 +3,11 @@
 Versions 0-4; clients since KIP-890 do not send it. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.coordinators import GROUP_TOPIC
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
-from broker.node import GROUP_TOPIC
-from broker.releases import Behaviour
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.settings.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -26,7 +26,7 @@ async def handle(request: AddOffsetsToTxnRequest, ctx: RequestContext) -> AddOff
     partition = ctx.node.coordinating_partition(GROUP_TOPIC, request.group_id)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     pending_first = ctx.release.has(Behaviour.PENDING_FIRST)
-    await ctx.node.transactions_for(name).ask(
+    await ctx.node.transaction_coordinator(name).ask(
         lambda machine, now_ms, to: machine.add_partitions(
             name, producer, frozenset({(GROUP_TOPIC, partition)}), now_ms, to, pending_first=pending_first
         ),

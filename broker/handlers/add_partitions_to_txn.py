@@ -6,14 +6,14 @@ broker's request for more than 250,000 partitions is refused.
 
 from collections.abc import Sequence
 
-from broker.api import Api
-from broker.clock import Slices
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.coordination.transaction.transitions import TV0, TV2
-from broker.releases import Behaviour
-from broker.requests.response_budget import Allowance
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.response_budget import Allowance
+from broker.settings.releases import Behaviour
+from broker.time.clock import Slices
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -107,7 +107,7 @@ async def _asked(
     producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
-    runtime = ctx.node.transactions_for(name)
+    runtime = ctx.node.transaction_coordinator(name)
     if transaction.verify_only:
         codes: Codes = await runtime.ask(
             lambda machine, _now_ms, to: machine.verify_partitions(name, producer, partitions, to), cause=ctx

@@ -3,10 +3,10 @@
 Versions 0-1. Differs from Kafka: no other node can become a voter; a valid one is reported as unreachable.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.quorum import check_cluster_id
-from broker.requests.topology import may_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse

@@ -7,12 +7,12 @@ import asyncio
 import ipaddress
 from collections.abc import Mapping
 
-from broker.api import Api
-from broker.clock import Slices
-from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.quotas import IP, Alteration, Altered, in_map
-from broker.releases import Behaviour
-from broker.requests.topology import may_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.topology import may_on_cluster
+from broker.settings.releases import Behaviour
+from broker.time.clock import Slices
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.alter_client_quotas import (

@@ -3,9 +3,9 @@
 Versions 0-2. Not done: alter.config.policy.class.name (no plugins).
 """
 
-from broker.api import Api
-from broker.context import RequestContext
-from broker.requests.configs import alter
+from broker.request.api import Api
+from broker.request.configs import alter
+from broker.request.context import RequestContext
 from broker.settings.alter import Alteration, Change
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError

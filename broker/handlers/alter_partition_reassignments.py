@@ -6,10 +6,10 @@ if their brokers are up.
 
 from itertools import islice
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.machine import Result
-from broker.requests.topology import check_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.topology import check_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.alter_partition_reassignments import (

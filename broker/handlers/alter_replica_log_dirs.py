@@ -3,10 +3,10 @@
 Versions 1-2. Differs from Kafka: a broker has one directory, so a replica is already there, or cannot be moved.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
-from broker.log_dirs import is_offline, path_of
-from broker.requests.topology import may_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.log_dirs import is_offline, path_of
+from broker.request.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.alter_replica_log_dirs import (

@@ -6,12 +6,12 @@ Version 0. Not done: nothing.
 from collections.abc import Iterable
 from uuid import UUID
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
-from broker.coordination.group.share.offsets import AlteredOffsets
-from broker.requests.groups import ask_coordinator, require_group
-from broker.requests.share_groups import ERROR_TEXTS, require_share_groups, topic_error
-from broker.requests.share_state import initialize_partitions
+from broker.coordination.group.modern.share.offsets import AlteredOffsets
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.groups import ask_coordinator, require_group
+from broker.request.share_groups import ERROR_TEXTS, require_share_groups, topic_error
+from broker.request.share_state import initialize_partitions
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.alter_share_group_offsets import (
@@ -57,7 +57,7 @@ async def _alter(
 ) -> list[AlterShareGroupOffsetsResponseTopic]:
     # Looked up now: while the state is written, a topic may be deleted, and the coordinator may move.
     known = {topic.topic_name: ctx.cluster.image.topics[topic.topic_name] for topic in topics}
-    runtime = ctx.node.groups_for(group_id)
+    runtime = ctx.node.group_coordinator(group_id)
     wanted = [
         (
             topic.topic_name,

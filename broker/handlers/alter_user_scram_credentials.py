@@ -3,12 +3,13 @@
 Version 0. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
+from broker.access.sasl.scram import credential
 from broker.coordination.metadata import scram
 from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
-from broker.requests.topology import check_on_cluster
-from broker.sasl.scram import MECHANISMS, credential
+from broker.coordination.metadata.scram import MECHANISMS
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.topology import check_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata_security import UserScramCredentialRecord

@@ -4,14 +4,12 @@ Versions 0-5; from v5 on the client may send the expected cluster id and node id
 """
 
 import re
-import struct
 from functools import lru_cache
 
-from broker.api import Api
-from broker.connection import Connection, Versions
-from broker.context import RequestContext, ServedApi
 from broker.coordination.metadata.features import METADATA_VERSION
-from broker.releases import Behaviour
+from broker.request.api import Api
+from broker.request.connection import Versions
+from broker.request.context import RequestContext, ServedApi
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -23,7 +21,6 @@ from protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from protocol.writers import Parts
 
 _NO_NODE = -1
 _UNKNOWN = "unknown"
@@ -106,15 +103,6 @@ def _listed(api: ServedApi, steered: Versions, *, unstable: bool) -> ApiVersion:
     low, high = api.range(unstable=unstable)
     # Quirk: Produce is listed from 0, for clients that infer features from its range (core A.5.4).
     return ApiVersion(api.key, 0 if api.key is ApiKey.PRODUCE else low, high)
-
-
-def unsupported_version(correlation_id: int, connection: Connection) -> Parts:
-    """Return the whole response, with its size, to an unsupported version: a v0 body with the range (core A.5.1)."""
-    low, high = connection.versions.get(ApiKey.API_VERSIONS) or API.versions
-    code = ErrorCode.UNSUPPORTED_VERSION
-    if not connection.release.has(Behaviour.API_VERSIONS_RANGE):
-        return [struct.pack(">iihi", 10, correlation_id, code, 0)]
-    return [struct.pack(">iihihhh", 16, correlation_id, code, 1, ApiKey.API_VERSIONS, low, high)]
 
 
 def refuse(request: ApiVersionsRequest, error: KafkaError, version: int) -> ApiVersionsResponse:  # noqa: ARG001

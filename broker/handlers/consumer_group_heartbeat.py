@@ -3,12 +3,12 @@
 Versions 0-1; since v1 members generate their own ids and may subscribe by regular expression. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.group.consumer import validation
-from broker.coordination.group.consumer.heartbeat import Beat
+from broker.coordination.group.modern.consumer import validation
+from broker.coordination.group.modern.consumer.heartbeat import Beat
 from broker.coordination.group.modern.target_assignment import assignor_names
-from broker.requests.groups import ask_coordinator, require_group, serves_consumer_groups
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.groups import ask_coordinator, require_group, serves_consumer_groups
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError

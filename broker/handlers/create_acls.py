@@ -3,12 +3,12 @@
 Versions 1-3; 0, with literal patterns only, for releases before 4.0. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.acls import Acl
-from broker.releases import Behaviour
-from broker.requests.acls import check_codes, require_authorizer
-from broker.requests.topology import check_on_cluster
+from broker.request.acls import check_codes, require_authorizer
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.topology import check_on_cluster
+from broker.settings.releases import Behaviour
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse

@@ -6,12 +6,12 @@ Versions 0-3. Not done: nothing.
 from collections import Counter
 from collections.abc import Sequence
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.machine import Result
 from broker.coordination.metadata.topics import MorePartitions
-from broker.releases import Behaviour
-from broker.requests.throttling import Mutations
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.throttling import Mutations
+from broker.settings.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError

@@ -6,16 +6,16 @@ Versions 2-7. Not done: create.topic.policy.class.name (no plugins).
 from collections import Counter
 from collections.abc import Mapping
 
-from broker.api import Api
-from broker.clock import Slices
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import METADATA_TOPIC
 from broker.coordination.metadata.topics import CreatedTopic, NewTopic, check_partitions, check_records
-from broker.releases import Behaviour
-from broker.requests.throttling import Mutations
-from broker.requests.topology import may_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.throttling import Mutations
+from broker.request.topology import may_on_cluster
 from broker.settings import topics as topic_settings
 from broker.settings.describe import Entry, topic_entries
+from broker.settings.releases import Behaviour
+from broker.time.clock import Slices
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError

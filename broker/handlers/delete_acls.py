@@ -4,11 +4,11 @@ Versions 1-3; 0, with literal patterns only, for releases before 4.0. Differs fr
 have more than 250,000 ACLs is refused.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.acls import Acl, Found
-from broker.requests.acls import check_codes, filter_of, require_authorizer
-from broker.requests.topology import check_on_cluster
+from broker.request.acls import check_codes, filter_of, require_authorizer
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.topology import check_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.delete_acls import (

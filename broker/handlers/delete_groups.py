@@ -3,11 +3,11 @@
 Versions 0-3; errors have a message since v3, which is null for all errors here. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.clock import Slices
-from broker.context import AclOperation, RequestContext
-from broker.requests.groups import ask_coordinator, in_order_deleted, require_group
-from broker.requests.share_groups import delete_group_state
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.groups import ask_coordinator, in_order_deleted, require_group
+from broker.request.share_groups import delete_group_state
+from broker.time.clock import Slices
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse

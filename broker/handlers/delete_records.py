@@ -5,11 +5,11 @@ Versions 0-2. Not done: nothing.
 
 from dataclasses import dataclass
 
-from broker.api import Api
-from broker.clock import Watched, wait_until
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS
 from broker.replication.partition import ReplicatedPartition
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.time.clock import Watched, wait_until
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.delete_records import (

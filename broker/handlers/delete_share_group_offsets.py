@@ -5,12 +5,12 @@ Version 0. Not done: nothing.
 
 from uuid import UUID
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
-from broker.coordination.group.share.offsets import Deletion
-from broker.requests.groups import ask_coordinator, require_group
-from broker.requests.share_groups import ERROR_TEXTS, require_share_groups, topic_error
-from broker.requests.share_state import delete_partitions
+from broker.coordination.group.modern.share.offsets import Deletion
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.groups import ask_coordinator, require_group
+from broker.request.share_groups import ERROR_TEXTS, require_share_groups, topic_error
+from broker.request.share_state import delete_partitions
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.delete_share_group_offsets import (

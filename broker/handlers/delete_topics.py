@@ -6,10 +6,10 @@ Versions 1-6. Not done: nothing.
 from collections import Counter
 from uuid import UUID
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.requests.throttling import Mutations
-from broker.requests.topology import may_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.throttling import Mutations
+from broker.request.topology import may_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError

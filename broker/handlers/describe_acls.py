@@ -6,11 +6,11 @@ Versions 1-3; 0, with literal patterns only, for releases before 4.0. Not done: 
 from itertools import groupby
 from operator import attrgetter
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.acls import find
-from broker.requests.acls import check_codes, filter_of
-from broker.requests.topology import check_on_cluster
+from broker.request.acls import check_codes, filter_of
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.topology import check_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_acls import (

@@ -3,11 +3,11 @@
 Versions 0-1. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.quotas import find
-from broker.releases import Behaviour
-from broker.requests.topology import may_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.topology import may_on_cluster
+from broker.settings.releases import Behaviour
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_client_quotas import (

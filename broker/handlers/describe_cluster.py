@@ -3,9 +3,9 @@
 Versions 0-2. Differs from Kafka: ControllerId is the first alive broker, not a random one.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.requests.topology import NOT_ASKED, authorized_operations, may_on_cluster, topology_of
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.topology import NOT_ASKED, authorized_operations, may_on_cluster, topology_of
 from protocol import features
 from protocol.acls import CLUSTER_NAME
 from protocol.apis import ApiKey

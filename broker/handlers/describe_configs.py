@@ -7,12 +7,10 @@ would have more than 250,000 configs is refused.
 
 from collections.abc import Iterable
 
-from broker.api import Api
-from broker.clock import Slices
-from broker.context import AclOperation, RequestContext
-from broker.releases import Behaviour
-from broker.requests.configs import config_allowed
-from broker.requests.response_budget import Allowance
+from broker.request.api import Api
+from broker.request.configs import config_allowed
+from broker.request.context import AclOperation, RequestContext
+from broker.request.response_budget import Allowance
 from broker.settings import ConfigResourceType
 from broker.settings.describe import (
     Entry,
@@ -26,6 +24,8 @@ from broker.settings.describe import (
 )
 from broker.settings.model import ConfigSource, ConfigType
 from broker.settings.names import as_broker_id
+from broker.settings.releases import Behaviour
+from broker.time.clock import Slices
 from protocol.apis import ApiKey
 from protocol.errors import MALFORMED_REQUEST, ErrorCode, KafkaError
 from protocol.messages.describe_configs import (

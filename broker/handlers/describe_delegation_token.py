@@ -3,10 +3,10 @@
 Versions 1-3. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata import tokens
-from broker.requests.tokens import check_known, rules_of, split
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.tokens import check_known, rules_of, split
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.log_records.metadata_security import DelegationTokenRecord

@@ -4,11 +4,11 @@ Versions 0-6; from v6 on an unknown group is an error (KIP-1043). Groups of othe
 Differs from Kafka: a request whose response would have more than 250,000 members is refused.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.group.classic.states import State
-from broker.requests.groups import coordinator, described, require_group
-from broker.requests.topology import authorized_operations
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.groups import coordinator, described, require_group
+from broker.request.topology import authorized_operations
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError

@@ -5,11 +5,11 @@ Versions 1-5. Differs from Kafka: a broker has one directory, so no log is ever 
 
 from collections.abc import Iterable
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
-from broker.log_dirs import is_offline, path_of, space_of
 from broker.replication.partition import ReplicatedPartition
-from broker.requests.topology import may_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.log_dirs import is_offline, path_of, space_of
+from broker.request.topology import may_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError

@@ -4,10 +4,10 @@ Version 0. Any replica answers. Differs from Kafka: a request whose response wou
 refused.
 """
 
-from broker.api import Api
-from broker.clock import Slices
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.requests.response_budget import Allowance
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.response_budget import Allowance
+from broker.time.clock import Slices
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_producers import (

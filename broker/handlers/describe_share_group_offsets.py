@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from uuid import UUID
 
-from broker.api import Api
-from broker.clock import all_of
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.share.persister import (
+from broker.coordination.share_state.persister import (
     UNINITIALIZED_COUNT,
     UNINITIALIZED_OFFSET,
     SharePartitionKey,
     SummaryResult,
 )
-from broker.requests.groups import coordinator, require_group
-from broker.requests.share_groups import ERROR_TEXTS, require_share_groups
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.groups import coordinator, require_group
+from broker.request.share_groups import ERROR_TEXTS, require_share_groups
+from broker.time.clock import all_of
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import HashTable, integer_hash, uuid_hash

@@ -3,10 +3,10 @@
 Version 0. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS, Topic
-from broker.requests.topology import Topology, authorized_operations, topology_of
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.topology import Topology, authorized_operations, topology_of
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_topic_partitions import (

@@ -3,11 +3,11 @@
 Version 0. Differs from Kafka: a request whose response would have more than 250,000 partitions is refused.
 """
 
-from broker.api import Api
-from broker.clock import Slices
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.transaction.listing import describe
-from broker.requests.response_budget import Allowance
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.response_budget import Allowance
+from broker.time.clock import Slices
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import table_order
@@ -38,7 +38,7 @@ def _described(name: str, ctx: RequestContext) -> TransactionState:
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
-    runtime = ctx.node.transactions_for(name)
+    runtime = ctx.node.transaction_coordinator(name)
     runtime.check_active()
     record, partitions = describe(runtime.machine, name)
     topics: dict[str, list[int]] = {}

@@ -6,12 +6,12 @@ Versions 0-2. Not done: nothing.
 from collections.abc import Sequence
 from itertools import islice
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.elections import Election
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.metadata.machine import Result
-from broker.requests.topology import check_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.topology import check_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import integer_hash, string_hash, timeline_table_order

@@ -4,11 +4,11 @@ Versions 0-5. From v5 on every transaction ends with a new epoch, which the resp
 Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.transaction.end import EndRequest
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.coordination.transaction.transitions import TV0, TV2
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -24,7 +24,7 @@ async def handle(request: EndTxnRequest, ctx: RequestContext) -> EndTxnResponse:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
     ending = EndRequest(request.producer_id, request.producer_epoch, request.committed)
     client = TV2 if features.end_txn_bumps_epoch(ctx.version) else TV0
-    go_on_with: ProducerIdAndEpoch = await ctx.node.transactions_for(name).ask(
+    go_on_with: ProducerIdAndEpoch = await ctx.node.transaction_coordinator(name).ask(
         lambda machine, now_ms, to: machine.end(name, ending, now_ms, to, client=client), cause=ctx
     )
     return EndTxnResponse(producer_id=go_on_with.producer_id, producer_epoch=go_on_with.producer_epoch)

@@ -3,10 +3,10 @@
 Versions 1-2. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import RequestContext
 from broker.coordination.metadata import tokens
-from broker.requests.tokens import check_known, remember, rules_of
+from broker.request.api import Api
+from broker.request.context import RequestContext
+from broker.request.tokens import check_known, remember, rules_of
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.log_records.metadata_security import DelegationTokenRecord

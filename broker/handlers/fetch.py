@@ -6,13 +6,13 @@ v13, current leaders from v16. Differs from Kafka: all fetch sessions of a broke
 
 from collections.abc import Sequence
 
-from broker.api import Api
-from broker.context import RequestContext
-from broker.fetch.read import Limits, Reader, find
-from broker.fetch.sessions import Fetching, Interest, replica_of, resolve
-from broker.quotas.quotas import BrokerQuotas
-from broker.requests.leader_endpoints import endpoints_of
-from broker.requests.throttling import charge_fetch, most_fetched
+from broker.access.quotas import BrokerQuotas
+from broker.partitions.fetch.read import Limits, Reader, find
+from broker.request.api import Api
+from broker.request.context import RequestContext
+from broker.request.fetch_sessions import Fetching, Interest, replica_of, resolve
+from broker.request.leader_endpoints import endpoints_of
+from broker.request.throttling import charge_fetch, most_fetched
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.codec import encode_response_body

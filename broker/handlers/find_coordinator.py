@@ -6,12 +6,12 @@ answered with the coordinator, without a retry (docs/divergences.md).
 
 import binascii
 
-from broker.api import Api
-from broker.clock import Slices
-from broker.context import AclOperation, RequestContext, ResourceType
+from broker.coordination.coordinators import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
 from broker.coordination.metadata.image import BrokerListener
-from broker.node import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
-from broker.requests.topology import may_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.topology import may_on_cluster
+from broker.time.clock import Slices
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError, texts_of

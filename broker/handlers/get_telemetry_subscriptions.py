@@ -3,9 +3,9 @@
 Version 0, served but not listed, as by a Kafka without a telemetry plugin. Not done: plugins that receive metrics.
 """
 
-from broker.api import Api
-from broker.context import RequestContext
-from broker.telemetry import COMPRESSION_TYPES, Client, Subscriptions
+from broker.request.api import Api
+from broker.request.context import RequestContext
+from broker.request.telemetry import COMPRESSION_TYPES, Client, Subscriptions
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.get_telemetry_subscriptions import (

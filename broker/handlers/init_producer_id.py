@@ -6,10 +6,10 @@ Not done: nothing.
 
 from functools import partial
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.transaction.epochs import NO_PRODUCER, ProducerIdAndEpoch
 from broker.coordination.transaction.scans import NEVER_TIMES_OUT_MS
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
 from protocol import features
 from protocol.acls import CLUSTER_NAME
 from protocol.apis import ApiKey
@@ -29,7 +29,7 @@ async def handle(request: InitProducerIdRequest, ctx: RequestContext) -> InitPro
         )
     timeout_ms = _timeout_ms(name, request, ctx)
     expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
-    given: ProducerIdAndEpoch = await ctx.node.transactions_for(name).ask(
+    given: ProducerIdAndEpoch = await ctx.node.transaction_coordinator(name).ask(
         lambda machine, now_ms, to: machine.init_producer_id(name, timeout_ms, expected, now_ms, to), cause=ctx
     )
     return InitProducerIdResponse(producer_id=given.producer_id, producer_epoch=given.producer_epoch)

@@ -3,10 +3,10 @@
 Version 0. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import RequestContext
-from broker.coordination.share.persister import SharePartitionKey, StateResult
-from broker.requests.share_state import ask_own, each_partition, refused_partitions
+from broker.coordination.share_state.persister import SharePartitionKey, StateResult
+from broker.request.api import Api
+from broker.request.context import RequestContext
+from broker.request.share_state import ask_own, each_partition, refused_partitions
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.messages.initialize_share_group_state import (

@@ -4,11 +4,11 @@ Versions 0-9. From v4 on, the first join gets its member id with an error (KIP-3
 Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
 from broker.coordination.group.kind import Joiner
 from broker.coordination.group.responses import join_refused
-from broker.requests.groups import ask_coordinator, require_group
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.groups import ask_coordinator, require_group
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError

@@ -3,9 +3,9 @@
 Versions 0-5. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
-from broker.requests.groups import ask_coordinator, require_group
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.groups import ask_coordinator, require_group
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse

@@ -3,9 +3,9 @@
 Versions 0-1: v0 lists client metrics subscriptions only. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.requests.topology import topology_of
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.topology import topology_of
 from broker.settings import ConfigResourceType
 from protocol import features
 from protocol.acls import CLUSTER_NAME

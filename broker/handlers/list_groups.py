@@ -3,10 +3,10 @@
 Versions 0-5; filters by state since v4 (KIP-518), by type since v5 (KIP-848). Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.runtime import State
-from broker.requests.groups import coordinators_in_order
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.groups import coordinators_in_order
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse

@@ -7,12 +7,12 @@ special timestamps are answered as by a broker without it).
 from collections import Counter
 from collections.abc import Sequence
 
-from broker.api import Api
-from broker.clock import in_slices
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.fetch.read import READ_COMMITTED
+from broker.partitions.fetch.read import READ_COMMITTED
 from broker.replication.partition import ReplicatedPartition
-from broker.requests.message_format import check_time
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.message_format import check_time
+from broker.time.clock import in_slices
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError

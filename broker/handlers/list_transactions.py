@@ -3,10 +3,10 @@
 Versions 0-2: filters by duration (KIP-994) and by pattern (KIP-1152). Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.transaction.listing import TransactionFilter, compile_pattern
 from broker.coordination.transaction.states import BY_TEXT
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.java import string_hash
@@ -20,7 +20,7 @@ from protocol.scala import few_order
 
 async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListTransactionsResponse:
     """List this broker's transactions; clients send it to every broker and merge the responses (transactions C.7)."""
-    runtimes = [runtime for _, runtime in sorted(ctx.node.transaction_shards.items())]
+    runtimes = [runtime for _, runtime in sorted(ctx.node.coordinators.transactions.items())]
     for runtime in runtimes:
         runtime.check_active()  # before the pattern is compiled
     known = frozenset(BY_TEXT[text] for text in request.state_filters if text in BY_TEXT)

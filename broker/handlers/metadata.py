@@ -7,13 +7,13 @@ Versions 0-13. Differs from Kafka: ControllerId is the first alive broker, not a
 from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import INTERNAL_TOPICS, METADATA_TOPIC, Topic
 from broker.coordination.metadata.topics import MOST_PARTITIONS, NewTopic
-from broker.releases import Behaviour
-from broker.requests.throttling import Mutations
-from broker.requests.topology import NOT_ASKED, Topology, authorized_operations, may_on_cluster, topology_of
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.throttling import Mutations
+from broker.request.topology import NOT_ASKED, Topology, authorized_operations, may_on_cluster, topology_of
+from broker.settings.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError

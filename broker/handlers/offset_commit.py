@@ -5,11 +5,11 @@ Versions 2-10; topics by id from v10 on (KIP-848). Not done: nothing.
 
 from collections.abc import Sequence
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.image import ClusterImage
-from broker.releases import Behaviour
-from broker.requests.groups import ask_coordinator, merge_topics, require_group, split_topics
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.groups import ask_coordinator, merge_topics, require_group, split_topics
+from broker.settings.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError

@@ -5,9 +5,9 @@ Version 0. Not done: nothing.
 
 from collections.abc import Sequence
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
-from broker.requests.groups import ask_coordinator, merge_topics, require_group, split_topics
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.groups import ask_coordinator, merge_topics, require_group, split_topics
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.offset_delete import (

@@ -6,12 +6,12 @@ Versions 1-10; stable offsets on demand from v7 (KIP-447), many groups from v8 (
 
 from collections.abc import Awaitable, Sequence
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.group.offsets.commit import no_offset
-from broker.releases import Behaviour
-from broker.requests.groups import coordinator, require_group
-from broker.requests.response_budget import Allowance
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.groups import coordinator, require_group
+from broker.request.response_budget import Allowance
+from broker.settings.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -33,7 +33,7 @@ async def handle(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetc
     for at, wanted in enumerate(request.groups):
         try:
             groups.append(_fetch(wanted, request.require_stable, ctx, written=waits))
-            if waits and (replicated := ctx.node.groups_for(wanted.group_id).replication()) is not None:
+            if waits and (replicated := ctx.node.group_coordinator(wanted.group_id).replication()) is not None:
                 unreplicated.append((at, replicated))
         except KafkaError as error:
             groups.append(_refused(wanted, error.code, ctx.version))

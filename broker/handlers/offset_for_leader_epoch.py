@@ -3,8 +3,8 @@
 Versions 2-4. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.offset_for_leader_epoch import (

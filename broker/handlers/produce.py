@@ -8,17 +8,17 @@ Differs from Kafka: unusual and malformed batches (GAPS.md, Records).
 from collections.abc import Sequence
 from uuid import UUID
 
-from broker.answers import Disconnect
-from broker.api import Api
-from broker.context import RequestContext
-from broker.produce.acks import await_replication, unsettled
-from broker.produce.admission import admit
-from broker.produce.append import ACKS_ALL, ACKS_NONE, append, append_large, overrule
-from broker.produce.rejected_log import log_rejected_batches, log_rejection
-from broker.produce.results import Admitted, Produced
-from broker.releases import Behaviour, Release
-from broker.requests.leader_endpoints import endpoints_of
-from broker.transactions.verification import verify
+from broker.partitions.produce.acks import await_replication, unsettled
+from broker.partitions.produce.admission import admit
+from broker.partitions.produce.append import ACKS_ALL, ACKS_NONE, append, append_large, overrule
+from broker.partitions.produce.rejected_log import log_rejected_batches, log_rejection
+from broker.partitions.transactions.verification import verify
+from broker.request.answers import Disconnect
+from broker.request.api import Api
+from broker.request.context import RequestContext
+from broker.request.leader_endpoints import endpoints_of
+from broker.request.produce_results import Admitted, Produced
+from broker.settings.releases import Behaviour, Release
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError

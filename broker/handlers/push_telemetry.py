@@ -5,9 +5,9 @@ Version 0, served but not listed. Not done: plugins that receive metrics; pushes
 
 from uuid import UUID
 
-from broker.api import Api
-from broker.context import RequestContext
-from broker.telemetry import Client, Subscriptions
+from broker.request.api import Api
+from broker.request.context import RequestContext
+from broker.request.telemetry import Client, Subscriptions
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse

@@ -3,10 +3,10 @@
 Version 0. Not done: nothing; the last voter of a quorum cannot be removed.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.quorum import check_cluster_id
-from broker.requests.topology import may_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.topology import may_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse

@@ -3,9 +3,9 @@
 Versions 0-2. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import RequestContext
-from broker.security.sasl_gate import State
+from broker.request.api import Api
+from broker.request.context import RequestContext
+from broker.request.sasl_gate import State
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse

@@ -3,8 +3,8 @@
 Versions 0-1. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import RequestContext
+from broker.request.api import Api
+from broker.request.context import RequestContext
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse

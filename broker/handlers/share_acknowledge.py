@@ -5,13 +5,13 @@ Versions 1-2; renewed acquisition locks since v2 (KIP-1222). Not done: nothing.
 
 from uuid import UUID
 
-from broker.api import Api
-from broker.context import RequestContext
-from broker.requests.leader_endpoints import endpoints_of
-from broker.requests.share_groups import check_share_request
-from broker.share.acknowledgements import Acknowledging, AckResult
-from broker.share.sessions import FINAL_EPOCH, PartitionKey, SessionKey
-from broker.share.settings import share_settings
+from broker.partitions.share_partition.acknowledgements import Acknowledging, AckResult
+from broker.partitions.share_partition.sessions import FINAL_EPOCH, PartitionKey, SessionKey
+from broker.partitions.share_partition.settings import share_settings
+from broker.request.api import Api
+from broker.request.context import RequestContext
+from broker.request.leader_endpoints import endpoints_of
+from broker.request.share_groups import check_share_request
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.share_acknowledge import (

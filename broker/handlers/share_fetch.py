@@ -7,18 +7,18 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from broker.api import Api
-from broker.clock import Waiter
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.releases.behaviours import Behaviour
-from broker.requests.leader_endpoints import endpoints_of
-from broker.requests.share_groups import check_share_request
-from broker.requests.throttling import charge_fetch, most_fetched
-from broker.share.acknowledgements import Acknowledging, AckResult
-from broker.share.fetch import Answer, Limits, ShareFetch, failed
-from broker.share.machine.acquire import Demand
-from broker.share.sessions import FINAL_EPOCH, Interest, PartitionKey, Round, SessionKey, rotated
-from broker.share.settings import share_settings
+from broker.partitions.share_partition.acknowledgements import Acknowledging, AckResult
+from broker.partitions.share_partition.fetch import Answer, Limits, ShareFetch, failed
+from broker.partitions.share_partition.machine.acquire import Demand
+from broker.partitions.share_partition.sessions import FINAL_EPOCH, Interest, PartitionKey, Round, SessionKey, rotated
+from broker.partitions.share_partition.settings import share_settings
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.leader_endpoints import endpoints_of
+from broker.request.share_groups import check_share_request
+from broker.request.throttling import charge_fetch, most_fetched
+from broker.settings.releases.behaviours import Behaviour
+from broker.time.clock import Waiter
 from protocol.apis import ApiKey
 from protocol.codec import encode_response_body
 from protocol.errors import ErrorCode, KafkaError

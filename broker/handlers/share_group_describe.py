@@ -4,11 +4,11 @@ Version 1. Groups of other types have their own describe APIs. Differs from Kafk
 more than 250,000 members is refused.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.requests.groups import coordinator, described, require_group
-from broker.requests.share_groups import require_share_groups
-from broker.requests.topology import authorized_operations
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.groups import coordinator, described, require_group
+from broker.request.share_groups import require_share_groups
+from broker.request.topology import authorized_operations
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError, texts_of
 from protocol.messages.share_group_describe import DescribedGroup, ShareGroupDescribeRequest, ShareGroupDescribeResponse

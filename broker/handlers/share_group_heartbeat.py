@@ -3,12 +3,12 @@
 Version 1. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.group.share import validation
-from broker.coordination.group.share.heartbeat import ShareBeat
-from broker.requests.groups import ask_coordinator, require_group
-from broker.requests.share_groups import require_member_id, require_share_groups
+from broker.coordination.group.modern.share import validation
+from broker.coordination.group.modern.share.heartbeat import ShareBeat
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.groups import ask_coordinator, require_group
+from broker.request.share_groups import require_member_id, require_share_groups
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse

@@ -4,10 +4,10 @@ Versions 0-1; the assignor since v1. Groups of other types have their own descri
 descriptions (KIP-1331). Differs from Kafka: a request whose response would have more than 250,000 members is refused.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.requests.groups import coordinator, described, require_group, serves_streams_groups
-from broker.requests.topology import authorized_operations
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.groups import coordinator, described, require_group, serves_streams_groups
+from broker.request.topology import authorized_operations
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.streams_group_describe import (

@@ -4,15 +4,15 @@ Versions 0-1; static members, task offsets and the status for missing client tag
 plugin for topology descriptions (KIP-1331).
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.group.streams import validation
-from broker.coordination.group.streams.step import Beat, BeatResult, no_recovery_lag
-from broker.coordination.group.streams.topology import named_topics
+from broker.coordination.group.modern.streams import validation
+from broker.coordination.group.modern.streams.step import Beat, BeatResult, no_recovery_lag
+from broker.coordination.group.modern.streams.topology import named_topics
 from broker.coordination.metadata.image import INTERNAL_TOPICS
-from broker.releases import Behaviour
-from broker.requests.groups import ask_coordinator, require_group, serves_streams_groups
-from broker.requests.streams_topics import create_internal_topics
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.groups import ask_coordinator, require_group, serves_streams_groups
+from broker.request.streams_topics import create_internal_topics
+from broker.settings.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError

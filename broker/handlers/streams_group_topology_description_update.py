@@ -3,9 +3,9 @@
 Version 0. Not done: plugins (group.streams.topology.description.plugin.class); without one Kafka refuses it too.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
-from broker.requests.groups import require_group, serves_streams_groups
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.groups import require_group, serves_streams_groups
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.streams_group_topology_description_update import (

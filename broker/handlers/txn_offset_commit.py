@@ -6,13 +6,13 @@ Versions 0-6; member data since v3 (KIP-447); from v5 on the request itself adds
 
 from collections.abc import Callable, Sequence
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
-from broker.releases import Behaviour
-from broker.requests.groups import ask_coordinator, merge_topics, require_group, split_topics
-from broker.transactions.verification import verify_offsets
+from broker.partitions.transactions.verification import verify_offsets
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.groups import ask_coordinator, merge_topics, require_group, split_topics
+from broker.settings.releases import Behaviour
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -69,7 +69,7 @@ async def _commit(request: TxnOffsetCommitRequest, ctx: RequestContext) -> Seque
     """Commit. Quirk: the partition joins the transaction before the group is checked (transactions C.4 O8 to O13)."""
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-    ctx.node.groups_for(request.group_id)
+    ctx.node.group_coordinator(request.group_id)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     guard = await verify_offsets(request.transactional_id, producer, request.group_id, ctx)
     named = ctx.release.has(Behaviour.ABSENT_GROUPS_NAMED)

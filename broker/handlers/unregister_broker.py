@@ -3,9 +3,9 @@
 Version 0. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
-from broker.requests.topology import check_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.topology import check_on_cluster
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse

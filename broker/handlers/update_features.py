@@ -3,10 +3,10 @@
 Versions 0-2. Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import AclOperation, RequestContext
 from broker.coordination.metadata.features import SUPPORTED, FeatureUpdate, UpgradeType
-from broker.requests.topology import check_on_cluster
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext
+from broker.request.topology import check_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError

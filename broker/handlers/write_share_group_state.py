@@ -3,11 +3,11 @@
 Versions 0-1; the delivery-complete count since v1 (KIP-1226). Not done: nothing.
 """
 
-from broker.api import Api
-from broker.context import RequestContext
-from broker.coordination.share.machine import StateWrite
-from broker.coordination.share.persister import SharePartitionKey, StateBatch, StateResult
-from broker.requests.share_state import ask_own, each_partition, refused_partitions
+from broker.coordination.share_state.machine import StateWrite
+from broker.coordination.share_state.persister import SharePartitionKey, StateBatch, StateResult
+from broker.request.api import Api
+from broker.request.context import RequestContext
+from broker.request.share_state import ask_own, each_partition, refused_partitions
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.messages.write_share_group_state import (

@@ -6,11 +6,11 @@ Versions 1-2; v2 has the transaction version, which decides the epoch check (KIP
 import asyncio
 from functools import partial
 
-from broker.api import Api
-from broker.clock import Slices
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.node import GROUP_TOPIC
-from broker.transactions.markers import Marker, write_marker
+from broker.coordination.coordinators import GROUP_TOPIC
+from broker.partitions.transactions.markers import Marker, write_marker
+from broker.request.api import Api
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.time.clock import Slices
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import long_hash, table_order

@@ -9,10 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.broker_ids import BrokerIdError, given_ids
 from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
-from broker.network import endpoints
-from broker.network.endpoints import Endpoint, EndpointError
+from broker.options.broker_ids import BrokerIdError, given_ids
 from broker.options.config_providers import resolved
 from broker.options.listeners import count_of, listeners
 from broker.options.released import setting_tables
@@ -28,12 +26,14 @@ from broker.options.settings import (
 from broker.options.topics import TopicOption, topic_option
 from broker.options.users import scram_user
 from broker.options.values import Given, OptionError, integer, last, one_of, pair, path
-from broker.releases import DEFAULT, NAMES
-from broker.releases import release as release_named
+from broker.settings import endpoints
+from broker.settings.endpoints import Endpoint, EndpointError
 from broker.settings.names import is_setting
 from broker.settings.of_release import TODAY, Tables
+from broker.settings.releases import DEFAULT, NAMES
+from broker.settings.releases import release as release_named
+from control_api.spelling import hint
 from protocol.log_records.metadata_security import UserScramCredentialRecord
-from understudy.control_api.spelling import hint
 
 __all__ = [
     "LOG_LEVELS",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from broker.options.values import OptionError, pair
-from understudy.control_api.java_properties import properties
+from control_api.java_properties import properties
 
 _VARIABLE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 _PACKAGE = "org.apache.kafka.common.config.provider."

@@ -8,9 +8,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from broker.network.endpoints import Endpoint, controller_names
 from broker.settings import BrokerSettings
 from broker.settings.crosschecks import pairs
+from broker.settings.endpoints import Endpoint, controller_names
 
 _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _BETWEEN, _PROTOCOL_BETWEEN = "inter.broker.listener.name", "security.inter.broker.protocol"

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from broker.network import endpoints
-from broker.network.endpoints import Endpoint, EndpointError
 from broker.options.values import Given, OptionError, last
+from broker.settings import endpoints
+from broker.settings.endpoints import Endpoint, EndpointError
 
 
 def count_of(given: Given) -> str:

@@ -2,9 +2,9 @@
 
 from functools import cache
 
-from broker.releases import release
-from broker.releases.definitions import known_versions
 from broker.settings.of_release import TODAY, Tables, tables_of
+from broker.settings.releases import release
+from broker.settings.releases.definitions import known_versions
 
 
 @cache

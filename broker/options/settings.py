@@ -3,21 +3,21 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from broker.network.endpoints import Endpoint
-from broker.network.tls import TlsError, context_of, mapping_of
+from broker.access.sasl import mechanisms
+from broker.access.tls.context import TlsError, context_of, mapping_of
 from broker.options.listener_rules import listener_problem
 from broker.options.topics import TopicOption
 from broker.options.values import OptionError, pair
-from broker.sasl import mechanisms
 from broker.settings import BrokerSettings
 from broker.settings.at_start import start_problem
+from broker.settings.endpoints import Endpoint
 from broker.settings.names import is_setting, static_problem
 from broker.settings.of_release import TODAY, Tables
 from broker.settings.secrets import is_password, shown_value
 from broker.settings.tables import BROKER
 from broker.settings.topics import validate
+from control_api.spelling import hint
 from protocol.errors import KafkaError
-from understudy.control_api.spelling import hint
 
 # Identity and paths of the real broker in a server.properties: ignored, because they do not affect its responses.
 PLACES = re.compile(

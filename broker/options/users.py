@@ -9,10 +9,10 @@ Follows Kafka's ``ScramParser``, including its handling of blanks and quotes. Th
 import base64
 import binascii
 
-from broker.coordination.metadata.scram import MOST_ITERATIONS
+from broker.access.sasl.scram import credential, salted
+from broker.coordination.metadata.scram import LEAST_ITERATIONS, MECHANISMS, MOST_ITERATIONS
 from broker.options.values import OptionError, integer
-from broker.rng import unguessable
-from broker.sasl.scram import LEAST_ITERATIONS, MECHANISMS, credential, salted
+from broker.time.rng import unguessable
 from protocol.log_records.metadata_security import UserScramCredentialRecord
 
 _OPTION = "--add-scram"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from understudy.control_api.spelling import hint
+from control_api.spelling import hint
 
 Given = Mapping[str, Sequence[str]]
 """Option -> its values, lowest precedence first."""

@@ -9,13 +9,13 @@ SnapshotGenerator). The oldest snapshot, and the log before the second oldest, a
 from collections.abc import Callable
 from contextlib import suppress
 
-from broker.clock import Clock
 from broker.coordination.metadata.features import METADATA_VERSION
 from broker.coordination.metadata.image import ClusterImage
 from broker.coordination.metadata.snapshot import records_of
 from broker.replication.metadata_log import usable_snapshot
 from broker.settings import BrokerSettings
-from broker.timers import Timer
+from broker.time.clock import Clock
+from broker.time.timers import Timer
 from protocol.errors import KafkaError
 from protocol.log_records.metadata import LATEST_METADATA_VERSION, MetadataCodec
 from protocol.log_records.quorum import is_whole, quorum_records, snapshot, snapshot_time_ms

@@ -5,11 +5,11 @@ step as the append. The high watermark is the lowest end offset of the in-sync r
 is the log's end immediately. Followers can be kept from replicating; then appends with acks=-1 really wait.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
-from broker.clock import Clock
 from broker.coordination.metadata.image import NO_LEADER, Partition
+from broker.time.clock import Clock
 from protocol.errors import ErrorCode, KafkaError
 from protocol.pauses import pause
 from protocol.records.batch import RecordBatch
@@ -364,3 +364,17 @@ def _common_end(leader: PartitionLog, follower: PartitionLog) -> int:
         if own == known:
             return min(end, leader_end)
         epoch = own  # an epoch that only the leader has: try the one before it
+
+
+def known_partition(
+    partitions: Mapping[tuple[str, int], ReplicatedPartition], topic: str, index: int
+) -> ReplicatedPartition:
+    """Return a partition of the cluster.
+
+    Raises:
+        KafkaError: UNKNOWN_TOPIC_OR_PARTITION.
+    """
+    partition = partitions.get((topic, index))
+    if partition is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return partition

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from broker.settings.model import Row, UpdateMode, Visibility
 from broker.settings.tables import BROKER
 from broker.settings.values import parse
+from control_api.spelling import closest
 from protocol.errors import KafkaError
 from protocol.java import parse_integer
-from understudy.control_api.spelling import closest
 
 # DynamicBrokerConfig.ListenerConfigRegex: a setting of a single listener.
 _OF_LISTENER = r"listener\.name\.[^.]*\.(.+)"

@@ -1,7 +1,7 @@
 """The tables of settings in an older release: the current ones without newer settings, with removed ones.
 
-What releases define differently is recorded data (`broker.releases.definitions`). Settings that Understudy itself needs
-have a value even if the release does not know them; they are neither described nor accepted from clients.
+What releases define differently is recorded data (`broker.settings.releases.definitions`). Settings that Understudy
+itself needs have a value even if the release does not know them; they are neither described nor accepted from clients.
 """
 
 import re
@@ -35,7 +35,7 @@ _WITHOUT_EFFECT: Final = (
 
 
 class Defined(Protocol):
-    """A setting as a release defines it (`broker.releases.Definition`)."""
+    """A setting as a release defines it (`broker.settings.releases.Definition`)."""
 
     @property
     def type(self) -> str:

@@ -6,9 +6,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from control_api.spelling import hint
 from pipeline.rendering import queries
 from pipeline.rendering.queries import Question
-from understudy.control_api.spelling import hint
 
 PACKAGE: Final = "pipeline.reports"
 ORDER: Final = (

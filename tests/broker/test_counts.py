@@ -10,10 +10,9 @@ import pytest
 
 from benchmarks import frames, inside
 from benchmarks.inside import Peer
-from broker import dispatcher
-from broker.clock import Waiter, turns
 from broker.cluster.cluster import Cluster
-from broker.network import client_connection
+from broker.server import client_connection, dispatcher
+from broker.time.clock import Waiter, turns
 from protocol import codec
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from tests.broker.network.test_handshakes import store
-from tests.broker.sasl.issuer import Issuer
+from tests.broker.access.sasl.issuer import Issuer
+from tests.broker.server.test_handshakes import store
 from tests.ports import free_ports
 from tests.serving import Server, start
 from tests.storage.kafka_tools import java, need_kafka

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from control_api.verbs import VERBS
 from tests.conftest import BrokerWith
 from tests.control.harness import ControlPlane
 from tests.serving import Server
-from understudy.control_api.verbs import VERBS
 from understudy.transport import Transport
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from broker.control.openapi import document
-from understudy.control_api.verb import Verb
-from understudy.control_api.verbs import VERBS
+from control_api.verb import Verb
+from control_api.verbs import VERBS
 
 DOCUMENT = document()
 

@@ -12,9 +12,9 @@ from broker.cluster.reset import reset
 from broker.cluster.startup import endpoints_of
 from broker.control.cluster import describe
 from broker.control.request import Asked
-from broker.network.endpoints import Endpoint, EndpointError
-from broker.node import Node
 from broker.options import ServeOptions
+from broker.request.node import Node
+from broker.settings.endpoints import Endpoint, EndpointError
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest

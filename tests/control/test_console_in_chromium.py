@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
-from broker.releases import NEWEST
+from broker.settings.releases import NEWEST
+from control_api.times import local_time
 from tests.control.chromium import Page
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.serving import start, until
-from understudy.control_api.times import local_time
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 VIEWS = (

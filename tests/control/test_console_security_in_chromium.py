@@ -7,11 +7,11 @@ import pytest
 
 from broker.control.console import FOLDER
 from broker.coordination.metadata import quotas
+from control_api.security import Operation, ResourceKind
 from tests.control.chromium import Page
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.control.test_security import AUTHORIZER
-from understudy.control_api.security import Operation, ResourceKind
 
 _LISTEN = "window.sent = []; const real = fetch; window.fetch = (...call) => (sent.push(call[1]?.body), real(...call));"
 

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
-from broker.releases import NEWEST
+from broker.settings.releases import NEWEST
 from tests.control.chromium import Page
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane

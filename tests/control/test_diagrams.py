@@ -9,8 +9,8 @@ from confluent_kafka import KafkaException, Producer
 
 from broker.control.diagram.calls import Call
 from broker.control.diagram.lanes import Lanes
-from broker.journal.entries import Decoded
-from broker.journal.ring import Entry
+from broker.steering.journal.entries import Decoded
+from broker.steering.journal.ring import Entry
 from protocol.apis import ApiKey
 from protocol.messages.end_txn import EndTxnRequest
 from tests.control.conftest import ControlPlaneOf

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import KafkaException, Producer
 
+from control_api.times import local_time
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.end_txn import EndTxnRequest
@@ -17,7 +18,6 @@ from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.control.test_transactions import RawProducer
 from tests.serving import until
-from understudy.control_api.times import local_time
 
 E = ErrorCode
 

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from broker.api import AnyApi
 from broker.handlers import APIS
+from broker.request.api import AnyApi
 from protocol.apis import ApiKey
 from protocol.codec import message_class
 from protocol.errors import ErrorCode

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from control_api.encoding import SAFE
+from control_api.fields import Kind, fields_of, kind_of
+from control_api.verbs import VERBS
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
-from understudy.control_api.encoding import SAFE
-from understudy.control_api.fields import Kind, fields_of, kind_of
-from understudy.control_api.verbs import VERBS
 
 SEED = 2**63 + 1
 SMALL = {

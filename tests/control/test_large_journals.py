@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 
-from broker.clock import stopwatch_ns
-from broker.connection import Connection
 from broker.control import activity as activities
 from broker.control import journal as searching
 from broker.control.activity import STEP_MS, STEPS, Activity
 from broker.control.journal import Query, find
 from broker.control.request import Asked
-from broker.faults.rules import Script
-from broker.journal import entries
-from broker.journal.entries import decode
-from broker.journal.ring import Entry, Journal, Raw
-from broker.rng import Random
+from broker.request.connection import Connection
+from broker.steering.faults.rules import Script
+from broker.steering.journal import entries
+from broker.steering.journal.entries import decode
+from broker.steering.journal.ring import Entry, Journal, Raw
+from broker.time.clock import stopwatch_ns
+from broker.time.rng import Random
+from control_api.journal import JournalQuery
 from protocol.apis import ApiKey
 from protocol.codec import encode_request, encode_response
 from protocol.errors import ErrorCode
@@ -30,7 +31,6 @@ from protocol.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
-from understudy.control_api.journal import JournalQuery
 
 pytestmark = pytest.mark.slow  # the journal itself takes seconds
 

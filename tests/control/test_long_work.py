@@ -8,10 +8,10 @@ import pytest
 
 from broker.control import document
 from broker.control.problems import Problem
-from understudy.control_api.answers.topics import Partition, Topic, Topics
-from understudy.control_api.encoding import json_in_steps
-from understudy.control_api.reading import Unfit, read_body, read_body_in_steps
-from understudy.control_api.topics import NewRecords
+from control_api.answers.topics import Partition, Topic, Topics
+from control_api.encoding import json_in_steps
+from control_api.reading import Unfit, read_body, read_body_in_steps
+from control_api.topics import NewRecords
 
 T = TypeVar("T")
 COUNT = 20_000

@@ -11,9 +11,9 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 
+from control_api.verbs import BY_NAME
 from tests.control.harness import ControlPlane
 from tests.serving import until
-from understudy.control_api.verbs import BY_NAME
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARD = ROOT / "docs" / "grafana-dashboard.json"

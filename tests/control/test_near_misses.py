@@ -12,8 +12,9 @@ from confluent_kafka.admin import AdminClient
 import understudy
 from broker.control import near_misses
 from broker.control.near_misses import NearMisses
-from broker.journal.entries import Decoded
-from broker.journal.ring import Entry
+from broker.steering.journal.entries import Decoded
+from broker.steering.journal.ring import Entry
+from control_api.spelling import suggestion
 from protocol.apis import ApiKey
 from protocol.codec import decode_header, encode_request
 from protocol.errors import ErrorCode
@@ -25,7 +26,6 @@ from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.ports import free_ports
 from tests.serving import until
-from understudy.control_api.spelling import suggestion
 
 if TYPE_CHECKING:
     from broker.control.watched import Watched

@@ -20,15 +20,15 @@ from broker.control.openapi import document as described
 from broker.control.request import Asked
 from broker.control.verbs import function_of
 from broker.options import parse
+from control_api.fields import kind_of
+from control_api.verb import Verb
+from control_api.verbs import VERBS
 from tests.control.conftest import QUICK
 from tests.control.harness import ControlPlane
 from tests.control.schemas import check
 from tests.control.test_security import AUTHORIZER
 from tests.serving import Server, start, until
 from understudy import ControlError, StartError, connect, results
-from understudy.control_api.fields import kind_of
-from understudy.control_api.verb import Verb
-from understudy.control_api.verbs import VERBS
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_answers_are_made_with_all_of_their_fields() -> None:
     for path in Path(broker.control.__path__[0]).rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        ours = [node for node in imports if (node.module or "").startswith("understudy.control_api.answers.")]
+        ours = [node for node in imports if (node.module or "").startswith("control_api.answers.")]
         known = {alias.name: alias.name for node in ours for alias in node.names}
         known |= {f"answer.{name}": name for name in wanted}
         for node in ast.walk(tree):

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from control_api.topics import MOST_OFFSET
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -17,7 +18,6 @@ from tests.control.harness import ControlPlane
 from tests.control.test_faults import add, errors, fetch, produce
 from tests.scenarios.core.batches import batch
 from tests.wire import Wire
-from understudy.control_api.topics import MOST_OFFSET
 
 E = ErrorCode
 T0 = "/v1/topics/t/partitions/0"

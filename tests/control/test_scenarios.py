@@ -10,12 +10,12 @@ from confluent_kafka import Producer
 
 import understudy
 from broker.control.recorder import Done, Recorder
+from control_api.scenario_file import parse
 from tests.control.conftest import QUICK, ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.serving import start
 from understudy import StartError
 from understudy.cli import main
-from understudy.control_api.scenario_file import parse
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "scenarios" / "lost-commit.json"
 STEERED: list[tuple[str, str, dict[str, Any] | None]] = [

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from broker.clock import Slices
-from broker.connection import Connection
 from broker.control.journal import search, windows
-from broker.journal.ring import Chunk, Journal, Raw
+from broker.request.connection import Connection
+from broker.steering.journal.ring import Chunk, Journal, Raw
+from broker.time.clock import Slices
 
 MILLION, CHUNK = 1_000_000, 1000
 

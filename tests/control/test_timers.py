@@ -28,18 +28,18 @@ CHECKPOINT_MS = 5_000
 
 _GROUPS, _TRANSACTIONS = "coordination/group", "coordination/transaction"
 TIMERS = {
-    "requests/authentication.py _finish": "control/test_timers.py::test_who_is_refused_waits_for_it",
-    "network/admission.py Admission._is_due": (
-        "broker/network/test_admission.py::test_connections_are_accepted_at_the_brokers_rate"
+    "request/authentication.py _finish": "control/test_timers.py::test_who_is_refused_waits_for_it",
+    "server/admission.py Admission._is_due": (
+        "broker/server/test_admission.py::test_connections_are_accepted_at_the_brokers_rate"
     ),
-    "network/connections.py Connections.join": "control/test_timers.py::test_one_connection_too_many_is_closed_in_time",
-    "network/connections.py IdleTimeouts._arm": (
-        "broker/network/test_server.py::test_idle_connections_are_closed_by_the_clock"
+    "server/connections.py Connections.join": "control/test_timers.py::test_one_connection_too_many_is_closed_in_time",
+    "server/connections.py IdleTimeouts._arm": (
+        "broker/server/test_server.py::test_idle_connections_are_closed_by_the_clock"
     ),
-    f"{_GROUPS}/consumer/timers.py MemberTimers._arm_expiry": (
+    f"{_GROUPS}/modern/consumer/timers.py MemberTimers._arm_expiry": (
         "scenarios/groups/test_consumers.py::test_KIP848_18_silence"
     ),
-    f"{_GROUPS}/consumer/timers.py MemberTimers.limit_revocation": (
+    f"{_GROUPS}/modern/consumer/timers.py MemberTimers.limit_revocation": (
         "scenarios/groups/test_consumers.py::test_KIP848_15_who_gives_nothing_up_is_out"
     ),
     f"{_GROUPS}/outcome_builder.py OutcomeBuilder.timer": (
@@ -61,50 +61,54 @@ TIMERS = {
     f"{_GROUPS}/classic/rebalance.py Rebalances.complete": (
         "scenarios/groups/test_classic.py::test_CLS_23_CLS_24_who_does_not_sync_is_out"
     ),
-    f"{_GROUPS}/share/timers.py Sessions.arm": (
+    f"{_GROUPS}/modern/share/timers.py Sessions.arm": (
         "scenarios/groups/test_share_groups.py::test_SHR_06_a_silent_member_is_removed_by_the_clock"
     ),
-    f"{_GROUPS}/streams/heartbeat.py Heartbeats._start_delay": (
+    f"{_GROUPS}/modern/streams/heartbeat.py Heartbeats._start_delay": (
         "scenarios/groups/test_streams.py::test_STR_02_an_empty_group_waits_for_further_members"
     ),
-    f"{_GROUPS}/streams/timers.py MemberTimers.arm_session": (
+    f"{_GROUPS}/modern/streams/timers.py MemberTimers.arm_session": (
         "coordination/group/test_streams_members.py::test_STR_13_tasks_of_a_member_that_is_gone_move"
     ),
-    f"{_GROUPS}/streams/timers.py MemberTimers.update_rebalance": (
+    f"{_GROUPS}/modern/streams/timers.py MemberTimers.update_rebalance": (
         "coordination/group/test_streams_members.py::test_a_member_that_gives_nothing_up_is_removed"
     ),
-    "coordination/share/rounds.py Rounds.watch": (
-        "coordination/share/test_share_state.py::test_idle_states_are_repeated_once"
+    "coordination/share_state/rounds.py Rounds.watch": (
+        "coordination/share_state/test_share_state.py::test_idle_states_are_repeated_once"
     ),
     "handlers/delete_records.py _others": (
         "handlers/test_delete_records.py::test_a_follower_that_goes_on_too_late_is_a_timeout"
     ),
     "handlers/share_fetch.py _idle": "scenarios/groups/test_share_fetch.py::test_SHR_44_the_most_sessions",
-    "requests/share_state.py SharePersister._ask": (
+    "request/share_state.py SharePersister._ask": (
         "scenarios/groups/test_share_groups.py::test_a_share_coordinator_that_moves"
     ),
-    "share/dead_letters.py DeadLetters._back_off": (
-        "share/test_dead_letters.py::test_a_queue_without_a_leader_is_asked_for_again_after_a_pause"
+    "partitions/share_partition/dead_letters.py DeadLetters._back_off": (
+        "broker/partitions/share_partition/test_dead_letters.py::test_a_queue_without_a_leader_is_asked_for_again_after_a_pause"
     ),
-    "share/dead_letters.py DeadLetters._replicated": (
-        "share/test_dead_letters.py::test_a_dead_record_waits_for_the_queues_replicas"
+    "partitions/share_partition/dead_letters.py DeadLetters._replicated": (
+        "broker/partitions/share_partition/test_dead_letters.py::test_a_dead_record_waits_for_the_queues_replicas"
     ),
-    "share/fetch.py ShareFetch._wait": "scenarios/groups/test_share_fetch.py::test_SHR_42_a_group_without_state",
-    "share/partition.py SharePartition.follow_locks": "scenarios/groups/test_share_fetch.py::test_SHR_16_the_lock_ends",
-    "connection.py Connection.wait_throttled": (
-        "broker/network/test_server.py::test_an_answer_may_be_followed_by_a_pause"
+    "partitions/share_partition/fetch.py ShareFetch._wait": (
+        "scenarios/groups/test_share_fetch.py::test_SHR_42_a_group_without_state"
+    ),
+    "partitions/share_partition/partition.py SharePartition.follow_locks": (
+        "scenarios/groups/test_share_fetch.py::test_SHR_16_the_lock_ends"
+    ),
+    "request/connection.py Connection.wait_throttled": (
+        "broker/server/test_server.py::test_an_answer_may_be_followed_by_a_pause"
     ),
     "coordination/runtime.py Runtime._effect": (
         "control/test_transactions.py::test_a_timeout_of_fifteen_minutes_comes_now"
     ),
     f"{_TRANSACTIONS}/completion.py Completions._later": (
-        "broker/transactions/test_markers.py::test_MRK_10_a_silent_leader_is_waited_for"
+        "broker/partitions/transactions/test_markers.py::test_MRK_10_a_silent_leader_is_waited_for"
     ),
     f"{_TRANSACTIONS}/machine.py TransactionMachine.scan_timeouts": (
         "scenarios/transactions/test_end.py::test_TMO_01_02_an_older_producer_does_not"
     ),
     f"{_TRANSACTIONS}/scans.py Scan.watch": ("scenarios/transactions/test_end.py::test_EXP_01_02_an_unused_id_expires"),
-    "fetch/read.py Reader.wait": "control/test_clock.py::test_a_long_poll_ends_when_its_time_has_come",
+    "partitions/fetch/read.py Reader.wait": "control/test_clock.py::test_a_long_poll_ends_when_its_time_has_come",
     "cluster/metadata_publisher.py MetadataPublisher.load_coordinator": (
         "control/test_groups.py::test_a_coordinator_takes_its_time_to_load"
     ),
@@ -117,24 +121,26 @@ TIMERS = {
     "coordination/deferred.py DeferredEffects._limit": (
         "control/test_slow_replicas.py::test_a_commit_that_waits_too_long_is_to_be_repeated"
     ),
-    "transactions/markers.py _Replication.wait": (
+    "partitions/transactions/markers.py _Replication.wait": (
         "handlers/test_transaction_admin.py::test_LSO_03_the_answer_waits_for_replication"
     ),
     "replication/metadata_snapshots.py MetadataSnapshots._plan": (
         "broker/replication/test_metadata_log.py::test_a_snapshot_is_written_after_so_long"
     ),
-    "faults/rules.py Fault.pause": ("control/test_faults_of_all_apis.py::test_a_delay_is_one_of_the_clusters_clock"),
-    "produce/acks.py await_replication": (
+    "steering/faults/rules.py Fault.pause": (
+        "control/test_faults_of_all_apis.py::test_a_delay_is_one_of_the_clusters_clock"
+    ),
+    "partitions/produce/acks.py await_replication": (
         "control/test_topics.py::test_a_follower_in_sync_that_is_held_holds_the_high_watermark"
     ),
-    "network/refusal_log.py RefusalLog.count_reset": (
-        "broker/network/test_refusal_log.py::test_connections_that_were_reset_are_one_line_a_minute"
+    "server/refusal_log.py RefusalLog.count_reset": (
+        "broker/server/test_refusal_log.py::test_connections_that_were_reset_are_one_line_a_minute"
     ),
-    "network/refusal_log.py RefusalLog.log_refusal": "broker/network/test_refusal_log.py::test_a_flood_is_summed_up",
-    "network/server.py BrokerServer.wait_for_resumption": (
+    "server/refusal_log.py RefusalLog.log_refusal": "broker/server/test_refusal_log.py::test_a_flood_is_summed_up",
+    "server/server.py BrokerServer.wait_for_resumption": (
         "scenarios/transactions/test_verification.py::test_a_coordinator_that_hangs_for_too_long"
     ),
-    "network/client_connection.py ClientConnection._send": (
+    "server/client_connection.py ClientConnection._send": (
         "control/test_faults.py::test_a_drip_waits_while_the_clock_is_frozen"
     ),
     "cluster/maintenance.py Maintenance._clean_on": (
@@ -145,8 +151,8 @@ TIMERS = {
     "cluster/maintenance.py Maintenance.flush_at": (
         "broker/cluster/test_maintenance.py::test_what_waits_for_flush_ms_is_synced_in_time"
     ),
-    "transactions/verification.py verify": (
-        "broker/transactions/test_verification.py::test_VER_05_a_newer_client_waits_a_moment_at_the_broker"
+    "partitions/transactions/verification.py verify": (
+        "broker/partitions/transactions/test_verification.py::test_VER_05_a_newer_client_waits_a_moment_at_the_broker"
     ),
 }
 """Where a timer is armed -> the test in which a pushed clock brings it."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from control_api.fields import Kind, fields_of, kind_of
+from control_api.times import NAMES, local_time
+from control_api.verbs import VERBS
 from tests.control.harness import ControlPlane
-from understudy.control_api.fields import Kind, fields_of, kind_of
-from understudy.control_api.times import NAMES, local_time
-from understudy.control_api.verbs import VERBS
 
 DURATIONS = {"ahead_ms", "loading_ms", "timeout_ms", "duration_ms", "delay_ms", "window_ms", "throttled_ms", "step_ms"}
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 
+from control_api.verb import Verb
+from control_api.verbs import VERBS
 from tests.control.conftest import ControlPlaneOf
 from tests.control.harness import ControlPlane
 from tests.serving import until
 from tests.test_steering import TASKS
 from tests.understudy.test_client import CALLS
-from understudy.control_api.verb import Verb
-from understudy.control_api.verbs import VERBS
 
 FOLDER = Path(__file__).parent
 LIBRARIES = ("confluent_kafka", "kafka", "aiokafka")

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from broker.clock import ManualClock
 from broker.coordination.outcome import Outcome, Reply, TransactionalAppend
 from broker.coordination.runtime import Runtime
+from broker.time.clock import ManualClock
 from protocol.errors import ErrorCode, KafkaError
 from tests.replicated_log import ReplicatedInMemory
 

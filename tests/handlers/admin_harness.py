@@ -12,10 +12,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from broker.api import AnyApi
-from broker.clock import ManualClock
-from broker.connection import Connection
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.brokers import Registration
 from broker.coordination.metadata.image import BrokerListener, ClusterImage, Topic
@@ -24,12 +20,16 @@ from broker.coordination.metadata.quorum import Quorum
 from broker.coordination.metadata.topics import NewTopic
 from broker.coordination.outcome import TransactionalAppend
 from broker.coordination.runtime import Runtime
-from broker.fetch.sessions import SessionCache
 from broker.handlers import APIS
-from broker.node import Node
-from broker.rng import seeded
+from broker.partitions.share_partition.partitions import SharePartitions
+from broker.request.api import AnyApi
+from broker.request.connection import Connection
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.fetch_sessions import SessionCache
+from broker.request.node import Node
 from broker.settings import BrokerSettings
-from broker.share.partitions import SharePartitions
+from broker.time.clock import ManualClock
+from broker.time.rng import seeded
 from protocol.codec import decode_header, decode_request, decode_response, encode_request, encode_response
 from protocol.errors import KafkaError
 from protocol.log_records.metadata import MetadataCodec

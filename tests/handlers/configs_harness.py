@@ -6,10 +6,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from broker.api import AnyApi
-from broker.clock import ManualClock
-from broker.connection import Connection
-from broker.context import AclOperation, RequestContext, ResourceType
 from broker.coordination.metadata.brokers import Registration
 from broker.coordination.metadata.effects import ConfigChanged
 from broker.coordination.metadata.image import BrokerListener
@@ -17,7 +13,11 @@ from broker.coordination.metadata.machine import MetadataMachine
 from broker.coordination.metadata.topics import NewTopic
 from broker.coordination.outcome import TransactionalAppend
 from broker.coordination.runtime import Runtime
+from broker.request.api import AnyApi
+from broker.request.connection import Connection
+from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.settings import BrokerSettings, ConfigResourceType
+from broker.time.clock import ManualClock
 from protocol.log_records.metadata import MetadataCodec
 from tests.replicated_log import ReplicatedInMemory
 

@@ -9,24 +9,24 @@ from collections.abc import Iterable
 from typing import Any, cast
 from uuid import UUID
 
-from broker.api import AnyApi
-from broker.clock import ManualClock
 from broker.cluster.group_topics import GroupTopics, own_setting
-from broker.connection import Connection
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.coordinators import GroupCoordinator, ShareCoordinator
+from broker.coordination.coordinators import Coordinators, GroupCoordinator, ShareCoordinator
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.outcome_builder import InitializeShareState
 from broker.coordination.metadata.image import ClusterImage, Partition, Topic
 from broker.coordination.outcome import TransactionalAppend
 from broker.coordination.runtime import Runtime
-from broker.coordination.share.machine import ShareMachine
-from broker.coordination.share.persister import SharePartitionKey
+from broker.coordination.share_state.machine import ShareMachine
+from broker.coordination.share_state.persister import SharePartitionKey
 from broker.handlers import join_group, sync_group
-from broker.node import partition_for
-from broker.releases import NEWEST, release
-from broker.requests.share_state import SharePersister, initialize_state
+from broker.request.api import AnyApi
+from broker.request.connection import Connection
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.node import partition_for
+from broker.request.share_state import SharePersister, initialize_state
 from broker.settings import BrokerSettings
+from broker.settings.releases import NEWEST, release
+from broker.time.clock import ManualClock
 from protocol.codec import decode_header, decode_request, decode_response, encode_request, encode_response
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records import group as codec
@@ -85,7 +85,7 @@ class StagePersister(SharePersister):
 
     def _coordinator(self, key: SharePartitionKey) -> ShareCoordinator | None:
         assert key.group_id
-        return self._stage.share_shards.get(0)
+        return self._stage.coordinators.share_states.get(0)
 
 
 class Stage:
@@ -106,12 +106,12 @@ class Stage:
         self.clock = ManualClock(START_MS)
         self.image = ClusterImage(features={"group.version": 1, "share.version": 1})
         self.logs = [MemoryLog() for _ in range(shards)]
-        self.group_shards: dict[int, GroupCoordinator] = {}
+        self.coordinators = Coordinators()
         self.share_log = MemoryLog()
         self.persister = StagePersister(self)
         self.tasks: list[asyncio.Task[None]] = []
         self.release = release(NEWEST)
-        self.share_shards: dict[int, ShareCoordinator] = {0: self._share_coordinator()}
+        self.coordinators.share_states[0] = self._share_coordinator()
         self._ids = 0
         for index in range(shards):
             self.coordinate(index)
@@ -129,7 +129,7 @@ class Stage:
         runtime: GroupCoordinator = Runtime(
             machine, codec, self.logs[index], self.clock, self._perform, partition=index
         )
-        self.group_shards[index] = runtime
+        self.coordinators.groups[index] = runtime
         if load:
             runtime.load()
         return runtime
@@ -154,12 +154,12 @@ class Stage:
         topic = self.image.topics_by_id.get(topic_id)
         return 0 if topic is None else len(topic.partitions)
 
-    def share_coordinator_for(self, key: str) -> ShareCoordinator:
-        """As :meth:`broker.node.Node.share_coordinator_for`."""
+    def share_coordinator(self, key: str) -> ShareCoordinator:
+        """As :meth:`broker.request.node.Node.share_coordinator`."""
         assert key.count(":") >= 2
-        if not self.share_shards:
+        if not self.coordinators.share_states:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return self.share_shards[0]
+        return self.coordinators.share_states[0]
 
     def new_uuid(self) -> UUID:
         """Ids in order."""
@@ -167,12 +167,12 @@ class Stage:
         return UUID(int=self._ids)
 
     def coordinating_partition(self, topic: str, key: str) -> int:  # noqa: ARG002 - the groups' topic alone
-        """As :meth:`broker.node.Node.coordinating_partition`."""
+        """As :meth:`broker.request.node.Node.coordinating_partition`."""
         return partition_for(key, len(self.logs))
 
-    def groups_for(self, group_id: str) -> GroupCoordinator:
-        """As :meth:`broker.node.Node.groups_for`."""
-        shard = self.group_shards.get(partition_for(group_id, len(self.logs)))
+    def group_coordinator(self, group_id: str) -> GroupCoordinator:
+        """As :meth:`broker.request.node.Node.group_coordinator`."""
+        shard = self.coordinators.groups.get(partition_for(group_id, len(self.logs)))
         if shard is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return shard

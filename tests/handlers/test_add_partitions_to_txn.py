@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers import add_offsets_to_txn, init_producer_id
 from broker.handlers.add_partitions_to_txn import API
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from protocol.messages.add_partitions_to_txn import (
@@ -57,7 +57,7 @@ async def added(
 
 def state(stage: Stage) -> tuple[str, object]:
     """State and partitions of ``tx``."""
-    (shard,) = [s for s in stage.nodes[1].transaction_shards.values() if "tx" in s.machine.transactions]
+    (shard,) = [s for s in stage.nodes[1].coordinators.transactions.values() if "tx" in s.machine.transactions]
     record = shard.machine.transactions["tx"]
     return record.state.text, record.partitions
 
@@ -132,7 +132,7 @@ async def test_ADD_11_12_13_brokers_ask_about_many(stage: Stage) -> None:
 async def test_a_coordinator_elsewhere_or_loading(stage: Stage) -> None:
     """On every partition, also for verification (transactions C.1.1 P6)."""
     for index in range(4):
-        stage.nodes[1].transaction_shards.pop(index)
+        stage.nodes[1].coordinators.transactions.pop(index)
     assert await added(stage, {"foo": [0]}) == {("foo", 0): 16}
     for index in range(4):
         stage.coordinate(index, 1, load=False)

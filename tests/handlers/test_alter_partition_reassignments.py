@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.alter_partition_reassignments import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

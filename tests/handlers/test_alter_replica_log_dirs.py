@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.alter_replica_log_dirs import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,

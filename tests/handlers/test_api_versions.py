@@ -5,7 +5,8 @@ import struct
 import pytest
 
 from broker.handlers import APIS, create_topics
-from broker.handlers.api_versions import API, _finalized, unsupported_version
+from broker.handlers.api_versions import API, _finalized
+from broker.server.dispatcher import unsupported_version
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -24,7 +25,7 @@ async def answered(version: int = 4, request: ApiVersionsRequest = CLIENT) -> Ap
 
 def test_CON_04_an_unknown_version_is_answered_with_the_range() -> None:
     """A v0 body behind a v0 header, with the one entry that a client needs to ask again."""
-    frame = b"".join(unsupported_version(5, AdminStage().connection))
+    frame = b"".join(unsupported_version(5, AdminStage().connection, API.versions))
     size, correlation_id, code, count, key, low, high = struct.unpack(">iiHihhh", frame)
     assert (size, correlation_id, code, count) == (len(frame) - 4, 5, ErrorCode.UNSUPPORTED_VERSION, 1)
     assert (key, low, high) == (ApiKey.API_VERSIONS, 0, 5)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers.consumer_group_describe import API as DESCRIBE
 from broker.handlers.consumer_group_heartbeat import API
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -73,11 +73,11 @@ async def test_fields_are_checked_before_a_coordinator_is_looked_for() -> None:
     async def codes() -> list[ErrorCode]:
         return [(await stage.ask(API, request, 1)).error_code for request in (invalid, unknown, known)]
 
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     assert await codes() == [E.INVALID_REQUEST, E.UNSUPPORTED_ASSIGNOR, E.NOT_COORDINATOR]
     for shard in range(len(stage.logs)):
         stage.coordinate(shard, load=False)
     assert await codes() == [E.INVALID_REQUEST, E.UNSUPPORTED_ASSIGNOR, E.COORDINATOR_LOAD_IN_PROGRESS]
-    for runtime in stage.group_shards.values():
+    for runtime in stage.coordinators.groups.values():
         runtime.load()
     assert await codes() == [E.INVALID_REQUEST, E.UNSUPPORTED_ASSIGNOR, E.NONE]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.create_partitions import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.create_partitions import (
     CreatePartitionsAssignment,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.create_topics import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import (
     CreatableReplicaAssignment,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers import leave_group
 from broker.handlers.delete_groups import API
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -41,7 +41,7 @@ async def test_a_refused_group_does_not_fail_the_others() -> None:
     assert await deleted(stage, "g", denied={(AclOperation.DELETE, "g")}) == [("g", 30)]
     stage.log_of("g").refuse = ErrorCode.NOT_ENOUGH_REPLICAS
     assert await deleted(stage, "g", "") == [("", 69), ("g", 15)]
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     assert await deleted(stage, "g") == [("g", 16)]
     refused = API.refuse(DeleteGroupsRequest(["a", "a"]), KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR), 2)
     assert [(result.group_id, int(result.error_code)) for result in refused.results] == [("a", -1)]

@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.delete_topics import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicState
 from tests.handlers.admin_harness import AdminStage, Right

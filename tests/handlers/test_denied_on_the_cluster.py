@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from broker.api import AnyApi
-from broker.context import AclOperation, ResourceType
 from broker.handlers import APIS
+from broker.request.api import AnyApi
+from broker.request.context import AclOperation, ResourceType
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.add_raft_voter import AddRaftVoterRequest

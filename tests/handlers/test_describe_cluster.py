@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.describe_cluster import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from tests.handlers.admin_harness import CLUSTER_ID, AdminStage

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.context import ResourceType
 from broker.coordination.metadata.configs import NewConfigs
 from broker.handlers.describe_configs import API
-from broker.network.endpoints import Endpoint
+from broker.request.context import ResourceType
 from broker.settings import BrokerSettings
 from broker.settings.describe import broker_entries, topic_entries
+from broker.settings.endpoints import Endpoint
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_configs import (

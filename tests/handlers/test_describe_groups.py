@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers.describe_groups import API
-from broker.node import partition_for
-from broker.requests import groups
-from broker.requests.response_budget import Allowance
+from broker.request import groups
+from broker.request.context import AclOperation
+from broker.request.node import partition_for
+from broker.request.response_budget import Allowance
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
 from tests.coordination.group.harness import Client, Context, stable

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.describe_log_dirs import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,

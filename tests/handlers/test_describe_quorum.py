@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.describe_quorum import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from tests.handlers.admin_harness import START_MS, AdminStage

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.describe_topic_partitions import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.describe_topic_partitions import (
     Cursor,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.elect_leaders import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.java import string_hash, timeline_table_order
 from protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from broker.context import AclOperation
 from broker.coordination.outcome import WriteMarkers
 from broker.handlers import add_partitions_to_txn, init_producer_id
 from broker.handlers.end_txn import API
+from broker.request.context import AclOperation
 from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.coordination.metadata.image import BrokerListener
 from broker.handlers.find_coordinator import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.handlers.admin_harness import AdminStage

@@ -5,11 +5,11 @@ from uuid import UUID
 
 import pytest
 
-from broker.connection import Connection
 from broker.coordination.metadata.configs import NewConfigs
 from broker.handlers import push_telemetry
 from broker.handlers.get_telemetry_subscriptions import API
-from broker.telemetry import Client, Subscriptions
+from broker.request.connection import Connection
+from broker.request.telemetry import Client, Subscriptions
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsRequest,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers.heartbeat import API
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.heartbeat import HeartbeatRequest
 from tests.handlers.group_harness import Stage
@@ -29,7 +29,7 @@ async def test_CLS_41_everybody_is_alive_while_the_shard_loads() -> None:
     for index in range(2):
         stage.coordinate(index, load=False)
     assert (await stage.ask(API, HeartbeatRequest("g", 7, "m"), 4)).error_code is ErrorCode.NONE
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     assert (await stage.ask(API, HeartbeatRequest("g", 7, "m"), 4)).error_code is ErrorCode.NOT_COORDINATOR
 
 

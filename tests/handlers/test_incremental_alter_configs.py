@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from broker.context import ResourceType
 from broker.handlers.incremental_alter_configs import API
+from broker.request.context import ResourceType
 from broker.settings import Operation, topics
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.incremental_alter_configs import (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers.init_producer_id import API
+from broker.request.context import AclOperation
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.handlers.transaction_harness import Stage
 
@@ -92,7 +92,7 @@ async def test_IPI_24_two_phase_commit_is_as_configured() -> None:
     assert await asked(off, 6, enable2_pc=True, keep_prepared_txn=True) == (53, -1, -1)
     assert await asked(on, 6, enable2_pc=True, keep_prepared_txn=True) == (35, -1, -1)
     assert await asked(on, 6, enable2_pc=True, transaction_timeout_ms=0) == (0, 1000, 0)
-    (shard,) = [s for s in on.nodes[1].transaction_shards.values() if s.machine.transactions]
+    (shard,) = [s for s in on.nodes[1].coordinators.transactions.values() if s.machine.transactions]
     assert shard.machine.transactions["tx"].timeout_ms == 2**31 - 1
 
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers.join_group import API
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from tests.handlers.group_harness import Stage
@@ -43,9 +43,9 @@ async def test_CLS_02_03_a_member_joins(version: int) -> None:
     assert (answer.error_code, answer.generation_id, answer.protocol_name) == (ErrorCode.NONE, 1, "range")
     assert answer.protocol_type == ("consumer" if version >= 7 else None)
     assert answer.leader == answer.member_id == answer.members[0].member_id
-    group = stage.groups_for("g").machine.administration.describe("g")
+    group = stage.group_coordinator("g").machine.administration.describe("g")
     assert group.members[0].client_host == "/127.0.0.1"
-    member = stage.groups_for("g").machine.groups["g"].members[answer.member_id]  # type: ignore[attr-defined]
+    member = stage.group_coordinator("g").machine.groups["g"].members[answer.member_id]  # type: ignore[attr-defined]
     assert member.rebalance_timeout_ms == (10_000 if version == 0 else 60_000)
 
 
@@ -102,7 +102,7 @@ async def test_CLS_41_joins_are_refused_while_the_shard_loads() -> None:
         stage.coordinate(index, load=False)
     answer = await stage.ask(API, request(member_id="m"), 9)
     assert answer == refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "", 9)
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     assert (await stage.ask(API, request(), 9)).error_code is ErrorCode.NOT_COORDINATOR
 
 
@@ -111,7 +111,7 @@ async def test_a_parked_join_is_answered_when_the_coordinator_moves() -> None:
     stage = Stage(group_initial_rebalance_delay_ms="3000")
     joining = asyncio.ensure_future(stage.ask(API, request(), 3))
     await asyncio.wait({joining}, timeout=0)
-    stage.groups_for("g").close()
+    stage.group_coordinator("g").close()
     answer = await joining
     assert answer.error_code is ErrorCode.NOT_COORDINATOR
     assert answer.member_id.startswith("client-")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers.leave_group import API
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
 from tests.handlers.group_harness import Stage
@@ -18,7 +18,7 @@ async def test_a_member_leaves(version: int) -> None:
     assert answer.error_code is ErrorCode.NONE
     named = member_id if version >= 3 else ""
     assert answer.members == (MemberResponse(named, None),)
-    assert stage.groups_for("g").machine.groups["g"].is_empty
+    assert stage.group_coordinator("g").machine.groups["g"].is_empty
 
 
 async def test_CLS_32_leaving_an_absent_group_is_refused_member_by_member() -> None:
@@ -38,7 +38,7 @@ async def test_CLS_07_refusals_of_the_gate() -> None:
     members = [MemberIdentity("a")]
     unnamed = await stage.ask(API, LeaveGroupRequest("", members=members), 5)
     denied = await stage.ask(API, LeaveGroupRequest("g", members=members), 5, {(AclOperation.READ, "g")})
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     gone = await stage.ask(API, LeaveGroupRequest("g", members=members), 5)
     codes = [ErrorCode.INVALID_GROUP_ID, ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.NOT_COORDINATOR]
     assert [answer.error_code for answer in (unnamed, denied, gone)] == codes

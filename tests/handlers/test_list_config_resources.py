@@ -2,10 +2,10 @@
 
 import pytest
 
-from broker.context import ResourceType
 from broker.coordination.metadata.configs import NewConfigs
 from broker.coordination.metadata.topics import NewTopic
 from broker.handlers.list_config_resources import API
+from broker.request.context import ResourceType
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.list_config_resources import ListConfigResourcesRequest
 from tests.handlers.configs_harness import BROKER, GROUP, LOGGER, METRICS, TOPIC, Context

@@ -2,11 +2,11 @@
 
 import pytest
 
-from broker.context import AclOperation
+from broker.coordination.coordinators import GROUP_TOPIC
 from broker.handlers import delete_groups as deletion
 from broker.handlers import offset_commit
 from broker.handlers.list_groups import API
-from broker.node import GROUP_TOPIC
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.list_groups import ListedGroup, ListGroupsRequest
@@ -94,8 +94,8 @@ async def test_only_what_one_may_describe_is_listed() -> None:
 async def test_a_loading_shard_is_an_error_for_all() -> None:
     """COORDINATOR_LOAD_IN_PROGRESS; a shard that has gone is skipped."""
     stage = await peopled()
-    stage.group_shards[0].close()
-    stage.group_shards[1].close()
+    stage.coordinators.groups[0].close()
+    stage.coordinators.groups[1].close()
     assert await listed(stage) == set()
     stage.coordinate(0, load=False)
     answer = await stage.ask(API, ListGroupsRequest(), 5)

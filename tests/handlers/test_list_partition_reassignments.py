@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.list_partition_reassignments import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from broker import clock
-from broker.api import AnyApi
 from broker.handlers import (
     add_partitions_to_txn,
     consumer_group_describe,
@@ -18,6 +16,8 @@ from broker.handlers import (
     find_coordinator,
     write_txn_markers,
 )
+from broker.request.api import AnyApi
+from broker.time import clock
 from protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTransaction
 from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from protocol.messages.delete_groups import DeleteGroupsRequest

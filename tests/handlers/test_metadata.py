@@ -4,10 +4,10 @@ from uuid import UUID
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.coordination.metadata.image import BrokerListener
 from broker.handlers.metadata import API
-from broker.releases import release
+from broker.request.context import AclOperation, ResourceType
+from broker.settings.releases import release
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
 from tests.handlers.admin_harness import CLUSTER_ID, AdminStage, FakeLog

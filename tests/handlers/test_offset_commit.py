@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers.offset_commit import API
-from broker.requests.groups import merge_topics
+from broker.request.context import AclOperation
+from broker.request.groups import merge_topics
 from protocol.errors import ErrorCode
 from protocol.log_records.group import OffsetCommit, decode
 from protocol.messages.offset_commit import (
@@ -110,7 +110,7 @@ async def test_committing_needs_read_on_group_and_topic() -> None:
 async def test_the_coordinator_is_asked_only_for_what_is_left() -> None:
     """With nothing left, the request is answered though no broker coordinates the group."""
     stage = Stage()
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     assert codes(await stage.ask(API, request(("none", {0: 1})), 9)) == [("none", {0: 3})]
     assert codes(await stage.ask(API, request(), 9)) == []
     mixed = await stage.ask(API, request(("foo", {0: 5, 9: 9})), 9)

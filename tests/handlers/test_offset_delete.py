@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from broker.context import AclOperation
 from broker.handlers import offset_commit
 from broker.handlers.offset_delete import API
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -47,7 +47,7 @@ async def test_OFF_23_offsets_are_forgotten() -> None:
     given = request(foo=[0, 1, 9], none=[0], bar=[0])
     answer = await stage.ask(API, given, 0, {(AclOperation.READ, "bar")})
     assert codes(answer) == (0, {"foo": {9: 3, 0: 0, 1: 0}, "none": {0: 3}, "bar": {0: 29}})
-    assert stage.groups_for("g").machine.offsets.topics("g") == {}
+    assert stage.group_coordinator("g").machine.offsets.topics("g") == {}
 
 
 async def test_a_groups_error_is_answered_without_topics() -> None:
@@ -59,7 +59,7 @@ async def test_a_groups_error_is_answered_without_topics() -> None:
     await stage.join("m")
     subscribed = await stage.ask(API, request("m", foo=[0]), 0)
     assert codes(subscribed) == (0, {"foo": {0: int(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)}})
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     assert codes(await stage.ask(API, request(foo=[0]), 0)) == (16, {})
     assert codes(await stage.ask(API, request(none=[0]), 0)) == (
         16,

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers import offset_commit
 from broker.handlers.offset_fetch import API
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -129,7 +129,7 @@ async def test_a_topic_one_may_not_describe(version: int) -> None:
 async def test_a_groups_error_is_where_the_version_has_it(version: int) -> None:
     """On each partition in version 1, at the top up to 7, in the group from 8 on."""
     stage = await with_offsets("g")
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     named = stage.foo if version >= 10 else "foo"
     request = OffsetFetchRequest(groups=[wanted((named, [0, 1]))])
     (group,) = (await stage.ask(API, request, version)).groups

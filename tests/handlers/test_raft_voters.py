@@ -4,9 +4,9 @@ from uuid import UUID
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.add_raft_voter import API as ADD
 from broker.handlers.remove_raft_voter import API as REMOVE
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener
 from protocol.messages.remove_raft_voter import RemoveRaftVoterRequest

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from broker.clock import turns
-from broker.context import AclOperation
 from broker.handlers import alter_share_group_offsets, delete_share_group_offsets, describe_share_group_offsets
 from broker.handlers import share_group_heartbeat as heartbeat
+from broker.request.context import AclOperation
+from broker.time.clock import turns
 from protocol.errors import ErrorCode
 from protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -163,7 +163,7 @@ async def test_SHR_36_deleted_offsets(stage: Stage) -> None:
         ("bar", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "There is no offset information to delete."),
         ("nope", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."),
     ]
-    assert not stage.share_shards[0].machine.states
+    assert not stage.coordinators.share_states[0].machine.states
     assert not (await describe(stage, None)).topics
 
 
@@ -208,12 +208,12 @@ async def test_SHR_40_without_the_feature(stage: Stage) -> None:
 
 async def test_offsets_are_altered_while_the_cluster_changes(stage: Stage) -> None:
     """The answer is about the topics as they were when the request came, wherever the group's coordinator is by now."""
-    shard, stage.share_shards = stage.share_shards[0], {}
+    coordinator = stage.coordinators.share_states.pop(0)
     altering = [asyncio.create_task(alter(stage, {name: {0: 7, 9: 1}})) for name in ("foo", "bar")]
     await turns(20)
     stage.forget_topic("foo")
-    stage.group_shards.clear()
-    stage.share_shards = {0: shard}
+    stage.coordinators.groups.clear()
+    stage.coordinators.share_states[0] = coordinator
     for pause_ms in (1000, 2000, 4000, 8000):
         stage.clock.advance(pause_ms)
         await turns(20)

@@ -5,8 +5,6 @@ from uuid import UUID
 
 import pytest
 
-from broker.api import AnyApi
-from broker.context import AclOperation
 from broker.handlers import (
     delete_share_group_state,
     initialize_share_group_state,
@@ -14,6 +12,8 @@ from broker.handlers import (
     read_share_group_state_summary,
     write_share_group_state,
 )
+from broker.request.api import AnyApi
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages import delete_share_group_state as deletion
 from protocol.messages import initialize_share_group_state as initialization
@@ -108,7 +108,7 @@ async def test_brokers_alone_may_ask(stage: Stage, api: AnyApi, request_of: Any)
     """Each partition is refused without CLUSTER_ACTION, and without a coordinator here."""
     refused = only(await stage.ask(api, request_of(stage.foo), api.versions[1], DENIED))
     assert refused.error_code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    stage.share_shards.clear()
+    stage.coordinators.share_states.clear()
     refused = only(await stage.ask(api, request_of(stage.foo), api.versions[1]))
     rpc = {
         "InitializeShareGroupState": "initialize",

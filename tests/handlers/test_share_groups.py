@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers import delete_groups, list_groups, share_group_describe, share_group_heartbeat
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.list_groups import ListGroupsRequest
@@ -111,7 +111,7 @@ async def test_groups_that_cannot_be_described(stage: Stage) -> None:
     assert denied.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED
     (denied,) = await describe(stage, "g", denied=[(AclOperation.DESCRIBE, "foo")])
     assert (denied.error_code, denied.members) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ())
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     (elsewhere,) = await describe(stage, "g")
     assert (elsewhere.error_code, elsewhere.error_message) == (
         ErrorCode.NOT_COORDINATOR,
@@ -128,7 +128,7 @@ async def test_SHR_37_deletion_takes_the_state_along(stage: Stage) -> None:
         code: ErrorCode = (await stage.ask(delete_groups.API, request, 2)).results[0].error_code
         return code
 
-    states = stage.share_shards[0].machine.states
+    states = stage.coordinators.share_states[0].machine.states
     assert len(states) == 3
     assert await delete() is ErrorCode.NON_EMPTY_GROUP
     await heartbeat(stage, -1)
@@ -149,7 +149,7 @@ async def test_topics_that_members_only_subscribe_to_are_no_secret(stage: Stage)
 
 async def test_fields_are_checked_before_a_coordinator_is_looked_for(stage: Stage) -> None:
     """Of one that is elsewhere or not loaded (groups D.1.5 to D.1.7)."""
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     assert (await heartbeat(stage, -2)).error_code is ErrorCode.INVALID_REQUEST
     assert (await heartbeat(stage, 2)).error_code is ErrorCode.NOT_COORDINATOR
     for shard in range(len(stage.logs)):

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers.streams_group_describe import API as DESCRIBE
 from broker.handlers.streams_group_heartbeat import API
 from broker.handlers.streams_group_topology_description_update import API as UPDATE
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from protocol.messages.streams_group_heartbeat import Endpoint, StreamsGroupHeartbeatRequest, Subtopology, Topology
@@ -153,7 +153,7 @@ async def test_the_recovery_lag_of_a_response_without_tasks(stage: Stage, versio
 async def test_fields_are_checked_before_a_coordinator_is_looked_for(stage: Stage) -> None:
     """Of one that is elsewhere or not loaded (groups E.1.5 to E.1.11)."""
     valid, invalid = joining("foo"), joining("foo", rack_id="")
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     assert (await stage.ask(API, invalid, 0)).error_code is E.INVALID_REQUEST
     assert (await stage.ask(API, valid, 0)).error_code is E.NOT_COORDINATOR
     for shard in range(len(stage.logs)):

@@ -3,11 +3,11 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from broker.coordination.group.streams.configuration import InternalTopic, Status
-from broker.coordination.group.streams.step import BeatResult
+from broker.coordination.group.modern.streams.configuration import InternalTopic, Status
+from broker.coordination.group.modern.streams.step import BeatResult
 from broker.handlers import APIS
 from broker.handlers.streams_group_heartbeat import API
-from broker.requests.streams_topics import create_internal_topics
+from broker.request.streams_topics import create_internal_topics
 from protocol.messages.streams_group_heartbeat import Status as Reported
 from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 from tests.handlers.admin_harness import AdminStage, StagedContext

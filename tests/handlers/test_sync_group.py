@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from broker.context import AclOperation
 from broker.handlers.join_group import API as JOIN
 from broker.handlers.sync_group import API
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from tests.handlers.group_harness import Stage
@@ -63,5 +63,5 @@ async def test_CLS_07_refusals_of_the_gate() -> None:
     denied = await stage.ask(API, request, 4, {(AclOperation.READ, "g")})
     assert denied.error_code is ErrorCode.GROUP_AUTHORIZATION_FAILED
     assert (await stage.ask(API, request, 4)).error_code is ErrorCode.UNKNOWN_MEMBER_ID
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     assert (await stage.ask(API, request, 4)).error_code is ErrorCode.NOT_COORDINATOR

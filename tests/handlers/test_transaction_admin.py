@@ -2,13 +2,13 @@
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from broker.context import AclOperation
 from broker.coordination.runtime import State
 from broker.handlers import describe_transactions, list_transactions, write_txn_markers
+from broker.request.context import AclOperation
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_transactions import DescribeTransactionsRequest
 from protocol.messages.list_transactions import ListTransactionsRequest
@@ -125,7 +125,8 @@ async def test_the_group_coordinator_is_notified_of_a_marker_on_its_log() -> Non
         def marker_written(self, *news: Any) -> None:
             self.heard.append(news)
 
-    shard = stage.nodes[1].group_shards[0] = Shard()
+    shard = Shard()
+    stage.nodes[1].coordinators.groups[0] = cast("Any", shard)
     assert await marked(stage, marker(7, "__consumer_offsets", 0)) == {7: {("__consumer_offsets", 0): 6}}
     assert stage.partitions["__consumer_offsets", 0].markers == []
     shard.state = State.ACTIVE
@@ -136,7 +137,8 @@ async def test_the_group_coordinator_is_notified_of_a_marker_on_its_log() -> Non
 def offsets_shard(stage: Stage) -> None:
     """A group coordinator for the only partition of the offsets topic."""
     stage.topic("__consumer_offsets")
-    stage.nodes[1].group_shards[0] = SimpleNamespace(state=State.ACTIVE, marker_written=lambda *_: None)
+    coordinator = SimpleNamespace(state=State.ACTIVE, marker_written=lambda *_: None)
+    stage.nodes[1].coordinators.groups[0] = cast("Any", coordinator)
 
 
 async def test_the_offsets_topic_asks_for_no_replicas_in_sync() -> None:

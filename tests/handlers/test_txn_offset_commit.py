@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from broker.context import AclOperation, RequestContext
 from broker.coordination.outcome import TransactionalAppend
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.handlers import txn_offset_commit
 from broker.handlers.txn_offset_commit import API
+from broker.request.context import AclOperation, RequestContext
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import OffsetCommit, decode
 from protocol.messages.txn_offset_commit import (
@@ -30,7 +30,7 @@ class Verification:
     async def __call__(
         self, transactional_id: str, producer: ProducerIdAndEpoch, group_id: str, ctx: RequestContext
     ) -> object:
-        """As :func:`broker.transactions.verification.verify_offsets`."""
+        """As :func:`broker.partitions.transactions.verification.verify_offsets`."""
         assert ctx.api is API
         self.asked.append((transactional_id, producer, group_id))
         if self.refuse is not None:
@@ -112,7 +112,7 @@ async def test_the_gate_comes_before_verification(verification: Verification) ->
     assert codes(denied) == {"foo": {0: 30}, "none": {0: 30}}
     assert codes(await stage.ask(API, given, 5, {(AclOperation.READ, "foo")})) == {"foo": {0: 29}, "none": {0: 3}}
     assert codes(await stage.ask(API, request("", foo=[0], none=[0]), 5)) == {"foo": {0: 24}, "none": {0: 3}}
-    stage.group_shards.clear()
+    stage.coordinators.groups.clear()
     assert codes(await stage.ask(API, given, 5)) == {"foo": {0: 16}, "none": {0: 3}}
     assert verification.asked == []
 

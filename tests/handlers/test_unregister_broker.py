@@ -1,7 +1,7 @@
 """UnregisterBroker: core B.13."""
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.unregister_broker import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.unregister_broker import UnregisterBrokerRequest
 from tests.handlers.admin_harness import AdminStage

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.context import AclOperation, ResourceType
 from broker.handlers.update_features import API
+from broker.request.context import AclOperation, ResourceType
 from protocol.errors import ErrorCode
 from protocol.messages.update_features import FeatureUpdateKey, UpdatableFeatureResult, UpdateFeaturesRequest
 from tests.handlers.admin_harness import AdminStage

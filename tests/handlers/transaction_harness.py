@@ -6,20 +6,20 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from broker.api import AnyApi
-from broker.clock import ManualClock
-from broker.connection import Connection
-from broker.context import AclOperation, RequestContext, ResourceType
-from broker.coordination.coordinators import TransactionCoordinator
+from broker.coordination.coordinators import Coordinators, TransactionCoordinator
 from broker.coordination.metadata.image import ClusterImage, Partition, Topic
 from broker.coordination.outcome import WriteMarkers
 from broker.coordination.producer_ids import ProducerIds
 from broker.coordination.runtime import Runtime
 from broker.coordination.transaction.machine import TransactionMachine
-from broker.node import partition_for
-from broker.releases import NEWEST, release
+from broker.partitions.transactions.markers import Markers
+from broker.request.api import AnyApi
+from broker.request.connection import Connection
+from broker.request.context import AclOperation, RequestContext, ResourceType
+from broker.request.node import partition_for
 from broker.settings import BrokerSettings
-from broker.transactions.markers import Markers
+from broker.settings.releases import NEWEST, release
+from broker.time.clock import ManualClock
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records import transaction as codec
 from storage.producers.state import ProducerStates
@@ -127,28 +127,27 @@ class FakeNode:
         self.stage, self.id, self.up = stage, broker_id, True
         self.server = SimpleNamespace(paused=False)
         self.settings = BrokerSettings(broker_id, stage.settings)
-        self.transaction_shards: dict[int, TransactionCoordinator] = {}
-        self.group_shards: dict[int, Any] = {}
+        self.coordinators = Coordinators()
         self.producer_ids = ProducerIds()
 
     @property
     def silent(self) -> bool:
-        """As :attr:`broker.node.Node.silent`."""
+        """As :attr:`broker.request.node.Node.silent`."""
         return not self.up
 
-    def transactions_for(self, name: str) -> TransactionCoordinator:
-        """As :meth:`broker.node.Node.transactions_for`."""
-        shard = self.transaction_shards.get(partition_for(name, SHARDS))
+    def transaction_coordinator(self, name: str) -> TransactionCoordinator:
+        """As :meth:`broker.request.node.Node.transaction_coordinator`."""
+        shard = self.coordinators.transactions.get(partition_for(name, SHARDS))
         if shard is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return shard
 
     def coordinating_partition(self, _topic: str, key: str) -> int:
-        """As :meth:`broker.node.Node.coordinating_partition`; both topics have as many partitions."""
+        """As :meth:`broker.request.node.Node.coordinating_partition`; both topics have as many partitions."""
         return partition_for(key, SHARDS)
 
     def partition(self, topic: str, index: int) -> FakePartition:
-        """As :meth:`broker.node.Node.partition`."""
+        """As :meth:`broker.request.node.Node.partition`."""
         found = self.stage.partitions.get((topic, index))
         if found is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -187,7 +186,7 @@ class Stage:
             lambda: self.image.features["transaction.version"],
         )
         runtime = Runtime(machine, codec, self.log, self.clock, self._perform, partition=index, epoch=7)
-        node.transaction_shards[index] = runtime
+        node.coordinators.transactions[index] = runtime
         if load:
             runtime.load()
         return runtime

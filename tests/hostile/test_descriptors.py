@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.network.file_limits import Shares, divided
+from broker.server.file_limits import Shares, divided
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from tests.scenarios.core.asking import create, fetch, produce_request, topic

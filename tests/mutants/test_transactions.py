@@ -9,8 +9,8 @@ from broker.coordination.transaction.machine import TransactionMachine
 from broker.coordination.transaction.marker_progress import Completion
 from broker.coordination.transaction.transitions import Transitions
 from broker.handlers import add_partitions_to_txn, end_txn, init_producer_id
-from broker.transactions import verification
-from broker.transactions.markers import Markers
+from broker.partitions.transactions import verification
+from broker.partitions.transactions.markers import Markers
 from protocol.log_records import transaction as log_records
 from storage.log.partition_log import PartitionLog
 from storage.producers.state import ProducerStates, _find_duplicate

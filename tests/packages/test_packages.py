@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from control_api.answers.faults import FaultState
+from control_api.answers.report import Report, ReportedRefusal, ReportedRequest
+from control_api.faults import FaultConditions, FaultEffects
+from control_api.fields import fields_of
+from control_api.journal import JournalQuery
+from control_api.verbs import VERBS
 from tests.clients.drivers import command
 from tests.clients.targets import CACHE
 from tests.examples.running import SETUP, needs, ran
 from tools import build_packages
-from understudy.control_api.answers.faults import FaultState
-from understudy.control_api.answers.report import Report, ReportedRefusal, ReportedRequest
-from understudy.control_api.faults import FaultConditions, FaultEffects
-from understudy.control_api.fields import fields_of
-from understudy.control_api.journal import JournalQuery
-from understudy.control_api.verbs import VERBS
 from understudy.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]

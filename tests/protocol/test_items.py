@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.api import AnyApi
 from broker.handlers import APIS
+from broker.request.api import AnyApi
 from protocol.apis import ApiKey
 from protocol.codec import message_class
 from protocol.items import KINDS, Wanted, cut, items_of, mentions, request_level, response_level

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from kio.schema.index import api_key_map, schema_name_map
 
-from broker.releases import NEWEST, release
+from broker.settings.releases import NEWEST, release
 from protocol.apis import ApiKey
 from protocol.codec import (
     encode_request,

@@ -2,9 +2,10 @@
 
 import pytest
 
-from broker.connection import Connection
-from broker.handlers.api_versions import unsupported_version
-from broker.journal.kept import answer_without_records, expand, weight_of
+from broker.handlers.api_versions import API
+from broker.request.connection import Connection
+from broker.server.dispatcher import unsupported_version
+from broker.steering.journal.kept import answer_without_records, expand, weight_of
 from protocol.apis import ApiKey
 from protocol.codec import RequestHeader, decode_response, encode_response, known_versions
 from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -56,6 +57,6 @@ def test_a_refusal_is_that_of_a_broker() -> None:
     _, high = known_versions(ApiKey.API_VERSIONS) or (0, 0)
     connection = Connection("c", "PLAINTEXT", "127.0.0.1", 1)
     refusal = refusal_of(bytearray(header(ApiKey.API_VERSIONS, high + 1)))
-    assert b"".join(refusal or ()) == b"".join(unsupported_version(7, connection))
+    assert b"".join(refusal or ()) == b"".join(unsupported_version(7, connection, API.versions))
     others = [header(ApiKey.API_VERSIONS, high), header(ApiKey.METADATA, 99), header(999, 0), b"\0\x12\0\x63"]
     assert [refusal_of(bytearray(each)) for each in others] == [None] * len(others)

@@ -5,10 +5,10 @@ import socket
 
 import pytest
 
-from broker.answers import Disconnect
-from broker.network import closing
+from broker.request.answers import Disconnect
+from broker.server import closing
 from proxy.link import Link
-from tests.broker.server_harness import on_each_loop, seen
+from tests.broker.server.server_harness import on_each_loop, seen
 
 LARGE = 32 << 20
 

@@ -6,7 +6,7 @@ addresses. What a release cannot be asked, because it has no such API or version
 
 from collections.abc import Callable, Mapping
 
-from broker.releases import NAMES
+from broker.settings.releases import NAMES
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest

@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from broker.releases import NAMES, release
+from broker.settings.releases import NAMES, release
 from tests.releases.questions import QUESTIONS, ask_all
 from tools.compact_json import dumps
 from tools.old_kafka import running

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.releases import NAMES, Behaviour
+from broker.settings.releases import NAMES, Behaviour
 from tests.conftest import BrokerWith
 from tests.releases.questions import a_stranger_while_markers_wait, ask, ask_all, asked_of
 from tests.releases.recording import ANSWERS, OF_CONSUMER_GROUPS, RUN, load

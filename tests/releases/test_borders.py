@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from broker.releases import NAMES, Behaviour
+from broker.settings.releases import NAMES, Behaviour
 from tests.releases import (
     questions,
     questions_of_4_4,
@@ -76,7 +76,7 @@ SHOWN_ELSEWHERE: Final[Mapping[Behaviour, str]] = {
     Behaviour.CHANGED_INSTANCES_FORGOTTEN: "tests/differential/test_recorded.py",
     Behaviour.FINITE_QUOTAS: "tests/coordination/metadata/test_quotas.py",
     Behaviour.QUOTAS_FOUND_BY_INDEX: "tests/coordination/metadata/test_quotas.py",
-    Behaviour.SHARE_STATE_BATCHES_JOINED: "tests/coordination/share/test_share_state.py",
+    Behaviour.SHARE_STATE_BATCHES_JOINED: "tests/coordination/share_state/test_share_state.py",
     Behaviour.STATIC_STREAMS_MEMBERS: "tests/coordination/group/test_streams_newer.py",
 }
 """Behaviours that a client without rights of its own, or with one version of an API, cannot ask for."""

@@ -4,14 +4,14 @@ import time
 
 import pytest
 
+from broker.access.quotas import BrokerQuotas
 from broker.coordination.metadata.quotas import CLIENT_ID, PRODUCER_BYTE_RATE
 from broker.options import OptionError, ServeOptions, parse
 from broker.options.released import setting_tables
-from broker.quotas.quotas import BrokerQuotas
-from broker.releases import NAMES
-from broker.requests.authentication import token_rules
+from broker.request.authentication import token_rules
 from broker.settings import BrokerSettings
 from broker.settings.model import ConfigType
+from broker.settings.releases import NAMES
 from broker.settings.secrets import REMOVED_PASSWORDS, is_password
 from broker.settings.topics import effective
 from protocol.apis import ApiKey

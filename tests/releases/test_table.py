@@ -5,7 +5,7 @@ import pytest
 from broker.cluster.emulation import feature_levels, listed_range, versions_of
 from broker.coordination.metadata.features import FRESH_LEVELS, SUPPORTED
 from broker.handlers import APIS
-from broker.releases import NAMES, NEWEST, Behaviour, release
+from broker.settings.releases import NAMES, NEWEST, Behaviour, release
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 

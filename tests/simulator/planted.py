@@ -14,10 +14,10 @@ from broker.coordination.runtime import Runtime
 from broker.coordination.transaction import scans
 from broker.coordination.transaction.completion import Completions
 from broker.coordination.transaction.transitions import Transitions
-from broker.produce import acks
+from broker.partitions.produce import acks
+from broker.partitions.transactions import markers
 from broker.replication.coordinator_log import CoordinatorLog
 from broker.replication.partition import ReplicatedPartition
-from broker.transactions import markers
 from storage.leader_epochs import LeaderEpochs
 from storage.log import recovery, truncation
 from storage.log.partition_log import PartitionLog

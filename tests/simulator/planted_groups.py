@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from broker.coordination.group.consumer.group import ConsumerGroup
-from broker.coordination.group.consumer.heartbeat import Heartbeats
-from broker.coordination.group.consumer.reconciliation import _next
-from broker.coordination.group.consumer.timers import MemberTimers
-from broker.coordination.share.state import ShareState
-from broker.share.machine import acknowledge
-from broker.share.machine.states import InFlightState
-from broker.share.partition import SharePartition
+from broker.coordination.group.modern.consumer.group import ConsumerGroup
+from broker.coordination.group.modern.consumer.heartbeat import Heartbeats
+from broker.coordination.group.modern.consumer.reconciliation import _next
+from broker.coordination.group.modern.consumer.timers import MemberTimers
+from broker.coordination.share_state.state import ShareState
+from broker.partitions.share_partition.machine import acknowledge
+from broker.partitions.share_partition.machine.states import InFlightState
+from broker.partitions.share_partition.partition import SharePartition
 from tests.simulator.planted import mistake
 
 

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from broker.transactions.marker_notes import MarkerNote
+from broker.partitions.transactions.marker_notes import MarkerNote
 from protocol.log_records.transaction import TransactionRecord, TransactionState, encode
 from protocol.records.records import Record, build_batch
 from simulator.checker import check
@@ -118,7 +118,7 @@ def test_only_what_the_coordinator_does_not_know_hangs_in_kafka_too() -> None:
     servers.cluster.partitions[A] = SimpleNamespace(logs={2: leader}, state=SimpleNamespace(leader=2))
     known: dict[str, object] = {}
     shard = SimpleNamespace(machine=SimpleNamespace(transactions=known))
-    servers.cluster.nodes = {1: SimpleNamespace(transaction_shards={0: shard})}
+    servers.cluster.nodes = {1: SimpleNamespace(coordinators=SimpleNamespace(transactions={0: shard}))}
     hanging = HangingTransactions(servers)
     hanging.note([Uncertain("x", 7, (3,), frozenset({A, B}), 25, (0, 8, 5))])
     (found,) = hanging.hanging()

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from broker.rng import new_seed
 from broker.settings.model import ConfigResourceType
+from broker.time.rng import new_seed
 from simulator.clients.consumer_member import MODERN_GROUP
 from simulator.clients.streams_member import STREAMS_GROUP
 from simulator.command import Options, report

@@ -1,4 +1,4 @@
-"""What a release decides about producers, each rule from both sides (broker/releases/behaviours.py)."""
+"""What a release decides about producers, each rule from both sides (broker/settings/releases/behaviours.py)."""
 
 from typing import Any
 

@@ -4,11 +4,11 @@ from typing import Any
 import pytest
 
 import understudy
+from control_api.verbs import BY_NAME, VERBS
 from tests.understudy.fake import FakeControl, FakeProcess
 from understudy import results
 from understudy.client import Cluster
 from understudy.client import cluster as cluster_module
-from understudy.control_api.verbs import BY_NAME, VERBS
 from understudy.launcher import command_line
 from understudy.transport import Address
 

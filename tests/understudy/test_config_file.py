@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from control_api.java_properties import properties
 from understudy.config_file import ConfigFileError, read
-from understudy.control_api.java_properties import properties
 from understudy.serve import OPTIONS
 
 BY_NAME = {option.name: option for option in OPTIONS}

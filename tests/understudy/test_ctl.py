@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from control_api.calls import call
+from control_api.parameters import Parameter
+from control_api.verb import Verb
+from control_api.verbs import BY_NAME, VERBS
 from tests.understudy.fake import FakeControl
 from understudy import ctl
 from understudy.cli import main
 from understudy.completion import tree
-from understudy.control_api.calls import call
-from understudy.control_api.parameters import Parameter
-from understudy.control_api.verb import Verb
-from understudy.control_api.verbs import BY_NAME, VERBS
 from understudy.ctl_values import duration_ms
 
 

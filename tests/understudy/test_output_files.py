@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.rendering import html
 from pipeline.rendering.plots import Picture, figure
-from tests.broker.journal.test_files import full_disk
+from tests.broker.steering.journal.test_files import full_disk
 from understudy.output_files import OutputFileError, check, make_folder, write, write_new
 
 OWN = {

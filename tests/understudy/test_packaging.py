@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.server_path import SERVER_PACKAGES
+from understudy.server_path import ALL_PACKAGES, SERVER_PACKAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = {".html", ".css", ".js", ".svg"}
@@ -105,13 +105,13 @@ def test_an_installed_wheel_serves(wheel: Path, tmp_path: Path) -> None:
 def test_every_list_of_packages_is_the_same() -> None:
     """The image, the import contracts and `understudy.server_path` name the same packages."""
     copied = re.findall(r"^COPY (\w+) \1$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(copied) == {*SERVER_PACKAGES, "understudy"}
+    assert set(copied) == set(ALL_PACKAGES)
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").split() if line[0] == "!"}
-    assert {*SERVER_PACKAGES, "understudy", "hatch_build.py"} <= allowed
+    assert {*ALL_PACKAGES, "hatch_build.py"} <= allowed
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert set(project["tool"]["importlinter"]["root_packages"]) == {*SERVER_PACKAGES, "understudy"}
+    assert set(project["tool"]["importlinter"]["root_packages"]) == set(ALL_PACKAGES)
     found = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"benchmarks", "tests"}
-    assert found == {*SERVER_PACKAGES, "understudy"}
+    assert found == set(ALL_PACKAGES)
 
 
 def test_no_document_has_people_install_another_project() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from control_api.verbs import BY_NAME
 from tests.understudy.fake import FakeControl
 from understudy.cli import main
-from understudy.control_api.verbs import BY_NAME
 from understudy.repeating import Lines, follow
 
 JOURNAL, TRANSACTION = BY_NAME["journal list"], BY_NAME["transactions show"]

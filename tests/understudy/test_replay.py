@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from control_api.scenario_file import read
 from understudy.cli import main
-from understudy.control_api.scenario_file import read
 
 Line = dict[str, Any]
 RUN = "20261122T000512123Z-4711"

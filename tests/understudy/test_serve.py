@@ -139,4 +139,4 @@ def test_a_build_without_the_registry_refuses_its_options(
     assert "this build has no schema registry and cannot decode messages" in capsys.readouterr().err
     monkeypatch.setattr(importlib, "import_module", missing("structlog"))
     with pytest.raises(ModuleNotFoundError):
-        serve.run({}, "broker.cli")
+        serve.run({}, "broker.start.cli")

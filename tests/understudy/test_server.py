@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 import understudy
+from control_api.verbs import VERBS
 from tests.forking import CAN_FORK, parent_of
 from tests.understudy.serving import COMMAND, FREE, ROOT, serve, value
 from understudy import results
 from understudy.client import Cluster
-from understudy.control_api.verbs import VERBS
 from understudy.launcher import environment
 
 PATIENCE_S = 20

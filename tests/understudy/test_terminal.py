@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from control_api import times
+from control_api.verbs import BY_NAME
 from tests.understudy.fake import FakeControl
 from understudy import terminal
-from understudy.control_api import times
-from understudy.control_api.verbs import BY_NAME
 from understudy.text_table import noted
 
 TOPICS = {

@@ -1,6 +1,6 @@
 """Asynchronous Python client of a cluster, on asyncio or trio.
 
-`verbs` is generated from `understudy.control_api.verbs`, and `understudy.client` from this package, by
+`verbs` is generated from `control_api.verbs`, and `understudy.client` from this package, by
 tools/generate_client.py.
 """
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from control_api.spelling import host_and_port
 from understudy.aio.bridge import AsyncBridge
 from understudy.aio.coordination import (
     AsyncAcls,
@@ -20,7 +21,6 @@ from understudy.aio.scenario import AsyncScenario
 from understudy.aio.steering import AsyncFaults, AsyncJournal, AsyncSnapshots
 from understudy.aio.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, QuotasVerbs, RetentionVerbs
 from understudy.aio.waiting import Pending, in_thread, pending
-from understudy.control_api.spelling import host_and_port
 from understudy.judging import Conformance, judge
 from understudy.launcher import ServerProcess, command_line
 from understudy.options import StartOptions, check

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Never
 
+from control_api.encoding import bytes_json
 from understudy import results
 from understudy.aio.resource import AsyncPart
 from understudy.aio.verbs import ClockVerbs, PartitionVerbs, TopicsVerbs, TopicVerbs
-from understudy.control_api.encoding import bytes_json
 from understudy.from_json import build
 from understudy.options import named
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from control_api.scenario_file import read
 from understudy.aio.verbs import ScenarioVerbs
-from understudy.control_api.scenario_file import read
 
 
 class AsyncScenario(ScenarioVerbs):

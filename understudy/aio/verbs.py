@@ -1,4 +1,4 @@
-"""The methods of the client that only pass on what their row in `understudy.control_api.verbs` has.
+"""The methods of the client that only pass on what their row in `control_api.verbs` has.
 
 Made by tools/generate_client.py. Change the row; or write the method by hand in a class that inherits from these.
 """

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from control_api.spelling import host_and_port
 from understudy.client.bridge import Bridge
 from understudy.client.coordination import (
     Acls,
@@ -21,7 +22,6 @@ from understudy.client.scenario import Scenario
 from understudy.client.steering import Faults, Journal, Snapshots
 from understudy.client.verbs import CompactionVerbs, CoordinatorsVerbs, DiagramsVerbs, QuotasVerbs, RetentionVerbs
 from understudy.client.waiting import Pending, in_thread, pending
-from understudy.control_api.spelling import host_and_port
 from understudy.judging import Conformance, judge
 from understudy.launcher import ServerProcess, command_line
 from understudy.options import StartOptions, check

@@ -4,10 +4,10 @@
 from collections.abc import Mapping
 from typing import Any, Never
 
+from control_api.encoding import bytes_json
 from understudy import results
 from understudy.client.resource import Part
 from understudy.client.verbs import ClockVerbs, PartitionVerbs, TopicsVerbs, TopicVerbs
-from understudy.control_api.encoding import bytes_json
 from understudy.from_json import build
 from understudy.options import named
 

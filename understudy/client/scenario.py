@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from control_api.scenario_file import read
 from understudy.client.verbs import ScenarioVerbs
-from understudy.control_api.scenario_file import read
 
 
 class Scenario(ScenarioVerbs):

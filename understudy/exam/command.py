@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from control_api.spelling import hint
 from understudy import output_files
 from understudy.argparser import Parser, refuse
-from understudy.control_api.spelling import hint
 from understudy.errors import UnderstudyError
 from understudy.exam import driver_api, report
 from understudy.exam.driver import Driver, DriverProblem

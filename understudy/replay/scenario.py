@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from understudy.control_api.scenario_file import VERSION
+from control_api.scenario_file import VERSION
 from understudy.replay.journal import Line
 from understudy.replay.logs import Failure, Log
 from understudy.replay.occasions import Fault, Occasions

@@ -54,7 +54,7 @@ def build(folder: Path) -> Path:
         for file in sorted(package.rglob("*")):
             if _is_code(file) and "_server" not in file.relative_to(package).parts:
                 archive.write(file, file.relative_to(package).as_posix())
-        for package_name in ("pipeline", "protocol", "storage"):
+        for package_name in ("control_api", "pipeline", "protocol", "storage"):  # the first: in a checkout
             for file in sorted((home / package_name).rglob("*")):
                 if _is_code(file):
                     archive.write(file, f"_server/{file.relative_to(home).as_posix()}")

@@ -5,20 +5,20 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
-from broker.clock import Slices
-from broker.connection import Connection
 from broker.control.groups import is_classic
 from broker.control.journal import Pausing, Place, Query, Sifting, search, topic_names
 from broker.control.request import Asked
-from broker.journal.entries import Decoded, TopicName, decode, title
-from broker.journal.mentioned import answered, few, names, place, requested
-from broker.journal.ring import Entry, Raw
+from broker.request.connection import Connection
+from broker.steering.journal.entries import Decoded, TopicName, decode, title
+from broker.steering.journal.mentioned import answered, few, names, place, requested
+from broker.steering.journal.ring import Entry, Raw
+from broker.time.clock import Slices
+from control_api.diagrams import DiagramQuery
+from control_api.journal import JournalQuery
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.paths import errors
 from protocol.records.batch import RecordBatch, begins_with_batch
-from understudy.control_api.diagrams import DiagramQuery
-from understudy.control_api.journal import JournalQuery
 
 POLLS = frozenset(
     {

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import NamedTuple
 
-from understudy.control_api.answers.diagrams import Lane, Shape, ShapeKind, Step
-from understudy.control_api.times import local_time
+from control_api.answers.diagrams import Lane, Shape, ShapeKind, Step
+from control_api.times import local_time
 
 HEAD = 64
 _LEFT, _LANE, _ROW, _LINE = 96, 196, 30, 15

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from broker.control.diagram.calls import Call
-from understudy.control_api.answers.diagrams import Lane, LaneKind
-from understudy.control_api.spelling import plain
+from control_api.answers.diagrams import Lane, LaneKind
+from control_api.spelling import plain
 
 MOST_CLIENTS, MOST_LOGS, MOST_APART = 10, 6, 4
 _TRANSACTION = frozenset({"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"})

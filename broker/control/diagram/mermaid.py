@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from understudy.control_api.answers.diagrams import Lane, Step
+from control_api.answers.diagrams import Lane, Step
 
 _PLAIN = frozenset(" .,:()/_+-=@'")
 """Characters that need no escape, besides letters and digits. Names come from clients, and in Mermaid a semicolon ends

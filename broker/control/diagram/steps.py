@@ -9,9 +9,9 @@ from broker.control.diagram.events import Event
 from broker.control.diagram.lanes import Key, Lanes, role_of
 from broker.control.fault_text import does
 from broker.control.request import Asked
-from broker.transactions.marker_notes import MarkerNote
-from understudy.control_api.answers.diagrams import Step, StepKind
-from understudy.control_api.spelling import plain
+from broker.partitions.transactions.marker_notes import MarkerNote
+from control_api.answers.diagrams import Step, StepKind
+from control_api.spelling import plain
 
 _MOST_IN_TURN = 20
 """The maximum number of steps back in which an equal offset commit is searched for folding."""

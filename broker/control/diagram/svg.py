@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree as ET
 
-from understudy.control_api.answers.diagrams import Diagram, Shape
+from control_api.answers.diagrams import Diagram, Shape
 
 _STYLE = """
 text { font: 11px ui-monospace, "DejaVu Sans Mono", monospace; fill: #1f2528; }

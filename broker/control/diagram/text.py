@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from understudy.control_api.answers.diagrams import Lane, Step
-from understudy.control_api.times import local_time
+from control_api.answers.diagrams import Lane, Step
+from control_api.times import local_time
 
 _TIME_OF_DAY = slice(11, 23)
 _INDENT = 13

@@ -7,11 +7,11 @@ from broker.control.explain.transaction import explanation, faults
 from broker.control.groups import is_classic, known_group, no_group
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from broker.specification import cite
-from broker.timelines.group_events import LEAVE, NO_GENERATION, Causes, GroupEvent
+from broker.settings.specification import cite
+from broker.steering.timelines.group_events import LEAVE, NO_GENERATION, Causes, GroupEvent
+from control_api.answers.common import Refusal
+from control_api.times import local_time
 from protocol.errors import ErrorCode
-from understudy.control_api.answers.common import Refusal
-from understudy.control_api.times import local_time
 
 E = ErrorCode
 

@@ -7,19 +7,12 @@ from broker.control.explain import transaction as transactional
 from broker.control.producers import known
 from broker.control.request import Asked
 from broker.control.verbs import answers
-from broker.specification import cite
-from broker.timelines.producer_events import (
-    FORGOTTEN,
-    REFUSED,
-    ProducerEvent,
-    loss,
-    mover_past,
-    writer_of,
-)
+from broker.settings.specification import cite
+from broker.steering.timelines.producer_events import FORGOTTEN, REFUSED, ProducerEvent, loss, mover_past, writer_of
+from control_api.answers.common import Refusal
+from control_api.times import local_time
 from protocol.errors import ErrorCode
 from storage.producers.rules import REMEMBERED_BATCHES, S1
-from understudy.control_api.answers.common import Refusal
-from understudy.control_api.times import local_time
 
 E = ErrorCode
 _OF_SEQUENCES = frozenset({E.OUT_OF_ORDER_SEQUENCE_NUMBER.name, E.UNKNOWN_PRODUCER_ID.name})

@@ -20,14 +20,14 @@ from broker.coordination.runtime import State
 from broker.coordination.transaction.completion import CANNOT_BE_COMPLETED
 from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.coordination.transaction.transitions import UNWRITABLE
-from broker.specification import cite
-from broker.timelines.transaction_events import Event, History, mover_past
+from broker.settings.specification import cite
+from broker.steering.timelines.transaction_events import Event, History, mover_past
+from control_api.answers.common import Refusal
+from control_api.answers.transactions import TimelineEvent
+from control_api.encoding import copied
+from control_api.spelling import suggestion
+from control_api.times import local_time
 from protocol.errors import ErrorCode
-from understudy.control_api.answers.common import Refusal
-from understudy.control_api.answers.transactions import TimelineEvent
-from understudy.control_api.encoding import copied
-from understudy.control_api.spelling import suggestion
-from understudy.control_api.times import local_time
 
 E = ErrorCode
 

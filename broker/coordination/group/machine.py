@@ -24,20 +24,20 @@ from broker.coordination.group.admin import Administration
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.machine import ClassicGroups
 from broker.coordination.group.classic.rebalance import Rebalances
-from broker.coordination.group.consumer.context import Settings
-from broker.coordination.group.consumer.machine import ConsumerGroups
 from broker.coordination.group.group import Group, Groups, GroupType
 from broker.coordination.group.kind import GroupKind, Joiner
+from broker.coordination.group.modern.consumer.context import Settings
+from broker.coordination.group.modern.consumer.machine import ConsumerGroups
+from broker.coordination.group.modern.share.machine import ShareGroups
+from broker.coordination.group.modern.streams.context import StreamsSettings
+from broker.coordination.group.modern.streams.machine import StreamsGroups
 from broker.coordination.group.modern.topics import NoTopics, Topics
 from broker.coordination.group.offsets.commit import Commits
 from broker.coordination.group.offsets.expiry import Expiry
 from broker.coordination.group.offsets.store import Offsets
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
-from broker.coordination.group.share.machine import ShareGroups
-from broker.coordination.group.streams.context import StreamsSettings
-from broker.coordination.group.streams.machine import StreamsGroups
 from broker.coordination.outcome import TransactionalAppend, TransactionEnd
-from broker.releases import Behaviour, newest_behaves
+from broker.settings.releases import Behaviour, newest_behaves
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import (
     GroupRecord,

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from broker.coordination.outcome import CancelTimer, CommonEffect, Outcome, Reply, RunAtOnce, RunLater, SetTimer
 from broker.coordination.reasons import Refusal, StateChange
-from broker.timers import Rhythm
+from broker.time.timers import Rhythm
 from protocol.errors import KafkaError
 from protocol.log_records.group import GroupRecord
 

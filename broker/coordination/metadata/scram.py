@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from broker.coordination.metadata.image import ClusterImage
-from broker.sasl.scram import LEAST_ITERATIONS, MECHANISMS
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import string_hash, table_order
 from protocol.log_records.metadata_security import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 
+MECHANISMS: Mapping[str, int] = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
+"""Name -> the number of the mechanism in messages and records."""
+LEAST_ITERATIONS = 4096
 MOST_ITERATIONS = 16_384
 Answers = dict[str, KafkaError | None]
 """User -> error or ``None``: deleted, then upserted, then refused users, each in the order of Kafka's map."""

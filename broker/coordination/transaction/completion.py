@@ -10,7 +10,7 @@ from broker.coordination.transaction.refusals import KIP_98
 from broker.coordination.transaction.scans import Scans
 from broker.coordination.transaction.states import append_error
 from broker.coordination.transaction.transitions import Transitions
-from broker.timers import Rhythm
+from broker.time.timers import Rhythm
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TopicPartition, TransactionRecord, TransactionState
 

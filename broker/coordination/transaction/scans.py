@@ -11,7 +11,7 @@ from typing import Protocol
 
 from broker.coordination.outcome import SetTimer, TransactionOutcome
 from broker.coordination.transaction.states import IDLE
-from broker.timers import Rhythm
+from broker.time.timers import Rhythm
 from protocol.errors import KafkaError
 from protocol.log_records.transaction import TransactionRecord, TransactionState
 

@@ -14,8 +14,8 @@ import pytest
 from broker.cluster import reset
 from broker.cluster.lifecycle import WrongState
 from broker.coordination.metadata.configs import NewConfigs
-from broker.network.endpoints import PortTaken
-from broker.node import Node
+from broker.request.node import Node
+from broker.settings.endpoints import PortTaken
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from broker import long_work
-from broker.clock import turns
 from broker.cluster import reset
+from broker.time import long_work
+from broker.time.clock import turns
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest

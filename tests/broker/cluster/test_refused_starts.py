@@ -9,7 +9,7 @@ from broker.cluster import lifecycle as module
 from broker.cluster import reset
 from broker.cluster.data_directories import ResetRefused
 from broker.cluster.lifecycle import WrongState
-from broker.node import Node
+from broker.request.node import Node
 from storage.log_dir import WrongDirectoryError
 from tests.scenarios.transactions.harness import running
 from tests.storage.logs import records_batch

@@ -9,9 +9,9 @@ import pytest
 from broker.cluster import reset
 from broker.control import brokers
 from broker.control.request import Asked
-from broker.coordination.share.persister import SharePartitionKey
-from broker.node import Node
-from broker.requests.share_state import ATTEMPTS, BACKOFF_MS, initialize_partitions
+from broker.coordination.share_state.persister import SharePartitionKey
+from broker.request.node import Node
+from broker.request.share_state import ATTEMPTS, BACKOFF_MS, initialize_partitions
 from protocol.errors import KafkaError
 from protocol.records.records import Record, build_batch
 from tests.broker.cluster.test_lifecycle import assigned, node, on_three_brokers

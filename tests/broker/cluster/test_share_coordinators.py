@@ -11,9 +11,9 @@ from uuid import UUID
 
 import pytest
 
-from broker.coordination.share.persister import Persister, SharePartitionKey
-from broker.requests.share_state import ATTEMPTS, BACKOFF_MS, delete_partitions, initialize_partitions
-from broker.share.machine.states import RecordState
+from broker.coordination.share_state.persister import Persister, SharePartitionKey
+from broker.partitions.share_partition.machine.states import RecordState
+from broker.request.share_state import ATTEMPTS, BACKOFF_MS, delete_partitions, initialize_partitions
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest

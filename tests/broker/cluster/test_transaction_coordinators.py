@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from broker.node import GROUP_TOPIC, TRANSACTION_TOPIC
-from broker.releases import release
-from broker.timers import Timer
-from broker.transactions.markers import Marker, Step, write_marker
+from broker.coordination.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC
+from broker.partitions.transactions.markers import Marker, Step, write_marker
+from broker.settings.releases import release
+from broker.time.timers import Timer
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.log_records.transaction import TransactionState
@@ -63,7 +63,7 @@ async def test_a_marker_among_offsets_that_too_few_replicas_would_have(name: str
         await stage.pass_time(0)
         answered: list[ErrorCode] = []
         node = stage.cluster.nodes[1]
-        index = min(node.group_shards)
+        index = min(node.coordinators.groups)
         log = stage.cluster.partitions[GROUP_TOPIC, index].logs[1]
         before = log.log_end_offset
         written = write_marker(stage.cluster, node, (GROUP_TOPIC, index), Marker(9, 0, True, 0, 1), answered.append)
@@ -98,7 +98,9 @@ async def test_a_push_does_not_repeat_what_time_alone_cannot_do(
         await cluster.lifecycle.stop(other)
         cluster.markers.holds.release("tx")
         machine = next(
-            each.machine for each in cluster.nodes[leader].transaction_shards.values() if each.machine.transactions
+            each.machine
+            for each in cluster.nodes[leader].coordinators.transactions.values()
+            if each.machine.transactions
         )
         before, fired, fire = machine.transactions["tx"].state, list[Timer](), Timer.fire
 

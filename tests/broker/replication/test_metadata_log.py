@@ -5,7 +5,6 @@ from uuid import UUID
 
 import pytest
 
-from broker.clock import ManualClock
 from broker.coordination.coordinators import MetadataController
 from broker.coordination.metadata.image import METADATA_TOPIC, ClusterImage, Partition
 from broker.coordination.metadata.machine import MetadataMachine, bootstrap_records
@@ -16,6 +15,7 @@ from broker.replication.metadata_log import MetadataLog, begin_at_snapshot, chec
 from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
 from broker.settings import BrokerSettings
+from broker.time.clock import ManualClock
 from protocol.log_records.metadata import ConfigRecord, FeatureLevelRecord, MetadataCodec, TopicRecord, decode, encode
 from protocol.log_records.metadata_security import UserScramCredentialRecord
 from protocol.log_records.quorum import quorum_records, snapshot, snapshot_values

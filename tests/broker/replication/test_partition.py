@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from broker.clock import ManualClock
 from broker.coordination.metadata.image import Partition
 from broker.replication.partition import ReplicatedPartition
+from broker.time.clock import ManualClock
 from protocol.errors import ErrorCode, KafkaError
 from storage.files import MemoryFiles
 from storage.log.config import LogConfig

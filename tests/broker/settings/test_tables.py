@@ -3,10 +3,10 @@
 import pytest
 
 from broker.options.released import setting_tables
-from broker.releases import NAMES
 from broker.settings import BrokerSettings, docs
 from broker.settings.groups import validate
 from broker.settings.model import ConfigType, Row, UpdateMode, Visibility
+from broker.settings.releases import NAMES
 from broker.settings.tables import BROKER, CLIENT_METRICS, GROUP, TOPIC
 from broker.settings.values import drops_duplicates, parse, shown
 from protocol.errors import KafkaError

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
 
-from broker.releases import NAMES
+from broker.settings.releases import NAMES
 from tests.clients.compatibility.players import CLIENTS, Player
 from tools.compact_json import dumps
 from tools.old_kafka import running

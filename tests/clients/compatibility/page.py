@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from confluent_kafka import libversion
 
-from broker.releases import NAMES
+from broker.settings.releases import NAMES
 from tests.clients.compatibility.matrix import spans
 from tests.clients.compatibility.players import GOOD, KINDS, PYTHON
 from tests.clients.drivers import HERE

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from broker.releases import NAMES
+from broker.settings.releases import NAMES
 from tests.clients.compatibility.matrix import SETTINGS, load, play_all, spans
 from tests.clients.compatibility.page import PAGE, drawn
 from tests.clients.compatibility.players import CLIENTS, IN_CI, Player

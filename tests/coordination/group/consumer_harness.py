@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from broker.coordination.group.consumer import validation
-from broker.coordination.group.consumer.group import ConsumerGroup
-from broker.coordination.group.consumer.heartbeat import Beat
-from broker.coordination.group.consumer.member import Member
+from broker.coordination.group.modern.consumer import validation
+from broker.coordination.group.modern.consumer.group import ConsumerGroup
+from broker.coordination.group.modern.consumer.heartbeat import Beat
+from broker.coordination.group.modern.consumer.member import Member
 from broker.coordination.group.modern.target_assignment import assignor_names
 from broker.coordination.group.outcome_builder import GroupOutcome
 from protocol.errors import ErrorCode, KafkaError

@@ -15,7 +15,7 @@ from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.modern.topics import NoTopics, Topics
 from broker.coordination.group.outcome_builder import GroupOutcome, InitializeShareState
 from broker.coordination.outcome import CancelTimer, Outcome, Reply, RunAtOnce, RunLater, SetTimer, TransactionalAppend
-from broker.releases import Behaviour, newest_behaves
+from broker.settings.releases import Behaviour, newest_behaves
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import GroupRecord, decode, encode
 from protocol.messages.heartbeat import HeartbeatRequest

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from broker.coordination.group.modern.share import validation
+from broker.coordination.group.modern.share.group import ShareGroup
+from broker.coordination.group.modern.share.heartbeat import ShareBeat
 from broker.coordination.group.outcome_builder import GroupOutcome, InitializeShareState
-from broker.coordination.group.share import validation
-from broker.coordination.group.share.group import ShareGroup
-from broker.coordination.group.share.heartbeat import ShareBeat
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from tests.coordination.group.harness import Answer, Context, G

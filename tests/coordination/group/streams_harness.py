@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from broker.coordination.group.modern.streams import validation
+from broker.coordination.group.modern.streams.group import StreamsGroup
+from broker.coordination.group.modern.streams.member import Member
+from broker.coordination.group.modern.streams.step import Beat, BeatResult
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.outcome_builder import GroupOutcome
-from broker.coordination.group.streams import validation
-from broker.coordination.group.streams.group import StreamsGroup
-from broker.coordination.group.streams.member import Member
-from broker.coordination.group.streams.step import Beat, BeatResult
-from broker.releases import Behaviour, release
+from broker.settings.releases import Behaviour, release
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.streams_group_heartbeat import (
     CopartitionGroup,

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.coordination.group.consumer import validation as consumer
-from broker.coordination.group.share import validation as share
-from broker.coordination.group.streams import validation as streams
+from broker.coordination.group.modern.consumer import validation as consumer
+from broker.coordination.group.modern.share import validation as share
+from broker.coordination.group.modern.streams import validation as streams
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.releases import Behaviour
+from broker.settings.releases import Behaviour
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
 from protocol.messages.offset_delete import (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.coordination.group.consumer.states import State
+from broker.coordination.group.modern.consumer.states import State
 from protocol.errors import ErrorCode
 from tests.coordination.group.consumer_harness import Cluster, Consumer, group, held_by_two
 from tests.coordination.group.harness import Context, G

@@ -4,12 +4,12 @@ from uuid import UUID
 
 import pytest
 
-from broker.coordination.group.consumer.member import Member, MemberState
-from broker.coordination.group.consumer.reconciliation import TargetState, reconciled
-from broker.coordination.group.consumer.states import State
-from broker.coordination.group.consumer.timers import session_timer
+from broker.coordination.group.modern.consumer.member import Member, MemberState
+from broker.coordination.group.modern.consumer.reconciliation import TargetState, reconciled
+from broker.coordination.group.modern.consumer.states import State
+from broker.coordination.group.modern.consumer.timers import session_timer
 from broker.coordination.group.modern.topics import metadata_hash
-from broker.releases import release
+from broker.settings.releases import release
 from protocol.errors import ErrorCode
 from protocol.log_records.consumer_group import (
     AssignedPartitions,

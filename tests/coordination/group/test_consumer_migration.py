@@ -5,10 +5,10 @@ import struct
 import pytest
 
 from broker.coordination.group.classic.group import ClassicGroup
-from broker.coordination.group.consumer.member import MemberState
-from broker.coordination.group.consumer.timers import join_timer, rebalance_timer, session_timer, sync_timer
+from broker.coordination.group.modern.consumer.member import MemberState
+from broker.coordination.group.modern.consumer.timers import join_timer, rebalance_timer, session_timer, sync_timer
 from broker.coordination.group.outcome_builder import GroupOutcome
-from broker.releases import release
+from broker.settings.releases import release
 from protocol.consumer_protocol import read_assignment, read_subscription, write_assignment
 from protocol.errors import ErrorCode
 from protocol.java import HashMap, TimelineMap

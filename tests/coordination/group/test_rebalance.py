@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from broker.coordination.group.classic.states import ENTERED_FROM, State
-from broker.releases import release
+from broker.settings.releases import release
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import GroupMember, GroupMetadata
 from protocol.messages.leave_group import MemberIdentity

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from broker.coordination.group.kind import Joiner
-from broker.coordination.group.share.offsets import AlteredOffsets, Deletion, ShareOffsets
-from broker.releases import release
+from broker.coordination.group.modern.share.offsets import AlteredOffsets, Deletion, ShareOffsets
+from broker.settings.releases import release
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.share_group import (
     ShareGroupEpoch,

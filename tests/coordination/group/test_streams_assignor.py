@@ -10,9 +10,9 @@ from uuid import UUID
 
 import pytest
 
-from broker.coordination.group.streams.assignor import AssignableMember, Job, assign_sticky
-from broker.coordination.group.streams.priority_queue import PriorityQueue
-from broker.coordination.group.streams.tasks import Tasks, TaskSets
+from broker.coordination.group.modern.streams.assignor import AssignableMember, Job, assign_sticky
+from broker.coordination.group.modern.streams.priority_queue import PriorityQueue
+from broker.coordination.group.modern.streams.tasks import Tasks, TaskSets
 from protocol.java import HashMap
 
 RECORDED: dict[str, dict[str, list[str]]] = json.loads(

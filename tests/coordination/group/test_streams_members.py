@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.group.streams.member import MemberState
-from broker.coordination.group.streams.states import State
+from broker.coordination.group.modern.streams.member import MemberState
+from broker.coordination.group.modern.streams.states import State
 from protocol.errors import ErrorCode
 from protocol.log_records.streams_group import (
     CurrentTasks,

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.group.streams.member import Member, MemberState
-from broker.coordination.group.streams.owners import TaskOwners
-from broker.coordination.group.streams.reconciliation import TargetState, reconciled
-from broker.coordination.group.streams.states import State
-from broker.coordination.group.streams.tasks import AssignedTasks, TaskSets
+from broker.coordination.group.modern.streams.member import Member, MemberState
+from broker.coordination.group.modern.streams.owners import TaskOwners
+from broker.coordination.group.modern.streams.reconciliation import TargetState, reconciled
+from broker.coordination.group.modern.streams.states import State
+from broker.coordination.group.modern.streams.tasks import AssignedTasks, TaskSets
 from protocol.errors import ErrorCode
 from protocol.java import TimelineMap
 from protocol.log_records.group import OffsetCommit
@@ -352,7 +352,7 @@ def test_a_heartbeat_without_news_costs_nothing_for_other_members(
         raise AssertionError("a heartbeat goes through all of something")
 
     monkeypatch.setattr(TimelineMap, "values", too_much)
-    monkeypatch.setattr("broker.coordination.group.streams.topology.table_order", too_much)
+    monkeypatch.setattr("broker.coordination.group.modern.streams.topology.table_order", too_much)
     member.beat()
     assert group(context).refined.tasks is kept is group(context).targets
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.coordination.group.streams.configuration import summarized
-from broker.coordination.group.streams.partition_counts import PartitionCounts, _repartition_counts
-from broker.coordination.group.streams.states import State
-from broker.coordination.group.streams.topology import Topology, recorded_topology
+from broker.coordination.group.modern.streams.configuration import summarized
+from broker.coordination.group.modern.streams.partition_counts import PartitionCounts, _repartition_counts
+from broker.coordination.group.modern.streams.states import State
+from broker.coordination.group.modern.streams.topology import Topology, recorded_topology
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.streams_group_heartbeat import Subtopology
 from protocol.messages.streams_group_heartbeat import Topology as WireTopology

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.releases import Behaviour
+from broker.settings.releases import Behaviour
 from protocol.acls import AclOperation as Op
 from protocol.acls import ResourceType as Kind
 from tests.conftest import BrokerWith

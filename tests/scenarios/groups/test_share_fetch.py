@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.releases import Behaviour
+from broker.settings.releases import Behaviour
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from tests.conftest import BrokerWith

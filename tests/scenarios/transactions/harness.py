@@ -14,12 +14,12 @@ from uuid import UUID
 
 import anyio
 
-from broker.clock import PushedClock
 from broker.cluster.cluster import Cluster
-from broker.network.endpoints import Endpoint
 from broker.options import ServeOptions, TopicOption
+from broker.settings.endpoints import Endpoint
+from broker.time.clock import PushedClock
 from protocol.apis import ApiKey
-from protocol.client.in_flight import InFlightRequests
+from protocol.codec import decode_response, encode_request
 
 SETTINGS = {
     "offsets.topic.replication.factor": "1",
@@ -41,21 +41,23 @@ class AsyncWire:
     """One connection. Requests may be sent without waiting for the answers before them."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str) -> None:
-        self._reader, self._writer = reader, writer
-        self._requests = InFlightRequests(client_id)
+        self._reader, self._writer, self._client_id = reader, writer, client_id
+        self._asked: list[tuple[ApiKey, int]] = []
 
     def send(self, key: ApiKey, version: int, request: Any) -> None:
         """Send, and leave the answer for :meth:`answer`."""
-        self._writer.write(self._requests.encode(key, version, request))
+        self._asked.append((key, version))
+        self._writer.write(encode_request(key, version, len(self._asked), self._client_id, request))
 
     async def answer(self) -> Any:
         """The answer to the oldest request that has none. Raises Hung."""
         try:
-            while (frame := self._requests.frame()) is None:
-                self._requests.receive(await self._reader.readexactly(self._requests.missing_bytes))
+            size = int.from_bytes(await self._reader.readexactly(4))
+            frame = await self._reader.readexactly(size)
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             raise Hung from error
-        return self._requests.decode(frame)
+        key, version = self._asked.pop(0)
+        return decode_response(key, version, frame)[1]
 
     async def call(self, key: ApiKey, version: int, request: Any) -> Any:
         """Send and wait."""
@@ -145,7 +147,7 @@ class Stage:
 
     async def set_epoch(self, name: str, epoch: int, broker: int) -> tuple[int, int]:
         """An initialised producer at that epoch."""
-        runtime = self.cluster.nodes[broker].transactions_for(name)
+        runtime = self.cluster.nodes[broker].transaction_coordinator(name)
         await runtime.ask(lambda machine, now_ms, to: machine.set_epoch(name, epoch, now_ms, to))
         return runtime.machine.transactions[name].producer_id, epoch
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from broker.node import partition_for
+from broker.request.node import partition_for
 from comparison.histories.quiescence import deadline_for
 from comparison.target import Target
 from protocol.apis import ApiKey

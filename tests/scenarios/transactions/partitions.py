@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker.cluster.cluster import Cluster
-from broker.node import partition_for
+from broker.request.node import partition_for
 from protocol.apis import ApiKey
 from protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

@@ -3,7 +3,7 @@
 import pytest
 
 from broker.coordination.transaction.transitions import TV0
-from broker.node import partition_for
+from broker.request.node import partition_for
 from protocol.log_records.transaction import TransactionRecord
 from tests.scenarios.transactions.client import APART, Client, on_cluster
 from tests.scenarios.transactions.partitions import BAR, FOO, OFFSETS

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from broker.node import partition_for
+from broker.request.node import partition_for
 from protocol.apis import ApiKey
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from protocol.messages.find_coordinator import FindCoordinatorRequest

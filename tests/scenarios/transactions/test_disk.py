@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from crc32c import crc32c
 
-from broker.node import partition_for
+from broker.request.node import partition_for
 from protocol.java import string_hash
 from protocol.log_records.transaction import TransactionRecord, TransactionState, encode
 from protocol.records.records import read_records

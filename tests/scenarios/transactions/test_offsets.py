@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from broker.node import partition_for
+from broker.request.node import partition_for
 from protocol.apis import ApiKey
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from protocol.messages.delete_groups import DeleteGroupsRequest

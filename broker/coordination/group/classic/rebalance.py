@@ -15,7 +15,7 @@ from broker.coordination.group.group import Group
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import join_refused
 from broker.coordination.reasons import StateChange
-from broker.releases import Behaviour, newest_behaves
+from broker.settings.releases import Behaviour, newest_behaves
 from protocol.errors import ErrorCode
 from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from protocol.messages.sync_group import SyncGroupResponse

@@ -13,7 +13,7 @@ from broker.coordination.group.offsets.unreplicated import UnreplicatedOffsets
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import COMMIT, OFFSET_DELETE
 from broker.coordination.reasons import Refusal
-from broker.releases import Behaviour
+from broker.settings.releases import Behaviour
 from protocol.errors import ErrorCode
 from protocol.java import long_sum, utf16_length
 from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone

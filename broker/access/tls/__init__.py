@@ -1,0 +1,1 @@
+"""TLS: contexts, stores, cipher suites, principals of certificates."""

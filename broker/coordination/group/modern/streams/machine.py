@@ -1,0 +1,147 @@
+"""Streams groups of one coordinator (KIP-1071), after Kafka's ``StreamsGroup`` and ``GroupMetadataManager``.
+
+States: Empty, NotReady, Assigning, Reconciling, Stable; derived from the topology, the group's epoch, its target's
+epoch and its members.
+
+1. Groups and members change only in :meth:`StreamsGroups.replay`; no request is parked.
+2. A heartbeat joins with the topology, reports owned tasks and returns the assignment in one step (``heartbeat``,
+   ``reconciliation``); a new group epoch leads to a new target (``assignor``).
+3. The topology is validated against the topics that exist (``configuration``, ``partition_counts``); the result of a
+   heartbeat lists missing internal topics, and the broker creates them.
+4. A member is removed when it leaves, or when one of its timers fires (``member_removal``, ``timers``).
+
+Exceptions, as in Kafka: the configured topology, the check of the topics (``metadata_check``), the cached target
+(``refinement``), the endpoint epoch, the member that requested a shutdown and the initial delay are soft state. A
+heartbeat changes it even if it fails later, or its records are refused.
+"""
+
+from collections.abc import Callable, Hashable
+
+from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.group import Groups, GroupType
+from broker.coordination.group.kind import ClassicRequests
+from broker.coordination.group.modern.epochs import JOINING
+from broker.coordination.group.modern.streams.context import StreamsContext, StreamsSettings
+from broker.coordination.group.modern.streams.description import described
+from broker.coordination.group.modern.streams.group import StreamsGroup
+from broker.coordination.group.modern.streams.heartbeat import Heartbeats
+from broker.coordination.group.modern.streams.member import Member, MemberState
+from broker.coordination.group.modern.streams.member_removal import MemberRemoval
+from broker.coordination.group.modern.streams.step import Beat
+from broker.coordination.group.modern.streams.timers import MemberTimers, delay_timer
+from broker.coordination.group.modern.topics import Topics
+from broker.coordination.group.no_classic_members import NoClassicMembers
+from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
+from broker.coordination.group.rules import STREAMS_DESCRIBE
+from protocol.errors import KafkaError
+from protocol.log_records.streams_group import StreamsKind, StreamsRecord
+from protocol.messages.streams_group_describe import DescribedGroup
+from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+
+
+class StreamsGroups:
+    """The rules of streams groups; the arguments are those of :class:`StreamsContext`."""
+
+    type = GroupType.STREAMS
+    record_classes = (StreamsRecord,)
+    makes_way = True
+
+    def __init__(
+        self,
+        groups: Groups,
+        settings: StreamsSettings,
+        topics: Topics,
+        newer: Callable[[], bool],
+    ) -> None:
+        self._groups = groups
+        self._context = context = StreamsContext(groups, settings, topics, newer)
+        self._timers = timers = MemberTimers(context, self._expire)
+        self._removal = MemberRemoval(context, timers)
+        self._heartbeats = Heartbeats(context, timers)
+        self.classic_requests: ClassicRequests = NoClassicMembers()
+
+    def _expire(self, builder: OutcomeBuilder, group: StreamsGroup, member: Member) -> None:
+        # The only cycle between the rules: timers remove members, and removal cancels timers.
+        self._removal.remove(builder, group, member)
+
+    def heartbeat(
+        self, request: StreamsGroupHeartbeatRequest, beat: Beat, now_ms: int, reply_to: Hashable
+    ) -> GroupOutcome:
+        """StreamsGroupHeartbeat (groups E.2, E.3) of a valid request: replies with a ``step.BeatResult``, or an error.
+
+        Timers are set even if the heartbeat fails, as in Kafka: so a member that gets only errors stays.
+
+        Raises:
+            KafkaError: if refused before any timer was set; no record was written.
+        """
+        builder = OutcomeBuilder(now_ms)
+        if request.member_epoch < JOINING:
+            self._removal.leave(builder, request, beat, reply_to)
+            return builder.outcome()
+        builder.keeps_timers = True
+        try:
+            self._heartbeats.beat(builder, request, beat, reply_to)
+        except KafkaError as error:
+            instead = OutcomeBuilder(now_ms)
+            if not instead.keep_timers(builder):
+                raise
+            instead.failed = True
+            instead.reply_error(reply_to, error)
+            return instead.outcome()
+        return builder.outcome()
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """Return a group with its topology and members.
+
+        Raises:
+            KafkaError: GROUP_ID_NOT_FOUND, also for groups of other kinds, which have their own Describe APIs.
+        """
+        return described(self._context.existing(group_id, STREAMS_DESCRIBE, reads=True), self._context.writes.count)
+
+    def end_delay(self, builder: OutcomeBuilder, group_id: str) -> None:
+        """End the initial rebalance delay of an Empty group that a classic group replaces."""
+        if self._context.delays.pop(group_id, None) is not None:
+            builder.cancel(delay_timer(group_id))
+
+    # --- control plane -----------------------------------------------------------------------------------------------
+
+    def rebalance(self, builder: OutcomeBuilder, group: StreamsGroup) -> None:
+        """Begin a new epoch, and so a new target; no effect on an Empty group."""
+        if not group.is_empty:
+            self._context.bump_epoch(builder, group, group.members.values())
+
+    def evict(self, builder: OutcomeBuilder, group: StreamsGroup, member_id: str) -> None:
+        """Remove a member as if its session had expired. Raises UNKNOWN_MEMBER_ID."""
+        self._removal.remove(builder, group, group.member(member_id))
+
+    # --- the log -----------------------------------------------------------------------------------------------------
+
+    def note_write(self) -> None:
+        """Count a record of the shard, of any kind of group or of offsets."""
+        self._context.writes.count += 1
+
+    def replay(self, record: StreamsRecord) -> None:
+        """Apply a record; the first one creates the group, also in place of a "simple" group created by commits."""
+        found = self._groups.get(record.group_id)
+        if not isinstance(found, StreamsGroup):
+            if record.value is None or (isinstance(found, ClassicGroup) and not found.is_empty):
+                return
+            found = self._groups[record.group_id] = StreamsGroup(record.group_id)
+        if record.value is None and record.kind is StreamsKind.GROUP_METADATA:
+            self._context.delays.pop(record.group_id, None)
+            del self._groups[record.group_id]
+        else:
+            found.replay(record)
+
+    def unloaded(self, builder: OutcomeBuilder) -> None:
+        """Do nothing: no request to a streams group is parked."""
+
+    def loaded(self, builder: OutcomeBuilder) -> None:
+        """Start a session for each member."""
+        for group in self._groups.values():
+            if not isinstance(group, StreamsGroup):
+                continue
+            for member in group.members.values():
+                self._timers.arm_session(builder, group.group_id, member.member_id)
+                if member.state is MemberState.UNREVOKED_TASKS:
+                    self._timers.update_rebalance(builder, group.group_id, member)

@@ -1,0 +1,1 @@
+"""What a partition's leader does: produce, fetch, share partitions, transaction markers."""

@@ -1,1 +1,0 @@
-"""Client quotas: rates, token buckets, and the entities whose usage is counted."""

@@ -1,0 +1,187 @@
+"""The context that a handler gets with its request, and the parts of the cluster that handlers may use."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from broker.access.authorizer import ANONYMOUS, speaks_as
+from broker.request.answers import Sending
+from broker.request.cluster_state import ClusterState
+from broker.request.connection import Connection
+from broker.request.node import Node
+from broker.settings.releases import Release
+from broker.time.clock import stopwatch_ns
+from protocol.acls import AclOperation, ResourceType
+from protocol.apis import ApiKey
+from protocol.errors import ErrorCode, KafkaError
+from protocol.types import Message
+from protocol.writers import Parts
+
+if TYPE_CHECKING:
+    from broker.request.produce_results import Produced
+
+__all__ = [
+    "AclOperation",
+    "ClusterView",
+    "Exchange",
+    "RequestContext",
+    "RequestNotes",
+    "ResourceType",
+]
+
+
+class ServedApi(Protocol):
+    """An API as its request is served: :class:`broker.request.api.Api`, whose handler gets the context."""
+
+    @property
+    def key(self) -> ApiKey:
+        """Its API key."""
+        ...
+
+    @property
+    def refuse(self) -> Callable[[Any, KafkaError, int], Message | None]:
+        """Build the response that carries an error, from the request, the error and the version."""
+        ...
+
+    @property
+    def listed(self) -> bool:
+        """Whether ApiVersions lists it."""
+        ...
+
+    def range(self, *, unstable: bool) -> tuple[int, int]:
+        """Return the lowest and the highest version that are served."""
+        ...
+
+
+class ClusterView(ClusterState, Protocol):
+    """The cluster as handlers use it. ``broker.cluster.cluster.Cluster`` is the only implementation outside tests."""
+
+    nodes: dict[int, Node]
+
+
+class ByteFault(Protocol):
+    """A fault that corrupts the bytes of an answer (``broker.steering.faults.byte_faults``)."""
+
+    def spoil(self, answer: bytes) -> Sending:
+        """Return the bytes to send instead."""
+        ...
+
+
+class RequestNotes:
+    """Notes of handlers and middleware on one request, besides its response.
+
+    The defaults are class attributes: every request has notes, and most change none of them.
+
+    Attributes:
+        faults: the ids of the faults that applied to it, joined by commas; ``None`` for none.
+        refused_by: those of them that cause the error in its answer.
+        byte_fault: the fault that corrupts the bytes of its answer.
+        closes: whether the connection is closed after the answer.
+        charged: whether the handler has charged the client's quotas itself.
+        produced: the partitions of a Produce request with their results, once they are known.
+        encoded: the response with its encoded body, if the handler needed to know its size; used if that response is
+            sent.
+        id: the id of the request in the journal; 0: it is not in the journal.
+        refusal: the error that the handler raised, which may name its rule.
+    """
+
+    id = 0
+
+    faults: str | None = None
+    refused_by: str | None = None
+    byte_fault: ByteFault | None = None
+    closes: bool = False
+    charged: bool = False
+    produced: "Sequence[Produced] | None" = None
+    encoded: tuple[Message, Parts] | None = None
+    refusal: KafkaError | None = None
+
+    def note_fault(self, fault_id: str, *, refuses: bool = False) -> None:
+        """Note that a fault applied to the request; ``refuses``: it causes the error in the answer."""
+        self.faults = f"{self.faults},{fault_id}" if self.faults else fault_id
+        if refuses:
+            self.refused_by = f"{self.refused_by},{fault_id}" if self.refused_by else fault_id
+
+
+class Exchange(RequestNotes):
+    """A request that is being served, from its frame to its answer, with the notes of its handler.
+
+    ``outcome`` describes how it ended; ``parts`` is the encoded answer before a byte fault corrupts it. ``id`` and
+    ``era`` are the journal's.
+    """
+
+    outcome = "answered"
+    request: Message | None = None
+    parts: Parts | None = None
+    errors: Sequence[ErrorCode] = ()
+    """The error codes in the answer, including those of faults."""
+    era = 0
+
+    def __init__(self, frame: bytearray, connection: Connection, broker: int, at_ms: int) -> None:
+        self.frame, self.connection, self.broker, self.at_ms = frame, connection, broker, at_ms
+        self.began_ns = stopwatch_ns()
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """The context of one request. ``apis`` are those that this broker serves; ``request_bytes`` is the frame's size."""
+
+    api: ServedApi
+    version: int
+    correlation_id: int
+    client_id: str
+    connection: Connection
+    node: Node
+    cluster: ClusterView
+    notes: RequestNotes = field(default_factory=RequestNotes)
+    apis: Sequence[ServedApi] = ()
+    request_bytes: int = 0
+
+    @property
+    def client_host(self) -> str:
+        """The peer's address, without a slash."""
+        return self.connection.client_host
+
+    @property
+    def listener(self) -> str:
+        """The name of the listener that received the request."""
+        return self.connection.listener
+
+    @property
+    def at_controller(self) -> bool:
+        """Whether the controller's listener received the request."""
+        return self.node.is_controller
+
+    @property
+    def principal(self) -> str:
+        """The principal, such as ``User:ANONYMOUS``.
+
+        It is the authenticated one; without authentication, that of the setting ``understudy.principals`` for the
+        client id. No other code derives the principal of a request.
+        """
+        own, rules = self.connection.principal, self.node.settings.string("understudy.principals")
+        return speaks_as(rules, self.client_id) or own if rules and own == ANONYMOUS else own
+
+    @property
+    def release(self) -> Release:
+        """The release of Kafka that is emulated for this client."""
+        return self.connection.release
+
+    @property
+    def now_ms(self) -> int:
+        """The cluster's time in ms since 1970."""
+        return self.cluster.clock.now_ms()
+
+    def authorized(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+        """Whether the principal may do that; without an authorizer everything is allowed."""
+        authorizer = self.node.authorizer
+        if authorizer is None:
+            return True
+        return authorizer.allows(self.cluster.image, self, operation, resource_type, name)
+
+    def authorized_somewhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
+        """Whether the principal may do that on any resource of a type, which need not exist (KIP-679)."""
+        authorizer = self.node.authorizer
+        if authorizer is None:
+            return True
+        return authorizer.allows_somewhere(self.cluster.image, self, operation, resource_type)

@@ -1,0 +1,192 @@
+"""One broker: its identity, its logs, the coordinators it leads, its connections."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+from broker.access.authorizer import authorizer_of
+from broker.access.quotas import BrokerQuotas
+from broker.access.sasl.key_set import KeySet
+from broker.coordination.coordinators import (
+    GROUP_TOPIC,
+    SHARE_TOPIC,
+    TRANSACTION_TOPIC,
+    Coordinators,
+    GroupCoordinator,
+    ShareCoordinator,
+    TransactionCoordinator,
+)
+from broker.coordination.producer_ids import ProducerIds
+from broker.coordination.runtime import Runtime
+from broker.replication.partition import ReplicatedPartition, known_partition
+from broker.request.fetch_sessions import SessionCache
+from broker.request.telemetry import Telemetry
+from broker.settings import BrokerSettings
+from protocol.errors import ErrorCode, KafkaError
+from protocol.java import absolute_hash
+from storage.files import Files
+from storage.log_dir import LogDir
+
+if TYPE_CHECKING:
+    from broker.coordination.share_state.persister import Persister
+    from broker.partitions.share_partition.partitions import SharePartitions
+    from broker.server.server import BrokerServer
+    from broker.settings.endpoints import Endpoint
+
+R = TypeVar("R", bound=Runtime[Any, Any])
+_COUNTS = {
+    GROUP_TOPIC: "offsets.topic.num.partitions",
+    TRANSACTION_TOPIC: "transaction.state.log.num.partitions",
+    SHARE_TOPIC: "share.coordinator.state.topic.num.partitions",
+}
+"""Internal topic -> the setting for its number of partitions."""
+
+
+@lru_cache(maxsize=4096)
+def partition_for(key: str, partitions: int) -> int:
+    """Return the internal topic's partition that coordinates a group or transactional id (transactions F.9)."""
+    return absolute_hash(key) % partitions
+
+
+@dataclass(frozen=True, slots=True)
+class CreationFailure:
+    """The last failed attempt to create a topic, remembered until ``forgotten_at_ms``."""
+
+    message: str
+    forgotten_at_ms: int
+
+
+class Node:
+    """One broker of the cluster, which may be up or down.
+
+    ``partitions`` holds all partitions of the cluster and is shared by the nodes; a partition itself refuses what only
+    its leader may do. ``new_sessions`` creates an empty cache of fetch sessions, ``new_shares`` one of share
+    partitions.
+    """
+
+    server: "BrokerServer"
+    """The listeners and their connections; set when the broker joins the cluster, closed while the broker is down."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        settings: BrokerSettings,
+        partitions: Mapping[tuple[str, int], ReplicatedPartition],
+        new_sessions: "Callable[[], SessionCache]",
+        new_shares: "Callable[[], SharePartitions]",
+    ) -> None:
+        # Its identity and configuration.
+        self.id, self.settings, self.partitions = broker_id, settings, partitions
+        self.rack: str | None = settings.optional_string("broker.rack")
+        self.authorizer = authorizer_of(settings)
+        self.telemetry = Telemetry()
+        self.key_sets: dict[tuple[str, int], KeySet] = {}
+        """The keys of token issuers that this broker has fetched, by URL and refresh interval."""
+        self.is_controller = False
+        """Whether this is the controller on its own listener, rather than a broker."""
+
+        # Its listeners: those to open, and the bound ones by name, each with its port.
+        self.endpoints: tuple[Endpoint, ...] = ()
+        self.bound: dict[str, tuple[Endpoint, int]] = {}
+
+        # Its data directory.
+        self.files: Files | None = None
+        self.owns_directory: bool | None = None
+        """Whether Understudy formatted the data directory and no other software has opened it; None: not known yet."""
+
+        # Its registration with the controller.
+        self.epoch = -1
+        self.incarnation_id: UUID | None = None
+        self.internal_counts: dict[str, int] = {}
+        """Internal topic -> its number of partitions at the broker's start; as in Kafka, a later change is ignored."""
+        self.meters = BrokerQuotas(settings)
+        self.quotas: BrokerQuotas | None = None
+        """:attr:`meters` if the metadata has any quota, else None."""
+
+        # Its state in memory while it is up.
+        self.up = False
+        self.logs: LogDir | None = None
+        self._new_sessions = new_sessions
+        self.sessions = new_sessions()
+        self.large_batches = asyncio.Lock()
+        """Held while a large compressed batch is validated: one at a time, so that others are served in between. Not
+        anyio's lock, because a request begins without a task.
+        """
+        self._new_shares = new_shares
+        self.shares = new_shares()
+        self.producer_ids = ProducerIds()
+        self.coordinators = Coordinators()
+        self.streams_topic_failures: dict[str, CreationFailure] = {}
+        """Internal topics of streams groups whose creation failed recently (groups E.5)."""
+
+    @property
+    def silent(self) -> bool:
+        """Whether it does not answer other brokers: it is down or paused."""
+        return not self.up or self.server.paused
+
+    @property
+    def persister(self) -> "Persister":
+        """Its access to the share coordinators, until its process ends."""
+        return self.shares.persister
+
+    @property
+    def open_logs(self) -> LogDir:
+        """The logs of a broker whose data directory is open."""
+        assert self.logs is not None
+        return self.logs
+
+    def power_off(self, *, clean: bool) -> None:
+        """Drop the broker's memory: its process ends, or it is reset. Its coordinators have resigned before.
+
+        ``clean``: everything is written first. The files stay as they are.
+        """
+        if self.logs is not None:
+            self.logs.close(clean=clean, broker_epoch=self.epoch)
+            self.logs = None
+        self.up, self.sessions, self.producer_ids = False, self._new_sessions(), ProducerIds()
+        self.shares.close()
+        self.shares = self._new_shares()
+
+    def partition(self, topic: str, index: int) -> ReplicatedPartition:
+        """Return a partition of the cluster.
+
+        Raises:
+            KafkaError: UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        return known_partition(self.partitions, topic, index)
+
+    def group_coordinator(self, group_id: str) -> "GroupCoordinator":
+        """Return the coordinator of a group, if this broker leads its partition.
+
+        Raises:
+            KafkaError: NOT_COORDINATOR; while the partition is being loaded, the runtime itself refuses requests.
+        """
+        return _leader(self.coordinators.groups, self.coordinating_partition(GROUP_TOPIC, group_id))
+
+    def transaction_coordinator(self, transactional_id: str) -> "TransactionCoordinator":
+        """Return the coordinator of a transactional id, if this broker leads its partition.
+
+        Raises: as :meth:`group_coordinator`.
+        """
+        return _leader(self.coordinators.transactions, self.coordinating_partition(TRANSACTION_TOPIC, transactional_id))
+
+    def share_coordinator(self, key: str) -> "ShareCoordinator":
+        """Return the share coordinator for a ``SharePartitionKey.coordinator_key``."""
+        return _leader(self.coordinators.share_states, self.coordinating_partition(SHARE_TOPIC, key))
+
+    def coordinating_partition(self, topic: str, key: str) -> int:
+        """Return the partition of an internal topic whose leader coordinates the key (transactions F.9, groups F.1).
+
+        The number of partitions is the topic's when the broker started; without the topic, that of the settings.
+        """
+        return partition_for(key, self.internal_counts.get(topic) or self.settings.int(_COUNTS[topic]))
+
+
+def _leader(coordinators: "dict[int, R]", partition: int) -> R:
+    coordinator = coordinators.get(partition)
+    if coordinator is None:
+        raise KafkaError(ErrorCode.NOT_COORDINATOR)
+    return coordinator

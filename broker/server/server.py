@@ -1,0 +1,146 @@
+"""A broker's listeners, and the connections that they accept."""
+
+import asyncio
+import socket
+
+import structlog
+from anyio.abc import TaskGroup
+
+from broker.access.tls.context import TlsError, context_of, identity_of, mapping_of
+from broker.server.client_connection import ClientConnection
+from broker.server.handshake import Handshake
+from broker.server.listening import Answering, Listening, Tls
+from broker.settings import BrokerSettings
+from broker.settings.endpoints import Endpoint, PortTaken
+from broker.time.clock import Clock, Waiter
+
+_log = structlog.get_logger(__name__)
+BACKLOG = "socket.listen.backlog.size"
+_SYSTEMS_BACKLOG = max(socket.SOMAXCONN, 4096)
+"""The system lowers it to its own limit (Linux: ``net.core.somaxconn``)."""
+
+
+class BrokerServer(Listening):
+    """The listeners and connections of one broker. It can listen again after it was closed."""
+
+    def __init__(self, dispatcher: Answering, settings: BrokerSettings, clock: Clock, tasks: TaskGroup) -> None:
+        super().__init__(dispatcher, settings, clock, tasks)
+        self._servers: list[asyncio.Server] = []
+        self._waiting: dict[Waiter, None] = {}
+        """Other brokers' requests that wait while this broker is paused."""
+
+    async def listen(self, endpoint: Endpoint, port: int | None = None) -> int:
+        """Bind one listener and return its port. Connections are accepted after :meth:`accept`.
+
+        Raises:
+            PortTaken: the port is in use, or the address is not this machine's.
+            TlsError: its certificate cannot be read.
+        """
+        loop = asyncio.get_running_loop()
+        wanted = endpoint.port if port is None else port
+        self._open_tls(endpoint)
+        accept = Handshake if endpoint.has_tls else ClientConnection
+        try:
+            server = await loop.create_server(
+                lambda: accept(self, endpoint.name),
+                endpoint.host or None,
+                wanted,
+                backlog=self._backlog(),
+                start_serving=False,
+            )
+        except (OSError, ValueError) as error:  # ValueError: not a valid host name
+            raise PortTaken(wanted, error, endpoint.host) from error
+        self._servers.append(server)
+        self.guarded |= {endpoint.name} if endpoint.has_sasl else set()
+        return int(server.sockets[0].getsockname()[1])
+
+    # --- TLS ---------------------------------------------------------------------------------------------------------
+
+    def _open_tls(self, endpoint: Endpoint) -> None:
+        identity = identity_of(self.settings, endpoint.name)
+        context = context_of(self.settings, endpoint)
+        if context is not None:
+            self.tls[endpoint.name] = Tls(endpoint, context, mapping_of(self.settings, endpoint.name), identity)
+
+    def reload_tls(self) -> None:
+        """Load certificates whose settings or files have changed (KIP-226); open connections keep theirs."""
+        for name, opened in list(self.tls.items()):
+            if identity_of(self.settings, name) == opened.identity:
+                continue
+            try:
+                self._open_tls(opened.endpoint)
+            except TlsError as error:
+                _log.error("the listener keeps its certificate", listener=name, reason=str(error))
+            else:
+                _log.info("the listener has a new certificate", listener=name)
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    def _backlog(self) -> int:
+        """Return the length of the accept queue: as configured, else the most that the system allows.
+
+        With Kafka's default of 50, about one in fifty rapid connects waits for a second.
+        """
+        given = BACKLOG in self.settings.static
+        return self.settings.int(BACKLOG) if given else _SYSTEMS_BACKLOG
+
+    async def accept(self) -> None:
+        """Accept connections on every bound listener."""
+        for server in self._servers:
+            await server.start_serving()
+
+    def stop_listening(self) -> None:
+        """Accept no new connections; open ones stay."""
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+
+    def close(self, *, reset: bool = False) -> None:
+        """Close everything, in order or with TCP resets."""
+        self._wake_waiting()
+        self.stop_listening()
+        self.connections.close(reset=reset)
+        self.refusals.close()
+
+    @property
+    def listening(self) -> bool:
+        """Whether listeners are bound."""
+        return bool(self._servers)
+
+    def _connections(self) -> list[ClientConnection]:
+        """Return the open connections whose TLS handshake, if any, is complete."""
+        return [each for each in self.connections.open if isinstance(each, ClientConnection)]
+
+    def end_silence(self) -> None:
+        """Close connections that a fault left without responses, and lift all throttling (reset)."""
+        for connection in self._connections():
+            connection.info.end_throttling()
+            if connection.silent:
+                connection.hang_up()
+
+    def pause(self) -> None:
+        """Accept connections but read nothing from any of them, like a broker that hangs."""
+        self.paused = True
+        for connection in self._connections():
+            connection.stop_reading()
+
+    async def wait_for_resumption(self, deadline_ms: int) -> None:
+        """Wait like a request of another broker: until this broker resumes, it stops, or the deadline passes."""
+        waiter = Waiter()
+        self._waiting[waiter] = None
+        await waiter.wait(self.clock, deadline_ms)
+        self._waiting.pop(waiter, None)
+
+    def _wake_waiting(self) -> None:
+        for waiter in self._waiting:
+            waiter.wake()
+
+    def resume(self) -> None:
+        """Read again."""
+        self.paused = False
+        self._wake_waiting()
+        for connection in list(self.connections.open):
+            if isinstance(connection, ClientConnection):
+                connection.resume_reading()
+            elif isinstance(connection, Handshake):
+                connection.go_on()

@@ -1,0 +1,1 @@
+"""What Kafka does not have: faults, journal, timelines."""

@@ -1,0 +1,168 @@
+"""The faults of a cluster, in the order in which they were added, and the count of hits of each.
+
+Faults are a chain of middleware with the oldest outermost: each may act on the request, pass it on to the next fault,
+or respond itself. Without faults a request costs one check.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from broker.request.answers import Disconnect
+from broker.request.api import AnyHandler
+from broker.request.context import RequestContext
+from broker.steering.faults.actions import Action, refuses
+from broker.steering.faults.match import Match
+from broker.time.clock import Clock, Waiter, stopwatch_ns
+from broker.time.rng import Random
+from protocol.types import Message
+
+
+@dataclass(eq=False)
+class Fault:
+    """A fault. ``description`` is the JSON that the user sent; ``times`` is ``None`` for any number of requests."""
+
+    id: str
+    match: Match
+    action: Action
+    description: dict[str, Any]
+    skip: int = 0
+    times: int | None = 1
+    probability: float = 1.0
+    added_us: int = 0
+    """When the fault was added, by the same monotonic clock as ``began_us`` of journal entries."""
+    hits: int = 0
+    _passed: int = 0
+    _taken: int = 0
+    _ended: bool = False
+    _reset: bool = False
+    _breaks: int = 0
+    _paused: set[Waiter] = field(default_factory=set)
+    _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
+
+    @property
+    def remaining(self) -> int | None:
+        """Return how many more requests the fault affects; ``None`` for any number."""
+        return None if self.times is None else self.times - self._taken
+
+    def take(self, chance: Random) -> bool:
+        """Decide whether the fault applies to a matching request, by ``skip``, ``times`` and ``probability``.
+
+        A removed fault applies to none, not even to requests that an earlier fault has delayed.
+        """
+        if self._ended or (self.times is not None and self._taken >= self.times):
+            return False
+        if self._passed < self.skip:
+            self._passed += 1
+            return False
+        if self.probability < 1.0 and chance.random() >= self.probability:
+            return False
+        self._taken += 1
+        return True
+
+    def met(self) -> None:
+        """Count a hit: the fault took effect once more."""
+        self.hits += 1
+        for hits, future in self._waiting:
+            if hits <= self.hits and not future.done():
+                future.set_result(None)
+
+    async def pause(self, clock: Clock, ms: int) -> None:
+        """Wait ``ms`` on the cluster's clock, or until the fault is removed.
+
+        Raises:
+            Disconnect: the cluster was reset or restored; earlier requests get no response.
+        """
+        breaks = self._breaks
+        if not self._ended:  # it may have been removed while the request was served
+            waiter = Waiter()
+            self._paused.add(waiter)
+            try:
+                await waiter.wait(clock, clock.now_ms() + ms)
+            finally:
+                self._paused.discard(waiter)
+        if self._reset or self._breaks != breaks:
+            raise Disconnect("the cluster was reset or restored", on_purpose=True)
+
+    async def wait_hits(self, hits: int, timeout_s: float) -> None:
+        """Wait for this number of hits, ``timeout_s`` of real time at most."""
+        if self.hits >= hits:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((hits, future))
+        await asyncio.wait((future,), timeout=timeout_s)
+        self._waiting.remove((hits, future))
+
+    def break_off(self) -> None:
+        """Disconnect all delayed requests but keep the fault: a reset keeps it, or the cluster is restored."""
+        self._breaks += 1
+        for waiter in self._paused:
+            waiter.wake()
+
+    def end(self, *, reset: bool = False) -> None:
+        """End the fault: delayed requests continue, or are disconnected if a ``reset`` removed it."""
+        self._ended, self._reset = True, reset
+        for waiter in self._paused:
+            waiter.wake()
+        for _, future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+
+
+class Script:
+    """The faults of a cluster, and the middleware that applies them."""
+
+    def __init__(self, chance: Random) -> None:
+        self._chance = chance
+        self._numbers = count(1)  # not restarted by a reset: an id is never used twice
+        self.faults: dict[str, Fault] = {}
+
+    def add(self, match: Match, action: Action, description: dict[str, Any], **limits: Any) -> Fault:
+        """Append a fault. ``limits``: skip, times, probability."""
+        added_us = stopwatch_ns() // 1000
+        fault = Fault(str(next(self._numbers)), match, action, description, added_us=added_us, **limits)
+        self.faults[fault.id] = fault
+        return fault
+
+    def remove(self, fault_id: str) -> Fault | None:
+        """Remove a fault, and let the requests that it delays continue; return it, or ``None`` if it is unknown."""
+        fault = self.faults.pop(fault_id, None)
+        if fault is not None:
+            fault.end()
+        return fault
+
+    def clear(self, *, reset: bool = False) -> None:
+        """Remove all faults."""
+        for fault in self.faults.values():
+            fault.end(reset=reset)
+        self.faults.clear()
+
+    def break_off(self) -> None:
+        """Keep all faults, but disconnect the requests that they delay."""
+        for fault in self.faults.values():
+            fault.break_off()
+
+    def meet(self, request: Message, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
+        """Middleware: apply the matching faults to a request."""
+        if not self.faults:
+            return handle(request, ctx)
+        return self._pass(request, ctx, handle, list(self.faults.values()))
+
+    async def _pass(
+        self, request: Message, ctx: RequestContext, handle: AnyHandler, faults: Iterable[Fault]
+    ) -> Message | None:
+        left = list(faults)
+        while left:
+            fault = left.pop(0)
+            hit = fault.match.find(request, ctx)
+            if hit is None or not fault.take(self._chance):
+                continue
+            ctx.notes.note_fault(fault.id, refuses=refuses(fault.action))
+
+            def inner(request: Message, ctx: RequestContext) -> Awaitable[Message | None]:
+                return self._pass(request, ctx, handle, left)
+
+            return await fault.action.act(hit, ctx, inner, fault)
+        return await handle(request, ctx)

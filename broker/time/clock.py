@@ -1,0 +1,384 @@
+"""The cluster's clock: the only module that reads the machine's time or sleeps.
+
+Every timeout, expiry and periodic scan uses one :class:`Clock`, so that a test can advance time and see fifteen minutes
+of timeouts immediately, with real clients connected. ``ManualClock`` is frozen until it is advanced (unit tests);
+``PushedClock`` is real time plus what was pushed, and can be frozen (the running server).
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Protocol, TypeVar, cast
+
+from broker.time.timers import Rhythm, Timer, Timers
+
+T = TypeVar("T")
+_FIRED_BETWEEN = 64  # timers that a push fires between two checks whether its caller has given up
+_TOGETHER = 100  # parts of one request that run concurrently
+
+
+stopwatch_ns = time.perf_counter_ns
+"""The machine's monotonic time in ns, for measuring durations; the cluster's behaviour must not depend on it."""
+
+
+def since_1970_ns() -> int:
+    """Return the time in ns since 1970 at which the stopwatch read 0."""
+    return time.time_ns() - stopwatch_ns()
+
+
+def utc_stamp() -> str:
+    """Return the machine's time in UTC as part of a file name, such as 20261122T000512123Z."""
+    now = datetime.now(UTC)
+    return f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}Z"
+
+
+def soon(delay_ms: int, call: Callable[[], object]) -> asyncio.TimerHandle:
+    """Call after a delay by the machine's time: for files, which a frozen cluster still writes."""
+    return asyncio.get_running_loop().call_later(delay_ms / 1000, call)
+
+
+class Slices:
+    """Splits long work on the event loop into slices, so that other tasks wait for one slice at most."""
+
+    def __init__(self, slice_us: int = 250) -> None:
+        self._slice_ns = slice_us * 1000
+        self._until_ns = stopwatch_ns() + self._slice_ns
+
+    @property
+    def over(self) -> bool:
+        """Whether the slice is used up."""
+        return stopwatch_ns() >= self._until_ns
+
+    async def pause(self) -> None:
+        """Let other tasks run if the slice is used up."""
+        if self.over:
+            await asyncio.sleep(0)
+            self._until_ns = stopwatch_ns() + self._slice_ns
+
+
+async def in_slices(steps: Generator[None, None, T]) -> T:
+    """Run a generator to its end, letting other tasks run between slices, and return its result."""
+    slices = Slices()
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast("T", end.value)
+        await slices.pause()
+
+
+async def all_of(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Await all coroutines, a hundred at a time, started in this order. Return the results in this order.
+
+    One request may have a million parts: other requests are served meanwhile, and only the parts in progress use
+    memory.
+    """
+    parts, results = iter(work), list[T]()
+    while together := list(islice(parts, _TOGETHER)):
+        if len(together) == 1:  # saves a turn of the loop
+            results.append(await together[0])
+        else:
+            results += await asyncio.gather(*together)
+    return results
+
+
+async def turns(count: int) -> None:
+    """Let the event loop run this many times, so that it reads what has arrived and runs other tasks."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+class Clock(Protocol):
+    """The cluster's time and its timers."""
+
+    def now_ms(self) -> int:
+        """Return the cluster's time in ms since 1970."""
+        ...
+
+    def machine_ms(self) -> int:
+        """Return the machine's own time in ms, without pushes: for what concerns real clients, such as certificates."""
+        ...
+
+    def call_at(self, at_ms: int, call: Callable[[], None], rhythm: Rhythm | None = None) -> Timer:
+        """Call at that time; if it has passed, in a later turn of the loop."""
+        ...
+
+    def found(self) -> None:
+        """Note that a round of periodic work did something (see :class:`broker.time.timers.Rhythm`)."""
+        ...
+
+    def poll_deadline_ms(self, wait_ms: int) -> int:
+        """Return the time at which a long poll ends that begins now and waits at most this long.
+
+        A poll that begins during a push counts from the end of the push. Its client polls again as soon as it has a
+        response, which would otherwise be thousands of requests for each pushed hour.
+        """
+        ...
+
+
+class ManualClock:
+    """A clock that moves only by :meth:`advance`."""
+
+    def __init__(self, now_ms: int = 0) -> None:
+        self._now_ms = now_ms
+        self._timers = Timers()
+
+    def now_ms(self) -> int:
+        """Return the time that was set."""
+        return self._now_ms
+
+    def machine_ms(self) -> int:
+        """See :class:`Clock`; here it is the same as :meth:`now_ms`."""
+        return self._now_ms
+
+    def call_at(self, at_ms: int, call: Callable[[], None], rhythm: Rhythm | None = None) -> Timer:
+        """See :class:`Clock`."""
+        return self._timers.call_at(at_ms, call, rhythm)
+
+    def found(self) -> None:
+        """See :class:`Clock`."""
+        self._timers.found(self.now_ms())
+
+    def poll_deadline_ms(self, wait_ms: int) -> int:
+        """See :class:`Clock`; here nothing begins during an advance."""
+        return self.now_ms() + wait_ms
+
+    def advance(self, ms: int) -> None:
+        """Advance the time, firing each timer at its own time, in order."""
+        target_ms = self._now_ms + ms
+        self._timers.changed()
+        while (timer := self._timers.due(target_ms)) is not None:
+            self._now_ms = max(self._now_ms, timer.at_ms)
+            timer.fire()
+        self._now_ms = target_ms
+
+
+class PushedClock(ManualClock):
+    """Real time plus what :meth:`push` has added; while frozen, only :meth:`push` moves it.
+
+    ``time_ns`` returns the machine's time in ns since 1970; the simulator passes its own.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, time_ns: Callable[[], int] = time.time_ns) -> None:
+        super().__init__()
+        self._loop, self._time_ns = loop, time_ns
+        self._pushed_ms = 0
+        self._frozen_at_ms: int | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_for = 0, 0  # when its timer is due, and how far the clock was ahead when it was set
+        self._stops = 0  # how often a push in progress had to end
+        self._held = False
+        self._target_ms = 0  # of the push in progress
+
+    def now_ms(self) -> int:
+        """Return real or frozen time, plus everything that was pushed."""
+        if self._frozen_at_ms is not None:
+            return self._frozen_at_ms
+        return self._time_ns() // 1_000_000 + self._pushed_ms
+
+    def machine_ms(self) -> int:
+        """See :class:`Clock`."""
+        return self._time_ns() // 1_000_000
+
+    @property
+    def pushed_ms(self) -> int:
+        """How far the clock is ahead of the machine's, in ms."""
+        return self._pushed_ms if self._frozen_at_ms is None else self._frozen_at_ms - self.machine_ms()
+
+    @property
+    def frozen(self) -> bool:
+        """Whether only :meth:`push` moves it."""
+        return self._frozen_at_ms is not None
+
+    def call_at(self, at_ms: int, call: Callable[[], None], rhythm: Rhythm | None = None) -> Timer:
+        """See :class:`Clock`."""
+        timer = super().call_at(at_ms, call, rhythm)
+        if at_ms == self._timers.next_ms():
+            self._set_alarm()
+        return timer
+
+    def poll_deadline_ms(self, wait_ms: int) -> int:
+        """See :class:`Clock`."""
+        return max(self.now_ms(), self._target_ms) + wait_ms
+
+    async def push(self, ms: int, given_up: Callable[[], Awaitable[bool]] | None = None) -> None:
+        """Advance by ``ms``: each timer fires at its own time, and what it wakes runs before the next timer fires.
+
+        The machine's time that passes meanwhile counts too, so that the clock is ahead by the sum of all advances.
+        Ends early if the clock is reset, set to another time or frozen meanwhile, or if ``given_up`` returns true; it
+        is called every 64 timers.
+        """
+        target_ms, pushed_ms, stops = self.now_ms() + ms, self._pushed_ms + ms, self._stops
+        fired = 0
+        self._timers.changed()
+        self._target_ms = target_ms
+        try:
+            while (timer := self._timers.due(target_ms)) is not None:
+                self._move_to(timer.at_ms)
+                timer.fire()
+                await self._settle()
+                fired += 1
+                gone = given_up is not None and not fired % _FIRED_BETWEEN and await given_up()
+                if gone or self._stops != stops:
+                    break
+            else:
+                self._move_to(target_ms)
+                if self._frozen_at_ms is None:
+                    self._pushed_ms = max(self._pushed_ms, pushed_ms)
+        finally:  # even if a timer raises: the others still fire by themselves
+            self._target_ms = 0
+            self._set_alarm()
+        await self._settle()
+
+    def freeze(self) -> None:
+        """Freeze the time; timers then fire only by pushing. A push in progress ends."""
+        self._stops += 1
+        if self._frozen_at_ms is None:
+            self._frozen_at_ms = self.now_ms()
+            self._set_alarm()
+
+    def thaw(self) -> None:
+        """Let the time continue from the frozen time."""
+        if self._frozen_at_ms is not None:
+            frozen_at_ms, self._frozen_at_ms = self._frozen_at_ms, None
+            self._pushed_ms = frozen_at_ms - self._time_ns() // 1_000_000
+            self._set_alarm()
+
+    def reset(self) -> None:
+        """Return to the machine's time without firing anything; the time left on each timer stays the same."""
+        self.put(0, None)
+
+    def put(self, ahead_ms: int, frozen_at_ms: int | None) -> None:
+        """Set the time, without firing anything: this far ahead of the machine's, or frozen at a time.
+
+        If that moves the time back, timers move back with it: a timer with five seconds left does not also wait for the
+        fifteen minutes that had been pushed.
+        """
+        self._stops += 1
+        before_ms = self.now_ms()
+        self._pushed_ms, self._frozen_at_ms = ahead_ms, frozen_at_ms
+        self._timers.bring_forward(before_ms - self.now_ms())
+        self._set_alarm()
+
+    def hold(self) -> None:
+        """Fire no timer until :meth:`release`, while time passes. A push in progress ends."""
+        self._stops += 1
+        self._held = True
+        self._set_alarm()
+
+    def release(self) -> None:
+        """Fire the timers that are due by now, and continue as before :meth:`hold`."""
+        self._held = False
+        self._set_alarm()
+
+    def _move_to(self, at_ms: int) -> None:
+        ahead_ms = at_ms - self.now_ms()
+        if ahead_ms <= 0:
+            return
+        if self._frozen_at_ms is not None:
+            self._frozen_at_ms += ahead_ms
+        else:
+            self._pushed_ms += ahead_ms
+
+    @staticmethod
+    async def _settle() -> None:
+        """Let the tasks that a timer woke run: wake-up, handler and reply take a turn of the loop each."""
+        for _ in range(4):
+            await asyncio.sleep(0)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._timers.changed()
+        try:
+            while (timer := self._timers.due(self.now_ms())) is not None:
+                timer.fire()
+        finally:  # the loop logs a timer that raises; the others still fire
+            self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        at_ms = self._timers.next_ms()
+        if self._held:
+            at_ms = None
+        if at_ms is not None and self._frozen_at_ms is not None and at_ms > self._frozen_at_ms:
+            at_ms = None  # only a push reaches that time; timers that are due already still fire
+        if self._alarm is not None:
+            if self._alarm_for == (at_ms, self._pushed_ms) and not self._alarm.cancelled():
+                return
+            self._alarm.cancel()
+            self._alarm = None
+        if at_ms is not None:
+            delay_s = max(0, at_ms - self.now_ms()) / 1000
+            self._alarm, self._alarm_for = self._loop.call_later(delay_s, self._ring), (at_ms, self._pushed_ms)
+
+    def close(self) -> None:
+        """Drop all timers."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._timers.clear()
+
+
+class Waiter:
+    """One wait that ends by :meth:`wake` or by the cluster's clock: the broker's only way to wait."""
+
+    __slots__ = ("_future", "woken")
+
+    def __init__(self) -> None:
+        self._future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.woken = False
+
+    def wake(self) -> None:
+        """End the wait; a second call does nothing."""
+        self.woken = True
+        if not self._future.done():
+            self._future.set_result(True)
+
+    async def wait(self, clock: Clock, deadline_ms: int) -> bool:
+        """Wait until woken (return true) or until the cluster's clock reaches the deadline (return false)."""
+        timer = clock.call_at(deadline_ms, self._time_out)
+        try:
+            return await self._future
+        finally:
+            timer.cancel()
+
+    def _time_out(self) -> None:
+        if not self._future.done():
+            self._future.set_result(False)
+
+    def again(self) -> None:
+        """Prepare for another wait."""
+        self._future = asyncio.get_running_loop().create_future()
+        self.woken = False
+
+
+class Watched(Protocol):
+    """An object that calls back when it has changed: a partition, a connection."""
+
+    def watch(self, call: Callable[[], None]) -> None:
+        """Call on each change from now on."""
+        ...
+
+    def unwatch(self, call: Callable[[], None]) -> None:
+        """Stop calling."""
+        ...
+
+
+async def wait_until(done: Callable[[], bool], watched: Collection[Watched], clock: Clock, deadline_ms: int) -> bool:
+    """Wait until ``done()`` (return true) or until the deadline (return false), like Kafka's DelayedOperation.
+
+    `done` is called at the beginning and whenever one of `watched` has changed; an exception that it raises ends the
+    wait.
+    """
+    waiter = Waiter()
+    for each in watched:
+        each.watch(waiter.wake)
+    try:
+        while not done():
+            if not await waiter.wait(clock, deadline_ms):
+                return False
+            waiter.again()
+    finally:
+        for each in watched:
+            each.unwatch(waiter.wake)
+    return True

@@ -1,0 +1,80 @@
+"""Verbs about brokers and coordinators."""
+
+from typing import Annotated, Literal, Required, TypedDict
+
+from control_api.fields import About
+from control_api.verb import Verb
+
+State = Literal["running", "paused", "down"]
+
+
+class NewBroker(TypedDict, total=False):
+    """A broker to add."""
+
+    id: Annotated[int, About("id of the broker; by default the next free id", least=1, most=1000)]
+    rack: Annotated[str | None, About("rack of the broker")]
+    port: Annotated[int, About("port of its first listener; 0: any free port", least=0, most=65535)]
+
+
+class CoordinatorMove(TypedDict, total=False):
+    """Move of the coordinator of a group or a transactional id."""
+
+    type: Required[Annotated[Literal["group", "transaction"], About("what the key names")]]
+    key: Required[
+        Annotated[str, About("group id or transactional id", least=1, like="a group id or a transactional id")]
+    ]
+    broker: Required[Annotated[int, About("id of the new coordinator; may be the current one", least=1)]]
+    loading_ms: Annotated[
+        int,
+        About(
+            "how long the coordinator responds COORDINATOR_LOAD_IN_PROGRESS, by the cluster's clock",
+            least=0,
+            most=2**31 - 1,
+            default=0,
+        ),
+    ]
+
+
+class BrokerState(TypedDict):
+    """A broker after it was killed, stopped, started, paused or resumed."""
+
+    id: int
+    state: State
+
+
+class BrokerRemoved(TypedDict):
+    """A broker that was removed from the cluster."""
+
+    id: int
+    state: Literal["removed"]
+
+
+class CoordinatorMoved(TypedDict):
+    """The new coordinator of a key."""
+
+    type: Literal["group", "transaction"]
+    key: str
+    broker: int
+    partition: Annotated[int, About("partition of the coordinator's internal topic")]
+    loading_ms: int
+
+
+VERBS = (
+    Verb("brokers add", "POST", "/v1/brokers", "brokers.add(...)", "add an empty broker", body=NewBroker,
+         answer="cluster.Broker"),
+    Verb("brokers remove", "DELETE", "/v1/brokers/{broker}", "brokers[broker].remove()",
+         "remove a broker permanently: its leaders move, and it is unregistered", answer=BrokerRemoved),
+    Verb("brokers kill", "POST", "/v1/brokers/{broker}/kill", "brokers[broker].kill()",
+         "kill a broker: connections are reset, memory is lost", answer=BrokerState),
+    Verb("brokers stop", "POST", "/v1/brokers/{broker}/stop", "brokers[broker].stop()",
+         "stop a broker by a controlled shutdown", answer=BrokerState),
+    Verb("brokers start", "POST", "/v1/brokers/{broker}/start", "brokers[broker].start()",
+         "start a broker again, with log recovery", answer=BrokerState),
+    Verb("brokers pause", "POST", "/v1/brokers/{broker}/pause", "brokers[broker].pause()",
+         "make a broker hang: it accepts connections, but reads no requests", answer=BrokerState),
+    Verb("brokers resume", "POST", "/v1/brokers/{broker}/resume", "brokers[broker].resume()", "resume a paused broker",
+         answer=BrokerState),
+    Verb("coordinators move", "POST", "/v1/coordinators/move", "coordinators.move(...)",
+         "move the coordinator of a group or a transactional id", body=CoordinatorMove,
+         answer=CoordinatorMoved),
+)  # fmt: skip

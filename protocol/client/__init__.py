@@ -1,1 +1,0 @@
-"""A Kafka client without I/O: requests become bytes, bytes become responses. A transport of one's own carries them."""
