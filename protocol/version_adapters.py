@@ -110,13 +110,24 @@ def _offset_fetch_request_down(version: int, request: Any) -> None:
 def _offset_fetch_response_down(version: int, response: Any) -> None:
     if version < 8 and response.groups:
         (group,) = response.groups
-        response.error_code, response.topics = group.error_code, group.topics  # the partitions' fields are the same
+        response.error_code = group.error_code
+        response.topics = tuple(_older_offsets_topic(topic) for topic in group.topics)
 
 
 def _offset_fetch_response_up(version: int, response: Any) -> None:
     if version < 8:
         topics = tuple(_newest_offsets_topic(topic) for topic in response.topics)
         response.groups = (OffsetFetchResponseGroup("", topics, response.error_code),)
+
+
+def _older_offsets_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
+    return OffsetFetchResponseTopic(topic.name, tuple(_older_offset(p) for p in topic.partitions))
+
+
+def _older_offset(p: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartition:
+    return OffsetFetchResponsePartition(
+        p.partition_index, p.committed_offset, p.metadata, p.error_code, p.committed_leader_epoch
+    )
 
 
 def _newest_offsets_topic(topic: OffsetFetchResponseTopic) -> OffsetFetchResponseTopics:

@@ -36,8 +36,17 @@ from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData, ReplicaState
 from protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.messages.metadata import MetadataRequest
+from protocol.messages.offset_fetch import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
 from protocol.readers import Budget
 from protocol.types import Message
+from protocol.version_adapters import older_response
 from tools import generate_protocol
 from tools.schema_fields import python_name
 
@@ -153,6 +162,15 @@ def test_generated_modules_are_current(tmp_path: Path) -> None:
     (folder / "gone.py").touch()
     (folder / "versions.py").unlink()
     assert generate_protocol.differing(folder, files) == ["fetch.py", "gone.py", "versions.py"]
+
+
+def test_an_older_response_has_the_classes_of_its_fields() -> None:
+    """Compiled writers accept no other class, though its fields are the same."""
+    topics = [OffsetFetchResponseTopics("t", [OffsetFetchResponsePartitions(0, 5)])]
+    newest = OffsetFetchResponse(groups=[OffsetFetchResponseGroup("g", topics)])
+    assert older_response(ApiKey.OFFSET_FETCH, 7, newest).topics == (
+        OffsetFetchResponseTopic("t", (OffsetFetchResponsePartition(0, 5),)),
+    )
 
 
 def test_error_codes_are_kios() -> None:
