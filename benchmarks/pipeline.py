@@ -3,7 +3,7 @@
     python -m benchmarks.pipeline [--quick] [--rounds 5] [--records 1000000] [--large 10000000] [--write]
 
 Creates its directories (some 7 GB in the folder for temporary files), and takes about 15 minutes. `--write` puts the
-table into docs/pipeline-benchmarks.md. Spark's own Kafka source is fetched by Maven, once.
+table into docs/inside/benchmarks.md. Spark's own Kafka source is fetched by Maven, once.
 Exit code 1: a goal was missed.
 """
 
@@ -21,14 +21,14 @@ from pathlib import Path
 
 from benchmarks.decoder import GOALS, millions
 from benchmarks.machine import description
-from benchmarks.report import BEGIN, END, write_page
+from benchmarks.report import BEGIN_PIPELINE, END, write_page
 from benchmarks.targets import ROOT
 from pipeline.reading import read_segments
 from protocol.records.compression import Codec
 from tools.fill_directory import Filling, fill
 from understudy.java import find_java
 
-PAGE = ROOT / "docs" / "pipeline-benchmarks.md"
+PAGE = ROOT / "docs" / "inside" / "benchmarks.md"
 BATCHES_LISTED, BATCHES_AUDITED = 100_000, 1_000_000
 Taken = Mapping[str, Mapping[int, list[tuple[float, float]]]]
 """Row -> size -> (wall-clock seconds, seconds of processor time) of each round."""
@@ -191,7 +191,7 @@ def main() -> None:
     head = ["", *(f"* {key}: {machine[key]}" for key in keys), ""]
     text = "\n".join([*head, *lines, *more, ""])
     if options.write:
-        write_page(PAGE, f"{BEGIN}\n{text}{END}")
+        write_page(PAGE, f"{BEGIN_PIPELINE}\n{text}{END}")
     print(text)
     sys.exit(not (met and grows))
 

@@ -8,7 +8,11 @@ from benchmarks.row import BUILDS, PEERS, Figure, Goal, Row
 from benchmarks.runner import Results
 from benchmarks.targets import KINDS
 
-BEGIN, END = "<!-- made by make bench -->", "<!-- end -->"
+BEGIN, BEGIN_PIPELINE, END = (
+    "<!-- made by make bench -->",
+    "<!-- made by python -m benchmarks.pipeline -->",
+    "<!-- end -->",
+)
 
 
 def _number(value: float) -> str:
@@ -23,14 +27,20 @@ def _number(value: float) -> str:
 
 
 def _cell(results: Results, figure: str, target: str) -> str:
-    """Format the median, with the smallest and the largest round."""
-    values = results.rounds.get(figure, {}).get(target)
-    if not values:
-        return "-"
-    middle = results.median(figure, target) or 0.0
-    if len(values) == 1:
-        return _number(middle)
-    return f"{_number(middle)}<br><small>{_number(min(values))} to {_number(max(values))}</small>"
+    """Format the median."""
+    middle = results.median(figure, target)
+    return "-" if middle is None else _number(middle)
+
+
+def _spread(results: Results, figure: str, targets: Iterable[str]) -> str:
+    """Format the largest distance between two rounds of one target, relative to its median."""
+    rounds = ((name, results.rounds[figure].get(name, ())) for name in targets)
+    spreads = [
+        (max(values) - min(values)) / middle
+        for name, values in rounds
+        if len(values) > 1 and (middle := results.median(figure, name))
+    ]
+    return f"{max(spreads) * 100:.0f} %" if spreads else "-"
 
 
 def better_peer(results: Results, figure: Figure) -> float | None:
@@ -92,7 +102,7 @@ def _table(results: Results, figures: Iterable[Figure], targets: Iterable[str]) 
     targets = list(targets)
     titles = [KINDS[name].title for name in targets]
     lines = [
-        "| " + " | ".join(["", *titles, "to the better peer", "to the limit", "goal", ""]) + " |",
+        "| " + " | ".join(["", *titles, "spread", "to the better peer", "goal", ""]) + " |",
         "|---" + "|---:" * (len(titles) + 2) + "|---|---|",
     ]
     for figure in figures:
@@ -102,8 +112,8 @@ def _table(results: Results, figures: Iterable[Figure], targets: Iterable[str]) 
         cells = [
             f"{figure.title}, {figure.unit}",
             *(_cell(results, figure.name, name) for name in targets),
+            _spread(results, figure.name, targets),
             _ratios(results, figure, better_peer(results, figure)),
-            _ratios(results, figure, results.median(figure.name, "limit")),
             sign + str(figure.goal) if figure.goal else "",
             _met(results, figure),
         ]
@@ -144,9 +154,9 @@ def _clean(text: str) -> str:
 
 
 def write_page(page: Path, generated: str) -> None:
-    """Replace the generated part of a page; the text around it is kept."""
+    """Replace the generated part of a page that begins with the same line; the text around it is kept."""
     text = page.read_text()
-    before, _, rest = text.partition(BEGIN)
+    before, _, rest = text.partition(generated.partition("\n")[0])
     _, _, after = rest.partition(END)
     page.write_text(before + generated + after)
 
