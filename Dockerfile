@@ -1,5 +1,5 @@
 # Understudy in a container: one process, no root, everything in memory unless UNDERSTUDY_DATA_DIR=/data.
-# Any option of `understudy serve` is a variable: --as-version is UNDERSTUDY_AS_VERSION (docs/docker.md).
+# Any option of `understudy serve` is a variable: --as-version is UNDERSTUDY_AS_VERSION (docs/docker-and-ci.md).
 
 FROM debian:trixie-slim AS build
 RUN apt-get update \

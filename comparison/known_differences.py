@@ -1,4 +1,4 @@
-"""Known differences from Apache Kafka, with their reasons. `docs/divergences.md` is generated from this table."""
+"""Known differences from Apache Kafka, with their reasons. `docs/GAPS.md` has this table."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -1,4 +1,4 @@
-"""Runs the clients of docs/steering.md: transactions of `payments-1`, and a consumer in the group `shipping`."""
+"""Runs the clients of docs/faults-and-time.md: transactions of `payments-1`, and a consumer in the group `shipping`."""
 
 import sys
 from contextlib import suppress

@@ -22,7 +22,7 @@ from understudy import ctl, serve
 
 ROOT = Path(__file__).resolve().parent.parent
 TASK = re.compile(r"^```\n((?:GET|POST|PUT|DELETE) .*)\n(kafka\..*)\n(understudy ctl .*)\n```$", re.MULTILINE)
-"""A task of docs/steering.md: the call over HTTP, in Python and in the shell."""
+"""A task of docs/faults-and-time.md: the call over HTTP, in Python and in the shell."""
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 
 
@@ -111,7 +111,7 @@ def test_the_tables_are_made_from_the_code() -> None:
 
 def test_the_comparison_is_right_about_us() -> None:
     """The verbs that it names exist; the features that it calls missing are in GAPS.md."""
-    page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "migrate-and-other-mocks.md").read_text(encoding="utf-8")
     gaps = (ROOT / "docs" / "GAPS.md").read_text(encoding="utf-8")
     named = re.findall(r"`(GET|POST|PUT|DELETE) (/v1/[^`]*)`", page)
     assert named
@@ -122,12 +122,12 @@ def test_the_comparison_is_right_about_us() -> None:
     missing_here += re.findall(r"\*\*([^*]+\(KIP-\d+\))\*\*", page)
     assert missing_here
     answer = [each for each in missing_here if f"* **{each}" not in gaps]
-    assert answer == [], "GAPS.md does not list them, or under another name: correct docs/comparison.md"
+    assert answer == [], "GAPS.md does not list them, or under another name: correct docs/migrate-and-other-mocks.md"
 
 
 def test_every_verb_has_its_task_in_steering() -> None:
     """The three lines of each are run by test_steering.py, which has to know every block of the page."""
-    text = (ROOT / "docs" / "steering.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "faults-and-time.md").read_text(encoding="utf-8")
     tasks = TASK.findall(text)
     assert len(re.findall(r"^```", text, re.MULTILINE)) == 2 * (
         len(tasks) + 2
@@ -144,7 +144,7 @@ def test_every_verb_has_its_task_in_steering() -> None:
         )
 
     missing = [verb.name for verb in VERBS if verb.example is None and not is_there(verb)]
-    assert missing == [], "give each a task in docs/steering.md, in all three forms, or its row an example"
+    assert missing == [], "give each a task in docs/faults-and-time.md, in all three forms, or its row an example"
 
 
 def pasted(page: Path) -> Iterator[tuple[str, str]]:

@@ -1,10 +1,10 @@
-"""``docs/kips.md`` names only tests that exist, and leaves nothing without a proof but what is a client's matter."""
+"""``docs/inside/kips.md`` names only tests that exist, and proves everything but what is a client's matter."""
 
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "kips.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "inside" / "kips.md").read_text(encoding="utf-8")
 CLIENTS_MATTER = ("enable.idempotence", "new exceptions")
 
 

@@ -35,14 +35,14 @@ def test_every_page_is_there(site: Path) -> None:
 
 def test_links_to_sources_are_their_paths(site: Path) -> None:
     """The site has no copy of an example's source."""
-    page = (site / "ci.html").read_text(encoding="utf-8")
+    page = (site / "docker-and-ci.html").read_text(encoding="utf-8")
     assert "<code>examples/ci/github.yml</code>" in page
     assert 'href="../examples/ci' not in page
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     """No fonts, no scripts: the site works without a network. Links that a reader may follow are another matter."""
-    for page in (site / "index.html", site / "steering.html"):
+    for page in (site / "index.html", site / "faults-and-time.html"):
         text = page.read_text(encoding="utf-8")
         assert re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=\"?https?://(?!127\.0\.0\.1)[^>]*>", text) == []
 

@@ -1,4 +1,4 @@
-"""docs/steering.md, and examples of verbs: each is done at each of the three ways, which send the same request."""
+"""docs/faults-and-time.md, and examples of verbs: each is done in three forms, which send the same request."""
 
 import contextlib
 import io
@@ -28,7 +28,7 @@ from tests.test_docs import TASK
 from tools.generate_reference import example
 from understudy.cli import main
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "steering.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "faults-and-time.md"
 CLIENT = PAGE.parent.parent / "examples" / "steering.py"
 TASKS = TASK.findall(PAGE.read_text(encoding="utf-8"))
 EXAMPLES = [example(verb) for verb in VERBS if verb.example is not None]

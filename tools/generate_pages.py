@@ -1,6 +1,6 @@
-"""Generates the parts of GAPS.md, docs/states.md and other pages that come from the code, each between two marks.
+"""Generates the parts of docs/GAPS.md, docs/debugging.md and others that come from the code, each between two marks.
 
-Usage: python tools/generate_pages.py [--check]. The rows of served APIs come from the handlers: their versions, and the
+Usage: python tools/generate_pages.py [--check]. The rows of APIs that differ from Kafka's come from the handlers: the
 sentences of their docstrings that begin with "Not done:" or "Differs from Kafka:".
 """
 
@@ -18,55 +18,32 @@ from broker.handlers import APIS
 from broker.request.api import AnyApi
 from comparison.command import ledger
 from comparison.known_differences import KNOWN
-from protocol.apis import ApiKey
 from tests.differential import row_tables
 from tools import release_tables
 
-# APIs of Kafka 4.3's broker listener that are not served here: Kafka's versions, and their subject.
-NOT_SERVED: Mapping[ApiKey, tuple[str, str]] = {
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: ("0-1", "consumer groups (KIP-848)"),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: ("0-1", "consumer groups (KIP-848)"),
-    ApiKey.SHARE_GROUP_HEARTBEAT: ("1", "share groups (KIP-932)"),
-    ApiKey.SHARE_GROUP_DESCRIBE: ("1", "share groups (KIP-932)"),
-    ApiKey.SHARE_FETCH: ("1-2", "share groups (KIP-932)"),
-    ApiKey.SHARE_ACKNOWLEDGE: ("1-2", "share groups (KIP-932)"),
-    ApiKey.INITIALIZE_SHARE_GROUP_STATE: ("0", "share groups (KIP-932), between brokers"),
-    ApiKey.READ_SHARE_GROUP_STATE: ("0", "share groups (KIP-932), between brokers"),
-    ApiKey.WRITE_SHARE_GROUP_STATE: ("0-1", "share groups (KIP-932), between brokers"),
-    ApiKey.DELETE_SHARE_GROUP_STATE: ("0", "share groups (KIP-932), between brokers"),
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: ("0-1", "share groups (KIP-932), between brokers"),
-    ApiKey.STREAMS_GROUP_HEARTBEAT: ("0-1", "streams groups (KIP-1071)"),
-    ApiKey.STREAMS_GROUP_DESCRIBE: ("0-1", "streams groups (KIP-1071)"),
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: ("0-1", "share groups (KIP-932)"),
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: ("0", "share groups (KIP-932)"),
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: ("0", "share groups (KIP-932)"),
-    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: ("0", "streams groups (KIP-1331)"),
-}
 MARK = re.compile(r"(<!-- made from the code: tools/generate_pages\.py (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PART = re.compile(r"\(GAPS\.md, ([\w ]+)\)")
+"""A part of the page that a docstring refers to."""
+BAR = "\\|"
 SENTENCE = re.compile(r"(?:Not done|Differs from Kafka): .*?\.(?=\s|$)")
 
 
-def versions(api: AnyApi) -> str:
-    """Format a range such as ``3-13``; a single version is one number."""
-    low, high = api.versions
-    return str(low) if low == high else f"{low}-{high}"
-
-
-def differences(api: AnyApi) -> str:
-    """Return the remarks of the handler's docstring."""
+def remarks(api: AnyApi) -> list[str]:
+    """Return what differs from Kafka, by the handler's docstring."""
     text = " ".join((sys.modules[api.handle.__module__].__doc__ or "").split())
-    sentences = [sentence for sentence in SENTENCE.findall(text) if sentence != "Not done: nothing."]
-    return " ".join(sentences).replace("|", "\\|") or "Nothing."
+    found = [sentence for sentence in SENTENCE.findall(text) if not sentence.startswith("Not done: nothing")]
+    short = [sentence.removeprefix("Differs from Kafka: ").replace("Not done:", "Missing:") for sentence in found]
+    return [PART.sub(lambda part: f"([{part[1]}](#{part[1].lower().replace(' ', '-')}))", each) for each in short]
 
 
 def apis() -> str:
-    """Return a row for each API of the broker listener, in key order."""
-    rows = {int(api.key): f"| {api.key:d} | {api.key.title} | {versions(api)} | {differences(api)} |" for api in APIS}
-    for key, (theirs, feature) in NOT_SERVED.items():
-        if key not in rows:
-            rows[int(key)] = f"| {key:d} | {key.title} | - | Not served (Kafka: {theirs}): {feature}. |"
-    head = ["| key | API | versions | what differs |", "|---|---|---|---|"]
-    return "\n".join([*head, *(rows[key] for key in sorted(rows))])
+    """Return a row for each difference, with the APIs of the broker listener that have it, in key order."""
+    rows: dict[str, list[str]] = {}
+    for api in sorted(APIS, key=lambda api: api.key):
+        for remark in remarks(api):
+            rows.setdefault(remark[0].upper() + remark[1:], []).append(api.key.title)
+    lines = [f"| {', '.join(titles)} | {remark.replace('|', BAR)} |" for remark, titles in rows.items()]
+    return "\n".join(["| API | what differs |", "|---|---|", *lines])
 
 
 def divergences() -> str:
@@ -97,7 +74,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "kinds": row_tables.kinds_table,
     "triples": row_tables.triples_table,
 }
-PAGES = ("docs/GAPS.md", "docs/states.md", "docs/divergences.md", "docs/rows.md", "docs/releases.md")
+PAGES = ("docs/GAPS.md", "docs/debugging.md", "docs/differences.md", "docs/rows.md", "docs/inside/releases.md")
 
 
 def drawn(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Generates the tables of docs/serve.md and docs/control.md from the tables in the code, between two marks.
+"""Generates the tables of docs/options.md and docs/control.md from the tables in the code, between two marks.
 
 Usage: python tools/generate_reference.py [--check].
 """
@@ -49,7 +49,7 @@ def examples() -> Iterator[str]:
 
 
 def example(verb: Verb) -> tuple[str, str, str]:
-    """Return a verb's example over HTTP, in Python and in a shell. docs/steering.md has such lines too."""
+    """Return a verb's example over HTTP, in Python and in a shell. docs/faults-and-time.md has such lines too."""
     return call(verb, verb.example or {})
 
 
@@ -77,7 +77,7 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-PAGES: Mapping[str, Callable[[], Iterator[str]]] = {"docs/serve.md": options, "docs/control.md": verbs}
+PAGES: Mapping[str, Callable[[], Iterator[str]]] = {"docs/options.md": options, "docs/control.md": verbs}
 
 
 def main(argv: list[str]) -> int:

@@ -1,7 +1,7 @@
 """FindCoordinator: finds the broker that coordinates a group, a transactional id or a share partition.
 
 Versions 0-6; many keys since v4 (KIP-699), share groups since v6 (KIP-932). Differs from Kafka: the first request is
-answered with the coordinator, without a retry (docs/divergences.md).
+answered with the coordinator, without a retry (GAPS.md, Deliberate differences).
 """
 
 import binascii

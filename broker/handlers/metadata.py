@@ -1,7 +1,8 @@
 """Metadata: brokers, topics, partitions and their leaders.
 
 Versions 0-13. Differs from Kafka: ControllerId is the first alive broker, not a random one; with
-`understudy.auto.create.topics.at.once` the response already has a topic that the request creates (docs/divergences.md).
+`understudy.auto.create.topics.at.once` the response already has a topic that the request creates
+(GAPS.md, Deliberate differences).
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -184,7 +185,7 @@ async def _create_by_broker(names: list[str], answers: Iterable[Answer], ctx: Re
 
 
 def _at_once(ctx: RequestContext) -> bool:
-    """Whether a request that creates a topic is answered as if the topic had existed before (docs/divergences.md)."""
+    """Whether a request that creates a topic is answered as if it had existed (GAPS.md, Deliberate differences)."""
     return not ctx.cluster.lazy_coordinators and ctx.node.settings.boolean("understudy.auto.create.topics.at.once")
 
 

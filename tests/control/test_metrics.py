@@ -181,7 +181,7 @@ def test_the_dashboard_is_one_that_grafana_can_import() -> None:
 
 def test_the_documentation_lists_every_metric(busy: ControlPlane) -> None:
     """And none that is not there."""
-    text = (ROOT / "docs" / "control.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `((?:understudy|kafka)_\w+)`", text, re.MULTILINE)
     exported = {name for name in Samples(busy).labels if not name.startswith("process_")}
     histogram = {f"understudy_request_duration_seconds{end}" for end in ("_bucket", "_count", "_sum")}

@@ -285,7 +285,7 @@ def test_every_verb_is_tried_in_four_ways() -> None:
 
 
 def line(verb: Verb) -> str:
-    """A pattern of how a verb is written over HTTP in docs/steering.md."""
+    """A pattern of how a verb is written over HTTP in docs/faults-and-time.md."""
     return rf"{verb.method} {re.sub(r'{[a-z_]+}', '[^/ ]+', verb.path)}([? ].*)?"
 
 

@@ -7,7 +7,7 @@ The latest events of an id are kept one by one. When the log is full, older ones
   them.
 * Events that still do not fit are dropped. The log counts them, so that answers can report the gap.
 
-Limits are numbers of events, per id and over all ids. `docs/steering.md` documents them.
+Limits are numbers of events, per id and over all ids. `docs/debugging.md` documents them.
 """
 
 from collections import OrderedDict, deque

@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "clients.md"
 HEAD = """# Client compatibility
 
 A nightly test run (`tests/clients/compatibility`) writes this page. It runs each client against Understudy with
-[`--as-version`](old-brokers.md), in four scenarios: the client produces (compressed), produces idempotently, reads in
+[`--as-version`](old-releases.md), in four scenarios: the client produces (compressed), produces idempotently, reads in
 a group and commits, and runs an aborted and a committed transaction that writes records and offsets. The clients in
 Java, kafka-python, aiokafka and KafkaJS also describe a topic's settings. "ok" means that all scenarios passed.
 Otherwise the table contains the failed scenario and the error.
