@@ -26,7 +26,6 @@ from broker.coordination.group.classic.machine import ClassicGroups
 from broker.coordination.group.classic.rebalance import Rebalances
 from broker.coordination.group.group import Group, Groups, GroupType
 from broker.coordination.group.kind import GroupKind, Joiner
-from broker.coordination.group.modern.consumer.context import Settings
 from broker.coordination.group.modern.consumer.machine import ConsumerGroups
 from broker.coordination.group.modern.share.machine import ShareGroups
 from broker.coordination.group.modern.streams.context import StreamsSettings
@@ -37,6 +36,7 @@ from broker.coordination.group.offsets.expiry import Expiry
 from broker.coordination.group.offsets.store import Offsets
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
 from broker.coordination.outcome import TransactionalAppend, TransactionEnd
+from broker.coordination.settings import Settings
 from broker.settings.releases import Behaviour, newest_behaves
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import (

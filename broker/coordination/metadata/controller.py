@@ -1,14 +1,14 @@
 """Inputs of every metadata decision: the current image, the controller's settings, new ids and random numbers."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from broker.coordination.metadata.elections import Election, PartitionChange, Rules
 from broker.coordination.metadata.features import ELR_VERSION
 from broker.coordination.metadata.image import UNASSIGNED_DIRECTORY, ClusterImage, Partition, Topic
 from broker.coordination.metadata.placement import Placer
+from broker.coordination.settings import Settings
 from protocol.log_records.metadata import PartitionChangeRecord
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
@@ -16,27 +16,6 @@ TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 
 MIN_ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
-
-
-class Settings(Protocol):
-    """The part of the controller's settings that decisions read (``broker.settings.BrokerSettings``)."""
-
-    @property
-    def static(self) -> Mapping[str, str]:
-        """The settings given at start, as strings."""
-        ...
-
-    def int(self, name: str) -> int:
-        """Return the effective value of a numeric setting."""
-        ...
-
-    def boolean(self, name: str) -> bool:
-        """Return the effective value of a boolean setting."""
-        ...
-
-    def string(self, name: str) -> str:
-        """Return the effective value of a string setting."""
-        ...
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from typing import Any
 from uuid import UUID
 
 from broker.coordination.metadata import acls, brokers, configs, features, quotas, reassignments
-from broker.coordination.metadata.controller import BROKER_RESOURCE, MIN_ISR, Controller, Settings
+from broker.coordination.metadata.controller import BROKER_RESOURCE, MIN_ISR, Controller
 from broker.coordination.metadata.effects import KraftVersionChanged, MetadataOutcome, effects_of, loading
 from broker.coordination.metadata.elections import Election
 from broker.coordination.metadata.features import FeatureUpdate
@@ -43,6 +43,7 @@ from broker.coordination.metadata.topics import (
     create_topic,
 )
 from broker.coordination.outcome import Outcome, RepliesInOrder, Reply, TransactionalAppend
+from broker.coordination.settings import Settings
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.metadata import (
     AbortTransactionRecord,

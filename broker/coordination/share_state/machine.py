@@ -15,10 +15,10 @@ Exception: the highest epochs are kept after a snapshot that lowers them, as in 
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 from uuid import UUID
 
 from broker.coordination.outcome import Outcome, RepliesInOrder, Reply, SetTimer, TransactionalAppend
+from broker.coordination.settings import Settings
 from broker.coordination.share_state.batches import combine
 from broker.coordination.share_state.persister import (
     UNINITIALIZED_OFFSET,
@@ -50,14 +50,6 @@ _WRITE_UNINITIALIZED = "Write operation on uninitialized share partition not all
 _READ_UNINITIALIZED = "Read operation on uninitialized share partition not allowed."
 _TEXTS = texts_of(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH)
 _FENCED_BEFORE_4_4 = "The share coordinator rejected the request because the share-group state epoch did not match."
-
-
-class Settings(Protocol):
-    """The broker's settings that the coordinator uses."""
-
-    def int(self, name: str) -> int:
-        """Return a numeric setting by Kafka's name."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

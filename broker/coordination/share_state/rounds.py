@@ -7,9 +7,9 @@ coordinators do not slow down an advance of the clock.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from broker.coordination.outcome import Outcome, SetTimer
+from broker.coordination.settings import Settings
 from broker.coordination.share_state.persister import SharePartitionKey
 from broker.coordination.share_state.state import ShareState
 
@@ -25,14 +25,6 @@ class PruneLog:
 
 
 ShareOutcome = Outcome[PruneLog]
-
-
-class Settings(Protocol):
-    """The settings of the intervals."""
-
-    def int(self, name: str) -> int:
-        """Return a numeric setting by Kafka's name."""
-        ...
 
 
 class Rounds:

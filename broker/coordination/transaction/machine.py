@@ -34,6 +34,7 @@ from typing import Any
 
 from broker.coordination.outcome import Outcome, Reply, SetTimer, TransactionalAppend, TransactionOutcome
 from broker.coordination.reasons import STEERING, Reason, Refusal
+from broker.coordination.settings import Settings
 from broker.coordination.transaction.add_partitions import ADDED, BEGUN, check_may_add, not_added
 from broker.coordination.transaction.completion import Completions, markers_of, producer_of
 from broker.coordination.transaction.end import (
@@ -54,7 +55,7 @@ from broker.coordination.transaction.refusals import (
     concurrent,
     not_appended,
 )
-from broker.coordination.transaction.scans import Scans, Settings, timed_out
+from broker.coordination.transaction.scans import Scans, timed_out
 from broker.coordination.transaction.states import COMPLETED_BY
 from broker.coordination.transaction.transitions import TV0, TV2, Transitions
 from protocol.errors import ErrorCode, KafkaError

@@ -7,9 +7,9 @@ that will find something; clients see no difference.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Protocol
 
 from broker.coordination.outcome import SetTimer, TransactionOutcome
+from broker.coordination.settings import Settings
 from broker.coordination.transaction.states import IDLE
 from broker.time.timers import Rhythm
 from protocol.errors import KafkaError
@@ -19,14 +19,6 @@ NEVER_TIMES_OUT_MS = 2**31 - 1
 """The timeout of a transaction with two-phase commit (KIP-939)."""
 _TIMEOUT_INTERVAL = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 _EXPIRY_INTERVAL = "transaction.remove.expired.transaction.cleanup.interval.ms"
-
-
-class Settings(Protocol):
-    """The broker's settings that the coordinator uses."""
-
-    def int(self, name: str) -> int:
-        """Return a numeric setting by Kafka's name."""
-        ...
 
 
 def may_time_out(record: TransactionRecord) -> bool:

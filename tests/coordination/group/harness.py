@@ -28,10 +28,11 @@ from protocol.messages.offset_commit import (
 )
 from protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from tests.coordination.settings import FixedSettings
 
 G = "g"
 START_MS = 1_700_000_000_000
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "group.initial.rebalance.delay.ms": 0,
     "group.max.size": 2**31 - 1,
     "offset.metadata.max.bytes": 4096,
@@ -47,8 +48,9 @@ SETTINGS = {
     "group.share.initialize.retry.interval.ms": 30_000,
     "group.share.max.size": 200,
     "group.share.session.timeout.ms": 45_000,
+    "group.consumer.migration.policy": "bidirectional",
+    "group.consumer.assignors": ("uniform", "range"),
 }
-ASSIGNORS = ("uniform", "range")
 
 
 @dataclass(frozen=True)
@@ -89,34 +91,10 @@ class Answer:
 
 
 @dataclass
-class Settings:
-    """The settings of a test."""
-
-    overrides: dict[str, int]
-
-    policy: str = "bidirectional"
-    assignors: tuple[str, ...] = ASSIGNORS
-
-    def int(self, name: str) -> int:
-        """One of them."""
-        return self.overrides[name] if name in self.overrides else SETTINGS[name]
-
-    def string(self, name: str) -> str:
-        """The only text."""
-        assert name == "group.consumer.migration.policy"
-        return self.policy
-
-    def list(self, name: str) -> tuple[str, ...]:
-        """The only list."""
-        assert name == "group.consumer.assignors"
-        return self.assignors
-
-
-@dataclass
 class Context:
     """One shard: machine, log, timers and the time."""
 
-    overrides: dict[str, int] = field(default_factory=dict)
+    overrides: dict[str, Any] = field(default_factory=dict)
     log: list[Logged | Marker] = field(default_factory=list)
     now_ms: int = START_MS
     refuse_append: ErrorCode | None = None
@@ -126,7 +104,7 @@ class Context:
     followers_lag: bool = False
 
     def __post_init__(self) -> None:
-        self.settings = Settings(self.overrides)
+        self.settings = FixedSettings({**SETTINGS, **self.overrides})
         self.machine = GroupMachine(
             self.settings, self._new_uuid, topics=self.topics, behaves=self.behaves, rack_tags=lambda _: self.rack_tags
         )
@@ -148,7 +126,9 @@ class Context:
 
     def reloaded(self, entries: int | None = None) -> "Context":
         """Another coordinator over the first entries of this log."""
-        return Context(dict(self.overrides), self.log[:entries], self.now_ms, topics=self.topics, behaves=self.behaves)
+        return Context(
+            dict(self.settings.values), self.log[:entries], self.now_ms, topics=self.topics, behaves=self.behaves
+        )
 
     # --- what the runtime does ---------------------------------------------------------------------------------------
 

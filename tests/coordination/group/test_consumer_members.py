@@ -302,7 +302,7 @@ def test_expressions_are_resolved_after_a_heartbeat_that_the_log_refuses(context
 )
 def test_assignors_may_be_configured_by_their_classes(context: Context, configured: str, name: str) -> None:
     """Clients name them as the classes do; a class that is not Kafka's assigns uniformly."""
-    context.settings.assignors = (configured,)
+    context.settings.values["group.consumer.assignors"] = (configured,)
     first, second = Consumer(context), Consumer(context, "m2")
     first.join(server_assignor=name)
     assert context.machine.consumers.describe(G).assignor_name == name

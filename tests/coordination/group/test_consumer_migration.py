@@ -92,7 +92,7 @@ def test_parked_requests_are_sent_back_to_join(context: Context) -> None:
 def test_a_policy_that_keeps_a_classic_group(context: Context, policy: str) -> None:
     """The policy's name in any case."""
     old = classic(context)
-    context.settings.policy = policy
+    context.settings.values["group.consumer.migration.policy"] = policy
     given = {"rebalance_timeout_ms": 1_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
     assert Consumer(context).refused(0, **given) is ErrorCode.GROUP_ID_NOT_FOUND
     assert old.heartbeat() is ErrorCode.NONE
@@ -150,7 +150,7 @@ def test_without_downgrade_it_stays_a_consumer_group(context: Context) -> None:
     first.join()
     late = Client(context, [("range", subscription("foo"))])
     late.join()
-    context.settings.policy = "upgrade"
+    context.settings.values["group.consumer.migration.policy"] = "upgrade"
     first.beat(-1)
     assert [member.member_id for member in group(context).members.values()] == [late.member_id]
     assert context.leave(MemberIdentity(late.member_id)).members[0].error_code is ErrorCode.NONE
@@ -268,9 +268,9 @@ def test_the_order_in_which_a_classic_join_is_refused(context: Context, version:
     static = Consumer(context, "new", instance_id="i")
     static.join()
     bad = Client(context, [("range", b"")], version=version, protocol_type="other")
-    context.overrides["group.consumer.max.size"] = 1
+    context.settings.values["group.consumer.max.size"] = 1
     answers = [bad.ask().code]
-    context.overrides["group.consumer.max.size"] = 9
+    context.settings.values["group.consumer.max.size"] = 9
     answers.append(bad.ask().code)
     bad.protocol_type = "consumer"
     answers.append(bad.ask().code)

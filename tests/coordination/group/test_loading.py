@@ -80,7 +80,7 @@ def test_a_group_that_is_too_large_by_now_rebalances() -> None:
     """group.max.size may have changed: the last ones to join are turned away; the rest waits for the timeout."""
     context = Context()
     clients = stable(Client(context), Client(context))
-    context.overrides["group.max.size"] = 1
+    context.settings.values["group.max.size"] = 1
     after = context.reloaded()
     assert after.group().state is State.PREPARING_REBALANCE
     assert moved(clients[1], after).start().parked.parked

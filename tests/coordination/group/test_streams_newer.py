@@ -142,7 +142,7 @@ def test_the_last_member_takes_the_assignment_epoch_along(context: Context) -> N
 
 def test_a_member_that_a_full_group_has_may_join_again(context: Context) -> None:
     """Others may not."""
-    context.settings.overrides["group.streams.max.size"] = 1
+    context.settings.values["group.streams.max.size"] = 1
     member = static(context)
     assert StreamsMember(context, "m2").refused_join() is ErrorCode.GROUP_MAX_SIZE_REACHED
     assert member.beat(LEAVING_STATIC, instance_id="i").member_epoch == LEAVING_STATIC

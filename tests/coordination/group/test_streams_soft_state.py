@@ -132,7 +132,7 @@ def test_the_target_of_a_failed_heartbeat_is_handed_out_in_its_epoch(
     member.join()
     cluster.delete("in")
     assert StreamsMember(context, "m3").refused_join(user_endpoint=HERE) is ErrorCode.UNKNOWN_SERVER_ERROR
-    context.settings.overrides["group.streams.num.warmup.replicas"] = warmups
+    context.settings.values["group.streams.num.warmup.replicas"] = warmups
     cluster.create("in", 4)
     other.join()
     assert (other.epoch, other.active, group(context).targets["m2"].active) == (3, {}, {"0": frozenset({2, 3})})

@@ -124,7 +124,7 @@ def test_the_target_at_the_end_of_the_delay_has_the_settings_of_its_epoch(delaye
     first, second = StreamsMember(delayed, topology=STATEFUL), StreamsMember(delayed, "m2", STATEFUL, "p2")
     first.join()
     second.join()
-    delayed.settings.overrides["group.streams.num.standby.replicas"] = 1
+    delayed.settings.values["group.streams.num.standby.replicas"] = 1
     delayed.advance(DELAY_MS)
     epoch = group(delayed).epoch
     assert group(delayed).assignment_epoch == epoch

@@ -11,6 +11,7 @@ from broker.settings.releases import NEWEST, release
 from protocol.errors import ErrorCode
 from protocol.log_records import share_state as codec
 from protocol.log_records.share_state import ShareRecord
+from tests.coordination.settings import FixedSettings
 
 START_MS = 1_700_000_000_000
 TOPIC = UUID(int=7)
@@ -21,17 +22,6 @@ SETTINGS = {
     "share.coordinator.cold.partition.snapshot.interval.ms": INTERVAL_MS,
     "share.coordinator.state.topic.prune.interval.ms": INTERVAL_MS,
 }
-
-
-class FakeSettings:
-    """Settings by Kafka's names, out of a dict."""
-
-    def __init__(self, values: dict[str, int]) -> None:
-        self.values = values
-
-    def int(self, name: str) -> int:
-        """The value of that name."""
-        return self.values[name]
 
 
 class Bench:
@@ -48,7 +38,7 @@ class Bench:
         self.timers: dict[Any, SetTimer] = {}
         self.pruned: list[int] = []
         self.machine = ShareMachine(
-            FakeSettings(values), lambda topic_id: self.topics.get(topic_id, 0), release(as_version).has
+            FixedSettings(values), lambda topic_id: self.topics.get(topic_id, 0), release(as_version).has
         )
         for key, value in log or ():
             self._replay(key, value)

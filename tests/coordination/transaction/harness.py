@@ -12,6 +12,7 @@ from broker.coordination.transaction.machine import TransactionMachine
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records import transaction as codec
 from protocol.log_records.transaction import TransactionRecord, TransactionState, TransactionTombstone
+from tests.coordination.settings import FixedSettings
 
 START_MS = 1_700_000_000_000
 FOO, BAR = ("foo", 0), ("bar", 1)
@@ -25,24 +26,13 @@ SETTINGS = {
 }
 
 
-class FakeSettings:
-    """Settings by Kafka's names, out of a dict."""
-
-    def __init__(self, values: dict[str, int]) -> None:
-        self.values = values
-
-    def int(self, name: str) -> int:
-        """The value of that name."""
-        return self.values[name]
-
-
 class Bench:
     """Asks a machine, keeps what it writes, and performs its effects, in order."""
 
     def __init__(self, log: list[tuple[bytes, bytes | None]] | None = None, *, version: int = 2) -> None:
         self.now_ms = START_MS
         self.version = version
-        self.settings = FakeSettings(dict(SETTINGS))
+        self.settings = FixedSettings(SETTINGS)
         self.ids: Iterator[int] = count(1000, 1000)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.effects: list[Any] = []

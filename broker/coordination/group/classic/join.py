@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from broker.coordination.group.classic.group import ClassicGroup, Member, Protocols
-from broker.coordination.group.classic.rebalance import Rebalances, Settings, join_answer, joined_members
+from broker.coordination.group.classic.rebalance import Rebalances, join_answer, joined_members
 from broker.coordination.group.classic.states import State
 from broker.coordination.group.group import Group, Groups
 from broker.coordination.group.kind import Joiner
@@ -13,6 +13,7 @@ from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import error_for_clients, join_refused
 from broker.coordination.group.rules import JOIN, REPLACEMENT
 from broker.coordination.reasons import Refusal
+from broker.coordination.settings import Settings
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from protocol.messages.sync_group import SyncGroupResponse

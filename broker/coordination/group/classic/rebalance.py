@@ -7,7 +7,6 @@ replaced when they fire.
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
-from typing import Protocol
 
 from broker.coordination.group.classic.group import ClassicGroup, Member
 from broker.coordination.group.classic.states import ALL_JOINED, ALL_LEFT, REBALANCE_BEGUN, State
@@ -15,6 +14,7 @@ from broker.coordination.group.group import Group
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import join_refused
 from broker.coordination.reasons import StateChange
+from broker.coordination.settings import Settings
 from broker.settings.releases import Behaviour, newest_behaves
 from protocol.errors import ErrorCode
 from protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
@@ -22,14 +22,6 @@ from protocol.messages.sync_group import SyncGroupResponse
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """Session timeout of a new member until its first join phase ends: it cannot send heartbeats before."""
-
-
-class Settings(Protocol):
-    """The broker's settings by Kafka's names."""
-
-    def int(self, name: str) -> int:
-        """Return the value of a numeric setting."""
-        ...
 
 
 def member_timer(group: ClassicGroup, member_id: str) -> Hashable:

@@ -11,6 +11,7 @@ from uuid import UUID
 from broker.coordination.group.modern.assignor.range import Assignment, Assignor, Job, Subscriber, assign_ranges
 from broker.coordination.group.modern.assignor.uniform import assign_uniformly
 from broker.coordination.group.modern.topics import Topics
+from broker.coordination.settings import Settings
 from protocol.java import (
     HashMap,
     HashTable,
@@ -62,14 +63,6 @@ class Votes(Protocol):
     @property
     def assignor(self) -> str | None:
         """The name of the preferred assignor, or ``None``."""
-        ...
-
-
-class Settings(Protocol):
-    """The broker's settings."""
-
-    def list(self, name: str) -> Sequence[str]:
-        """Return a list setting by Kafka's name."""
         ...
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from uuid import UUID
 
 from broker.coordination.group.classic.group import ClassicGroup
-from broker.coordination.group.classic.rebalance import Rebalances, Settings
+from broker.coordination.group.classic.rebalance import Rebalances
 from broker.coordination.group.classic.states import State
 from broker.coordination.group.group import Committer, Group, Groups, GroupType, PartitionCheck
 from broker.coordination.group.offsets.store import CommittedOffset, Offsets, Partitions
@@ -13,6 +13,7 @@ from broker.coordination.group.offsets.unreplicated import UnreplicatedOffsets
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import COMMIT, OFFSET_DELETE
 from broker.coordination.reasons import Refusal
+from broker.coordination.settings import Settings
 from broker.settings.releases import Behaviour
 from protocol.errors import ErrorCode
 from protocol.java import long_sum, utf16_length

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from broker.coordination.group.classic.rebalance import Settings
 from broker.coordination.group.group import Group, GroupType
 from broker.coordination.group.offsets.commit import NO_EXPIRY
 from broker.coordination.group.offsets.store import Offsets
 from broker.coordination.group.outcome_builder import OutcomeBuilder
+from broker.coordination.settings import Settings
 from broker.time.timers import Rhythm
 from protocol.errors import KafkaError
 from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone

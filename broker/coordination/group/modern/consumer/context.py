@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from broker.coordination.group.group import Groups
@@ -14,25 +13,10 @@ from broker.coordination.group.modern.topics import Topics, metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import Rule
 from broker.coordination.reasons import Refusal, StateChange
+from broker.coordination.settings import Settings
 from broker.settings.releases import Behaviour, newest_behaves
 from protocol.errors import ErrorCode
 from protocol.log_records.consumer_group import ConsumerRecord, GroupEpoch
-
-
-class Settings(Protocol):
-    """The broker's settings by Kafka's names."""
-
-    def int(self, name: str) -> int:
-        """Return the value of a numeric setting."""
-        ...
-
-    def string(self, name: str) -> str:
-        """Return the value of a string setting."""
-        ...
-
-    def list(self, name: str) -> tuple[str, ...]:
-        """Return the values of a list setting."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from broker.coordination.group.classic.rebalance import Rebalances
 from broker.coordination.group.group import Group, Groups, GroupType
 from broker.coordination.group.kind import ClassicRequests
 from broker.coordination.group.modern.consumer.classic_protocol import ClassicMembers
-from broker.coordination.group.modern.consumer.context import ConsumerContext, Settings
+from broker.coordination.group.modern.consumer.context import ConsumerContext
 from broker.coordination.group.modern.consumer.description import described
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
 from broker.coordination.group.modern.consumer.heartbeat import Beat, Heartbeats
@@ -39,6 +39,7 @@ from broker.coordination.group.modern.target_assignment import shown_assignor
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
 from broker.coordination.group.rules import DESCRIBE
+from broker.coordination.settings import Settings
 from broker.settings.releases import Behaviour, newest_behaves
 from protocol.errors import KafkaError
 from protocol.log_records.consumer_group import ConsumerKind, ConsumerRecord

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 from uuid import UUID
 
 from broker.coordination.group.group import Groups
@@ -13,16 +12,9 @@ from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import SHARE_HEARTBEAT
 from broker.coordination.reasons import Refusal, StateChange
+from broker.coordination.settings import Settings
 from broker.settings.releases import Behaviour
 from protocol.errors import ErrorCode
-
-
-class Settings(Protocol):
-    """The broker's settings by Kafka's names."""
-
-    def int(self, name: str) -> int:
-        """Return the value of a numeric setting."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from broker.coordination.group.group import Groups, GroupType
 from broker.coordination.group.kind import ClassicRequests
-from broker.coordination.group.modern.share.context import Settings, ShareContext
+from broker.coordination.group.modern.share.context import ShareContext
 from broker.coordination.group.modern.share.description import described
 from broker.coordination.group.modern.share.group import ShareGroup
 from broker.coordination.group.modern.share.heartbeat import Heartbeats, ShareBeat
@@ -27,6 +27,7 @@ from broker.coordination.group.modern.share.timers import Sessions
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.no_classic_members import NoClassicMembers
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
+from broker.coordination.settings import Settings
 from broker.settings.releases import Behaviour
 from protocol.log_records.share_group import ShareGroupKind, ShareGroupRecord
 from protocol.messages.share_group_describe import DescribedGroup
