@@ -9,9 +9,8 @@ from uuid import UUID
 from protocol.errors import ErrorCode
 from protocol.log_records import group, transaction
 from protocol.records.batch import BATCH_HEADER_SIZE, RecordBatch
-from protocol.records.control import parse_marker
 from protocol.records.errors import RecordsError
-from protocol.records.records import Record, read_records
+from protocol.records.records import Record, parse_marker, read_records
 from protocol.types import Message, uuid_text
 
 Plain = Mapping[str, Any] | list[Any] | str | int | float | bool | None

@@ -27,10 +27,9 @@ from protocol.records.batch import (
     RecordBatch,
 )
 from protocol.records.compression import Codec
-from protocol.records.control import ControlType, control_type, parse_marker
 from protocol.records.errors import RecordsError
 from protocol.records.message_set import read_messages
-from protocol.records.records import read_records
+from protocol.records.records import ControlType, control_type, parse_marker, read_records
 
 CODECS: Final = np.array([codec.name.lower() for codec in Codec] + ["undefined"] * 3, object)
 

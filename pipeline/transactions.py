@@ -15,7 +15,7 @@ from pipeline.directory import Partition, Segment
 from pipeline.locations import read_file
 from pipeline.segment_reader import Chunk, Range, read_pieces
 from protocol.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, RecordBatch
-from protocol.records.control import Marker, parse_marker
+from protocol.records.records import Marker, parse_marker
 from storage.indexes.segment_index import IndexCorruptError
 from storage.indexes.txn_index import decode_transactions
 from storage.producers.snapshot import SnapshotCorruptError, decode_snapshot

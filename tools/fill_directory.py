@@ -19,8 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from protocol.records.batch import TRANSACTIONAL_BIT, RecordBatch
 from protocol.records.compression import Codec, compress
-from protocol.records.control import build_marker
-from protocol.records.records import Record, frame_batch, write_record
+from protocol.records.records import Record, build_marker, frame_batch, write_record
 from protocol.types import uuid_text
 from storage.checkpoints import (
     CLEAN_SHUTDOWN,

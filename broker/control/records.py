@@ -17,9 +17,8 @@ from control_api.answers import topics as answer
 from control_api.topics import NewRecord, NewRecords, RecordsQuery
 from protocol.errors import KafkaError
 from protocol.records.batch import NO_LEADER_EPOCH, RecordBatch
-from protocol.records.control import parse_marker
 from protocol.records.errors import DecompressedTooLargeError
-from protocol.records.records import Record, frame_batch, read_records, write_record
+from protocol.records.records import Record, frame_batch, parse_marker, read_records, write_record
 from storage.log.partition_log import PartitionLog
 
 _COMMITTED = "read_committed"

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from broker.coordination.outcome import TransactionalAppend
 from broker.replication.partition import ReplicatedPartition
 from protocol.records.batch import RecordBatch
-from protocol.records.control import parse_marker
-from protocol.records.records import Record, build_batch, read_records
+from protocol.records.records import Record, build_batch, parse_marker, read_records
 from storage.append_info import AppendOrigin
 
 

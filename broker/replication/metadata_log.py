@@ -24,7 +24,7 @@ from protocol.log_records.quorum import (
     voters_value,
 )
 from protocol.pauses import pause
-from protocol.records.control import ControlType
+from protocol.records.records import ControlType
 from storage.files import Files
 from storage.log import truncation
 from storage.log.partition_log import PartitionLog

@@ -13,7 +13,7 @@ from broker.time.clock import Clock
 from protocol.errors import ErrorCode, KafkaError
 from protocol.pauses import pause
 from protocol.records.batch import RecordBatch
-from protocol.records.control import build_marker
+from protocol.records.records import build_marker
 from storage.append_info import AppendInfo, AppendOrigin
 from storage.log import truncation
 from storage.log.large_batches import CheckedRecords

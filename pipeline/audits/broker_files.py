@@ -15,9 +15,8 @@ from protocol.log_records import metadata
 from protocol.log_records.metadata import FeatureLevelRecord
 from protocol.log_records.quorum import snapshot_values
 from protocol.records.batch import checked_batches
-from protocol.records.control import ControlType, control_key
 from protocol.records.errors import RecordsError
-from protocol.records.records import read_records
+from protocol.records.records import ControlType, control_key, read_records
 from storage.checkpoints import (
     CLEAN_SHUTDOWN,
     LEADER_EPOCHS,

@@ -10,9 +10,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from protocol.records.batch import RecordBatch, batches, checked_batches
-from protocol.records.control import ControlType, control_key
 from protocol.records.errors import RecordsError
-from protocol.records.records import Record, build_batch, read_records
+from protocol.records.records import ControlType, Record, build_batch, control_key, read_records
 from protocol.uvarint import uvarint
 
 _VALUES_PER_BATCH = 1000

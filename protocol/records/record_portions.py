@@ -7,10 +7,9 @@ read from it. So memory is bounded by the size of a portion, no matter what a cl
 from collections.abc import Generator, Iterator
 from typing import Final, NamedTuple
 
+from protocol.records.batch import VARINT_MAX_BYTES, VARLONG_MAX_BYTES, Span, read_span, read_varint
 from protocol.records.compression import Buffer, pieces
 from protocol.records.errors import DecompressedTooLargeError, MalformedRecordsError
-from protocol.records.record_walk import Span, read_span
-from protocol.records.varint import VARINT_MAX_BYTES, VARLONG_MAX_BYTES, read_varint
 
 _LONG: Final = 64 * 1024
 """Size in bytes from which on a record is yielded in parts."""

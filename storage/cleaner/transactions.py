@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from protocol.records.batch import RecordBatch
-from protocol.records.control import parse_marker
+from protocol.records.records import parse_marker
 from storage.indexes.txn_index import AbortedTransaction, TransactionIndex
 
 

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar, cast
 
 from protocol.errors import ErrorCode
-from protocol.records.batch import BATCH_HEADER_SIZE, CODEC_MASK, RecordBatch
+from protocol.records.batch import BATCH_HEADER_SIZE, CODEC_MASK, RecordBatch, Walked, read_span, read_varint, walk
 from protocol.records.compression import Buffer, Codec, StreamCompressor, pieces
 from protocol.records.errors import DecompressedTooLargeError, MalformedRecordsError, UnreadableCompressionError
 from protocol.records.record_portions import LongBegin, LongEnd, LongPart, Portion, portions
-from protocol.records.record_walk import Walked, read_span, walk
 from protocol.records.records import begin_record, rebase_records
-from protocol.records.varint import read_varint
 from storage.append_errors import RecordsRejectedError
 from storage.log.config import LogConfig
 from storage.log.record_checks import RecordChecks, may_have_bad_records

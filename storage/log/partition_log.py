@@ -12,7 +12,7 @@ from uuid import UUID
 
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records.batch import RecordBatch, batches
-from protocol.records.control import parse_marker
+from protocol.records.records import parse_marker
 from storage.append_info import NO_RULE, AppendInfo, AppendOrigin
 from storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, encode_epochs, encode_partition_metadata
 from storage.files import Buffer

@@ -7,8 +7,7 @@ Kafka: LogValidator.
 from typing import Final
 
 from protocol.errors import ErrorCode
-from protocol.records.batch import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, RecordBatch
-from protocol.records.record_walk import Span, Walked
+from protocol.records.batch import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, RecordBatch, Span, Walked
 from protocol.records.records import spans
 from storage.append_errors import RecordsRejectedError
 from storage.log.config import LogConfig

@@ -17,11 +17,11 @@ from protocol.records.batch import (
     TRANSACTIONAL_BIT,
     Buffer,
     RecordBatch,
+    Walked,
+    wrap_int64,
 )
 from protocol.records.compression import Codec
-from protocol.records.record_walk import Walked
 from protocol.records.records import frame_batch, rebase_records
-from protocol.records.varint import wrap_int64
 from storage.append_errors import RecordsRejectedError
 from storage.log.config import LogConfig
 

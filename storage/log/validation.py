@@ -20,6 +20,10 @@ from protocol.records.batch import (
     TRANSACTIONAL_BIT,
     Buffer,
     RecordBatch,
+    Walked,
+    read_span,
+    read_varint,
+    walk,
 )
 from protocol.records.compression import Codec, decompress
 from protocol.records.errors import (
@@ -27,9 +31,7 @@ from protocol.records.errors import (
     MalformedRecordsError,
     UnreadableCompressionError,
 )
-from protocol.records.record_walk import Walked, read_span, walk
 from protocol.records.records import spans
-from protocol.records.varint import read_varint
 from storage.append_errors import RecordsRejectedError, RequestRejectedError, reports_log_start
 from storage.append_info import AppendOrigin
 from storage.log.config import LogConfig

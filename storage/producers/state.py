@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from protocol.errors import ErrorCode
 from protocol.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, RecordBatch
-from protocol.records.control import Marker, parse_marker
+from protocol.records.records import Marker, parse_marker
 from storage.append_errors import RecordsRejectedError
 from storage.append_info import NO_RULE, AppendOrigin, Rule
 from storage.producers import rules as row

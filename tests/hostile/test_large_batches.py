@@ -7,8 +7,8 @@ import pytest
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest
+from protocol.records.batch import write_varint
 from protocol.records.compression import Codec, compress
-from protocol.records.varint import write_varint
 from tests.hostile.malformed import MIB, ZSTD, carrying, zstd_zeros
 from tests.hostile.victims import Victim
 from tests.scenarios.core.asking import created, produce, produce_request

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from protocol.records.batch import BATCH_HEADER_SIZE
-from protocol.records.control import ControlType, build_marker, control_key
-from protocol.records.records import Record, build_batch
+from protocol.records.records import ControlType, Record, build_batch, build_marker, control_key
 from tests.pipeline.fault_files import T0_MS, Planting, Shelf, restamped
 from tests.pipeline.log_faults import PLANTS, Places, plant
 

@@ -10,8 +10,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 from protocol.log_records import group, metadata, metadata_security, transaction
 from protocol.log_records.transaction import TransactionRecord, TransactionState
 from protocol.records.batch import HEADER, RecordBatch
-from protocol.records.control import build_marker
-from protocol.records.records import Record, build_batch
+from protocol.records.records import Record, build_batch, build_marker
 from protocol.types import uuid_text
 from storage.checkpoints import (
     CLEAN_SHUTDOWN,

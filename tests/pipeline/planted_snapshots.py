@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from protocol.records.batch import RecordBatch, checked_batches
-from protocol.records.control import parse_marker
 from protocol.records.errors import RecordsError
+from protocol.records.records import parse_marker
 from storage.producers.snapshot import encode_snapshot
 from storage.producers.state import BatchRange, ProducerEntry
 

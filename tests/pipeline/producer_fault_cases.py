@@ -1,8 +1,7 @@
 """Thirty ways in which a log can be wrong: what producers and coordinators did."""
 
 from protocol.log_records.transaction import TransactionState as State
-from protocol.records.control import ControlType, control_key
-from protocol.records.records import Record, build_batch
+from protocol.records.records import ControlType, Record, build_batch, control_key
 from tests.pipeline.fault_files import LATER_MS, T0_MS, TIMEOUT_MS, Planting
 from tests.pipeline.log_faults import Places, plant
 

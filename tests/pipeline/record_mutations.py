@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from protocol.log_records import metadata
-from protocol.records.batch import RecordBatch, batches
+from protocol.records.batch import RecordBatch, batches, read_varint, write_varint
 from protocol.records.records import Record, build_batch, frame_batch, read_records, record_bytes
-from protocol.records.varint import read_varint, write_varint
 from storage.checkpoints import (
     HIGH_WATERMARK,
     RECOVERY_POINT,

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from pipeline.decoding import record_scan
 from pipeline.reading import read_segments
 from protocol.records.batch import BATCH_HEADER_SIZE, HEADER
-from protocol.records.control import build_marker
-from protocol.records.records import Record, build_batch, frame_batch
+from protocol.records.records import Record, build_batch, build_marker, frame_batch
 from tests.pipeline.logs import NOW_MS, RECORD, as_tuples, chain, expected, read, write_segment
 
 CODECS = range(5)

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from pipeline.encoding import BATCH_BYTES, Batching, encode, varints
 from pipeline.schemas import EXTRA, KAFKA
-from protocol.records.batch import BATCH_HEADER_SIZE, RecordBatch
+from protocol.records.batch import BATCH_HEADER_SIZE, VARLONG_MAX_BYTES, RecordBatch, read_varint
 from protocol.records.compression import Codec
 from protocol.records.records import Record, read_records
-from protocol.records.varint import VARLONG_MAX_BYTES, read_varint
 
 HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=4)
 TIMES = st.integers(-1, 2**44)

@@ -20,8 +20,7 @@ from pipeline.live.watch import Copied, Watch, frames
 from pipeline.reading import read_batches
 from pipeline.transfer.wire import WireError
 from protocol.records.batch import batches
-from protocol.records.control import build_marker
-from protocol.records.records import Record, build_batch
+from protocol.records.records import Record, build_batch, build_marker
 from tests.conftest import BrokerWith
 from tests.pipeline import traffic
 from tests.pipeline.logs import rows

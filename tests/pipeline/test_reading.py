@@ -13,9 +13,8 @@ from pipeline.reading import read_batches
 from pipeline.replicas import find_partitions
 from pipeline.schemas import BATCHES
 from pipeline.splits import join, pack
-from protocol.records.control import build_marker
 from protocol.records.conversion import messages_of_batches
-from protocol.records.records import Record, build_batch
+from protocol.records.records import Record, build_batch, build_marker
 from storage.append_info import AppendOrigin
 from storage.log.partition_log import PartitionLog
 from tests.pipeline.logs import NOW_MS, RECORD, as_tuples, chain, read, rows, write_segment

@@ -1,8 +1,7 @@
 """A partition reduced to its producer states: batches are checked, written to a list, and applied."""
 
 from protocol.records.batch import RecordBatch
-from protocol.records.control import build_marker
-from protocol.records.records import Record, build_batch
+from protocol.records.records import Record, build_batch, build_marker
 from storage.append_errors import RecordsRejectedError
 from storage.append_info import AppendOrigin
 from storage.producers.rules import ProducerRules

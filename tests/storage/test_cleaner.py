@@ -6,8 +6,7 @@ import pytest
 
 from protocol.records.batch import BATCH_HEADER_SIZE, RecordBatch
 from protocol.records.compression import Codec
-from protocol.records.control import build_marker
-from protocol.records.records import Record, build_batch, read_records
+from protocol.records.records import Record, build_batch, build_marker, read_records
 from storage.append_info import AppendOrigin
 from storage.cleaner.cleaner import LogCleaner
 from storage.log import retention, truncation

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from protocol.records.compression import Codec
-from protocol.records.control import build_marker
-from protocol.records.records import Record, build_batch
+from protocol.records.records import Record, build_batch, build_marker
 from storage.append_info import AppendOrigin
 from storage.cleaner.cleaner import LogCleaner
 from tests.storage.kafka_tools import dump_log, need_kafka

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from protocol.errors import ErrorCode
-from protocol.records.batch import RecordBatch
+from protocol.records.batch import RecordBatch, read_span
 from protocol.records.compression import Codec, StreamCompressor, compress, decompress, pieces
 from protocol.records.record_portions import LongBegin, LongEnd, LongPart, Portion, portions
-from protocol.records.record_walk import read_span
 from protocol.records.records import Record, begin_record, build_batch, frame_batch, read_records, record_bytes
 from storage.append_errors import RecordsRejectedError
 from storage.log.config import LogConfig

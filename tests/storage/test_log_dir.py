@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from protocol.errors import ErrorCode, KafkaError
-from protocol.records.control import build_marker
+from protocol.records.records import build_marker
 from storage import log_dir
 from storage.append_info import AppendOrigin
 from storage.checkpoints import CLEAN_SHUTDOWN

@@ -13,8 +13,7 @@ import pytest
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records.batch import BATCH_HEADER_SIZE
 from protocol.records.compression import Codec
-from protocol.records.control import build_marker
-from protocol.records.records import Record, build_batch
+from protocol.records.records import Record, build_batch, build_marker
 from storage.append_info import AppendOrigin
 from storage.log import truncation
 from storage.log.partition_log import PartitionLog

@@ -8,7 +8,7 @@ from zlib import crc32
 import pytest
 
 from protocol.errors import ErrorCode, KafkaError
-from protocol.records.control import build_marker
+from protocol.records.records import build_marker
 from storage.append_info import AppendOrigin
 from storage.checkpoints import CLEAN_SHUTDOWN, RECOVERY_POINT, encode_offsets
 from storage.log.context import Cut

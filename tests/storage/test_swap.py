@@ -15,8 +15,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # not in its __all__
 
-from protocol.records.control import build_marker
-from protocol.records.records import read_records
+from protocol.records.records import build_marker, read_records
 from storage.append_info import AppendOrigin
 from storage.files import DiskFiles
 from storage.files.overlay import OverlayFiles

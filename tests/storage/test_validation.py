@@ -5,8 +5,7 @@ import pytest
 from protocol.errors import ErrorCode
 from protocol.records.batch import RecordBatch
 from protocol.records.compression import Codec, compress
-from protocol.records.control import build_marker
-from protocol.records.records import Record, build_batch, frame_batch, record_bytes
+from protocol.records.records import Record, build_batch, build_marker, frame_batch, record_bytes
 from storage.append_info import AppendOrigin
 from storage.log.config import LogConfig
 from tests.storage.validating import CODECS, COMPRESSING, NOW, append, records, refusal, stamped

@@ -3,8 +3,16 @@
 import pytest
 
 from protocol.records.batch import RecordBatch
-from protocol.records.control import ControlType, Marker, build_marker, control_key, control_type, parse_marker
-from protocol.records.records import Record, build_batch
+from protocol.records.records import (
+    ControlType,
+    Marker,
+    Record,
+    build_batch,
+    build_marker,
+    control_key,
+    control_type,
+    parse_marker,
+)
 
 COMMIT = (
     "000000000000000a000000420000000302767fbc2c0030000000000000018bcfe56be80000018bcfe56be8"

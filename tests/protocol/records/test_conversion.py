@@ -4,11 +4,10 @@ import pytest
 
 from protocol.records.batch import RecordBatch
 from protocol.records.compression import Codec
-from protocol.records.control import build_marker
 from protocol.records.conversion import batch_of_messages, messages_of_batches
 from protocol.records.errors import BatchDamagedError, UnreadableCompressionError
 from protocol.records.message_set import read_messages
-from protocol.records.records import Record, build_batch, read_records
+from protocol.records.records import Record, build_batch, build_marker, read_records
 
 RECORDS = [
     Record(40, 1000, b"k0", b"v" * 50),

@@ -4,11 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.records.batch import RecordBatch
+from protocol.records.batch import RecordBatch, Walked, read_varint, walk, wrap_int64, write_varint
 from protocol.records.errors import MalformedRecordsError
-from protocol.records.record_walk import Walked, walk
 from protocol.records.records import Record, build_batch, record_bytes, spans, write_record
-from protocol.records.varint import read_varint, wrap_int64, write_varint
 
 
 def slowly(data: bytes, count: int) -> Walked:

@@ -30,8 +30,7 @@ from protocol.messages.produce import (
 )
 from protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from protocol.records.batch import RecordBatch, batches
-from protocol.records.control import parse_marker
-from protocol.records.records import Record, build_batch, read_records
+from protocol.records.records import Record, build_batch, parse_marker, read_records
 from tests.scenarios.transactions.harness import SETTINGS, AsyncWire, Stage
 
 FOO, BAR, OFFSETS, LOG = "foo", "bar", "__consumer_offsets", "__transaction_state"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from broker.partitions.share_partition.machine.acquire import Span
 from protocol.records.batch import RecordBatch
-from protocol.records.control import parse_marker
+from protocol.records.records import parse_marker
 
 
 def aborted_spans(batches: Iterable[RecordBatch], aborted: Sequence[tuple[int, int]]) -> Iterator[Span]:
