@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from comparison.connection import Connection
-from comparison.login import SCRAM, Login
+from comparison.connection import Connection, connect
 from comparison.rules import Names
 from protocol.apis import ApiKey
+from protocol.client.sasl import Credentials
 from protocol.types import ZERO_UUID
 
 PROBE_TOPIC = "comparison-bell"
@@ -156,20 +156,20 @@ class Target:
             login = self.login_of(name)
             if login is None:
                 broker = int(name.partition("@")[2] or 1)
-                self.connections[name] = Connection(self.brokers[broker - 1], self.client_id)
+                self.connections[name] = connect(self.brokers[broker - 1], self.client_id)
             else:
-                self.connections[name] = Connection(self.secured or self.address, self.client_id, login=login)
+                self.connections[name] = connect(self.secured or self.address, self.client_id, login=login)
         return self.connections[name]
 
-    def login_of(self, name: str) -> Login | None:
+    def login_of(self, name: str) -> Credentials | None:
         """Return a connection's credentials: alice's for `as:alice`, the token k0 for `token:k0:7`, else None."""
         kind, _, rest = name.partition(":")
         if kind == "as":
             user = rest.partition(":")[0]
-            return Login(user, f"{user}-secret")
+            return Credentials("PLAIN", user, f"{user}-secret")
         if kind == "token":
             token_id, proof = self.tokens.get(rest.partition(":")[0], ("unknown", UNKNOWN_PROOF))
-            return Login(token_id, b64encode(proof).decode(), SCRAM, by_token=True)
+            return Credentials("SCRAM-SHA-256", token_id, b64encode(proof).decode(), by_token=True)
         return None
 
     def call(self, key: ApiKey, version: int, request: Any, broker: int = 1) -> Any:

@@ -10,19 +10,18 @@ from collections.abc import Awaitable
 from typing import Any
 
 from broker.request.answers import Disconnect
-from pipeline.transfer.security import Scram, Security, SecurityError
+from pipeline.transfer.security import Security, scram_nonce
 from protocol.apis import ApiKey
+from protocol.client import sasl
+from protocol.client.sasl import AuthenticationError, Rejected, UnsupportedMechanism
 from protocol.codec import decode_response, encode_request
-from protocol.errors import ErrorCode
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from proxy.link import Link
 
 CLIENT_ID = "understudy-proxy"
 PATIENCE_S = 30.0
 """Timeout of the authentication: the client may be gone by then, and the connection must not stay open forever."""
 _VERSION = 1
-"""Version of SaslHandshake and SaslAuthenticate, which every broker since 2.2 supports."""
+"""Version of SaslAuthenticate, which every broker since 2.2 supports."""
 _RENEWED_AT = 0.85
 """Fraction of a session's lifetime after which it is renewed; Java's clients choose one from 0.85 to 0.95."""
 
@@ -33,21 +32,20 @@ async def authenticate(link: Link, security: Security) -> None:
     Raises:
         Disconnect: the broker rejects them, or does not support the mechanism.
     """
-    answer = await ask(link, ApiKey.SASL_HANDSHAKE, _VERSION, SaslHandshakeRequest(security.mechanism))
-    if answer.error_code is not ErrorCode.NONE:
-        offered = ", ".join(answer.mechanisms) or "none"
-        raise Disconnect(f"{link.broker} does not support SASL {security.mechanism}, but {offered}")
+    exchange = sasl.authenticate(security.credentials, scram_nonce(), _VERSION)
     try:
-        if security.mechanism == "PLAIN":
-            done = await _token(link, f"\0{security.username}\0{security.password}".encode())
-        else:
-            scram = Scram(security)
-            first = await _token(link, scram.first())
-            done = await _token(link, scram.final(bytes(first.auth_bytes)))
-            scram.check(bytes(done.auth_bytes))
-    except SecurityError as error:
+        step = next(exchange)
+        while True:
+            step = exchange.send(await ask(link, *step))
+    except StopIteration as end:
+        lifetime_ms: int = end.value
+    except UnsupportedMechanism as error:
+        raise Disconnect(f"{link.broker} does not support SASL {security.mechanism}, but {error.offered}") from error
+    except Rejected as error:
+        reason = f"rejects the credentials of --client-config: {error.reason}"
+        raise Disconnect(f"{link.broker} {reason}") from error
+    except AuthenticationError as error:
         raise Disconnect(f"{link.broker}: {error}") from error
-    lifetime_ms = done.session_lifetime_ms
     link.renew_at_s = _now_s() + lifetime_ms / 1000 * _RENEWED_AT if lifetime_ms > 0 else None
 
 
@@ -68,14 +66,6 @@ def has_to_be_renewed(link: Link) -> bool:
 
 def _now_s() -> float:
     return asyncio.get_running_loop().time()
-
-
-async def _token(link: Link, token: bytes) -> Any:
-    answer = await ask(link, ApiKey.SASL_AUTHENTICATE, _VERSION, SaslAuthenticateRequest(token))
-    if answer.error_code is not ErrorCode.NONE:
-        reason = answer.error_message or answer.error_code.name
-        raise Disconnect(f"{link.broker} rejects the credentials of --client-config: {reason}")
-    return answer
 
 
 async def ask(link: Link, key: ApiKey, version: int, request: Any) -> Any:

@@ -3,23 +3,20 @@
 Every wait ends: a test that waits longer than ``patience_s`` for an answer fails with ``TimeoutError``.
 """
 
-import select
 import socket
 import struct
-from collections import deque
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from comparison.connection import Closed, Connection
 from protocol.apis import ApiKey
-from protocol.codec import decode_response, encode_request, is_flexible
+from protocol.codec import is_flexible
+
+__all__ = ["PATIENCE_S", "Closed", "Wire", "framed", "header"]
 
 PATIENCE_S = 30.0
 """Until what a test waits for must be there. Nothing waits so long but a test that fails, or a busy machine."""
-
-
-class Closed(Exception):
-    """The peer closed the connection, orderly or with a reset."""
 
 
 def framed(payload: bytes) -> bytes:
@@ -37,7 +34,7 @@ def header(
     return struct.pack(">hhi", key, version, correlation_id) + name + tags
 
 
-class Wire:
+class Wire(Connection):
     """One connection to ``HOST:PORT``. Requests may be sent without waiting for the answers before them."""
 
     def __init__(
@@ -49,77 +46,27 @@ class Wire:
     ) -> None:
         """``source``: the address that it comes from, such as another one of the loopback network."""
         host, _, port = address.rpartition(":")
-        self.client_id = client_id
         own = None if source is None else (source, 0)
-        self.socket = socket.create_connection((host.strip("[]"), int(port)), timeout=patience_s, source_address=own)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._asked: deque[tuple[int, ApiKey, int]] = deque()
-        self._count = 0
+        super().__init__(
+            socket.create_connection((host.strip("[]"), int(port)), timeout=patience_s, source_address=own), client_id
+        )
 
-    # --- typed -------------------------------------------------------------------------------------------------------
+    @property
+    def client_id(self) -> str | None:
+        """The name that its requests carry."""
+        return self.requests.client_id
 
-    def call(self, key: ApiKey, version: int, request: Any) -> Any:
-        """Send a request and return its response, both in the API's newest shape."""
-        self.send(key, version, request)
-        return self.answer()
-
-    def send(self, key: ApiKey, version: int, request: Any, *, answered: bool = True) -> None:
-        """Send a request and leave its answer, if there is to be one, for :meth:`answer`."""
-        self.send_bytes(self._numbered(key, version, request, answered=answered))
+    @client_id.setter
+    def client_id(self, name: str | None) -> None:
+        self.requests.client_id = name
 
     def send_together(self, requests: Sequence[tuple[ApiKey, int, Any]]) -> None:
         """Send requests so that nothing comes between them, and leave their answers for :meth:`answer`."""
-        self.send_bytes(b"".join(self._numbered(*each) for each in requests))
-
-    def _numbered(self, key: ApiKey, version: int, request: Any, *, answered: bool = True) -> bytes:
-        self._count += 1
-        if answered:
-            self._asked.append((self._count, key, version))
-        return bytes(encode_request(key, version, self._count, self.client_id, request))
-
-    def answer(self) -> Any:
-        """The response to the oldest request that has none yet."""
-        frame = self.receive_frame()
-        expected, key, version = self._asked.popleft()
-        correlation_id, response = decode_response(key, version, frame)
-        assert correlation_id == expected, f"the answer to request {correlation_id} came where {expected} was due"
-        return response
-
-    # --- raw ---------------------------------------------------------------------------------------------------------
-
-    def send_bytes(self, data: bytes) -> None:
-        """Send bytes as they are. Raises Closed."""
-        try:
-            self.socket.sendall(data)
-        except (BrokenPipeError, ConnectionError) as error:
-            raise Closed from error
+        self.send_bytes(b"".join(self.requests.encode(*each) for each in requests))
 
     def send_frame(self, payload: bytes) -> None:
         """Send a payload with its size before it."""
         self.send_bytes(framed(payload))
-
-    def receive_frame(self) -> bytes:
-        """The payload of the next frame. Raises Closed, TimeoutError."""
-        (size,) = struct.unpack(">i", self._receive(4))
-        return self._receive(size)
-
-    def _receive(self, size: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            try:
-                part = self.socket.recv(size - len(parts))
-            except ConnectionError as error:
-                raise Closed from error
-            if not part:
-                raise Closed
-            parts += part
-        return bytes(parts)
-
-    # --- what became of it -------------------------------------------------------------------------------------------
-
-    def has_answer(self) -> bool:
-        """Whether bytes have arrived, or the peer has closed."""
-        return bool(select.select([self.socket], [], [], 0)[0])
 
     def check_closed(self) -> None:
         """Fail unless the peer closes without sending anything more."""
@@ -130,10 +77,6 @@ class Wire:
         except TimeoutError:
             raise AssertionError("the connection was left open") from None
         raise AssertionError(f"answered instead of closed: {frame.hex()}")
-
-    def close(self) -> None:
-        """Hang up; twice is harmless."""
-        self.socket.close()
 
     def __enter__(self) -> Self:
         return self

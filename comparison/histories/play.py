@@ -46,9 +46,9 @@ from comparison.histories.quiet_shares import wait_shares, warm_shares
 from comparison.histories.replicas import wait_caught_up, wait_replicated
 from comparison.histories.step_request import Builder, Settle, Step, StepRequest
 from comparison.histories.topic_ids import hash_alike
-from comparison.login import Refused
 from comparison.target import Target
 from protocol.apis import ApiKey
+from protocol.client.sasl import AuthenticationError, Rejected
 from protocol.errors import ErrorCode
 from protocol.messages.describe_groups import DescribeGroupsRequest
 
@@ -179,7 +179,7 @@ class Player:
     def _send(self, requests: Sequence[StepRequest]) -> None:
         """Send the requests; if a cluster rejects the login, that is its response."""
         for target, each in zip(self.exchange.targets, requests, strict=True):
-            with contextlib.suppress(Refused, Closed):
+            with contextlib.suppress(AuthenticationError, Closed):
                 target.connection(each.connection).send(each.key, each.version, each.request, answered=each.answered)
 
     def _address(self, broker: int, step: Step, requests: Sequence[StepRequest]) -> None:
@@ -293,11 +293,19 @@ def _at_rest(target: Target, settle: Settle) -> None:
         wait_replicated(target)
 
 
+def _reason(error: AuthenticationError) -> str:
+    """Return the error code, and the broker's own message; without a code, the error itself."""
+    if error.code is None:
+        return str(error)
+    message = error.broker_message if isinstance(error, Rejected) else None
+    return error.code.name if message is None else f"{error.code.name}: {message}"
+
+
 def _answer(target: Target, request: StepRequest, *, send: bool = False) -> object:
     try:
         connection = target.connection(request.connection)
-    except Refused as refused:
-        return f"(login refused: {refused})"
+    except AuthenticationError as error:
+        return f"(login refused: {_reason(error)})"
     except Closed:
         return CLOSED
     try:

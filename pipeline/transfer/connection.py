@@ -2,15 +2,13 @@
 
 import socket
 import ssl
-import struct
 from typing import Any, Final
 
-from pipeline.transfer.security import Scram, Security, SecurityError
+from pipeline.transfer.security import Security, SecurityError, scram_nonce
 from protocol.apis import ApiKey
-from protocol.codec import decode_response, encode_request
-from protocol.errors import ErrorCode
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
+from protocol.client.in_flight import BadResponse, InFlightRequests
+from protocol.client.sasl import AuthenticationError, authenticate
+from protocol.client.steps import run
 
 CLIENT_ID: Final = "understudy"
 _VERSIONS: Final = {
@@ -22,8 +20,6 @@ _VERSIONS: Final = {
     ApiKey.DELETE_TOPICS: 3,
     ApiKey.DESCRIBE_CONFIGS: 2,
     ApiKey.INIT_PRODUCER_ID: 1,
-    ApiKey.SASL_HANDSHAKE: 1,
-    ApiKey.SASL_AUTHENTICATE: 1,
     ApiKey.API_VERSIONS: 0,
     ApiKey.LIST_GROUPS: 3,
     ApiKey.OFFSET_FETCH: 5,
@@ -39,7 +35,7 @@ class Connection:
 
     def __init__(self, address: tuple[str, int], patience_s: float, security: Security) -> None:
         """Connect and authenticate. Raises OSError, SecurityError."""
-        self._count = 0
+        self._requests = InFlightRequests(CLIENT_ID)
         try:
             self._socket = socket.create_connection(address, timeout=patience_s)
         except (ValueError, OverflowError) as error:  # an invalid host name, or an invalid port
@@ -52,48 +48,30 @@ class Connection:
                 except ssl.SSLError as error:
                     raise SecurityError(f"{address[0]}:{address[1]}: TLS failed: {error.reason or error}") from None
             if security.has_sasl:
-                self._authenticate(security)
+                run(authenticate(security.credentials, scram_nonce(), version=1), self._call)
+        except AuthenticationError as error:
+            self._socket.close()
+            raise SecurityError(str(error)) from error
         except BaseException:
             self._socket.close()
             raise
 
     def ask(self, key: ApiKey, request: Any, version: int | None = None) -> Any:
         """Send a request and return the response. Raises OSError."""
-        self._count += 1
-        version = _VERSIONS[key] if version is None else version
-        self._socket.sendall(encode_request(key, version, self._count, CLIENT_ID, request))
-        (size,) = struct.unpack(">i", self._receive(4))
-        try:
-            return decode_response(key, version, self._receive(size))[1]
-        except (IndexError, ValueError, struct.error) as error:
-            raise ConnectionError(f"a response to {ApiKey(key).name} cannot be read: {error}") from error
+        return self._call(key, _VERSIONS[key] if version is None else version, request)
 
     def close(self) -> None:
         """Close the connection."""
         self._socket.close()
 
-    def _authenticate(self, security: Security) -> None:
-        answer = self.ask(ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest(security.mechanism))
-        if answer.error_code is not ErrorCode.NONE:
-            offered = ", ".join(answer.mechanisms)
-            raise SecurityError(f"the broker does not serve SASL {security.mechanism}, but {offered or 'none'}")
-        if security.mechanism == "PLAIN":
-            self._token(f"\0{security.username}\0{security.password}".encode())
-            return
-        scram = Scram(security)
-        scram.check(self._token(scram.final(self._token(scram.first()))))
-
-    def _token(self, token: bytes) -> bytes:
-        answer = self.ask(ApiKey.SASL_AUTHENTICATE, SaslAuthenticateRequest(token))
-        if answer.error_code is not ErrorCode.NONE:
-            raise SecurityError(f"authentication failed: {answer.error_message or answer.error_code.name}")
-        return bytes(answer.auth_bytes)
-
-    def _receive(self, size: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            part = self._socket.recv(min(size - len(parts), 1 << 20))
-            if not part:
-                raise ConnectionError("the broker closed the connection")
-            parts += part
-        return bytes(parts)
+    def _call(self, key: ApiKey, version: int, request: Any) -> Any:
+        self._socket.sendall(self._requests.encode(key, version, request))
+        try:
+            while (frame := self._requests.frame()) is None:
+                data = self._socket.recv(min(self._requests.missing_bytes, 1 << 20))
+                if not data:
+                    raise ConnectionError("the broker closed the connection")
+                self._requests.receive(data)
+            return self._requests.decode(frame)
+        except BadResponse as error:
+            raise ConnectionError(str(error)) from error

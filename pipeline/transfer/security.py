@@ -1,8 +1,5 @@
 """Settings for a secured cluster: TLS and SASL, from a properties file of Kafka's tools or of librdkafka."""
 
-import base64
-import hashlib
-import hmac
 import os
 import re
 import ssl
@@ -11,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from protocol.client.sasl import SCRAM, Credentials
 from storage.checkpoints import decode_properties
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+MECHANISMS: Final = ("PLAIN", *SCRAM)
 _NAMES: Final = {
     "security.protocol": "protocol",
     "sasl.mechanism": "mechanism",
@@ -28,11 +26,6 @@ _NAMES: Final = {
     "ssl.key.location": "key",
     "ssl.key.password": "key_password",
 }
-_LEAST_ITERATIONS: Final = 4096
-"""Minimum of Kafka's clients (``ScramMechanism``): with fewer it would be easy to find the password."""
-_MOST_ITERATIONS: Final = 100_000
-"""About a tenth of a second of work. Kafka's brokers store at most 16,384; its clients accept any number."""
-_SHOWN_BYTES: Final = 200
 _IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
 _IGNORED: Final = ("ssl.truststore.type", "ssl.keystore.type", "bootstrap.servers")
 
@@ -65,6 +58,11 @@ class Security:
         """Return whether clients authenticate with SASL."""
         return self.protocol.startswith("SASL")
 
+    @property
+    def credentials(self) -> Credentials:
+        """Return what a client authenticates with."""
+        return Credentials(self.mechanism, self.username, self.password)
+
     def context(self) -> ssl.SSLContext:
         """Return the TLS settings. Raises SecurityError: a file cannot be read."""
         try:
@@ -77,6 +75,11 @@ class Security:
         except (OSError, ssl.SSLError) as error:
             raise SecurityError(f"TLS files cannot be used (PEM is needed): {error}") from None
         return made
+
+
+def scram_nonce() -> str:
+    """Return a text that cannot be predicted."""
+    return os.urandom(18).hex()  # noqa: TID251 - a nonce must be unpredictable
 
 
 def read_security(path: str | None) -> Security:
@@ -107,8 +110,8 @@ def from_properties(given: Mapping[str, str]) -> Security:
     made = Security(**fields, checks_host=given.get(_IDENTIFICATION, "https") not in {"", "none"})
     if made.protocol not in PROTOCOLS:
         raise SecurityError(f"--client-config: security.protocol is one of {', '.join(PROTOCOLS)}")
-    if made.has_sasl and made.mechanism not in {"PLAIN", *MECHANISMS}:
-        raise SecurityError(f"--client-config: sasl.mechanism is one of PLAIN, {', '.join(MECHANISMS)}")
+    if made.has_sasl and made.mechanism not in MECHANISMS:
+        raise SecurityError(f"--client-config: sasl.mechanism is one of {', '.join(MECHANISMS)}")
     return made
 
 
@@ -117,55 +120,3 @@ def _from_jaas(text: str) -> dict[str, str]:
     if set(found) != {"username", "password"}:
         raise SecurityError("--client-config: sasl.jaas.config has no username and password")
     return {name: re.sub(r"\\(.)", r"\1", value) for name, value in found.items()}
-
-
-class Scram:
-    """The client side of SCRAM (RFC 5802): `first`, `final` for the server's reply, `check` for its last message."""
-
-    def __init__(self, security: Security) -> None:
-        self._hash = MECHANISMS[security.mechanism]
-        self._password = security.password.encode()
-        self._nonce = os.urandom(18).hex()  # noqa: TID251 - a nonce must be unpredictable
-        name = security.username.replace("=", "=3D").replace(",", "=2C")
-        self._bare = f"n={name},r={self._nonce}"
-        self._signature = b""
-
-    def first(self) -> bytes:
-        """Return the client's first message."""
-        return f"n,,{self._bare}".encode()
-
-    def final(self, answer: bytes) -> bytes:
-        """Return the client's proof. Raises SecurityError: the server's message is invalid."""
-        fields = _fields(answer)
-        nonce, count = fields.get("r", ""), fields.get("i", "")
-        try:
-            if not nonce.startswith(self._nonce):
-                raise ValueError("another nonce")
-            answer_text, iterations = answer.decode(), int(count)
-            salt = base64.b64decode(fields.get("s", ""), validate=True)
-        except ValueError as error:
-            raise SecurityError(f"the server's SCRAM message is invalid: {answer[:_SHOWN_BYTES]!r}") from error
-        if not _LEAST_ITERATIONS <= iterations <= _MOST_ITERATIONS:
-            bounds = f"{_LEAST_ITERATIONS} to {_MOST_ITERATIONS}"
-            raise SecurityError(f"the server asks for {iterations} iterations of SCRAM, and not for {bounds}")
-        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
-        client_key = self._hmac(salted, b"Client Key")
-        without_proof = f"c=biws,r={nonce}"
-        signed = f"{self._bare},{answer_text},{without_proof}".encode()
-        stored = hashlib.new(self._hash, client_key).digest()
-        proof = bytes(one ^ two for one, two in zip(client_key, self._hmac(stored, signed), strict=True))
-        self._signature = self._hmac(self._hmac(salted, b"Server Key"), signed)
-        return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
-
-    def check(self, answer: bytes) -> None:
-        """Check that the server knows the password too. Raises SecurityError."""
-        if not hmac.compare_digest(_fields(answer).get("v", "").encode(), base64.b64encode(self._signature)):
-            raise SecurityError("the server's SCRAM signature is wrong: it does not know the password")
-
-    def _hmac(self, key: bytes, text: bytes) -> bytes:
-        return hmac.new(key, text, self._hash).digest()
-
-
-def _fields(message: bytes) -> dict[str, str]:
-    pairs = (part.partition("=") for part in message.decode(errors="replace").split(","))
-    return {name: value for name, _, value in pairs}

@@ -108,11 +108,11 @@ class PatientWire(Wire):
 
     def answer(self) -> Any:
         """As any wire, and then some."""
-        asked = self._asked[0] if self._asked else None
+        asked = self.requests.pending[0] if self.requests.pending else None
         answer = super().answer()
-        if asked is not None and asked[1] in FOLLOWED:
+        if asked is not None and asked.key in FOLLOWED:
             ready.followed(self.addresses)
-        elif asked is not None and asked[1] is ApiKey.FIND_COORDINATOR:
+        elif asked is not None and asked.key is ApiKey.FIND_COORDINATOR:
             self._loaded(answer)
         return answer
 

@@ -1,5 +1,6 @@
 """The connections and the metadata of the reference client: small, blocking, correct, unless a mutation breaks it."""
 
+import itertools
 import math
 import select
 import struct
@@ -9,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from protocol.apis import ApiKey
+from protocol.client.steps import Call, run
+from protocol.client.versions import negotiate
 from protocol.codec import decode_response
-from protocol.errors import ErrorCode
-from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -62,14 +64,19 @@ class Trusting(Wire):
     def answer(self) -> Any:
         """The next frame, decoded as the answer to the oldest request."""
         frame = self.receive_frame()
-        _, key, version = self._asked.popleft()
-        return decode_response(key, version, frame)[1]
+        oldest = self.requests.pending.popleft()
+        return decode_response(oldest.key, oldest.version, frame)[1]
 
 
 class Hasty(Wire):
     """A connection that takes the bytes that have arrived for the whole frame."""
 
-    def _receive(self, size: int) -> bytes:
+    def receive_frame(self) -> bytes:
+        """What one read brings, after the size."""
+        (size,) = struct.unpack(">i", self._read(4))
+        return self._read(size)
+
+    def _read(self, size: int) -> bytes:
         select.select([self.socket], [], [], self.socket.gettimeout())
         part = self.socket.recv(size)
         if not part:
@@ -111,7 +118,7 @@ class Network:
             if "retries-refused-passwords" in self.mutations:
                 raise Lost(str(error)) from error
             raise Refused("fatal", error.code, str(error)) from error
-        except (Closed, TimeoutError, OSError, AssertionError, ValueError, IndexError, struct.error) as error:
+        except (Closed, OSError, ValueError, IndexError, struct.error) as error:
             self.disconnect(address)
             raise Lost(str(error)) from error
         throttle_ms = getattr(answer, "throttle_time_ms", 0)
@@ -136,15 +143,11 @@ class Network:
         return self.wires[address]
 
     def _negotiate(self, wire: Wire) -> None:
-        wire.send(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("reference", "1.0"), answered=False)
-        # The form of the rest depends on the code: a broker that is too old answers in version 0 (KIP-511).
-        code = ErrorCode(struct.unpack_from(">h", wire.receive_frame(), 4)[0])
-        if code is ErrorCode.UNSUPPORTED_VERSION:
-            if "no-older-api-versions" in self.mutations:
-                raise Closed
-            code = wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()).error_code
-        if code is not ErrorCode.NONE:
-            raise Closed
+        old = "no-older-api-versions" in self.mutations
+        try:
+            run(negotiate("reference", "1.0"), once(wire.call) if old else wire.call)
+        except KafkaError as error:
+            raise Closed from error
 
     def disconnect(self, address: str) -> None:
         """Close a connection, if there is one."""
@@ -268,6 +271,18 @@ class Network:
             if "keeps-old-coordinator" not in self.mutations:
                 self.coordinators.pop((kind, key), None)
             self.pause(deadline)
+
+
+def once(call: Call) -> Call:
+    """The function, which ends the connection when it is called again."""
+    calls = itertools.count()
+
+    def first(key: ApiKey, version: int, request: Any) -> Any:
+        if next(calls):
+            raise Closed
+        return call(key, version, request)
+
+    return first
 
 
 def first_error(answer: Any) -> ErrorCode:
