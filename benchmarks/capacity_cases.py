@@ -1,7 +1,6 @@
 """The cases of `benchmarks.capacity`: connections, partitions, ids, groups, members, sessions."""
 
 import socket
-import struct
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -9,8 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from benchmarks.targets import Server
+from comparison.connection import Connection
 from protocol.apis import ApiKey
-from protocol.codec import decode_response, encode_request
 from protocol.errors import ErrorCode
 from protocol.messages import fetch, share_fetch, streams_group_heartbeat
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -33,38 +32,20 @@ _GROUP_PARTITIONS = 100
 Request = tuple[ApiKey, int, object]
 
 
-class Client:
+class Client(Connection):
     """One connection with several requests in flight."""
 
     def __init__(self, server: Server) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=_PATIENCE_S)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._file = self._socket.makefile("rb")
+        super().__init__(socket.create_connection(("127.0.0.1", server.port), timeout=_PATIENCE_S), "capacity")
 
     def ask(self, requests: Iterable[Request]) -> Iterator[Any]:
         """Send the requests, and yield the responses in order."""
-        asked: list[tuple[ApiKey, int]] = []
         for key, version, request in requests:
             self.send(key, version, request)
-            asked.append((key, version))
-            if len(asked) == _IN_FLIGHT:
-                yield self.answer(*asked.pop(0))
-        for key, version in asked:
-            yield self.answer(key, version)
-
-    def send(self, key: ApiKey, version: int, request: object) -> None:
-        """Send a request without reading its response."""
-        self._socket.sendall(encode_request(key, version, 1, "capacity", request))
-
-    def answer(self, key: ApiKey, version: int) -> Any:
-        """Return the response to the oldest unanswered request."""
-        (size,) = struct.unpack(">i", self._file.read(4))
-        return decode_response(key, version, self._file.read(size))[1]
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._file.close()
-        self._socket.close()
+            if len(self.requests.pending) == _IN_FLIGHT:
+                yield self.answer()
+        while self.waits:
+            yield self.answer()
 
 
 def _until_coordinator(client: Client, kind: int) -> None:
@@ -157,14 +138,14 @@ def classic_members(server: Server, stack: ExitStack, count: int) -> None:
 
     first, *others = clients
     first.send(*join(""))
-    joined = first.answer(ApiKey.JOIN_GROUP, 3)
+    joined = first.answer()
     for client in others:
         client.send(*join(""))
     while len(_described(admin).members) < count:
         time.sleep(0.1)
     first.send(*join(joined.member_id))  # the last member, for which the others wait
-    joined = first.answer(ApiKey.JOIN_GROUP, 3)
-    members = [joined, *(client.answer(ApiKey.JOIN_GROUP, 3) for client in others)]
+    joined = first.answer()
+    members = [joined, *(client.answer() for client in others)]
     assert all(each.error_code is ErrorCode.NONE for each in members), members
     given = [SyncGroupRequestAssignment(each.member_id, b"a") for each in members]
     for client, each in zip(clients, members, strict=True):
@@ -173,7 +154,7 @@ def classic_members(server: Server, stack: ExitStack, count: int) -> None:
             ApiKey.SYNC_GROUP, 2, SyncGroupRequest("g", each.generation_id, each.member_id, given if leads else ())
         )
     for client in clients:
-        assert client.answer(ApiKey.SYNC_GROUP, 2).error_code is ErrorCode.NONE
+        assert client.answer().error_code is ErrorCode.NONE
 
 
 def _described(admin: Client) -> Any:

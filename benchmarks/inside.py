@@ -19,7 +19,7 @@ from broker.server.client_connection import ClientConnection
 from broker.settings.endpoints import Endpoint
 from broker.time.clock import PushedClock, turns
 from protocol.apis import ApiKey
-from protocol.codec import decode_response, encode_request
+from protocol.client.in_flight import InFlightRequests
 from protocol.types import Buffer
 
 _PLACE = ("127.0.0.1", 9)
@@ -77,7 +77,7 @@ class Peer:
         self.wire = Wire()
         self.connection = ClientConnection(cluster.nodes[1].server, "PLAINTEXT")
         self.connection.connection_made(self.wire)
-        self._numbers = 0
+        self._requests = InFlightRequests("bench")
 
     def __enter__(self) -> Self:
         return self
@@ -108,11 +108,11 @@ class Peer:
 
     async def call(self, key: ApiKey, version: int, request: Any) -> Any:
         """Send a request message; return the response message."""
-        self._numbers += 1
-        answer = b"".join(await self.ask(encode_request(key, version, self._numbers, "bench", request)))
-        number, response = decode_response(key, version, answer[4:])
-        assert number == self._numbers
-        return response
+        for data in await self.ask(self._requests.encode(key, version, request)):
+            self._requests.receive(data)
+        frame = self._requests.frame()
+        assert frame is not None
+        return self._requests.decode(frame)
 
 
 @asynccontextmanager

@@ -1,7 +1,6 @@
 """Base of all simulated clients: connections, metadata, coordinators, back-off."""
 
 import asyncio
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -9,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from protocol.apis import ApiKey
-from protocol.codec import decode_response, encode_request
+from protocol.client.in_flight import InFlightRequests
 from protocol.errors import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -40,7 +39,6 @@ RETRIABLE = frozenset(
         ErrorCode.NETWORK_EXCEPTION,
     }
 )
-_SIZE = struct.Struct(">i")
 FENCED_SINCE = {
     ApiKey.INIT_PRODUCER_ID: 4,
     ApiKey.ADD_PARTITIONS_TO_TXN: 2,
@@ -90,11 +88,10 @@ class World:
 class Wire:
     """One connection, with one request in flight at a time."""
 
-    def __init__(self, link: Link, *, resets: bool) -> None:
+    def __init__(self, link: Link, client_id: str, *, resets: bool) -> None:
         self._link, self._resets = link, resets
-        self._bytes = bytearray()
+        self._requests = InFlightRequests(client_id)
         self._answer: asyncio.Future[bytes] | None = None
-        self._count = 0
         link.received, link.lost = self._received, self._lost
 
     @property
@@ -102,23 +99,19 @@ class Wire:
         """Whether requests may be sent."""
         return self._link.open
 
-    async def call(self, key: ApiKey, version: int, client_id: str, request: Any, timeout_ms: int) -> Any:
-        """Send a request and wait for its response. Raises Lost."""
-        self._count += 1
+    async def call(self, key: ApiKey, version: int, request: Any, timeout_ms: int) -> Any:
+        """Send a request and wait for its response. Raises Lost; BadResponse: the bytes are none."""
         loop = asyncio.get_running_loop()
         self._answer = answer = loop.create_future()
         alarm = loop.call_later(timeout_ms / 1000, self._time_out, answer)
         try:
-            self._link.send(encode_request(key, version, self._count, client_id, request))
+            self._link.send(self._requests.encode(key, version, request))
             frame = await answer
         finally:
             alarm.cancel()
             if not answer.done() or answer.cancelled() or answer.exception() is not None:
                 self.close()
-        number, response = decode_response(key, version, frame)
-        if number != self._count:
-            raise AssertionError(f"{key.title}: the response to request {self._count} has the correlation id {number}")
-        return response
+        return self._requests.decode(frame)
 
     def close(self) -> None:
         """Close the connection; if it resets, no request that was sent arrives any more."""
@@ -135,14 +128,10 @@ class Wire:
             self._answer.set_exception(Lost("connection lost"))
 
     def _received(self, data: bytes) -> None:
-        self._bytes += data
-        if len(self._bytes) < _SIZE.size:
-            return
-        (size,) = _SIZE.unpack_from(self._bytes)
-        if len(self._bytes) >= 4 + size:
-            frame, self._bytes = bytes(self._bytes[4 : 4 + size]), self._bytes[4 + size :]
-            if self._answer is not None and not self._answer.done():
-                self._answer.set_result(frame)
+        self._requests.receive(data)
+        frame = self._requests.frame()
+        if frame is not None and self._answer is not None and not self._answer.done():
+            self._answer.set_result(frame)
 
 
 class Client:
@@ -213,7 +202,7 @@ class Client:
         self.note(f"-> broker {broker}: {title}")
         try:
             wire = await self._wire(broker, channel)
-            answer = await wire.call(key, version, self.name, request, timeout_ms)
+            answer = await wire.call(key, version, request, timeout_ms)
         except (Lost, ConnectionRefusedError) as error:
             self._wires.pop((broker, channel), None)
             self.unanswered[channel] = self.now_us
@@ -237,7 +226,7 @@ class Client:
             network = self.world.network
             port = next(port for port, each in network.broker_of.items() if each == broker)
             resets = self.resets or channel in self.resetting
-            wire = self._wires[broker, channel] = Wire(await network.connect(self.name, port), resets=resets)
+            wire = self._wires[broker, channel] = Wire(await network.connect(self.name, port), self.name, resets=resets)
         return wire
 
     async def ask_any(self, key: ApiKey, version: int, request: Any, what: str = "") -> Any:

@@ -3,12 +3,11 @@
 import asyncio
 import contextlib
 import itertools
-import struct
 import time
 from typing import Any
 
 from protocol.apis import ApiKey
-from protocol.codec import decode_response, encode_request
+from protocol.client.in_flight import InFlightRequests
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -35,7 +34,7 @@ class Client:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
-        self._count = 0
+        self._requests = InFlightRequests("bystander")
 
     @classmethod
     async def connect(cls, address: str) -> "Client":
@@ -45,15 +44,11 @@ class Client:
 
     async def call(self, key: ApiKey, version: int, request: Any) -> Any:
         """Send a request and wait for its response."""
-        self._count += 1
-        self._writer.write(encode_request(key, version, self._count, "bystander", request))
+        self._writer.write(self._requests.encode(key, version, request))
         async with asyncio.timeout(PATIENCE_S):
-            (size,) = struct.unpack(">i", await self._reader.readexactly(4))
-            frame = await self._reader.readexactly(size)
-        number, response = decode_response(key, version, frame)
-        if number != self._count:
-            raise AssertionError(f"the answer to request {number} came where {self._count} was due")
-        return response
+            while (frame := self._requests.frame()) is None:
+                self._requests.receive(await self._reader.readexactly(self._requests.missing_bytes))
+        return self._requests.decode(frame)
 
     async def close(self) -> None:
         """Close the connection."""

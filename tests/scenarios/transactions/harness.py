@@ -19,7 +19,7 @@ from broker.options import ServeOptions, TopicOption
 from broker.settings.endpoints import Endpoint
 from broker.time.clock import PushedClock
 from protocol.apis import ApiKey
-from protocol.codec import decode_response, encode_request
+from protocol.client.in_flight import InFlightRequests
 
 SETTINGS = {
     "offsets.topic.replication.factor": "1",
@@ -41,23 +41,21 @@ class AsyncWire:
     """One connection. Requests may be sent without waiting for the answers before them."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str) -> None:
-        self._reader, self._writer, self._client_id = reader, writer, client_id
-        self._asked: list[tuple[ApiKey, int]] = []
+        self._reader, self._writer = reader, writer
+        self._requests = InFlightRequests(client_id)
 
     def send(self, key: ApiKey, version: int, request: Any) -> None:
         """Send, and leave the answer for :meth:`answer`."""
-        self._asked.append((key, version))
-        self._writer.write(encode_request(key, version, len(self._asked), self._client_id, request))
+        self._writer.write(self._requests.encode(key, version, request))
 
     async def answer(self) -> Any:
         """The answer to the oldest request that has none. Raises Hung."""
         try:
-            size = int.from_bytes(await self._reader.readexactly(4))
-            frame = await self._reader.readexactly(size)
+            while (frame := self._requests.frame()) is None:
+                self._requests.receive(await self._reader.readexactly(self._requests.missing_bytes))
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             raise Hung from error
-        key, version = self._asked.pop(0)
-        return decode_response(key, version, frame)[1]
+        return self._requests.decode(frame)
 
     async def call(self, key: ApiKey, version: int, request: Any) -> Any:
         """Send and wait."""
