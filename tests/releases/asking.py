@@ -7,7 +7,8 @@ from itertools import count
 from typing import Any
 
 from protocol.apis import ApiKey
-from protocol.codec import known_versions
+from protocol.client.steps import run
+from protocol.client.versions import negotiate, newest
 from protocol.errors import ErrorCode
 from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -15,7 +16,6 @@ from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -73,8 +73,7 @@ class Client:
     def __init__(self, address: str, patience_s: float = 20, pause: Callable[[float], object] = wait) -> None:
         self.address, self.patience_s, self.pause = address, patience_s, pause
         self.wire = Wire(address, "releases", patience_s)
-        answer = self.wire.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
-        self.versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+        self.versions = run(negotiate("releases", "1", version=0), self.wire.call)
 
     def name(self, what: str) -> str:
         """A name that nothing had before."""
@@ -82,13 +81,10 @@ class Client:
 
     def version(self, key: ApiKey, at_most: int = 99, at_least: int = 0) -> int:
         """The newest common version. Raises Absent."""
-        low, high = self.versions.get(key, (1, 0))
-        ours = known_versions(key) or (0, 0)
-        low = max(low, ours[0], at_least)
-        newest: int = min(high, ours[1], at_most, FOR_BROKERS.get(key, 99))
-        if newest < low:
+        version = newest(self.versions, key, at_least=at_least, at_most=min(at_most, FOR_BROKERS.get(key, at_most)))
+        if version is None:
             raise Absent(key.title)
-        return newest
+        return version
 
     def ask(self, key: ApiKey, request: Any, *, at_most: int = 99, at_least: int = 0) -> Any:
         """The answer in the newest common version."""
