@@ -6,9 +6,8 @@ Version 0. Not done: nothing.
 from broker.coordination.share_state.persister import SharePartitionKey, StateResult
 from broker.request.api import Api
 from broker.request.context import RequestContext
-from broker.request.share_state import ask_own, each_partition, refused_partitions
+from broker.request.share_state import Operation, StateRequests
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
 from protocol.messages.delete_share_group_state import (
     DeleteShareGroupStateRequest,
     DeleteShareGroupStateResponse,
@@ -17,28 +16,20 @@ from protocol.messages.delete_share_group_state import (
     PartitionResult,
 )
 
-_RPC = "delete share group state"
+_REQUESTS = StateRequests(
+    "delete share group state", StateResult, PartitionResult, DeleteStateResult, DeleteShareGroupStateResponse
+)
 
 
 async def handle(request: DeleteShareGroupStateRequest, ctx: RequestContext) -> DeleteShareGroupStateResponse:
     """Delete the state of each partition at this broker's share coordinator (groups D.9)."""
 
-    async def answer(key: SharePartitionKey, asked: PartitionData) -> PartitionResult:  # noqa: ARG001
-        result = await ask_own(ctx, key, StateResult, _RPC, lambda machine, now_ms, to: machine.delete(key, now_ms, to))
-        return PartitionResult(key.partition, result.error, result.message)
+    def operation(key: SharePartitionKey, _each: PartitionData) -> Operation:
+        return lambda machine, now_ms, to: machine.delete(key, now_ms, to)
 
-    results = await each_partition(request, ctx, answer)
-    return DeleteShareGroupStateResponse([DeleteStateResult(topic_id, partitions) for topic_id, partitions in results])
-
-
-def refuse(request: DeleteShareGroupStateRequest, error: KafkaError, version: int) -> DeleteShareGroupStateResponse:  # noqa: ARG001
-    """Put the error on every partition."""
-    results = refused_partitions(
-        request, error, lambda partition, code, text: PartitionResult(partition, error_code=code, error_message=text)
-    )
-    return DeleteShareGroupStateResponse([DeleteStateResult(topic_id, partitions) for topic_id, partitions in results])
+    return await _REQUESTS.handle(request, ctx, operation)
 
 
 API: Api[DeleteShareGroupStateRequest, DeleteShareGroupStateResponse] = Api(
-    ApiKey.DELETE_SHARE_GROUP_STATE, (0, 0), handle, refuse
+    ApiKey.DELETE_SHARE_GROUP_STATE, (0, 0), handle, _REQUESTS.refuse
 )

@@ -7,9 +7,8 @@ from broker.coordination.share_state.machine import StateWrite
 from broker.coordination.share_state.persister import SharePartitionKey, StateBatch, StateResult
 from broker.request.api import Api
 from broker.request.context import RequestContext
-from broker.request.share_state import ask_own, each_partition, refused_partitions
+from broker.request.share_state import Operation, StateRequests
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
 from protocol.messages.write_share_group_state import (
     PartitionData,
     PartitionResult,
@@ -18,40 +17,27 @@ from protocol.messages.write_share_group_state import (
     WriteStateResult,
 )
 
-_RPC = "write share group state"
+_REQUESTS = StateRequests(
+    "write share group state", StateResult, PartitionResult, WriteStateResult, WriteShareGroupStateResponse
+)
 
 
 async def handle(request: WriteShareGroupStateRequest, ctx: RequestContext) -> WriteShareGroupStateResponse:
     """Write the state of each partition at this broker's share coordinator (groups D.9)."""
 
-    async def answer(key: SharePartitionKey, asked: PartitionData) -> PartitionResult:
-        change = StateWrite(
-            asked.state_epoch,
-            asked.leader_epoch,
-            asked.start_offset,
-            asked.delivery_complete_count,
-            [
-                StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
-                for each in asked.state_batches
-            ],
+    def operation(key: SharePartitionKey, each: PartitionData) -> Operation:
+        batches = [
+            StateBatch(batch.first_offset, batch.last_offset, batch.delivery_state, batch.delivery_count)
+            for batch in each.state_batches
+        ]
+        write = StateWrite(
+            each.state_epoch, each.leader_epoch, each.start_offset, each.delivery_complete_count, batches
         )
-        result = await ask_own(
-            ctx, key, StateResult, _RPC, lambda machine, now_ms, to: machine.write(key, change, now_ms, to)
-        )
-        return PartitionResult(key.partition, result.error, result.message)
+        return lambda machine, now_ms, to: machine.write(key, write, now_ms, to)
 
-    results = await each_partition(request, ctx, answer)
-    return WriteShareGroupStateResponse([WriteStateResult(topic_id, partitions) for topic_id, partitions in results])
-
-
-def refuse(request: WriteShareGroupStateRequest, error: KafkaError, version: int) -> WriteShareGroupStateResponse:  # noqa: ARG001
-    """Put the error on every partition."""
-    results = refused_partitions(
-        request, error, lambda partition, code, text: PartitionResult(partition, error_code=code, error_message=text)
-    )
-    return WriteShareGroupStateResponse([WriteStateResult(topic_id, partitions) for topic_id, partitions in results])
+    return await _REQUESTS.handle(request, ctx, operation)
 
 
 API: Api[WriteShareGroupStateRequest, WriteShareGroupStateResponse] = Api(
-    ApiKey.WRITE_SHARE_GROUP_STATE, (0, 1), handle, refuse
+    ApiKey.WRITE_SHARE_GROUP_STATE, (0, 1), handle, _REQUESTS.refuse
 )

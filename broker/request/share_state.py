@@ -1,8 +1,8 @@
 """Access to share coordinators, for partition leaders, group coordinators and requests (groups D.9)."""
 
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from broker.coordination.coordinators import SHARE_TOPIC
@@ -52,7 +52,8 @@ _TEXTS = texts_of(
 _NOT_FOUND = "Error in find coordinator. Exhausted max retries to find coordinator without success."
 
 R = TypeVar("R", bound=StateResult)
-A = TypeVar("A")
+P = TypeVar("P")
+Response = TypeVar("Response")
 Operation = Callable[[ShareMachine, int, Hashable], ShareOutcome]
 
 
@@ -204,53 +205,81 @@ class _Request(Protocol):
     def topics(self) -> Sequence[Any]: ...
 
 
-async def each_partition(
-    request: _Request,
-    ctx: RequestContext,
-    answer: Callable[[SharePartitionKey, Any], Coroutine[Any, Any, A]],
-    *,
-    all_have_partitions: bool = True,
-) -> list[tuple[UUID, list[A]]]:
-    """Answer each partition of a request, grouped by topic in the order of Java's hash tables; its last entry counts.
+@dataclass(frozen=True, slots=True)
+class StateRequests(Generic[R, P, Response]):
+    """Answers one of the five requests about states of share partitions, at the share coordinator on this broker.
 
-    Return nothing for a request without a group, or, if ``all_have_partitions``, with a topic without partitions.
-
-    Raises:
-        KafkaError: CLUSTER_AUTHORIZATION_FAILED; only brokers may send these requests.
+    ``rpc`` names the request in messages. A failure is ``partition_result(partition, error_code, message)``, a success
+    ``success(partition, result)``, by default without fields. ``topic_result`` and ``response`` are the classes around.
     """
-    if not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
-        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
-    if not request.group_id or (all_have_partitions and not all(topic.partitions for topic in request.topics)):
-        return []
-    asked = [(topic.topic_id or ZERO_UUID, each) for topic in request.topics for each in topic.partitions]
-    answers = await all_of(
-        answer(SharePartitionKey(request.group_id, topic_id, each.partition), each) for topic_id, each in asked
-    )
-    found: HashTable[UUID, HashTable[int, A]] = HashTable(uuid_hash)
-    for (topic_id, each), given in zip(asked, answers, strict=True):
-        found.get_or_create(topic_id, _of_topic).put(each.partition, given)
-    return [(topic_id, [given for _, given in of_topic.items()]) for topic_id, of_topic in found.items()]
+
+    rpc: str
+    result: type[R]
+    partition_result: Callable[[int, ErrorCode, str | None], P]
+    topic_result: Callable[[UUID | None, list[P]], Any]
+    response: Callable[[list[Any]], Response]
+    success: Callable[[int, R], P] | None = None
+    all_have_partitions: bool = True
+    """Whether the response is empty if a topic has no partitions; as in KafkaApis, which misses it in one request."""
+
+    async def handle(
+        self, request: _Request, ctx: RequestContext, operation: Callable[[SharePartitionKey, Any], Operation]
+    ) -> Response:
+        """Do ``operation(key, partition of the request)`` for each partition.
+
+        The results are in the order of Java's hash tables, by topic; of a partition named twice the last one counts.
+
+        Raises:
+            KafkaError: CLUSTER_AUTHORIZATION_FAILED; only brokers may send these requests.
+        """
+        # KafkaApis authorizes before it looks at the request: an empty one of a client is refused as well.
+        if not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
+            raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+        topics = request.topics
+        if not request.group_id or (self.all_have_partitions and not all(topic.partitions for topic in topics)):
+            return self.response([])
+        partitions = [
+            (SharePartitionKey(request.group_id, topic.topic_id or ZERO_UUID, each.partition), each)
+            for topic in topics
+            for each in topic.partitions
+        ]
+        results = await all_of(self._partition_result(ctx, key, operation(key, each)) for key, each in partitions)
+        by_topic: HashTable[UUID, HashTable[int, P]] = HashTable(uuid_hash)
+        for (key, _), result in zip(partitions, results, strict=True):
+            by_topic.get_or_create(key.topic_id, _results_of_topic).put(key.partition, result)
+        return self.response(
+            [
+                self.topic_result(topic_id, [each for _, each in of_topic.items()])
+                for topic_id, of_topic in by_topic.items()
+            ]
+        )
+
+    async def _partition_result(self, ctx: RequestContext, key: SharePartitionKey, operation: Operation) -> P:
+        result = await self._ask(ctx, key, operation)
+        if result.failed or self.success is None:
+            return self.partition_result(key.partition, result.error, result.message)
+        return self.success(key.partition, result)
+
+    async def _ask(self, ctx: RequestContext, key: SharePartitionKey, operation: Operation) -> R:
+        try:
+            result: R = await ctx.node.share_coordinator(key.coordinator_key).ask(operation)
+        except KafkaError as error:
+            code = error_for_clients(error.code)
+            return self.result(code, f"Unable to {self.rpc}: {error.message or _TEXTS.get(code, _UNEXPECTED)}")
+        return result
+
+    def refuse(self, request: _Request, error: KafkaError, version: int) -> Response:  # noqa: ARG002
+        """Put the error on every partition."""
+        return self.response(
+            [
+                self.topic_result(
+                    topic.topic_id,
+                    [self.partition_result(each.partition, error.code, error.message) for each in topic.partitions],
+                )
+                for topic in request.topics
+            ]
+        )
 
 
-def _of_topic() -> HashTable[int, Any]:
+def _results_of_topic() -> HashTable[int, Any]:
     return HashTable(integer_hash)
-
-
-async def ask_own(ctx: RequestContext, key: SharePartitionKey, kind: type[R], rpc: str, operation: Operation) -> R:
-    """Send an operation to the share coordinator on this broker; messages of other errors name the RPC."""
-    try:
-        answer: R = await ctx.node.share_coordinator(key.coordinator_key).ask(operation)
-    except KafkaError as error:
-        code = error_for_clients(error.code)
-        return kind(code, f"Unable to {rpc}: {error.message or _TEXTS.get(code, _UNEXPECTED)}")
-    return answer
-
-
-def refused_partitions(
-    request: _Request, error: KafkaError, answer: Callable[[int, ErrorCode, str | None], A]
-) -> list[tuple[UUID | None, list[A]]]:
-    """Build the error for every partition of a request."""
-    return [
-        (topic.topic_id, [answer(each.partition, error.code, error.message) for each in topic.partitions])
-        for topic in request.topics
-    ]
