@@ -4,7 +4,7 @@ Versions 0-1. Differs from Kafka: no other node can become a voter; a valid one 
 """
 
 from broker.coordination.metadata.quorum import check_cluster_id
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext
 from broker.request.topology import may_on_cluster
 from protocol.apis import ApiKey
@@ -22,9 +22,6 @@ async def handle(request: AddRaftVoterRequest, ctx: RequestContext) -> AddRaftVo
     return AddRaftVoterResponse(error_message=None)
 
 
-def refuse(request: AddRaftVoterRequest, error: KafkaError, version: int) -> AddRaftVoterResponse:  # noqa: ARG001
-    """Put the error at the top level of the response."""
-    return AddRaftVoterResponse(error_code=error.code, error_message=error.message)
-
-
-API: Api[AddRaftVoterRequest, AddRaftVoterResponse] = Api(ApiKey.ADD_RAFT_VOTER, (0, 1), handle, refuse)
+API: Api[AddRaftVoterRequest, AddRaftVoterResponse] = Api(
+    ApiKey.ADD_RAFT_VOTER, (0, 1), handle, top_level_with_message(AddRaftVoterResponse)
+)

@@ -8,7 +8,7 @@ import ipaddress
 from collections.abc import Mapping
 
 from broker.coordination.metadata.quotas import IP, Alteration, Altered, in_map
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext
 from broker.request.topology import may_on_cluster
 from broker.settings.releases import Behaviour
@@ -73,9 +73,13 @@ def _answer(entity: Mapping[str, str | None], error: KafkaError | None) -> Respo
     return ResponseEntryData(error.code, error.message, parts)
 
 
-def refuse(request: AlterClientQuotasRequest, error: KafkaError, version: int) -> AlterClientQuotasResponse:  # noqa: ARG001
-    """Put the error on every entry."""
-    return AlterClientQuotasResponse(entries=[_answer(_wanted(entry).entity, error) for entry in request.entries])
-
-
-API: Api[AlterClientQuotasRequest, AlterClientQuotasResponse] = Api(ApiKey.ALTER_CLIENT_QUOTAS, (0, 1), handle, refuse)
+API: Api[AlterClientQuotasRequest, AlterClientQuotasResponse] = Api(
+    ApiKey.ALTER_CLIENT_QUOTAS,
+    (0, 1),
+    handle,
+    per_item(
+        lambda request: request.entries,
+        lambda entry, error: _answer(_wanted(entry).entity, error),
+        lambda entries: AlterClientQuotasResponse(entries=entries),
+    ),
+)

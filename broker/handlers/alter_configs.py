@@ -3,12 +3,11 @@
 Versions 0-2. Not done: alter.config.policy.class.name (no plugins).
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.configs import alter
 from broker.request.context import RequestContext
 from broker.settings.alter import Alteration, Change
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
 from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResourceResponse, AlterConfigsResponse
 
 
@@ -31,14 +30,15 @@ async def handle(request: AlterConfigsRequest, ctx: RequestContext) -> AlterConf
     )
 
 
-def refuse(request: AlterConfigsRequest, error: KafkaError, version: int) -> AlterConfigsResponse:  # noqa: ARG001
-    """Put the error on every resource; the API has no top-level error code."""
-    return AlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(error.code, error.message, resource.resource_type, resource.resource_name)
-            for resource in request.resources
-        ]
-    )
-
-
-API: Api[AlterConfigsRequest, AlterConfigsResponse] = Api(ApiKey.ALTER_CONFIGS, (0, 2), handle, refuse)
+API: Api[AlterConfigsRequest, AlterConfigsResponse] = Api(
+    ApiKey.ALTER_CONFIGS,
+    (0, 2),
+    handle,
+    per_item(
+        lambda request: request.resources,
+        lambda resource, error: AlterConfigsResourceResponse(
+            error.code, error.message, resource.resource_type, resource.resource_name
+        ),
+        lambda responses: AlterConfigsResponse(responses=responses),
+    ),
+)

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 
 from broker.coordination.metadata.features import METADATA_VERSION
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.connection import Versions
 from broker.request.context import RequestContext, ServedApi
 from protocol import features
@@ -105,9 +105,6 @@ def _listed(api: ServedApi, steered: Versions, *, unstable: bool) -> ApiVersion:
     return ApiVersion(api.key, 0 if api.key is ApiKey.PRODUCE else low, high)
 
 
-def refuse(request: ApiVersionsRequest, error: KafkaError, version: int) -> ApiVersionsResponse:  # noqa: ARG001
-    """Return the error code without APIs and features."""
-    return ApiVersionsResponse(error.code)
-
-
-API: Api[ApiVersionsRequest, ApiVersionsResponse] = Api(ApiKey.API_VERSIONS, (0, 5), handle, refuse)
+API: Api[ApiVersionsRequest, ApiVersionsResponse] = Api(
+    ApiKey.API_VERSIONS, (0, 5), handle, top_level(ApiVersionsResponse)
+)

@@ -4,7 +4,7 @@ Versions 0-1; the member type since v1. Groups of other types have their own des
 request whose response would have more than 250,000 members is refused.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.groups import coordinator, described, require_group, serves_consumer_groups
 from broker.request.topology import authorized_operations
@@ -54,17 +54,13 @@ def _topics(group: DescribedGroup) -> set[str]:
     return found
 
 
-def refuse(
-    request: ConsumerGroupDescribeRequest,
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> ConsumerGroupDescribeResponse:
-    """Put the error on every group."""
-    return ConsumerGroupDescribeResponse(
-        groups=[DescribedGroup(error.code, error.message, group_id) for group_id in request.group_ids]
-    )
-
-
 API: Api[ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse] = Api(
-    ApiKey.CONSUMER_GROUP_DESCRIBE, (0, 1), handle, refuse
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
+    (0, 1),
+    handle,
+    per_item(
+        lambda request: request.group_ids,
+        lambda group_id, error: DescribedGroup(error.code, error.message, group_id),
+        lambda groups: ConsumerGroupDescribeResponse(groups=groups),
+    ),
 )

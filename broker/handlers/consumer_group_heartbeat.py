@@ -6,7 +6,7 @@ Versions 0-1; since v1 members generate their own ids and may subscribe by regul
 from broker.coordination.group.modern.consumer import validation
 from broker.coordination.group.modern.consumer.heartbeat import Beat
 from broker.coordination.group.modern.target_assignment import assignor_names
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.groups import ask_coordinator, require_group, serves_consumer_groups
 from protocol import features
@@ -38,15 +38,6 @@ async def handle(request: ConsumerGroupHeartbeatRequest, ctx: RequestContext) ->
     return response
 
 
-def refuse(
-    request: ConsumerGroupHeartbeatRequest,  # noqa: ARG001
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> ConsumerGroupHeartbeatResponse:
-    """Return the error code and message."""
-    return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
-
-
 API: Api[ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse] = Api(
-    ApiKey.CONSUMER_GROUP_HEARTBEAT, (0, 1), handle, refuse
+    ApiKey.CONSUMER_GROUP_HEARTBEAT, (0, 1), handle, top_level_with_message(ConsumerGroupHeartbeatResponse)
 )

@@ -5,7 +5,7 @@ Versions 1-3; 0, with literal patterns only, for releases before 4.0. Not done: 
 
 from broker.coordination.metadata.acls import Acl
 from broker.request.acls import check_codes, require_authorizer
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext
 from broker.request.topology import check_on_cluster
 from broker.settings.releases import Behaviour
@@ -46,9 +46,14 @@ def _result(error: KafkaError | None) -> AclCreationResult:
     return AclCreationResult() if error is None else AclCreationResult(error.code, error.message)
 
 
-def refuse(request: CreateAclsRequest, error: KafkaError, version: int) -> CreateAclsResponse:  # noqa: ARG001
-    """Put the error on every entry."""
-    return CreateAclsResponse(results=[_result(error) for _ in request.creations])
-
-
-API: Api[CreateAclsRequest, CreateAclsResponse] = Api(ApiKey.CREATE_ACLS, (1, 3), handle, refuse, removed=0)
+API: Api[CreateAclsRequest, CreateAclsResponse] = Api(
+    ApiKey.CREATE_ACLS,
+    (1, 3),
+    handle,
+    per_item(
+        lambda request: request.creations,
+        lambda _creation, error: _result(error),
+        lambda results: CreateAclsResponse(results=results),
+    ),
+    removed=0,
+)

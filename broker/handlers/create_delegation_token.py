@@ -4,7 +4,7 @@ Versions 1-3. Not done: nothing.
 """
 
 from broker.coordination.metadata import tokens
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.tokens import check_known, remember, rules_of, split
 from protocol.apis import ApiKey
@@ -59,15 +59,6 @@ def _response(
     )
 
 
-def refuse(
-    request: CreateDelegationTokenRequest,  # noqa: ARG001
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> CreateDelegationTokenResponse:
-    """Return the error code alone."""
-    return CreateDelegationTokenResponse(error_code=error.code)
-
-
 API: Api[CreateDelegationTokenRequest, CreateDelegationTokenResponse] = Api(
-    ApiKey.CREATE_DELEGATION_TOKEN, (1, 3), handle, refuse, removed=0
+    ApiKey.CREATE_DELEGATION_TOKEN, (1, 3), handle, top_level(CreateDelegationTokenResponse), removed=0
 )

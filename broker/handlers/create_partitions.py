@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from broker.coordination.metadata.machine import Result
 from broker.coordination.metadata.topics import MorePartitions
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.throttling import Mutations
 from broker.settings.releases import Behaviour
@@ -80,9 +80,13 @@ def _result(name: str, error: KafkaError | None) -> CreatePartitionsTopicResult:
     return CreatePartitionsTopicResult(name, error.code, error.message)
 
 
-def refuse(request: CreatePartitionsRequest, error: KafkaError, version: int) -> CreatePartitionsResponse:  # noqa: ARG001
-    """Put the error on every topic."""
-    return CreatePartitionsResponse(results=[_result(topic.name, error) for topic in request.topics])
-
-
-API: Api[CreatePartitionsRequest, CreatePartitionsResponse] = Api(ApiKey.CREATE_PARTITIONS, (0, 3), handle, refuse)
+API: Api[CreatePartitionsRequest, CreatePartitionsResponse] = Api(
+    ApiKey.CREATE_PARTITIONS,
+    (0, 3),
+    handle,
+    per_item(
+        lambda request: request.topics,
+        lambda topic, error: _result(topic.name, error),
+        lambda results: CreatePartitionsResponse(results=results),
+    ),
+)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from broker.coordination.metadata.image import METADATA_TOPIC
 from broker.coordination.metadata.topics import CreatedTopic, NewTopic, check_partitions, check_records
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.throttling import Mutations
 from broker.request.topology import may_on_cluster
@@ -157,9 +157,14 @@ def _shown(entry: Entry) -> str | None:
     return entry.value
 
 
-def refuse(request: CreateTopicsRequest, error: KafkaError, version: int) -> CreateTopicsResponse:  # noqa: ARG001
-    """Put the error on every topic."""
-    return CreateTopicsResponse(topics=[_error(topic.name, error) for topic in request.topics])
-
-
-API: Api[CreateTopicsRequest, CreateTopicsResponse] = Api(ApiKey.CREATE_TOPICS, (2, 7), handle, refuse, removed=0)
+API: Api[CreateTopicsRequest, CreateTopicsResponse] = Api(
+    ApiKey.CREATE_TOPICS,
+    (2, 7),
+    handle,
+    per_item(
+        lambda request: request.topics,
+        lambda topic, error: _error(topic.name, error),
+        lambda topics: CreateTopicsResponse(topics=topics),
+    ),
+    removed=0,
+)

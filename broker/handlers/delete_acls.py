@@ -6,7 +6,7 @@ have more than 250,000 ACLs is refused.
 
 from broker.coordination.metadata.acls import Acl, Found
 from broker.request.acls import check_codes, filter_of, require_authorizer
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext
 from broker.request.topology import check_on_cluster
 from protocol.apis import ApiKey
@@ -53,9 +53,14 @@ def _matching(acl: Acl) -> DeleteAclsMatchingAcl:
     )
 
 
-def refuse(request: DeleteAclsRequest, error: KafkaError, version: int) -> DeleteAclsResponse:  # noqa: ARG001
-    """Put the error on every filter."""
-    return DeleteAclsResponse(filter_results=[_result(error) for _ in request.filters])
-
-
-API: Api[DeleteAclsRequest, DeleteAclsResponse] = Api(ApiKey.DELETE_ACLS, (1, 3), handle, refuse, removed=0)
+API: Api[DeleteAclsRequest, DeleteAclsResponse] = Api(
+    ApiKey.DELETE_ACLS,
+    (1, 3),
+    handle,
+    per_item(
+        lambda request: request.filters,
+        lambda _filter, error: _result(error),
+        lambda filter_results: DeleteAclsResponse(filter_results=filter_results),
+    ),
+    removed=0,
+)

@@ -3,7 +3,7 @@
 Versions 0-3; errors have a message since v3, which is null for all errors here. Not done: nothing.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext
 from broker.request.groups import ask_coordinator, in_order_deleted, require_group
 from broker.request.share_groups import delete_group_state
@@ -34,10 +34,13 @@ async def _delete(group_id: str, ctx: RequestContext) -> DeletableGroupResult:
     return results[0]
 
 
-def refuse(request: DeleteGroupsRequest, error: KafkaError, version: int) -> DeleteGroupsResponse:  # noqa: ARG001
-    """Put the error on every group."""
-    results = [DeletableGroupResult(group_id, error.code) for group_id in dict.fromkeys(request.groups_names)]
-    return DeleteGroupsResponse(results=results)
-
-
-API: Api[DeleteGroupsRequest, DeleteGroupsResponse] = Api(ApiKey.DELETE_GROUPS, (0, 3), handle, refuse)
+API: Api[DeleteGroupsRequest, DeleteGroupsResponse] = Api(
+    ApiKey.DELETE_GROUPS,
+    (0, 3),
+    handle,
+    per_item(
+        lambda request: dict.fromkeys(request.groups_names),
+        lambda group_id, error: DeletableGroupResult(group_id, error.code),
+        lambda results: DeleteGroupsResponse(results=results),
+    ),
+)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from broker.coordination.metadata.image import INTERNAL_TOPICS
 from broker.replication.partition import ReplicatedPartition
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.time.clock import Watched, wait_until
 from protocol.apis import ApiKey
@@ -107,17 +107,15 @@ def _partition(topic: str, index: int, ctx: RequestContext) -> ReplicatedPartiti
     return partition
 
 
-def refuse(request: DeleteRecordsRequest, error: KafkaError, version: int) -> DeleteRecordsResponse:  # noqa: ARG001
-    """Put the error on every partition; the API has no top-level error code."""
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                topic.name,
-                [DeleteRecordsPartitionResult(p.partition_index, -1, error.code) for p in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
-API: Api[DeleteRecordsRequest, DeleteRecordsResponse] = Api(ApiKey.DELETE_RECORDS, (0, 2), handle, refuse)
+API: Api[DeleteRecordsRequest, DeleteRecordsResponse] = Api(
+    ApiKey.DELETE_RECORDS,
+    (0, 2),
+    handle,
+    per_item(
+        lambda request: request.topics,
+        lambda topic, error: DeleteRecordsTopicResult(
+            topic.name, [DeleteRecordsPartitionResult(p.partition_index, -1, error.code) for p in topic.partitions]
+        ),
+        lambda topics: DeleteRecordsResponse(topics=topics),
+    ),
+)

@@ -6,7 +6,7 @@ Versions 1-6. Not done: nothing.
 from collections import Counter
 from uuid import UUID
 
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.throttling import Mutations
 from broker.request.topology import may_on_cluster
@@ -127,11 +127,14 @@ class _Doomed:
         self._answers.append(Answer(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, text, topic_id))
 
 
-def refuse(request: DeleteTopicsRequest, error: KafkaError, version: int) -> DeleteTopicsResponse:  # noqa: ARG001
-    """Put the error on every topic."""
-    return DeleteTopicsResponse(
-        responses=[Answer(topic.name, error.code, error.message, topic.topic_id) for topic in request.topics]
-    )
-
-
-API: Api[DeleteTopicsRequest, DeleteTopicsResponse] = Api(ApiKey.DELETE_TOPICS, (1, 6), handle, refuse, removed=0)
+API: Api[DeleteTopicsRequest, DeleteTopicsResponse] = Api(
+    ApiKey.DELETE_TOPICS,
+    (1, 6),
+    handle,
+    per_item(
+        lambda request: request.topics,
+        lambda topic, error: Answer(topic.name, error.code, error.message, topic.topic_id),
+        lambda responses: DeleteTopicsResponse(responses=responses),
+    ),
+    removed=0,
+)

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from broker.coordination.metadata.acls import find
 from broker.request.acls import check_codes, filter_of
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext
 from broker.request.topology import check_on_cluster
 from protocol.apis import ApiKey
@@ -43,9 +43,6 @@ async def handle(request: DescribeAclsRequest, ctx: RequestContext) -> DescribeA
     )
 
 
-def refuse(request: DescribeAclsRequest, error: KafkaError, version: int) -> DescribeAclsResponse:  # noqa: ARG001
-    """Put the error at the top level of the response."""
-    return DescribeAclsResponse(error_code=error.code, error_message=error.message)
-
-
-API: Api[DescribeAclsRequest, DescribeAclsResponse] = Api(ApiKey.DESCRIBE_ACLS, (1, 3), handle, refuse, removed=0)
+API: Api[DescribeAclsRequest, DescribeAclsResponse] = Api(
+    ApiKey.DESCRIBE_ACLS, (1, 3), handle, top_level_with_message(DescribeAclsResponse), removed=0
+)

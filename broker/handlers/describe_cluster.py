@@ -3,7 +3,7 @@
 Versions 0-2. Differs from Kafka: ControllerId is the first alive broker, not a random one.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.topology import NOT_ASKED, authorized_operations, may_on_cluster, topology_of
 from protocol import features
@@ -55,9 +55,6 @@ def _brokers(request: DescribeClusterRequest, ctx: RequestContext) -> list[Descr
     return found
 
 
-def refuse(request: DescribeClusterRequest, error: KafkaError, version: int) -> DescribeClusterResponse:  # noqa: ARG001
-    """Put the error at the top level of the response."""
-    return DescribeClusterResponse(error_code=error.code, error_message=error.message)
-
-
-API: Api[DescribeClusterRequest, DescribeClusterResponse] = Api(ApiKey.DESCRIBE_CLUSTER, (0, 2), handle, refuse)
+API: Api[DescribeClusterRequest, DescribeClusterResponse] = Api(
+    ApiKey.DESCRIBE_CLUSTER, (0, 2), handle, top_level_with_message(DescribeClusterResponse)
+)

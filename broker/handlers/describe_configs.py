@@ -7,7 +7,7 @@ would have more than 250,000 configs is refused.
 
 from collections.abc import Iterable
 
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.configs import config_allowed
 from broker.request.context import AclOperation, RequestContext
 from broker.request.response_budget import Allowance
@@ -145,11 +145,10 @@ def _config(
     )
 
 
-def refuse(request: DescribeConfigsRequest, error: KafkaError, version: int) -> DescribeConfigsResponse:  # noqa: ARG001
-    """Put the error on every resource; the API has no top-level error code."""
-    return DescribeConfigsResponse(results=[_failed(resource, error) for resource in request.resources])
-
-
 API: Api[DescribeConfigsRequest, DescribeConfigsResponse] = Api(
-    ApiKey.DESCRIBE_CONFIGS, (1, 4), handle, refuse, removed=0
+    ApiKey.DESCRIBE_CONFIGS,
+    (1, 4),
+    handle,
+    per_item(lambda request: request.resources, _failed, lambda results: DescribeConfigsResponse(results=results)),
+    removed=0,
 )

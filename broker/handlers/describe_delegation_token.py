@@ -4,11 +4,10 @@ Versions 1-3. Not done: nothing.
 """
 
 from broker.coordination.metadata import tokens
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.tokens import check_known, rules_of, split
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
 from protocol.log_records.metadata_security import DelegationTokenRecord
 from protocol.messages.describe_delegation_token import (
     DescribedDelegationToken,
@@ -52,15 +51,6 @@ def _described(token: DelegationTokenRecord, rules: tokens.Rules) -> DescribedDe
     )
 
 
-def refuse(
-    request: DescribeDelegationTokenRequest,  # noqa: ARG001
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> DescribeDelegationTokenResponse:
-    """Return the error code alone."""
-    return DescribeDelegationTokenResponse(error_code=error.code)
-
-
 API: Api[DescribeDelegationTokenRequest, DescribeDelegationTokenResponse] = Api(
-    ApiKey.DESCRIBE_DELEGATION_TOKEN, (1, 3), handle, refuse, removed=0
+    ApiKey.DESCRIBE_DELEGATION_TOKEN, (1, 3), handle, top_level(DescribeDelegationTokenResponse), removed=0
 )

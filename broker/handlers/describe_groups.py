@@ -5,7 +5,7 @@ Differs from Kafka: a request whose response would have more than 250,000 member
 """
 
 from broker.coordination.group.classic.states import State
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.groups import coordinator, described, require_group
 from broker.request.topology import authorized_operations
@@ -38,9 +38,13 @@ def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
         return absent
 
 
-def refuse(request: DescribeGroupsRequest, error: KafkaError, version: int) -> DescribeGroupsResponse:  # noqa: ARG001
-    """Put the error on every group."""
-    return DescribeGroupsResponse([DescribedGroup(error.code, group_id) for group_id in request.groups])
-
-
-API: Api[DescribeGroupsRequest, DescribeGroupsResponse] = Api(ApiKey.DESCRIBE_GROUPS, (0, 6), handle, refuse)
+API: Api[DescribeGroupsRequest, DescribeGroupsResponse] = Api(
+    ApiKey.DESCRIBE_GROUPS,
+    (0, 6),
+    handle,
+    per_item(
+        lambda request: request.groups,
+        lambda group_id, error: DescribedGroup(error.code, group_id),
+        lambda groups: DescribeGroupsResponse(groups=groups),
+    ),
+)

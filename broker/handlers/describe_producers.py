@@ -4,7 +4,7 @@ Version 0. Any replica answers. Differs from Kafka: a request whose response wou
 refused.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.response_budget import Allowance
 from broker.time.clock import Slices
@@ -60,16 +60,15 @@ def _producers(topic: str, index: int, ctx: RequestContext) -> list[ProducerStat
     ]
 
 
-def refuse(request: DescribeProducersRequest, error: KafkaError, version: int) -> DescribeProducersResponse:  # noqa: ARG001
-    """Put the error on every partition."""
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                topic.name, [PartitionResponse(i, error.code, error.message) for i in topic.partition_indexes]
-            )
-            for topic in request.topics
-        ]
-    )
-
-
-API: Api[DescribeProducersRequest, DescribeProducersResponse] = Api(ApiKey.DESCRIBE_PRODUCERS, (0, 0), handle, refuse)
+API: Api[DescribeProducersRequest, DescribeProducersResponse] = Api(
+    ApiKey.DESCRIBE_PRODUCERS,
+    (0, 0),
+    handle,
+    per_item(
+        lambda request: request.topics,
+        lambda topic, error: TopicResponse(
+            topic.name, [PartitionResponse(i, error.code, error.message) for i in topic.partition_indexes]
+        ),
+        lambda topics: DescribeProducersResponse(topics=topics),
+    ),
+)

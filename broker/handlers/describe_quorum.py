@@ -7,7 +7,7 @@ observers.
 from collections.abc import Callable
 
 from broker.coordination.metadata.image import METADATA_TOPIC
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext
 from broker.request.topology import may_on_cluster
 from protocol.apis import ApiKey
@@ -64,9 +64,6 @@ def _with(request: DescribeQuorumRequest, answer: Callable[[int], Answer]) -> De
     )
 
 
-def refuse(request: DescribeQuorumRequest, error: KafkaError, version: int) -> DescribeQuorumResponse:  # noqa: ARG001
-    """Put the error at the top level of the response."""
-    return DescribeQuorumResponse(error.code, error_message=error.message)
-
-
-API: Api[DescribeQuorumRequest, DescribeQuorumResponse] = Api(ApiKey.DESCRIBE_QUORUM, (0, 2), handle, refuse)
+API: Api[DescribeQuorumRequest, DescribeQuorumResponse] = Api(
+    ApiKey.DESCRIBE_QUORUM, (0, 2), handle, top_level_with_message(DescribeQuorumResponse)
+)

@@ -13,7 +13,7 @@ from broker.coordination.share_state.persister import (
     SharePartitionKey,
     SummaryResult,
 )
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.groups import coordinator, require_group
 from broker.request.share_groups import ERROR_TEXTS, require_share_groups
@@ -153,20 +153,15 @@ def _lag(name: str, index: int, done: int, ctx: RequestContext) -> int:
         return _UNKNOWN_LAG
 
 
-def refuse(
-    request: DescribeShareGroupOffsetsRequest,
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> DescribeShareGroupOffsetsResponse:
-    """Put the error on every group."""
-    return DescribeShareGroupOffsetsResponse(
-        groups=[
-            DescribeShareGroupOffsetsResponseGroup(group.group_id, error_code=error.code, error_message=error.message)
-            for group in request.groups
-        ]
-    )
-
-
 API: Api[DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse] = Api(
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, (0, 1), handle, refuse
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+    (0, 1),
+    handle,
+    per_item(
+        lambda request: request.groups,
+        lambda group, error: DescribeShareGroupOffsetsResponseGroup(
+            group.group_id, error_code=error.code, error_message=error.message
+        ),
+        lambda groups: DescribeShareGroupOffsetsResponse(groups=groups),
+    ),
 )

@@ -4,7 +4,7 @@ Version 0. Not done: nothing.
 """
 
 from broker.coordination.metadata.image import INTERNAL_TOPICS, Topic
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.topology import Topology, authorized_operations, topology_of
 from protocol.apis import ApiKey
@@ -108,15 +108,13 @@ def _described(topic: Topic, indexes: range, seen: Topology) -> Answer:
     return Answer(ErrorCode.NONE, topic.name, topic.id, topic.internal, partitions)
 
 
-def refuse(
-    request: DescribeTopicPartitionsRequest,
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> DescribeTopicPartitionsResponse:
-    """Put the error on every requested topic."""
-    return DescribeTopicPartitionsResponse(topics=[Answer(error.code, topic.name) for topic in request.topics])
-
-
 API: Api[DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse] = Api(
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS, (0, 0), handle, refuse
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    (0, 0),
+    handle,
+    per_item(
+        lambda request: request.topics,
+        lambda topic, error: Answer(error.code, topic.name),
+        lambda topics: DescribeTopicPartitionsResponse(topics=topics),
+    ),
 )

@@ -4,7 +4,7 @@ Version 0. Differs from Kafka: a request whose response would have more than 250
 """
 
 from broker.coordination.transaction.listing import describe
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.response_budget import Allowance
 from broker.time.clock import Slices
@@ -57,13 +57,13 @@ def _described(name: str, ctx: RequestContext) -> TransactionState:
     )
 
 
-def refuse(request: DescribeTransactionsRequest, error: KafkaError, version: int) -> DescribeTransactionsResponse:  # noqa: ARG001
-    """Put the error on every transactional id."""
-    return DescribeTransactionsResponse(
-        transaction_states=[TransactionState(error.code, name) for name in request.transactional_ids]
-    )
-
-
 API: Api[DescribeTransactionsRequest, DescribeTransactionsResponse] = Api(
-    ApiKey.DESCRIBE_TRANSACTIONS, (0, 0), handle, refuse
+    ApiKey.DESCRIBE_TRANSACTIONS,
+    (0, 0),
+    handle,
+    per_item(
+        lambda request: request.transactional_ids,
+        lambda name, error: TransactionState(error.code, name),
+        lambda transaction_states: DescribeTransactionsResponse(transaction_states=transaction_states),
+    ),
 )

@@ -4,7 +4,7 @@ Versions 1-2. Not done: nothing.
 """
 
 from broker.coordination.metadata import tokens
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import RequestContext
 from broker.request.tokens import check_known, remember, rules_of
 from protocol.apis import ApiKey
@@ -27,15 +27,6 @@ async def handle(request: ExpireDelegationTokenRequest, ctx: RequestContext) -> 
     return ExpireDelegationTokenResponse(expiry_timestamp_ms=ctx.now_ms)
 
 
-def refuse(
-    request: ExpireDelegationTokenRequest,  # noqa: ARG001
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> ExpireDelegationTokenResponse:
-    """Return the error code alone."""
-    return ExpireDelegationTokenResponse(error_code=error.code)
-
-
 API: Api[ExpireDelegationTokenRequest, ExpireDelegationTokenResponse] = Api(
-    ApiKey.EXPIRE_DELEGATION_TOKEN, (1, 2), handle, refuse, removed=0
+    ApiKey.EXPIRE_DELEGATION_TOKEN, (1, 2), handle, top_level(ExpireDelegationTokenResponse), removed=0
 )

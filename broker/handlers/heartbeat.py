@@ -3,7 +3,7 @@
 Versions 0-4. Not done: nothing.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import AclOperation, RequestContext
 from broker.request.groups import ask_coordinator, require_group
 from protocol.apis import ApiKey
@@ -25,9 +25,4 @@ async def handle(request: HeartbeatRequest, ctx: RequestContext) -> HeartbeatRes
     return response
 
 
-def refuse(request: HeartbeatRequest, error: KafkaError, version: int) -> HeartbeatResponse:  # noqa: ARG001
-    """Return the error code."""
-    return HeartbeatResponse(error.code)
-
-
-API: Api[HeartbeatRequest, HeartbeatResponse] = Api(ApiKey.HEARTBEAT, (0, 4), handle, refuse)
+API: Api[HeartbeatRequest, HeartbeatResponse] = Api(ApiKey.HEARTBEAT, (0, 4), handle, top_level(HeartbeatResponse))

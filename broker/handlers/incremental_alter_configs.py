@@ -3,12 +3,11 @@
 Versions 0-1. Not done: alter.config.policy.class.name (no plugins).
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.configs import alter
 from broker.request.context import RequestContext
 from broker.settings.alter import Alteration, Change
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
 from protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
@@ -35,20 +34,15 @@ async def handle(request: IncrementalAlterConfigsRequest, ctx: RequestContext) -
     )
 
 
-def refuse(
-    request: IncrementalAlterConfigsRequest,
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> IncrementalAlterConfigsResponse:
-    """Put the error on every resource; the API has no top-level error code."""
-    return IncrementalAlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(error.code, error.message, resource.resource_type, resource.resource_name)
-            for resource in request.resources
-        ]
-    )
-
-
 API: Api[IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse] = Api(
-    ApiKey.INCREMENTAL_ALTER_CONFIGS, (0, 1), handle, refuse
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    (0, 1),
+    handle,
+    per_item(
+        lambda request: request.resources,
+        lambda resource, error: AlterConfigsResourceResponse(
+            error.code, error.message, resource.resource_type, resource.resource_name
+        ),
+        lambda responses: IncrementalAlterConfigsResponse(responses=responses),
+    ),
 )

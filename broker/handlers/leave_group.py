@@ -3,11 +3,10 @@
 Versions 0-5. Not done: nothing.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import AclOperation, RequestContext
 from broker.request.groups import ask_coordinator, require_group
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
 from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 
@@ -20,9 +19,4 @@ async def handle(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupR
     return response
 
 
-def refuse(request: LeaveGroupRequest, error: KafkaError, version: int) -> LeaveGroupResponse:  # noqa: ARG001
-    """Put the error at the top level, without members."""
-    return LeaveGroupResponse(error.code)
-
-
-API: Api[LeaveGroupRequest, LeaveGroupResponse] = Api(ApiKey.LEAVE_GROUP, (0, 5), handle, refuse)
+API: Api[LeaveGroupRequest, LeaveGroupResponse] = Api(ApiKey.LEAVE_GROUP, (0, 5), handle, top_level(LeaveGroupResponse))

@@ -3,7 +3,7 @@
 Versions 0-1: v0 lists client metrics subscriptions only. Not done: nothing.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.topology import topology_of
 from broker.settings import ConfigResourceType
@@ -53,11 +53,6 @@ def _names(kind: ConfigResourceType, ctx: RequestContext) -> list[str]:
     return concurrent_order([name for (own, name), configs in image.configs.items() if own == kind and configs])
 
 
-def refuse(request: ListConfigResourcesRequest, error: KafkaError, version: int) -> ListConfigResourcesResponse:  # noqa: ARG001
-    """Put the error at the top level, with an empty list."""
-    return ListConfigResourcesResponse(error_code=error.code)
-
-
 API: Api[ListConfigResourcesRequest, ListConfigResourcesResponse] = Api(
-    ApiKey.LIST_CONFIG_RESOURCES, (0, 1), handle, refuse
+    ApiKey.LIST_CONFIG_RESOURCES, (0, 1), handle, top_level(ListConfigResourcesResponse)
 )

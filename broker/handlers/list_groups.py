@@ -4,11 +4,10 @@ Versions 0-5; filters by state since v4 (KIP-518), by type since v5 (KIP-848). N
 """
 
 from broker.coordination.runtime import State
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.groups import coordinators_in_order
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
 from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
@@ -30,9 +29,4 @@ def _visible(group: ListedGroup, ctx: RequestContext) -> bool:
     return ctx.authorized(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id)
 
 
-def refuse(request: ListGroupsRequest, error: KafkaError, version: int) -> ListGroupsResponse:  # noqa: ARG001
-    """Put the error at the top level of the response."""
-    return ListGroupsResponse(error.code)
-
-
-API: Api[ListGroupsRequest, ListGroupsResponse] = Api(ApiKey.LIST_GROUPS, (0, 5), handle, refuse)
+API: Api[ListGroupsRequest, ListGroupsResponse] = Api(ApiKey.LIST_GROUPS, (0, 5), handle, top_level(ListGroupsResponse))

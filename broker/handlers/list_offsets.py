@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from broker.partitions.fetch.read import READ_COMMITTED
 from broker.replication.partition import ReplicatedPartition
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.message_format import check_time
 from broker.time.clock import in_slices
@@ -153,15 +153,16 @@ async def _find(log: PartitionLog, timestamp: int, bound: int) -> Found | None:
     return None if found is None else (found.offset, found.timestamp_ms, found.leader_epoch)
 
 
-def refuse(request: ListOffsetsRequest, error: KafkaError, version: int) -> ListOffsetsResponse:  # noqa: ARG001
-    """Put the error on every partition; the API has no top-level error code."""
-    return ListOffsetsResponse([_refused(topic, error) for topic in request.topics])
-
-
 def _refused(topic: ListOffsetsTopic, error: KafkaError) -> ListOffsetsTopicResponse:
     return ListOffsetsTopicResponse(
         topic.name, [ListOffsetsPartitionResponse(p.partition_index, error.code) for p in topic.partitions]
     )
 
 
-API: Api[ListOffsetsRequest, ListOffsetsResponse] = Api(ApiKey.LIST_OFFSETS, (1, 11), handle, refuse, removed=0)
+API: Api[ListOffsetsRequest, ListOffsetsResponse] = Api(
+    ApiKey.LIST_OFFSETS,
+    (1, 11),
+    handle,
+    per_item(lambda request: request.topics, _refused, lambda topics: ListOffsetsResponse(topics=topics)),
+    removed=0,
+)

@@ -3,11 +3,10 @@
 Version 0. Not done: nothing.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext
 from broker.request.topology import check_on_cluster
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
 from protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -38,15 +37,6 @@ async def handle(request: ListPartitionReassignmentsRequest, ctx: RequestContext
     )
 
 
-def refuse(
-    request: ListPartitionReassignmentsRequest,  # noqa: ARG001
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> ListPartitionReassignmentsResponse:
-    """Put the error at the top level of the response."""
-    return ListPartitionReassignmentsResponse(error_code=error.code, error_message=error.message)
-
-
 API: Api[ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse] = Api(
-    ApiKey.LIST_PARTITION_REASSIGNMENTS, (0, 0), handle, refuse
+    ApiKey.LIST_PARTITION_REASSIGNMENTS, (0, 0), handle, top_level_with_message(ListPartitionReassignmentsResponse)
 )

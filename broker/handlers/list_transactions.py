@@ -5,10 +5,9 @@ Versions 0-2: filters by duration (KIP-994) and by pattern (KIP-1152). Not done:
 
 from broker.coordination.transaction.listing import TransactionFilter, compile_pattern
 from broker.coordination.transaction.states import BY_TEXT
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
 from protocol.java import string_hash
 from protocol.messages.list_transactions import (
     ListTransactionsRequest,
@@ -41,9 +40,6 @@ async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListT
     )
 
 
-def refuse(request: ListTransactionsRequest, error: KafkaError, version: int) -> ListTransactionsResponse:  # noqa: ARG001
-    """Put the error at the top level of the response."""
-    return ListTransactionsResponse(error_code=error.code)
-
-
-API: Api[ListTransactionsRequest, ListTransactionsResponse] = Api(ApiKey.LIST_TRANSACTIONS, (0, 2), handle, refuse)
+API: Api[ListTransactionsRequest, ListTransactionsResponse] = Api(
+    ApiKey.LIST_TRANSACTIONS, (0, 2), handle, top_level(ListTransactionsResponse)
+)

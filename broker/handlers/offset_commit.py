@@ -6,7 +6,7 @@ Versions 2-10; topics by id from v10 on (KIP-848). Not done: nothing.
 from collections.abc import Sequence
 
 from broker.coordination.metadata.image import ClusterImage
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext
 from broker.request.groups import ask_coordinator, merge_topics, require_group, split_topics
 from broker.settings.releases import Behaviour
@@ -65,9 +65,14 @@ def _answer(
     return OffsetCommitResponseTopic(topic.name, codes, topic.topic_id)
 
 
-def refuse(request: OffsetCommitRequest, error: KafkaError, version: int) -> OffsetCommitResponse:  # noqa: ARG001
-    """Put the error on every partition; the API has no top-level error code."""
-    return OffsetCommitResponse([_answer(topic, topic.partitions, error.code) for topic in request.topics])
-
-
-API: Api[OffsetCommitRequest, OffsetCommitResponse] = Api(ApiKey.OFFSET_COMMIT, (2, 10), handle, refuse, removed=0)
+API: Api[OffsetCommitRequest, OffsetCommitResponse] = Api(
+    ApiKey.OFFSET_COMMIT,
+    (2, 10),
+    handle,
+    per_item(
+        lambda request: request.topics,
+        lambda topic, error: _answer(topic, topic.partitions, error.code),
+        lambda topics: OffsetCommitResponse(topics=topics),
+    ),
+    removed=0,
+)

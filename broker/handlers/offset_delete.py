@@ -5,11 +5,11 @@ Version 0. Not done: nothing.
 
 from collections.abc import Sequence
 
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import AclOperation, RequestContext
 from broker.request.groups import ask_coordinator, merge_topics, require_group, split_topics
 from protocol.apis import ApiKey
-from protocol.errors import ErrorCode, KafkaError
+from protocol.errors import ErrorCode
 from protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
@@ -39,9 +39,6 @@ def _answer(
     return OffsetDeleteResponseTopic(topic.name, codes)
 
 
-def refuse(request: OffsetDeleteRequest, error: KafkaError, version: int) -> OffsetDeleteResponse:  # noqa: ARG001
-    """Put the error at the top level, without topics."""
-    return OffsetDeleteResponse(error.code)
-
-
-API: Api[OffsetDeleteRequest, OffsetDeleteResponse] = Api(ApiKey.OFFSET_DELETE, (0, 0), handle, refuse)
+API: Api[OffsetDeleteRequest, OffsetDeleteResponse] = Api(
+    ApiKey.OFFSET_DELETE, (0, 0), handle, top_level(OffsetDeleteResponse)
+)

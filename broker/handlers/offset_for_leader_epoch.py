@@ -3,7 +3,7 @@
 Versions 2-4. Not done: nothing.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -43,20 +43,16 @@ def _answer(topic: str, asked: OffsetForLeaderPartition, ctx: RequestContext) ->
     return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end)
 
 
-def refuse(
-    request: OffsetForLeaderEpochRequest,
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> OffsetForLeaderEpochResponse:
-    """Put the error on every partition; the API has no top-level error code."""
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(topic.topic, [EpochEndOffset(error.code, p.partition) for p in topic.partitions])
-            for topic in request.topics
-        ]
-    )
-
-
 API: Api[OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse] = Api(
-    ApiKey.OFFSET_FOR_LEADER_EPOCH, (2, 4), handle, refuse, removed=0
+    ApiKey.OFFSET_FOR_LEADER_EPOCH,
+    (2, 4),
+    handle,
+    per_item(
+        lambda request: request.topics,
+        lambda topic, error: OffsetForLeaderTopicResult(
+            topic.topic, [EpochEndOffset(error.code, p.partition) for p in topic.partitions]
+        ),
+        lambda topics: OffsetForLeaderEpochResponse(topics=topics),
+    ),
+    removed=0,
 )

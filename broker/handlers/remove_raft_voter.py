@@ -4,7 +4,7 @@ Version 0. Not done: nothing; the last voter of a quorum cannot be removed.
 """
 
 from broker.coordination.metadata.quorum import check_cluster_id
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext
 from broker.request.topology import may_on_cluster
 from protocol.apis import ApiKey
@@ -21,9 +21,6 @@ async def handle(request: RemoveRaftVoterRequest, ctx: RequestContext) -> Remove
     return RemoveRaftVoterResponse(error_message=None)
 
 
-def refuse(request: RemoveRaftVoterRequest, error: KafkaError, version: int) -> RemoveRaftVoterResponse:  # noqa: ARG001
-    """Put the error at the top level of the response."""
-    return RemoveRaftVoterResponse(error_code=error.code, error_message=error.message)
-
-
-API: Api[RemoveRaftVoterRequest, RemoveRaftVoterResponse] = Api(ApiKey.REMOVE_RAFT_VOTER, (0, 0), handle, refuse)
+API: Api[RemoveRaftVoterRequest, RemoveRaftVoterResponse] = Api(
+    ApiKey.REMOVE_RAFT_VOTER, (0, 0), handle, top_level_with_message(RemoveRaftVoterResponse)
+)

@@ -4,7 +4,7 @@ Versions 1-2. Not done: nothing.
 """
 
 from broker.coordination.metadata import tokens
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import RequestContext
 from broker.request.tokens import check_known, remember, rules_of
 from protocol.apis import ApiKey
@@ -24,15 +24,6 @@ async def handle(request: RenewDelegationTokenRequest, ctx: RequestContext) -> R
     return RenewDelegationTokenResponse(expiry_timestamp_ms=token.expiration_timestamp_ms)
 
 
-def refuse(
-    request: RenewDelegationTokenRequest,  # noqa: ARG001
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> RenewDelegationTokenResponse:
-    """Return the error code alone."""
-    return RenewDelegationTokenResponse(error_code=error.code)
-
-
 API: Api[RenewDelegationTokenRequest, RenewDelegationTokenResponse] = Api(
-    ApiKey.RENEW_DELEGATION_TOKEN, (1, 2), handle, refuse, removed=0
+    ApiKey.RENEW_DELEGATION_TOKEN, (1, 2), handle, top_level(RenewDelegationTokenResponse), removed=0
 )

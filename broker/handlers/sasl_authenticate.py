@@ -3,7 +3,7 @@
 Versions 0-2. Not done: nothing.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import RequestContext
 from broker.request.sasl_gate import State
 from protocol.apis import ApiKey
@@ -24,9 +24,6 @@ async def handle(request: SaslAuthenticateRequest, ctx: RequestContext) -> SaslA
     return SaslAuthenticateResponse(auth_bytes=passed.token, session_lifetime_ms=passed.lifetime_ms)
 
 
-def refuse(request: SaslAuthenticateRequest, error: KafkaError, version: int) -> SaslAuthenticateResponse:  # noqa: ARG001
-    """Return the error code and message, without bytes."""
-    return SaslAuthenticateResponse(error.code, error.message)
-
-
-API: Api[SaslAuthenticateRequest, SaslAuthenticateResponse] = Api(ApiKey.SASL_AUTHENTICATE, (0, 2), handle, refuse)
+API: Api[SaslAuthenticateRequest, SaslAuthenticateResponse] = Api(
+    ApiKey.SASL_AUTHENTICATE, (0, 2), handle, top_level_with_message(SaslAuthenticateResponse)
+)

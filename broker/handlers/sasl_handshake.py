@@ -3,7 +3,7 @@
 Versions 0-1. Not done: nothing.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import RequestContext
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -20,9 +20,6 @@ async def handle(request: SaslHandshakeRequest, ctx: RequestContext) -> SaslHand
     return SaslHandshakeResponse(ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_SASL_MECHANISM, names)
 
 
-def refuse(request: SaslHandshakeRequest, error: KafkaError, version: int) -> SaslHandshakeResponse:  # noqa: ARG001
-    """Return the error code, without mechanisms."""
-    return SaslHandshakeResponse(error.code)
-
-
-API: Api[SaslHandshakeRequest, SaslHandshakeResponse] = Api(ApiKey.SASL_HANDSHAKE, (0, 1), handle, refuse)
+API: Api[SaslHandshakeRequest, SaslHandshakeResponse] = Api(
+    ApiKey.SASL_HANDSHAKE, (0, 1), handle, top_level(SaslHandshakeResponse)
+)

@@ -8,7 +8,7 @@ from uuid import UUID
 from broker.partitions.share_partition.acknowledgements import Acknowledging, AckResult
 from broker.partitions.share_partition.sessions import FINAL_EPOCH, PartitionKey, SessionKey
 from broker.partitions.share_partition.settings import share_settings
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import RequestContext
 from broker.request.leader_endpoints import endpoints_of
 from broker.request.share_groups import check_share_request
@@ -59,13 +59,7 @@ def _partition(ctx: RequestContext, key: PartitionKey, result: AckResult) -> Par
     return data
 
 
-def refuse(
-    request: ShareAcknowledgeRequest,  # noqa: ARG001
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> ShareAcknowledgeResponse:
-    """Return the error code without a message, like Kafka."""
-    return ShareAcknowledgeResponse(error_code=error.code)
-
-
-API: Api[ShareAcknowledgeRequest, ShareAcknowledgeResponse] = Api(ApiKey.SHARE_ACKNOWLEDGE, (1, 2), handle, refuse)
+# The response has a message, but ShareAcknowledgeRequest.getErrorResponse leaves it out.
+API: Api[ShareAcknowledgeRequest, ShareAcknowledgeResponse] = Api(
+    ApiKey.SHARE_ACKNOWLEDGE, (1, 2), handle, top_level(ShareAcknowledgeResponse)
+)

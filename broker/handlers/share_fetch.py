@@ -12,7 +12,7 @@ from broker.partitions.share_partition.fetch import Answer, Limits, ShareFetch, 
 from broker.partitions.share_partition.machine.acquire import Demand
 from broker.partitions.share_partition.sessions import FINAL_EPOCH, Interest, PartitionKey, Round, SessionKey, rotated
 from broker.partitions.share_partition.settings import share_settings
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.leader_endpoints import endpoints_of
 from broker.request.share_groups import check_share_request
@@ -180,13 +180,5 @@ def _add_acknowledgements(response: ShareFetchResponse, acknowledged: Mapping[Pa
     response.responses = [ShareFetchableTopicResponse(topic_id, each) for topic_id, each in topics.items()]
 
 
-def refuse(
-    request: ShareFetchRequest,  # noqa: ARG001
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> ShareFetchResponse:
-    """Return the error code without a message, like Kafka."""
-    return ShareFetchResponse(error_code=error.code)
-
-
-API: Api[ShareFetchRequest, ShareFetchResponse] = Api(ApiKey.SHARE_FETCH, (1, 2), handle, refuse)
+# The response has a message, but ShareFetchRequest.getErrorResponse leaves it out.
+API: Api[ShareFetchRequest, ShareFetchResponse] = Api(ApiKey.SHARE_FETCH, (1, 2), handle, top_level(ShareFetchResponse))

@@ -4,7 +4,7 @@ Version 1. Groups of other types have their own describe APIs. Differs from Kafk
 more than 250,000 members is refused.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.groups import coordinator, described, require_group
 from broker.request.share_groups import require_share_groups
@@ -48,17 +48,13 @@ def _topics(group: DescribedGroup) -> set[str]:
     return {topic.topic_name for member in group.members for topic in member.assignment.topic_partitions}
 
 
-def refuse(
-    request: ShareGroupDescribeRequest,
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> ShareGroupDescribeResponse:
-    """Put the error on every group."""
-    return ShareGroupDescribeResponse(
-        groups=[DescribedGroup(error.code, error.message, group_id) for group_id in request.group_ids]
-    )
-
-
 API: Api[ShareGroupDescribeRequest, ShareGroupDescribeResponse] = Api(
-    ApiKey.SHARE_GROUP_DESCRIBE, (1, 1), handle, refuse
+    ApiKey.SHARE_GROUP_DESCRIBE,
+    (1, 1),
+    handle,
+    per_item(
+        lambda request: request.group_ids,
+        lambda group_id, error: DescribedGroup(error.code, error.message, group_id),
+        lambda groups: ShareGroupDescribeResponse(groups=groups),
+    ),
 )

@@ -5,7 +5,7 @@ Version 1. Not done: nothing.
 
 from broker.coordination.group.modern.share import validation
 from broker.coordination.group.modern.share.heartbeat import ShareBeat
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.groups import ask_coordinator, require_group
 from broker.request.share_groups import require_member_id, require_share_groups
@@ -30,15 +30,6 @@ async def handle(request: ShareGroupHeartbeatRequest, ctx: RequestContext) -> Sh
     return response
 
 
-def refuse(
-    request: ShareGroupHeartbeatRequest,  # noqa: ARG001
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> ShareGroupHeartbeatResponse:
-    """Return the error code and message."""
-    return ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
-
-
 API: Api[ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse] = Api(
-    ApiKey.SHARE_GROUP_HEARTBEAT, (1, 1), handle, refuse
+    ApiKey.SHARE_GROUP_HEARTBEAT, (1, 1), handle, top_level_with_message(ShareGroupHeartbeatResponse)
 )

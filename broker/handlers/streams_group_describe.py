@@ -4,7 +4,7 @@ Versions 0-1; the assignor since v1. Groups of other types have their own descri
 descriptions (KIP-1331). Differs from Kafka: a request whose response would have more than 250,000 members is refused.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, per_item
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.groups import coordinator, described, require_group, serves_streams_groups
 from broker.request.topology import authorized_operations
@@ -66,15 +66,9 @@ def _refused(group_id: str, error: KafkaError) -> DescribedGroup:
     return DescribedGroup(error.code, error.message, group_id, topology=None)
 
 
-def refuse(
-    request: StreamsGroupDescribeRequest,
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> StreamsGroupDescribeResponse:
-    """Put the error on every group."""
-    return StreamsGroupDescribeResponse(groups=[_refused(group_id, error) for group_id in request.group_ids])
-
-
 API: Api[StreamsGroupDescribeRequest, StreamsGroupDescribeResponse] = Api(
-    ApiKey.STREAMS_GROUP_DESCRIBE, (0, 1), handle, refuse
+    ApiKey.STREAMS_GROUP_DESCRIBE,
+    (0, 1),
+    handle,
+    per_item(lambda request: request.group_ids, _refused, lambda groups: StreamsGroupDescribeResponse(groups=groups)),
 )

@@ -3,7 +3,7 @@
 Version 0. Not done: plugins (group.streams.topology.description.plugin.class); without one Kafka refuses it too.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext
 from broker.request.groups import require_group, serves_streams_groups
 from protocol.apis import ApiKey
@@ -26,15 +26,9 @@ async def handle(
     )
 
 
-def refuse(
-    request: StreamsGroupTopologyDescriptionUpdateRequest,  # noqa: ARG001
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> StreamsGroupTopologyDescriptionUpdateResponse:
-    """Return the error code and message."""
-    return StreamsGroupTopologyDescriptionUpdateResponse(error_code=error.code, error_message=error.message)
-
-
 API: Api[StreamsGroupTopologyDescriptionUpdateRequest, StreamsGroupTopologyDescriptionUpdateResponse] = Api(
-    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, (0, 0), handle, refuse
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
+    (0, 0),
+    handle,
+    top_level_with_message(StreamsGroupTopologyDescriptionUpdateResponse),
 )

@@ -3,7 +3,7 @@
 Versions 0-5; from v5 on members send the protocol type and name (KIP-559). Not done: nothing.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, top_level
 from broker.request.context import AclOperation, RequestContext
 from broker.request.groups import ask_coordinator, require_group
 from protocol import features
@@ -23,9 +23,4 @@ async def handle(request: SyncGroupRequest, ctx: RequestContext) -> SyncGroupRes
     return response
 
 
-def refuse(request: SyncGroupRequest, error: KafkaError, version: int) -> SyncGroupResponse:  # noqa: ARG001
-    """Return the error without an assignment."""
-    return SyncGroupResponse(error.code)
-
-
-API: Api[SyncGroupRequest, SyncGroupResponse] = Api(ApiKey.SYNC_GROUP, (0, 5), handle, refuse)
+API: Api[SyncGroupRequest, SyncGroupResponse] = Api(ApiKey.SYNC_GROUP, (0, 5), handle, top_level(SyncGroupResponse))

@@ -3,11 +3,10 @@
 Version 0. Not done: nothing.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext
 from broker.request.topology import check_on_cluster
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
 from protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 
@@ -18,9 +17,6 @@ async def handle(request: UnregisterBrokerRequest, ctx: RequestContext) -> Unreg
     return UnregisterBrokerResponse()
 
 
-def refuse(request: UnregisterBrokerRequest, error: KafkaError, version: int) -> UnregisterBrokerResponse:  # noqa: ARG001
-    """Put the error at the top level of the response."""
-    return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)
-
-
-API: Api[UnregisterBrokerRequest, UnregisterBrokerResponse] = Api(ApiKey.UNREGISTER_BROKER, (0, 0), handle, refuse)
+API: Api[UnregisterBrokerRequest, UnregisterBrokerResponse] = Api(
+    ApiKey.UNREGISTER_BROKER, (0, 0), handle, top_level_with_message(UnregisterBrokerResponse)
+)

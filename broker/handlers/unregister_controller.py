@@ -3,11 +3,10 @@
 Version 0. Not done: nothing.
 """
 
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext
 from broker.request.topology import check_on_cluster
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
 from protocol.messages.unregister_controller import UnregisterControllerRequest, UnregisterControllerResponse
 
 
@@ -21,15 +20,6 @@ async def handle(request: UnregisterControllerRequest, ctx: RequestContext) -> U
     return UnregisterControllerResponse()
 
 
-def refuse(
-    request: UnregisterControllerRequest,  # noqa: ARG001
-    error: KafkaError,
-    version: int,  # noqa: ARG001
-) -> UnregisterControllerResponse:
-    """Put the error at the top level of the response."""
-    return UnregisterControllerResponse(error_code=error.code, error_message=error.message)
-
-
 API: Api[UnregisterControllerRequest, UnregisterControllerResponse] = Api(
-    ApiKey.UNREGISTER_CONTROLLER, (0, 0), handle, refuse
+    ApiKey.UNREGISTER_CONTROLLER, (0, 0), handle, top_level_with_message(UnregisterControllerResponse)
 )

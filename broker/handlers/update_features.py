@@ -4,12 +4,11 @@ Versions 0-2. Not done: nothing.
 """
 
 from broker.coordination.metadata.features import SUPPORTED, FeatureUpdate, UpgradeType
-from broker.request.api import Api
+from broker.request.api import Api, top_level_with_message
 from broker.request.context import AclOperation, RequestContext
 from broker.request.topology import check_on_cluster
 from protocol import features
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
 from protocol.messages.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
@@ -43,9 +42,6 @@ def _update(each: FeatureUpdateKey, version: int) -> FeatureUpdate:
     return FeatureUpdate(each.feature, each.max_version_level, kind)
 
 
-def refuse(request: UpdateFeaturesRequest, error: KafkaError, version: int) -> UpdateFeaturesResponse:  # noqa: ARG001
-    """Put the error at the top level, without results of features."""
-    return UpdateFeaturesResponse(error_code=error.code, error_message=error.message)
-
-
-API: Api[UpdateFeaturesRequest, UpdateFeaturesResponse] = Api(ApiKey.UPDATE_FEATURES, (0, 2), handle, refuse)
+API: Api[UpdateFeaturesRequest, UpdateFeaturesResponse] = Api(
+    ApiKey.UPDATE_FEATURES, (0, 2), handle, top_level_with_message(UpdateFeaturesResponse)
+)

@@ -1,17 +1,19 @@
 """The type of an API (key, versions, handler, error response), and the types of the stages around its handler."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from broker.request.answers import Answer
 from broker.request.context import Exchange, RequestContext
 from protocol.apis import ApiKey
-from protocol.errors import KafkaError
+from protocol.errors import ErrorCode, KafkaError
 from protocol.types import Message
 
 Request = TypeVar("Request", bound=Message)
 Response_co = TypeVar("Response_co", bound=Message | None, covariant=True)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 Handler = Callable[[Request, RequestContext], Awaitable[Response_co]]
 """Request and context -> response; ``None``: no response is sent (acks=0)."""
@@ -77,6 +79,48 @@ class Api(Generic[Request, Response_co]):
         """Return the lowest and the highest version that are served."""
         low, high = self.versions
         return low, self.unstable if unstable and self.unstable is not None else high
+
+
+Refuse = Callable[[Request, KafkaError, int], Response_co]
+"""``Api.refuse``: request, error and version -> response."""
+
+
+class CodeResponse(Protocol[Response_co]):
+    """The class of a response with an error code at its top level."""
+
+    def __call__(self, *, error_code: ErrorCode) -> Response_co:
+        """Return a response whose other fields have their defaults."""
+        ...
+
+
+class MessageResponse(Protocol[Response_co]):
+    """The class of a response with an error code and a message at its top level."""
+
+    def __call__(self, *, error_code: ErrorCode, error_message: str | None) -> Response_co:
+        """Return a response whose other fields have their defaults."""
+        ...
+
+
+def top_level(response: CodeResponse[Response_co]) -> Refuse[Any, Response_co]:
+    """Return a ``refuse`` for responses with one error code, or whose message Kafka leaves out."""
+    return lambda _request, error, _version: response(error_code=error.code)
+
+
+def top_level_with_message(response: MessageResponse[Response_co]) -> Refuse[Any, Response_co]:
+    """Return a ``refuse`` for responses with one error code and its message."""
+    return lambda _request, error, _version: response(error_code=error.code, error_message=error.message)
+
+
+def per_item(
+    items: Callable[[Request], Iterable[Item]],
+    result: Callable[[Item, KafkaError], Result],
+    response: Callable[[list[Result]], Response_co],
+) -> Refuse[Request, Response_co]:
+    """Return a ``refuse`` for responses with a result for each item of the request: a resource, a group, a topic.
+
+    ``items`` gets them from the request, ``result`` puts the error on one, ``response`` is made of the results.
+    """
+    return lambda request, error, _version: response([result(item, error) for item in items(request)])
 
 
 AnyApi = Api[Any, Message | None]
