@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from broker.cluster.cluster import Cluster
-from storage.leader_epochs import EpochEntry
+from storage.checkpoints import EpochEntry
 from storage.log.partition_log import PartitionLog
 
 

@@ -5,10 +5,10 @@ Each function encodes or decodes file contents; the caller reads and writes the 
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from protocol.types import uuid_from_text, uuid_text
-from storage.leader_epochs import EpochEntry
 
 RECOVERY_POINT = "recovery-point-offset-checkpoint"
 LOG_START = "log-start-offset-checkpoint"
@@ -24,6 +24,13 @@ _VERSION = 0
 
 class CheckpointError(ValueError):
     """Malformed checkpoint file; readers may treat it as missing."""
+
+
+class EpochEntry(NamedTuple):
+    """A leader epoch and the offset of its first record."""
+
+    epoch: int
+    start_offset: int
 
 
 def _lines(contents: bytes) -> list[list[str]]:

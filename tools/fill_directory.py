@@ -28,6 +28,7 @@ from storage.checkpoints import (
     META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINT,
+    EpochEntry,
     encode_clean_shutdown,
     encode_epochs,
     encode_offsets,
@@ -36,7 +37,6 @@ from storage.checkpoints import (
 )
 from storage.files import DiskFiles
 from storage.indexes.txn_index import AbortedTransaction
-from storage.leader_epochs import EpochEntry
 from storage.log.segment import Segment
 
 NOW_MS = 1_700_000_000_000

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 from uuid import UUID
 
 from protocol.errors import ErrorCode, KafkaError
@@ -14,15 +14,19 @@ from storage.log.large_batches import MOST_DECOMPRESSED_BYTES
 from storage.ownership import remove_partition_directory
 from storage.producers.rules import ProducerRules
 
-if TYPE_CHECKING:
-    from storage.log.segment import Segment
-
 _SEGMENTS_IN_USE: Final = 64
 """Closed segments whose indexes are kept in memory, over all logs."""
 
 SYNC_EVERY: Final = "every"
 SYNC_ROLL: Final = "roll"
 SYNC_NEVER: Final = "never"
+
+
+class Unloadable(Protocol):
+    """A closed segment."""
+
+    def unload(self) -> None:
+        """Drop its indexes from memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class LogContext:
     on_left: Callable[[Sequence[str]], None] = lambda _: None
     on_cut: Callable[[Cut], None] = lambda _: None
     flush_at: Callable[[int], None] = lambda _: None
-    _in_use: dict["Segment", None] = field(default_factory=dict)
+    _in_use: dict[Unloadable, None] = field(default_factory=dict)
     _removals: list[tuple[int, int, tuple[str, ...]]] = field(default_factory=list)
     _removals_planned: int = 0
 
@@ -129,7 +133,7 @@ class LogContext:
         if self.offline is not None:
             raise self.storage_error(self.offline)
 
-    def use(self, segment: "Segment") -> None:
+    def use(self, segment: Unloadable) -> None:
         """Note that a closed segment is read: its indexes stay in memory while it is among the most recently used."""
         used = self._in_use
         if used.pop(segment, False) is False and len(used) >= _SEGMENTS_IN_USE:

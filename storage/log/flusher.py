@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from storage.log.bounds import LogBounds
 from storage.log.config import MAX_LONG, LogConfig
 from storage.log.context import SYNC_NEVER, SYNC_ROLL, LogContext
-from storage.log.segment import Segment
-from storage.log.segments import Segments
+from storage.log.offsets import LogBounds
+from storage.log.segment import Segment, Segments
 
 
 class Flusher:

@@ -16,11 +16,12 @@ from protocol.records.record_portions import LongBegin, LongEnd, LongPart, Porti
 from protocol.records.records import begin_record, rebase_records
 from storage.append_errors import RecordsRejectedError
 from storage.log.config import LogConfig
-from storage.log.record_checks import RecordChecks, may_have_bad_records
-from storage.log.rewriting import (
+from storage.log.record_rules import (
+    RecordChecks,
     check_rewritable,
     level_of,
     max_timestamp_ms,
+    may_have_bad_records,
     reframed,
     target_codec,
     timestamp_shift_ms,

@@ -14,18 +14,16 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.records.batch import RecordBatch, batches
 from protocol.records.records import parse_marker
 from storage.append_info import NO_RULE, AppendInfo, AppendOrigin
-from storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, encode_epochs, encode_partition_metadata
+from storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, EpochEntry, encode_epochs, encode_partition_metadata
 from storage.files import Buffer
-from storage.leader_epochs import EpochEntry, LeaderEpochs
-from storage.log.bounds import LogBounds
 from storage.log.config import DEFAULT_LOG_CONFIG, MAX_LONG, LogConfig
 from storage.log.context import SYNC_EVERY, SYNC_NEVER, LogContext
 from storage.log.flusher import Flusher
 from storage.log.large_batches import CheckedRecords
+from storage.log.offsets import LeaderEpochs, LogBounds
 from storage.log.producer_log import ProducerLog, index_aborted
 from storage.log.reader import LogReader, LogSlice, TimestampAnswer
-from storage.log.segment import Segment
-from storage.log.segments import Segments, roll_is_due
+from storage.log.segment import Segment, Segments, roll_is_due
 from storage.log.validation import validate_append
 from storage.producers.state import Accept, Duplicate, ProducerStates
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from protocol.records.batch import RecordBatch
 from storage.indexes.txn_index import AbortedTransaction
 from storage.log.context import LogContext
-from storage.log.segment import DELETED_SUFFIX, SNAPSHOT_SUFFIX, Segment, offset_name
-from storage.log.segments import Segments
+from storage.log.segment import DELETED_SUFFIX, SNAPSHOT_SUFFIX, Segment, Segments, offset_name
 from storage.producers.snapshot import SnapshotCorruptError, decode_snapshot, encode_snapshot
 from storage.producers.state import CompletedTransaction, ProducerEntry, ProducerStates
 

@@ -13,11 +13,10 @@ from protocol.records.batch import RecordBatch
 from protocol.records.errors import DecompressedTooLargeError, RecordsError
 from protocol.records.record_portions import LongEnd, Portion, portions
 from protocol.records.records import read_records
-from storage.log.bounds import LogBounds
 from storage.log.context import LogContext
 from storage.log.large_batches import in_one_go
-from storage.log.segment import Segment
-from storage.log.segments import Segments
+from storage.log.offsets import LogBounds
+from storage.log.segment import Segment, Segments
 
 ANOTHER_SEGMENT: Final = 2**62
 """Result of `bytes_available`, more than any request can ask for, if the bound is in a newer segment (core E.3.3)."""

@@ -15,13 +15,14 @@ from storage.checkpoints import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
     CheckpointError,
+    EpochEntry,
     decode_epochs,
     decode_partition_metadata,
 )
 from storage.files import File
-from storage.leader_epochs import EpochEntry, LeaderEpochs
 from storage.log.config import LogConfig
 from storage.log.context import Cut, LogContext
+from storage.log.offsets import LeaderEpochs
 from storage.log.partition_log import PartitionLog
 from storage.log.producer_log import replay
 from storage.log.segment import (
@@ -36,8 +37,8 @@ from storage.log.segment import (
     TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX,
     Segment,
+    Segments,
 )
-from storage.log.segments import Segments
 from storage.producers.state import ProducerStates
 
 _WINDOW: Final = 1024 * 1024

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 
-from storage.log.bounds import LogBounds
 from storage.log.config import LogConfig
+from storage.log.offsets import LogBounds
 from storage.log.partition_log import PartitionLog
-from storage.log.segment import Segment
-from storage.log.segments import Segments
+from storage.log.segment import Segment, Segments
 
 Rule = Callable[[Segment, Segment | None], bool]
 """A segment and the next one (None for the active segment) -> whether to delete the segment."""

@@ -4,7 +4,7 @@ A follower truncates records that its leader does not have.
 """
 
 from storage.log.partition_log import PartitionLog
-from storage.log.segments import UNKNOWN_TAIL
+from storage.log.segment import UNKNOWN_TAIL
 
 
 def truncate_to(log: PartitionLog, offset: int, now_ms: int) -> bool:

@@ -42,8 +42,14 @@ from storage.log.large_batches import (
     check_in_steps,
     in_one_go,
 )
-from storage.log.record_checks import check_records, may_have_bad_records
-from storage.log.rewriting import check_rewritable, max_timestamp_ms, rebuilt, target_codec
+from storage.log.record_rules import (
+    check_records,
+    check_rewritable,
+    max_timestamp_ms,
+    may_have_bad_records,
+    rebuilt,
+    target_codec,
+)
 
 __all__ = [
     "AppendOrigin",

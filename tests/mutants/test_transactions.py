@@ -13,8 +13,7 @@ from broker.partitions.transactions import verification
 from broker.partitions.transactions.markers import Markers
 from protocol.log_records import transaction as log_records
 from storage.log.partition_log import PartitionLog
-from storage.producers.state import ProducerStates, _find_duplicate
-from storage.producers.verification import Verifications
+from storage.producers.state import ProducerStates, Verifications, _find_duplicate
 from tests.coordination.transaction import test_recovery, test_scans
 from tests.mutants.mutant import Mutant, passes
 from tests.scenarios.transactions import (

@@ -21,6 +21,7 @@ from storage.checkpoints import (
     META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINT,
+    EpochEntry,
     encode_epochs,
     encode_offsets,
     encode_partition_metadata,
@@ -28,7 +29,6 @@ from storage.checkpoints import (
 )
 from storage.files import DiskFiles
 from storage.indexes.txn_index import AbortedTransaction
-from storage.leader_epochs import EpochEntry
 from storage.log.segment import Segment
 from tests.pipeline.planted_snapshots import at_the_end
 

@@ -1,8 +1,8 @@
 """Thirty ways in which a log can be wrong, continued: offsets, times, bytes, and the files beside the log."""
 
 from protocol.records.records import Record, build_batch
+from storage.checkpoints import EpochEntry
 from storage.indexes.txn_index import AbortedTransaction
-from storage.leader_epochs import EpochEntry
 from tests.pipeline.fault_files import STEP_MS, T0_MS, Planting, restamped
 from tests.pipeline.log_faults import Places, plant
 

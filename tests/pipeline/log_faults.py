@@ -14,7 +14,7 @@ from uuid import UUID
 from protocol.log_records.metadata import ConfigRecord, RemoveTopicRecord, TopicRecord
 from protocol.log_records.transaction import TransactionState as State
 from protocol.records.records import Record, build_batch
-from storage.leader_epochs import EpochEntry
+from storage.checkpoints import EpochEntry
 from tests.pipeline.fault_files import Planting
 
 Places = Mapping[str, set[Any]]

@@ -8,7 +8,7 @@ from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from protocol.consumer_protocol import write_assignment
 from protocol.log_records import consumer_group, group, metadata
-from storage.leader_epochs import EpochEntry
+from storage.checkpoints import EpochEntry
 from tests.pipeline.fault_files import Planting, Shelf, topic_id_of
 from tests.pipeline.log_faults import PLANTS, Places, plant
 

@@ -4,9 +4,8 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA
+from storage.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, EpochEntry
 from storage.indexes.txn_index import AbortedTransaction
-from storage.leader_epochs import EpochEntry
 from storage.producers.snapshot import encode_snapshot
 from storage.producers.state import BatchRange, ProducerEntry
 from tests.pipeline.fault_files import T0_MS, Planting, Shelf

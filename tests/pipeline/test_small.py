@@ -20,8 +20,7 @@ from pipeline.duck.tables import DuckTables, register_conformance
 from pipeline.duck.translation import NoTranslationError, structure, translate, translated
 from pipeline.live.counts import TABLES as COUNT_TABLES
 from pipeline.live.tables import TABLES as LIVE_TABLES
-from storage.checkpoints import CLEAN_SHUTDOWN
-from storage.leader_epochs import EpochEntry
+from storage.checkpoints import CLEAN_SHUTDOWN, EpochEntry
 from tests.pipeline import broker_faults, journal_faults, live_faults, log_faults
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall

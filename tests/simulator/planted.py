@@ -18,8 +18,8 @@ from broker.partitions.produce import acks
 from broker.partitions.transactions import markers
 from broker.replication.coordinator_log import CoordinatorLog
 from broker.replication.partition import ReplicatedPartition
-from storage.leader_epochs import LeaderEpochs
 from storage.log import recovery, truncation
+from storage.log.offsets import LeaderEpochs
 from storage.log.partition_log import PartitionLog
 from storage.producers.state import ProducerStates
 from tests.mutants.mutant import Mutant

@@ -5,8 +5,14 @@ from protocol.records.records import Record, build_batch, build_marker
 from storage.append_errors import RecordsRejectedError
 from storage.append_info import AppendOrigin
 from storage.producers.rules import ProducerRules
-from storage.producers.state import Accept, AppendDecision, CompletedTransaction, Duplicate, ProducerStates
-from storage.producers.verification import VerificationGuard
+from storage.producers.state import (
+    Accept,
+    AppendDecision,
+    CompletedTransaction,
+    Duplicate,
+    ProducerStates,
+    VerificationGuard,
+)
 
 TIME_MS = 1_700_000_000_000
 

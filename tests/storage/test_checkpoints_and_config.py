@@ -5,8 +5,7 @@ from uuid import UUID
 import pytest
 
 from storage import checkpoints
-from storage.checkpoints import CheckpointError
-from storage.leader_epochs import EpochEntry
+from storage.checkpoints import CheckpointError, EpochEntry
 from storage.log.config import LogConfig
 
 

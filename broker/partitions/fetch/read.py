@@ -16,7 +16,7 @@ from broker.time.clock import Watched, wait_until
 from protocol import features
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData
-from storage.log.bounds import LogBounds
+from storage.log.offsets import LogBounds
 from storage.log.partition_log import PartitionLog
 
 READ_COMMITTED = 1
