@@ -22,18 +22,18 @@ from tests.differential import row_tables
 from tools import release_tables
 
 MARK = re.compile(r"(<!-- made from the code: tools/generate_pages\.py (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-PART = re.compile(r"\(GAPS\.md, ([\w ]+)\)")
-"""A part of the page that a docstring refers to."""
+ELSEWHERE = re.compile(r"GAPS\.md, |\(no plugins\)|[12][05]0,000|ControllerId")
+"""What the page describes in another part: details of a part, plugins, limits on clients, the controller's id."""
 BAR = "\\|"
 SENTENCE = re.compile(r"(?:Not done|Differs from Kafka): .*?\.(?=\s|$)")
 
 
 def remarks(api: AnyApi) -> list[str]:
-    """Return what differs from Kafka, by the handler's docstring."""
+    """Return what differs from Kafka, by the handler's docstring, if no other part of the page describes it."""
     text = " ".join((sys.modules[api.handle.__module__].__doc__ or "").split())
     found = [sentence for sentence in SENTENCE.findall(text) if not sentence.startswith("Not done: nothing")]
-    short = [sentence.removeprefix("Differs from Kafka: ").replace("Not done:", "Missing:") for sentence in found]
-    return [PART.sub(lambda part: f"([{part[1]}](#{part[1].lower().replace(' ', '-')}))", each) for each in short]
+    own = [sentence for sentence in found if not ELSEWHERE.search(sentence)]
+    return [sentence.removeprefix("Differs from Kafka: ").replace("Not done:", "Missing:") for sentence in own]
 
 
 def apis() -> str:
