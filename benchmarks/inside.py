@@ -75,7 +75,7 @@ class Peer:
 
     def __init__(self, cluster: Cluster) -> None:
         self.wire = Wire()
-        self.connection = ClientConnection(cluster.nodes[1].server, "PLAINTEXT")
+        self.connection = ClientConnection(cluster.servers[cluster.nodes[1]], "PLAINTEXT")
         self.connection.connection_made(self.wire)
         self._requests = InFlightRequests("bench")
 

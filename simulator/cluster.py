@@ -389,7 +389,7 @@ class Servers:
             cluster.maintenance.stop()
             cluster.lifecycle.clear()
             for node in cluster.nodes.values():
-                node.server.close(reset=True)
+                cluster.servers[node].close(reset=True)
             cluster.close_state(clean=False)
             cluster.clock.close()
         disks = {}

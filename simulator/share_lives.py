@@ -4,6 +4,7 @@ from uuid import UUID
 
 from broker.coordination.share_state.persister import SharePartitionKey
 from broker.partitions.share_partition.partition import SharePartition
+from broker.partitions.share_partition.partitions import led_by
 from broker.request.share_state import ATTEMPTS, BACKOFF_MS
 from simulator.cluster import Servers
 
@@ -39,5 +40,5 @@ class ShareLives:
         if node is None or not node.up:
             return None
         topic_id: UUID = cluster.image.topics[topic].id
-        found = node.shares.get(SharePartitionKey(group, topic_id, index))
+        found = led_by(node).get(SharePartitionKey(group, topic_id, index))
         return found if found is not None and found.active else None

@@ -58,6 +58,8 @@ class ClusterBase:
         self.controller_listener: OpenListener | None = None
         """The controller's own listener, if it has one and it is bound."""
         self.nodes: dict[int, Node] = {}
+        self.servers: dict[Node, BrokerServer] = {}
+        """The listeners and connections of each broker, and of the controller."""
         self.removed: dict[int, Node] = {}
         """Brokers that were removed; if added again, they get their ports and their directories back."""
         self.partitions: dict[tuple[str, int], ReplicatedPartition] = {}
@@ -146,12 +148,13 @@ class ClusterBase:
     # --- listeners ---------------------------------------------------------------------------------------------------
 
     def new_server(self, node: Node, apis: Sequence[AnyApi] = APIS) -> BrokerServer:
-        """Create the server of a broker or of the controller, without listeners yet."""
+        """Give a broker, or the controller, its server, without listeners yet."""
         dispatcher = Dispatcher(node, self, apis, self.chain)
         self.dispatchers[node.id, node.is_controller] = dispatcher
         server = BrokerServer(dispatcher, node.settings, self.clock, self._tasks)
         server.connections.throttle_ms = partial(throttle_connection, node)
         server.connections.on_freed = self.heap.freed
+        node.server = self.servers[node] = server
         return server
 
     async def bind(self, node: Node) -> None:
@@ -160,15 +163,16 @@ class ClusterBase:
         Raises:
             PortTaken: a port is in use.
         """
-        node.server.paused = False
+        self.servers[node].paused = False
         for each in self.nodes.values():
-            each.server.connections.most = max(self.shares.connections * self.options.brokers // len(self.nodes), 1)
+            most = self.shares.connections * self.options.brokers // len(self.nodes)
+            self.servers[each].connections.most = max(most, 1)
         for endpoint in node.endpoints:
             _, known = node.bound.get(endpoint.name, (endpoint, None))
             try:
-                node.bound[endpoint.name] = (endpoint, await node.server.listen(endpoint, known))
+                node.bound[endpoint.name] = (endpoint, await self.servers[node].listen(endpoint, known))
             except PortTaken:
-                node.server.close()
+                self.servers[node].close()
                 raise
         node.settings.set_listener_settings(self.listener_settings(node))
 

@@ -100,7 +100,7 @@ class Cluster(ClusterBase):
         create_topics(self, self.options.topics)
         create_users(self)
         for node in self.nodes.values():
-            await node.server.accept()
+            await self.servers[node].accept()
         if self.controller is not None:
             await self.controller.accept()
 
@@ -194,7 +194,7 @@ class Cluster(ClusterBase):
         self.maintenance.stop()
         self.lifecycle.clear()
         for node in self.nodes.values():
-            node.server.close()
+            self.servers[node].close()
         if self.controller is not None:
             self.controller.close()
         self.close_state(clean=True)
@@ -234,10 +234,10 @@ class Cluster(ClusterBase):
     async def resume_serving(self) -> None:
         """Let brokers that were killed listen again, and those that were paused read again."""
         for node in self.remaining_nodes():
-            if not node.server.listening:
+            if not self.servers[node].listening:
                 await self.bind(node)
-            elif node.server.paused:
-                node.server.resume()
-            await node.server.accept()
+            elif self.servers[node].paused:
+                self.servers[node].resume()
+            await self.servers[node].accept()
         if self.controller is not None:
             await self.controller.accept()

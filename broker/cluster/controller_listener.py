@@ -6,11 +6,15 @@ It belongs to no broker: it stays open when a broker is killed, like that of a c
 from broker.cluster.base import ClusterBase
 from broker.handlers import CONTROLLER_APIS
 from broker.request.node import Node
+from broker.server.server import BrokerServer
 from broker.settings.endpoints import Endpoint
 
 
 class ControllerListener:
     """The controller's listener and its connections."""
+
+    _server: BrokerServer
+    """Made when the listener is bound for the first time."""
 
     def __init__(self, cluster: ClusterBase, endpoint: Endpoint) -> None:
         self._cluster, self._endpoint = cluster, endpoint
@@ -29,34 +33,31 @@ class ControllerListener:
                 broker.id, broker.settings, cluster.partitions, lambda: broker.sessions, lambda: broker.shares
             )
             self._node.is_controller = True
-            self._node.server = cluster.new_server(self._node, CONTROLLER_APIS)
+            self._server = cluster.new_server(self._node, CONTROLLER_APIS)
         _, known = self._node.bound.get(name, (self._endpoint, None))
-        port = await self._node.server.listen(self._endpoint, known)
+        port = await self._server.listen(self._endpoint, known)
         self._node.bound[name], cluster.controller_listener = (self._endpoint, port), self._endpoint.opened(port)
         broker.settings.set_listener_settings(cluster.listener_settings(broker))
 
     async def accept(self) -> None:
         """Accept connections; if the listener was closed, bind it again."""
-        assert self._node is not None
-        if not self._node.server.listening:
+        if not self._server.listening:
             await self.bind()
-        await self._node.server.accept()
+        await self._server.accept()
 
     def disconnect(self, *, move: bool) -> None:
         """Close all connections and, with ``move``, the listener, so that a port chosen by the system changes."""
-        assert self._node is not None
-        self._node.server.connections.close()
-        if move:
-            self._node.server.close()
+        self._server.connections.close()
+        if move and self._node is not None:
+            self._server.close()
             self._node.bound.clear()
             self._cluster.controller_listener = None
 
     def end_silence(self) -> None:
         """Resume reading after a pause (reset); see :meth:`~broker.server.server.BrokerServer.end_silence`."""
-        assert self._node is not None
-        self._node.server.end_silence()
+        self._server.end_silence()
 
     def close(self) -> None:
         """Close the listener and its connections."""
         if self._node is not None:
-            self._node.server.close()
+            self._server.close()

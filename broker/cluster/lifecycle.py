@@ -17,6 +17,7 @@ from broker.cluster.metadata_publisher import MetadataPublisher
 from broker.cluster.registration import register, unfence
 from broker.cluster.startup import load_logs, new_node, open_node
 from broker.coordination.metadata.image import METADATA_TOPIC
+from broker.partitions.share_partition.partitions import led_by
 from broker.request.node import Node
 from broker.settings.model import ConfigResourceType
 from broker.time.clock import turns
@@ -47,7 +48,7 @@ class Lifecycle:
     def kill(self, node: Node) -> None:
         """Kill the broker, as SIGKILL does. Raises WrongState if it is down."""
         self._check_up(node)
-        node.server.close(reset=True)
+        self._cluster.servers[node].close(reset=True)
         self._close(node, clean=False)
         self._fence_later(node)
 
@@ -63,7 +64,7 @@ class Lifecycle:
         members of share groups have acquired is released before, so that the next leader knows (seen on 4.4.0).
         """
         self._check_up(node)
-        node.shares.end_sessions()
+        led_by(node).end_sessions()
         await turns(_LAST_TURNS)
         machine = self._cluster.metadata.machine
         self._cluster.metadata.submit(lambda _now_ms: machine.broker_stopped(node.id))
@@ -72,7 +73,7 @@ class Lifecycle:
     def end(self, node: Node) -> None:
         """Close the connections of a broker that has handed over, and write everything. Raises WrongState."""
         self._check_up(node)
-        node.server.close()
+        self._cluster.servers[node].close()
         self._close(node, clean=True)
 
     async def start(self, node: Node) -> None:
@@ -95,7 +96,7 @@ class Lifecycle:
         if node.up:  # by a reset or a restore meanwhile
             return
         if cluster.nodes.get(node.id) is not node:
-            node.server.close()
+            self._cluster.servers[node].close()
             raise WrongState(f"broker {node.id} was removed meanwhile")
         self._cancel_fencing(node)
         self._open(node)
@@ -105,7 +106,7 @@ class Lifecycle:
             if node.id in state.replicas:
                 self._publisher.sync_partition(topic.name, index)
         unfence(cluster, node)
-        await node.server.accept()
+        await self._cluster.servers[node].accept()
 
     def _open(self, node: Node) -> None:
         """Open its directory and the logs in it. Raises WrongState if they cannot be opened."""
@@ -116,7 +117,7 @@ class Lifecycle:
                 node.open_logs.logs[METADATA_TOPIC, 0] = cluster.metadata_log
             load_logs(cluster, node, self._publisher)
         except (DirectoryLockedError, WrongDirectoryError, KafkaError, OSError) as error:
-            node.server.close()
+            self._cluster.servers[node].close()
             if node.logs is not None:
                 self._close(node, clean=False)
             raise WrongState(f"broker {node.id} cannot start: {error}") from error
@@ -158,7 +159,7 @@ class Lifecycle:
                 self._remove_node(node)
                 node.endpoints, node.rack, node.bound = before
                 if known is None:  # never added before: the next broker must not get the port that is taken
-                    del cluster.removed[node.id]
+                    del cluster.removed[node.id], cluster.servers[node]
             raise
         self._publisher.reconfigure(ConfigResourceType.BROKER, "")
         return node
@@ -207,7 +208,7 @@ class Lifecycle:
         nodes.update(ordered)
 
     def _remove_node(self, node: Node) -> None:
-        node.server.close()
+        self._cluster.servers[node].close()
         if isinstance(node.files, DiskFiles) and node.logs is None:
             node.files.unlock()
         self._cluster.removed[node.id] = self._cluster.nodes.pop(node.id)
@@ -215,21 +216,21 @@ class Lifecycle:
     def pause(self, node: Node) -> None:
         """Stop reading from all connections; its replicas follow no leader. Raises WrongState if it is down."""
         self._check_up(node)
-        node.server.pause()
+        self._cluster.servers[node].pause()
         self._fence_later(node)
 
     def resume(self, node: Node) -> None:
         """Read again; a broker that was fenced meanwhile is unfenced. Raises WrongState if it is down."""
         self._check_up(node)
         self._cancel_fencing(node)
-        node.server.paused = False
+        self._cluster.servers[node].paused = False
         for partition in self._cluster.partitions.values():
             if node.id in partition.logs:
                 partition.replicate()
         if not self._cluster.image.alive(node.id):
             machine = self._cluster.metadata.machine
             self._cluster.metadata.submit(lambda _now_ms: machine.unfence_broker(node.id))
-        node.server.resume()
+        self._cluster.servers[node].resume()
 
     def clear(self) -> None:
         """Cancel all fencing timers (reset, stop)."""

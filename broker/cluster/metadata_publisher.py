@@ -25,6 +25,7 @@ from broker.coordination.metadata.effects import (
 )
 from broker.coordination.metadata.image import NO_LEADER
 from broker.coordination.runtime import Runtime
+from broker.partitions.share_partition.partitions import led_by
 from broker.replication.partition import ReplicatedPartition
 from broker.request.node import Node
 from broker.settings import topics
@@ -87,7 +88,7 @@ class MetadataPublisher:
                 upgraded(self._cluster, change.before)
             case ShareGroupsDisabled():
                 for node in self._cluster.nodes.values():
-                    node.shares.clear()
+                    led_by(node).clear()
             case _:
                 assert_never(change)
 
@@ -190,7 +191,7 @@ class MetadataPublisher:
             shared = image.config(ConfigResourceType.BROKER, "")
             for node in self._cluster.nodes.values():
                 node.settings.set_dynamic(shared, image.config(ConfigResourceType.BROKER, str(node.id)))
-                node.server.reload_tls()
+                self._cluster.servers[node].reload_tls()
             self._plain = None
             names = list(image.topics)
         else:

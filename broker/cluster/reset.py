@@ -79,7 +79,7 @@ def _clear(cluster: Cluster, keep: frozenset[str]) -> None:
         cluster.group_timelines.clear()
     for node in cluster.nodes.values():
         node.telemetry = Telemetry()
-        node.server.end_silence()
+        cluster.servers[node].end_silence()
     if cluster.controller is not None:
         cluster.controller.end_silence()
 
@@ -87,9 +87,9 @@ def _clear(cluster: Cluster, keep: frozenset[str]) -> None:
 async def _disconnect(cluster: Cluster, *, move: bool) -> None:
     """Close all connections and, with ``move``, all listeners: ports chosen by the system change."""
     for node in cluster.nodes.values():
-        node.server.connections.close()
+        cluster.servers[node].connections.close()
         if move:
-            node.server.close()
+            cluster.servers[node].close()
             node.bound.clear()
     if cluster.controller is not None:
         cluster.controller.disconnect(move=move)

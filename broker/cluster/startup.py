@@ -78,7 +78,7 @@ def new_node(cluster: ClusterBase, broker_id: int, rack: str | None = None) -> N
 
     node = Node(broker_id, known, cluster.partitions, new_sessions, new_shares)
     node.endpoints = endpoints_of(cluster.options, broker_id)
-    node.server = cluster.new_server(node)
+    cluster.new_server(node)
     node.settings.on_change(partial(_follow_settings, cluster, node))
     return node
 

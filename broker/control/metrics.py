@@ -142,7 +142,7 @@ def _cluster_state(cluster: "Cluster") -> "Iterator[Metric]":
     yield _one("brokers_up", "Running brokers", sum(node.up for node in cluster.nodes.values()))
     connections = _gauge("connections", "Open connections", ["broker"])
     for node in cluster.nodes.values():
-        connections.add_metric([str(node.id)], len(node.server.connections.open))
+        connections.add_metric([str(node.id)], len(cluster.servers[node].connections.open))
     yield connections
     yield _one("topics", "Topics", len(cluster.image.topics))
     yield _one("partitions", "Partitions", len(cluster.partitions))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from broker.partitions.share_partition.machine.states import InFlightState, LastDelivery, RecordState
 from broker.partitions.share_partition.partition import SharePartition
+from broker.partitions.share_partition.partitions import led_by
 from control_api.answers import groups as answer
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def share_partitions(cluster: "Cluster", group_id: str) -> Iterator[answer.SharePartition]:
     """Yield a group's share partitions that are loaded at their leaders, by topic and partition."""
-    found = [(share, node.id) for node in cluster.nodes.values() for share in node.shares.of_group(group_id)]
+    found = [(share, node.id) for node in cluster.nodes.values() for share in led_by(node).of_group(group_id)]
     found.sort(key=lambda each: (each[0].partition.topic, each[0].key.partition))
     for share, leader in found:
         yield answer.SharePartition(

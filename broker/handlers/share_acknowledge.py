@@ -6,6 +6,7 @@ Versions 1-2; renewed acquisition locks since v2 (KIP-1222). Not done: nothing.
 from uuid import UUID
 
 from broker.partitions.share_partition.acknowledgements import Acknowledging, AckResult
+from broker.partitions.share_partition.partitions import led_by
 from broker.partitions.share_partition.sessions import FINAL_EPOCH, PartitionKey, SessionKey
 from broker.partitions.share_partition.settings import share_settings
 from broker.request.api import Api, top_level
@@ -29,7 +30,7 @@ _MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EP
 async def handle(request: ShareAcknowledgeRequest, ctx: RequestContext) -> ShareAcknowledgeResponse:
     """Check, advance the session epoch, acknowledge; at the final epoch release the remaining records (groups D.6)."""
     group_id, member_id = check_share_request(request, ctx)
-    shares, key = ctx.node.shares, SessionKey(group_id, member_id)
+    shares, key = led_by(ctx.node), SessionKey(group_id, member_id)
     shares.sessions.acknowledge(key, request.share_session_epoch)
     known = ctx.cluster.image.topics_by_id
     if ctx.node.authorizer is not None and any(topic.topic_id not in known for topic in request.topics):

@@ -10,6 +10,7 @@ from uuid import UUID
 from broker.partitions.share_partition.acknowledgements import Acknowledging, AckResult
 from broker.partitions.share_partition.fetch import Answer, Limits, ShareFetch, failed
 from broker.partitions.share_partition.machine.acquire import Demand
+from broker.partitions.share_partition.partitions import led_by
 from broker.partitions.share_partition.sessions import FINAL_EPOCH, Interest, PartitionKey, Round, SessionKey, rotated
 from broker.partitions.share_partition.settings import share_settings
 from broker.request.api import Api, top_level
@@ -41,7 +42,7 @@ async def handle(request: ShareFetchRequest, ctx: RequestContext) -> ShareFetchR
     group_id, member_id = check_share_request(request, ctx)
     if request.is_renew_ack and any((request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
-    shares, key = ctx.node.shares, SessionKey(group_id, member_id)
+    shares, key = led_by(ctx.node), SessionKey(group_id, member_id)
     topics = ctx.cluster.image.topics_by_id
 
     def name_of(topic_id: UUID | None) -> str | None:
@@ -109,7 +110,7 @@ async def _fetch(
     demand = Demand(
         member_id, request.max_records, request.batch_size, record_limit=request.share_acquire_mode == _RECORD_LIMIT
     )
-    fetch = ShareFetch(ctx, ctx.node.shares, group_id, demand)
+    fetch = ShareFetch(ctx, led_by(ctx.node), group_id, demand)
     return [*await fetch.fetch(readable, Limits(limit, min(request.min_bytes, limit), request.max_wait_ms)), *refused]
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
 from broker.access.authorizer import authorizer_of
@@ -23,8 +23,10 @@ from broker.coordination.producer_ids import ProducerIds
 from broker.coordination.runtime import Runtime
 from broker.replication.partition import ReplicatedPartition, known_partition
 from broker.request.fetch_sessions import SessionCache
+from broker.request.refusal_log import RefusalLog
 from broker.request.telemetry import Telemetry
 from broker.settings import BrokerSettings
+from broker.settings.endpoints import Endpoint
 from protocol.errors import ErrorCode, KafkaError
 from protocol.java import absolute_hash
 from storage.files import Files
@@ -32,9 +34,6 @@ from storage.log_dir import LogDir
 
 if TYPE_CHECKING:
     from broker.coordination.share_state.persister import Persister
-    from broker.partitions.share_partition.partitions import SharePartitions
-    from broker.server.server import BrokerServer
-    from broker.settings.endpoints import Endpoint
 
 R = TypeVar("R", bound=Runtime[Any, Any])
 _COUNTS = {
@@ -59,6 +58,31 @@ class CreationFailure:
     forgotten_at_ms: int
 
 
+class Listeners(Protocol):
+    """A broker's listeners as requests meet them; :class:`broker.server.server.BrokerServer` opens and closes them."""
+
+    paused: bool
+    """Whether connections are accepted, and nothing is read from them, as with a process that hangs."""
+    refusals: RefusalLog
+
+    async def wait_for_resumption(self, deadline_ms: int) -> None:
+        """Wait like a request of another broker: until this broker resumes, it stops, or the deadline passes."""
+        ...
+
+
+class LedSharePartitions(Protocol):
+    """The share partitions that a broker leads, as far as its life matters to them."""
+
+    @property
+    def persister(self) -> "Persister":
+        """The access to their share coordinators, until the broker's process ends."""
+        ...
+
+    def close(self) -> None:
+        """Forget them all: the process ends."""
+        ...
+
+
 class Node:
     """One broker of the cluster, which may be up or down.
 
@@ -67,16 +91,16 @@ class Node:
     partitions.
     """
 
-    server: "BrokerServer"
-    """The listeners and their connections; set when the broker joins the cluster, closed while the broker is down."""
+    server: Listeners
+    """Set when the broker joins the cluster, closed while the broker is down."""
 
     def __init__(
         self,
         broker_id: int,
         settings: BrokerSettings,
         partitions: Mapping[tuple[str, int], ReplicatedPartition],
-        new_sessions: "Callable[[], SessionCache]",
-        new_shares: "Callable[[], SharePartitions]",
+        new_sessions: Callable[[], SessionCache],
+        new_shares: Callable[[], LedSharePartitions],
     ) -> None:
         # Its identity and configuration.
         self.id, self.settings, self.partitions = broker_id, settings, partitions
@@ -116,7 +140,8 @@ class Node:
         anyio's lock, because a request begins without a task.
         """
         self._new_shares = new_shares
-        self.shares = new_shares()
+        self.shares: LedSharePartitions = new_shares()
+        """``partitions.share_partition.partitions.led_by`` has them with all that they can do."""
         self.producer_ids = ProducerIds()
         self.coordinators = Coordinators()
         self.streams_topic_failures: dict[str, CreationFailure] = {}

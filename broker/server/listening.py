@@ -12,8 +12,8 @@ from broker.access.tls.context import Identity
 from broker.access.tls.principals import ANONYMOUS, PrincipalMapping, distinguished_name
 from broker.request.answers import Answer
 from broker.request.connection import Connection
+from broker.request.refusal_log import RefusalLog
 from broker.server.connections import Connections, Held
-from broker.server.refusal_log import RefusalLog
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import Endpoint
 from broker.time.clock import Clock

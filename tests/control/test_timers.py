@@ -133,10 +133,10 @@ TIMERS = {
     "partitions/produce/acks.py await_replication": (
         "control/test_topics.py::test_a_follower_in_sync_that_is_held_holds_the_high_watermark"
     ),
-    "server/refusal_log.py RefusalLog.count_reset": (
-        "broker/server/test_refusal_log.py::test_connections_that_were_reset_are_one_line_a_minute"
+    "request/refusal_log.py RefusalLog.count_reset": (
+        "broker/request/test_refusal_log.py::test_connections_that_were_reset_are_one_line_a_minute"
     ),
-    "server/refusal_log.py RefusalLog.log_refusal": "broker/server/test_refusal_log.py::test_a_flood_is_summed_up",
+    "request/refusal_log.py RefusalLog.log_refusal": "broker/request/test_refusal_log.py::test_a_flood_is_summed_up",
     "server/server.py BrokerServer.wait_for_resumption": (
         "scenarios/transactions/test_verification.py::test_a_coordinator_that_hangs_for_too_long"
     ),

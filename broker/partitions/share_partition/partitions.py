@@ -10,6 +10,7 @@ from broker.partitions.share_partition.partition import SharePartition
 from broker.partitions.share_partition.sessions import SessionKey, ShareSession, ShareSessions
 from broker.replication.partition import known_partition
 from broker.request.cluster_state import ClusterState
+from broker.request.node import Node
 from broker.settings import BrokerSettings
 from protocol.errors import KafkaError
 
@@ -109,3 +110,9 @@ class SharePartitions:
 async def _release(partition: SharePartition, member_id: str) -> None:
     with suppress(KafkaError):  # no request waits for the result; the locks expire anyway
         await partition.release(member_id)
+
+
+def led_by(node: Node) -> SharePartitions:
+    """Return the share partitions that a broker leads."""
+    assert isinstance(node.shares, SharePartitions)
+    return node.shares

@@ -110,7 +110,7 @@ async def test_a_broker_is_started_once(stage: Stage) -> None:
     with pytest.raises(WrongState, match="broker 2 is starting"):
         await lifecycle.remove(node)
     await first
-    assert (node.up, node.server.listening) == (True, True)
+    assert (node.up, stage.cluster.servers[node].listening) == (True, True)
 
 
 @on_three_brokers

@@ -83,7 +83,7 @@ async def test_a_reset_ends_though_a_broker_is_added(stage: Stage, monkeypatch: 
     cluster.lifecycle.kill(cluster.nodes[2])
     monkeypatch.setattr(cluster, "bind", adding)
     await reset.reset(cluster)
-    assert [each.id for each in cluster.nodes.values() if each.server.listening] == [1, 2, 3, 4]
+    assert [each.id for each in cluster.nodes.values() if cluster.servers[each].listening] == [1, 2, 3, 4]
 
 
 @on_three_brokers
@@ -104,7 +104,7 @@ async def test_resets_and_restores_have_their_turns(stage: Stage) -> None:
         noted("taken", reset.take_snapshot(cluster)),
     )
     assert done == ["moved", "reset", "moved again", "restored", "taken"]
-    assert [(node.up, len(node.server._servers)) for node in cluster.nodes.values()] == [(True, 1)] * 3
+    assert [(node.up, len(cluster.servers[node]._servers)) for node in cluster.nodes.values()] == [(True, 1)] * 3
 
 
 @on_three_brokers
@@ -125,5 +125,5 @@ async def test_a_broker_is_killed_behind_the_reset_that_came_first(
     monkeypatch.setattr(cluster, "bind", meanwhile)
     await reset.reset(cluster)
     assert await killing[0] == {"id": 3, "state": "down"}
-    assert not cluster.nodes[3].server.listening
+    assert not cluster.servers[cluster.nodes[3]].listening
     assert await brokers.start(asked) == {"id": 3, "state": "running"}

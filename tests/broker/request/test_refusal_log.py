@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from broker.server.refusal_log import LINES, RESETS_WINDOW_MS, WINDOW_MS, RefusalLog
+from broker.request.refusal_log import LINES, RESETS_WINDOW_MS, WINDOW_MS, RefusalLog
 from broker.time.clock import ManualClock
 
 
