@@ -36,10 +36,8 @@ TIMERS = {
     "server/connections.py IdleTimeouts._arm": (
         "broker/server/test_server.py::test_idle_connections_are_closed_by_the_clock"
     ),
-    f"{_GROUPS}/modern/consumer/timers.py MemberTimers._arm_expiry": (
-        "scenarios/groups/test_consumers.py::test_KIP848_18_silence"
-    ),
-    f"{_GROUPS}/modern/consumer/timers.py MemberTimers.limit_revocation": (
+    f"{_GROUPS}/modern/timers.py MemberTimers.arm": ("scenarios/groups/test_consumers.py::test_KIP848_18_silence"),
+    f"{_GROUPS}/modern/timers.py MemberTimers.limit_revocation": (
         "scenarios/groups/test_consumers.py::test_KIP848_15_who_gives_nothing_up_is_out"
     ),
     f"{_GROUPS}/outcome_builder.py OutcomeBuilder.timer": (
@@ -61,17 +59,8 @@ TIMERS = {
     f"{_GROUPS}/classic/rebalance.py Rebalances.complete": (
         "scenarios/groups/test_classic.py::test_CLS_23_CLS_24_who_does_not_sync_is_out"
     ),
-    f"{_GROUPS}/modern/share/timers.py Sessions.arm": (
-        "scenarios/groups/test_share_groups.py::test_SHR_06_a_silent_member_is_removed_by_the_clock"
-    ),
     f"{_GROUPS}/modern/streams/heartbeat.py Heartbeats._start_delay": (
         "scenarios/groups/test_streams.py::test_STR_02_an_empty_group_waits_for_further_members"
-    ),
-    f"{_GROUPS}/modern/streams/timers.py MemberTimers.arm_session": (
-        "coordination/group/test_streams_members.py::test_STR_13_tasks_of_a_member_that_is_gone_move"
-    ),
-    f"{_GROUPS}/modern/streams/timers.py MemberTimers.update_rebalance": (
-        "coordination/group/test_streams_members.py::test_a_member_that_gives_nothing_up_is_removed"
     ),
     "coordination/share_state/rounds.py Rounds.watch": (
         "coordination/share_state/test_share_state.py::test_idle_states_are_repeated_once"

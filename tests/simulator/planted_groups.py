@@ -5,7 +5,7 @@ from typing import Any
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
 from broker.coordination.group.modern.consumer.heartbeat import Heartbeats
 from broker.coordination.group.modern.consumer.reconciliation import _next
-from broker.coordination.group.modern.consumer.timers import MemberTimers
+from broker.coordination.group.modern.timers import MemberTimers
 from broker.coordination.share_state.state import ShareState
 from broker.partitions.share_partition.machine import acknowledge
 from broker.partitions.share_partition.machine.states import InFlightState

@@ -5,7 +5,7 @@ from broker.cluster.snapshots import Snapshots
 from broker.coordination.group.modern.streams import heartbeat, reconciliation
 from broker.coordination.group.modern.streams.assignor import _Assignment
 from broker.coordination.group.modern.streams.owners import TaskOwners
-from broker.coordination.group.modern.streams.timers import MemberTimers
+from broker.coordination.group.modern.timers import MemberTimers
 from broker.coordination.metadata import features
 from broker.coordination.metadata.machine import MetadataMachine
 from tests.simulator.planted import mistake

@@ -28,7 +28,6 @@ from broker.coordination.group.group import Group, Groups, GroupType
 from broker.coordination.group.kind import GroupKind, Joiner
 from broker.coordination.group.modern.consumer.machine import ConsumerGroups
 from broker.coordination.group.modern.share.machine import ShareGroups
-from broker.coordination.group.modern.streams.context import StreamsSettings
 from broker.coordination.group.modern.streams.machine import StreamsGroups
 from broker.coordination.group.modern.topics import NoTopics, Topics
 from broker.coordination.group.offsets.commit import Commits
@@ -89,9 +88,11 @@ class GroupMachine:
         self.shares = ShareGroups(self.groups, settings, known, own_setting, behaves)
         self.streams = StreamsGroups(
             self.groups,
-            StreamsSettings(own_setting, lambda: settings.int("group.streams.max.size"), rack_tags),
+            settings,
             known,
-            lambda: behaves(Behaviour.STATIC_STREAMS_MEMBERS),
+            own_setting,
+            rack_tags,
+            behaves,
         )
         kinds: tuple[GroupKind, ...] = (self._classic, self.consumers, self.shares, self.streams)
         self._kinds: Mapping[GroupType, GroupKind] = {each.type: each for each in kinds}

@@ -4,10 +4,11 @@ from uuid import UUID
 
 import pytest
 
+from broker.coordination.group.group import GroupType
 from broker.coordination.group.modern.consumer.member import Member, MemberState
 from broker.coordination.group.modern.consumer.reconciliation import TargetState, reconciled
 from broker.coordination.group.modern.consumer.states import State
-from broker.coordination.group.modern.consumer.timers import session_timer
+from broker.coordination.group.modern.timers import session_timer
 from broker.coordination.group.modern.topics import metadata_hash
 from broker.settings.releases import release
 from protocol.errors import ErrorCode
@@ -55,13 +56,13 @@ def test_a_member_that_is_there_stays_although_its_heartbeats_cannot_be_remember
     joining = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["foo"], "topic_partitions": []}
     context.refuse_append = ErrorCode.MESSAGE_TOO_LARGE
     assert member.refused(0, **joining) is ErrorCode.MESSAGE_TOO_LARGE
-    assert context.due_in(*session_timer(G, "m1")) is None
+    assert context.due_in(*session_timer(GroupType.CONSUMER, G, "m1")) is None
     member.join()
     for _ in range(2):
         context.advance(30_000)
         context.refuse_append = ErrorCode.MESSAGE_TOO_LARGE
         assert member.refused(subscribed_topic_names=["foo", "bar"]) is ErrorCode.MESSAGE_TOO_LARGE
-    assert context.due_in(*session_timer(G, "m1")) == 45_000
+    assert context.due_in(*session_timer(GroupType.CONSUMER, G, "m1")) == 45_000
     assert member.seen.subscribed == {"foo"}
 
 
@@ -96,7 +97,7 @@ def test_a_heartbeat_without_news_writes_nothing(context: Context) -> None:
     context.advance(44_999)
     before = len(context.log)
     member.beat()
-    assert (len(context.log), context.due_in(*session_timer(G, "m1"))) == (before, 45_000)
+    assert (len(context.log), context.due_in(*session_timer(GroupType.CONSUMER, G, "m1"))) == (before, 45_000)
 
 
 def test_leaving_writes_tombstones_and_an_epoch(context: Context) -> None:
@@ -141,7 +142,7 @@ def test_a_static_member_returns_under_another_id(context: Context) -> None:
         *((kind, "m2", False) for kind in (K.MEMBER_METADATA, K.TARGET_MEMBER, K.CURRENT_MEMBER)),
         (K.CURRENT_MEMBER, "m2", False),
     ]
-    assert context.due_in(*session_timer(G, "m1")) is None
+    assert context.due_in(*session_timer(GroupType.CONSUMER, G, "m1")) is None
     epochs = {epoch for epochs in heir.seen.assigned.values() for epoch in epochs.values()}
     assert epochs == {0}  # partitions of a member that was away have no epoch of their own
 
@@ -151,7 +152,7 @@ def test_a_timer_whose_records_are_refused_comes_again(context: Context) -> None
     Consumer(context).join()
     context.refuse_append = ErrorCode.NOT_ENOUGH_REPLICAS
     context.advance(45_000)
-    assert (group(context).state, context.due_in(*session_timer(G, "m1"))) == (State.STABLE, 500)
+    assert (group(context).state, context.due_in(*session_timer(GroupType.CONSUMER, G, "m1"))) == (State.STABLE, 500)
     context.advance(500)
     assert group(context).state is State.EMPTY
 
@@ -217,7 +218,7 @@ def test_a_reloaded_coordinator_knows_which_members_revoke_partitions(context: C
     assert first.seen.state is MemberState.UNREVOKED_PARTITIONS
     again = context.reloaded()
     assert again.due_in("consumer-rebalance", G, "m1") == 7_000
-    assert again.due_in(*session_timer(G, "m2")) == 45_000
+    assert again.due_in(*session_timer(GroupType.CONSUMER, G, "m2")) == 45_000
     again.advance(7_000)
     assert [member.member_id for member in group(again).members.values()] == ["m2"]
 

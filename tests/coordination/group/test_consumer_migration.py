@@ -5,8 +5,10 @@ import struct
 import pytest
 
 from broker.coordination.group.classic.group import ClassicGroup
+from broker.coordination.group.group import GroupType
 from broker.coordination.group.modern.consumer.member import MemberState
-from broker.coordination.group.modern.consumer.timers import join_timer, rebalance_timer, session_timer, sync_timer
+from broker.coordination.group.modern.consumer.timers import join_timer, sync_timer
+from broker.coordination.group.modern.timers import rebalance_timer, session_timer
 from broker.coordination.group.outcome_builder import GroupOutcome
 from broker.settings.releases import release
 from protocol.consumer_protocol import read_assignment, read_subscription, write_assignment
@@ -70,7 +72,7 @@ def test_a_classic_group_goes_over(context: Context) -> None:
         (K.TARGET_METADATA, ""),
         (K.CURRENT_MEMBER, "new"),
     ]
-    assert context.due_in(*session_timer(G, old.member_id)) == 10_000
+    assert context.due_in(*session_timer(GroupType.CONSUMER, G, old.member_id)) == 10_000
     assert context.due_in("member", G, old.member_id) is None
     assert old.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
     for size in range(len(context.log) + 1):
@@ -257,7 +259,7 @@ def test_a_reloaded_coordinator_limits_the_revocation_of_classic_members_too(con
     old.protocols = [("range", OWNS_FOO)]
     old.join()
     assert group(context).member(old.member_id).state is MemberState.UNREVOKED_PARTITIONS
-    key = rebalance_timer(G, old.member_id)
+    key = rebalance_timer(GroupType.CONSUMER, G, old.member_id)
     assert context.due_in(*key) is None
     assert context.reloaded().due_in(*key) == 7_000
 
@@ -287,7 +289,7 @@ def test_the_order_in_which_a_classic_join_is_refused(context: Context, version:
         inconsistent,
     ]
     assert [each.member_id for each in group(context).members.values()] == ["new"]
-    assert context.due_in(*session_timer(G, "new")) == 45_000
+    assert context.due_in(*session_timer(GroupType.CONSUMER, G, "new")) == 45_000
 
 
 def test_parked_requests_are_sent_back_also_if_the_group_stays_a_classic_one(context: Context) -> None:

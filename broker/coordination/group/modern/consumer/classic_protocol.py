@@ -14,7 +14,7 @@ from broker.coordination.group.modern.consumer.heartbeat import Heartbeats, Step
 from broker.coordination.group.modern.consumer.member import Member, MemberState, Partitions
 from broker.coordination.group.modern.consumer.member_removal import MemberRemoval
 from broker.coordination.group.modern.consumer.migration import Migration
-from broker.coordination.group.modern.consumer.timers import MemberTimers, sync_timer
+from broker.coordination.group.modern.consumer.timers import ConsumerTimers, sync_timer
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import join_refused
 from broker.coordination.group.rules import CLASSIC_HEARTBEAT, CLASSIC_JOIN, CLASSIC_SYNC, Rule
@@ -36,7 +36,7 @@ class ClassicMembers:
     def __init__(
         self,
         context: ConsumerContext,
-        timers: MemberTimers,
+        timers: ConsumerTimers,
         heartbeats: Heartbeats,
         removal: MemberRemoval,
         migration: Migration,

@@ -1,60 +1,34 @@
-"""State shared by all rules of consumer groups: the coordinator's groups, settings, topics."""
+"""Epochs of consumer groups, and the context of their rules."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from broker.coordination.group.group import Groups
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
 from broker.coordination.group.modern.consumer.member import Member
 from broker.coordination.group.modern.consumer.states import REASONS, state_of
+from broker.coordination.group.modern.context import ModernContext, report_transition
 from broker.coordination.group.modern.target_assignment import assignor_names
-from broker.coordination.group.modern.topics import Topics, metadata_hash
+from broker.coordination.group.modern.topics import metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
-from broker.coordination.group.rules import Rule
-from broker.coordination.reasons import Refusal, StateChange
-from broker.coordination.settings import Settings
-from broker.settings.releases import Behaviour, newest_behaves
-from protocol.errors import ErrorCode
+from broker.settings.releases import Behaviour
 from protocol.log_records.consumer_group import ConsumerRecord, GroupEpoch
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerContext:
-    """The groups of a coordinator, with the settings and topics that their rules read.
+class ConsumerContext(ModernContext[ConsumerGroup]):
+    """State shared by all rules of consumer groups; ``new_uuid`` makes member ids."""
 
-    ``group_setting(group_id, name)`` returns a numeric group setting, clamped to the broker's bounds; ``behaves``:
-    whether the emulated release has a behaviour.
-    """
-
-    groups: Groups
-    settings: Settings
-    topics: Topics
-    group_setting: Callable[[str, str], int]
     new_uuid: Callable[[], UUID]
-    behaves: Callable[[Behaviour], bool] = newest_behaves
 
     @property
     def assignors(self) -> tuple[str, ...]:
         """The names of the assignors that groups may choose from; the first is the default."""
         return assignor_names(self.settings)
 
-    def find(self, group_id: str) -> ConsumerGroup | None:
-        """Return the consumer group with that id, or ``None``."""
-        group = self.groups.get(group_id)
-        return group if isinstance(group, ConsumerGroup) else None
-
     def new_group(self, group_id: str) -> ConsumerGroup:
         """Return a new consumer group without members."""
         return ConsumerGroup(group_id, self.topics, forgets=self.behaves(Behaviour.CHANGED_INSTANCES_FORGOTTEN))
-
-    def missing(self, group_id: str, rule: Rule, *, reads: bool = False) -> Refusal:
-        """Return the error for a missing group or one of another kind (GroupMetadataManager.consumerGroup).
-
-        ``reads``: the request reads committed state.
-        """
-        what = "is not a consumer group" if self.groups.has(group_id, reads=reads) else "not found"
-        return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *rule, f"Group {group_id} {what}.")
 
     def new_hash(self, group: ConsumerGroup, members: Iterable[Member], forgotten: Collection[str] = ()) -> int:
         """Return the metadata hash of the topics that these members name, and of those that resolved expressions match.
@@ -63,9 +37,9 @@ class ConsumerContext:
         (``ConsumerGroup.computeSubscribedTopicNamesWithoutDeletedMembers``).
         """
         names = {name for member in members for name in member.subscribed}
-        for regex, found in group.regexes.items():
+        for regex, resolved in group.regexes.items():
             if regex not in forgotten:
-                names.update(found.topics or ())
+                names.update(resolved.topics or ())
         return metadata_hash(names, self.topics)
 
     def bump_epoch(
@@ -85,7 +59,5 @@ def report_change(
     builder: OutcomeBuilder, group: ConsumerGroup, members: Collection[Member], epoch: int, assignment_epoch: int
 ) -> None:
     """Report the group's change of state or epoch to observers, if these members and epochs make one."""
-    before, after = group.state, state_of(epoch, assignment_epoch, members)
-    if (before, group.epoch) != (after, epoch):
-        change = StateChange(group.group_id, REASONS[after], before.value, after.value, group.epoch, epoch)
-        builder.changed(change)
+    after = state_of(epoch, assignment_epoch, members)
+    report_transition(builder, group, after, epoch, REASONS)

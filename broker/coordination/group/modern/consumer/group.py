@@ -7,8 +7,9 @@ from uuid import UUID
 from broker.coordination.group.group import Committer, GroupType, PartitionCheck
 from broker.coordination.group.modern.consumer.member import LEAVING_STATIC, Assigned, Member, Partitions, target_of
 from broker.coordination.group.modern.consumer.states import State, state_of
+from broker.coordination.group.modern.group import ModernGroup
 from broker.coordination.group.modern.topics import Topics
-from broker.coordination.group.rules import COMMIT, MEMBER_LOOKUP, OFFSET_FETCH, Rule
+from broker.coordination.group.rules import COMMIT, MEMBER_LOOKUP, OFFSET_FETCH
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
 from protocol.java import HashTable, TimelineMap, reserved_capacity, string_hash
@@ -28,7 +29,7 @@ FIRST_EPOCH = 1
 """Epoch of a new group (before 4.3 it was 0)."""
 
 
-class ConsumerGroup:
+class ConsumerGroup(ModernGroup[Member]):
     """One consumer group. Only :meth:`replay` changes it.
 
     ``targets`` are the target assignments by member id; ``regexes`` the topics that regular expressions matched when
@@ -36,18 +37,15 @@ class ConsumerGroup:
     """
 
     __slots__ = (
-        "_forgets", "_names", "_owners", "_patterns", "_topics", "assignment_epoch",
-        "assignment_timestamp_ms", "checked", "epoch", "group_id", "homogeneous", "members", "metadata_hash", "regexes",
-        "static_members", "targets",
+        "_forgets", "_names", "_owners", "_patterns", "_topics", "checked", "homogeneous", "regexes", "targets",
     )  # fmt: skip
 
+    type = GroupType.CONSUMER
+    member_rule = MEMBER_LOOKUP
+
     def __init__(self, group_id: str, topics: Topics, *, forgets: bool = True) -> None:
-        self.group_id, self._topics, self._forgets = group_id, topics, forgets
-        self.epoch = self.assignment_epoch = FIRST_EPOCH
-        self.metadata_hash = self.assignment_timestamp_ms = 0
-        self.members: TimelineMap[Member] = TimelineMap()
-        """The members in the order of Kafka's own table, which matters for few rules."""
-        self.static_members: dict[str, str] = {}
+        super().__init__(group_id, FIRST_EPOCH)
+        self._topics, self._forgets = topics, forgets
         self.targets: dict[str, Partitions] = {}
         self.regexes: dict[str, RegularExpression] = {}
         self.checked: tuple[int, int] | None = None
@@ -61,33 +59,9 @@ class ConsumerGroup:
     # --- as every group (broker.coordination.group.group.Group) ------------------------------------------------------
 
     @property
-    def type(self) -> GroupType:
-        """The kind of the group."""
-        return GroupType.CONSUMER
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the group may be deleted."""
-        return not len(self.members)
-
-    @property
     def state(self) -> State:
         """The group's state (groups C.1)."""
         return state_of(self.epoch, self.assignment_epoch, self.members.values())
-
-    @property
-    def state_name(self) -> str:
-        """The name of the group's state in the protocol."""
-        return self.state.value
-
-    @property
-    def listed_protocol_type(self) -> str:
-        """The protocol type in ListGroups."""
-        return "consumer"
-
-    def in_states(self, names: Iterable[str]) -> bool:
-        """Return whether the state is among these names, given in lower case."""
-        return self.state.value.lower() in names
 
     def check_commit(self, committer: Committer) -> PartitionCheck | None:
         """Fence a commit by the member's epoch (groups B.1 OC3; transactions C.4.2): 22, 25, 35 or 113.
@@ -229,35 +203,6 @@ class ConsumerGroup:
     def subscribers_of(self, regex: str) -> int:
         """Return how many members subscribe by a regular expression."""
         return self._patterns.get(regex) or 0
-
-    def member(self, member_id: str, rule: Rule = MEMBER_LOOKUP) -> Member:
-        """Return a member; ``rule`` is the rule of the request.
-
-        Raises:
-            KafkaError: UNKNOWN_MEMBER_ID.
-        """
-        found = self.members.get(member_id)
-        if found is None:
-            message = f"Member {member_id} is not a member of group {self.group_id}."
-            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *rule, message)
-        return found
-
-    def static_member(self, instance_id: str, member_id: str | None = None, rule: Rule = MEMBER_LOOKUP) -> Member:
-        """Return the member that has an instance id; ``rule`` is the rule of the request.
-
-        Raises:
-            KafkaError: UNKNOWN_MEMBER_ID if there is none, FENCED_INSTANCE_ID if it is not ``member_id``.
-        """
-        found = self.static_members.get(instance_id)
-        if found is None:
-            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *rule, f"Instance id {instance_id} is unknown.")
-        if member_id is not None and found != member_id:
-            raise Refusal(
-                ErrorCode.FENCED_INSTANCE_ID,
-                *rule,
-                f"Static member {member_id} with instance id {instance_id} was fenced by member {found}.",
-            )
-        return self.member(found, rule)
 
     def names_besides(self, regexes: Collection[str]) -> set[str]:
         """Return all subscribed topics, without those that these expressions matched."""

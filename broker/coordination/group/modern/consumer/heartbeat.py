@@ -22,7 +22,7 @@ from broker.coordination.group.modern.consumer.member import (
 from broker.coordination.group.modern.consumer.migration import Migration
 from broker.coordination.group.modern.consumer.reconciliation import TargetState, reconciled
 from broker.coordination.group.modern.consumer.regular_expressions import Patterns, RegexChange, Visible
-from broker.coordination.group.modern.consumer.timers import MemberTimers
+from broker.coordination.group.modern.consumer.timers import ConsumerTimers
 from broker.coordination.group.modern.epochs import JOINING, check_member_epoch, target_is_due
 from broker.coordination.group.modern.target_assignment import (
     assignor_named,
@@ -106,7 +106,7 @@ class Heartbeats:
     """Decides heartbeats to the groups of one context."""
 
     def __init__(
-        self, context: ConsumerContext, timers: MemberTimers, migration: Migration, patterns: Patterns
+        self, context: ConsumerContext, timers: ConsumerTimers, migration: Migration, patterns: Patterns
     ) -> None:
         self._context, self._timers, self._migration, self._patterns = context, timers, migration, patterns
 
@@ -152,10 +152,8 @@ class Heartbeats:
                 return self._context.new_group(group_id)
             if isinstance(found, ClassicGroup):
                 return self._migration.upgrade(builder, found)
-        if found is None:  # another message than elsewhere (GroupMetadataManager.getOrMaybeCreateConsumerGroup)
-            message = f"Consumer group {group_id} not found."
-            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *CONSUMER_HEARTBEAT.row(" H1"), message)
-        raise self._context.missing(group_id, CONSUMER_HEARTBEAT.row(" H1"))
+        # Another message than elsewhere (GroupMetadataManager.getOrMaybeCreateConsumerGroup).
+        return self._context.existing(group_id, CONSUMER_HEARTBEAT.row(" H1"), absent="Consumer group {} not found.")
 
     def check_size(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
         """Raise GROUP_MAX_SIZE_REACHED if the group is full and the member is new (groups C.4 H2)."""
@@ -233,7 +231,9 @@ class Heartbeats:
         moved = self._reconciled(step, target_epoch, target)
         if moved.at != step.after.at:
             builder.record(moved.current_record(group_id))
-            self._timers.update_rebalance(builder, group_id, moved)
+            if moved.classic is None:  # classic members have limits of their own; a running one is kept
+                revokes = moved.state is MemberState.UNREVOKED_PARTITIONS
+                self._timers.update_rebalance(builder, group_id, moved, revokes=revokes)
         step.after = moved
         if builder.records:
             report_change(builder, group, step.members().values(), epoch, target_epoch)

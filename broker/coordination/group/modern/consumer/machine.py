@@ -33,7 +33,7 @@ from broker.coordination.group.modern.consumer.member import Member, MemberState
 from broker.coordination.group.modern.consumer.member_removal import MemberRemoval
 from broker.coordination.group.modern.consumer.migration import Migration
 from broker.coordination.group.modern.consumer.regular_expressions import Patterns
-from broker.coordination.group.modern.consumer.timers import MemberTimers
+from broker.coordination.group.modern.consumer.timers import ConsumerTimers
 from broker.coordination.group.modern.epochs import JOINING
 from broker.coordination.group.modern.target_assignment import shown_assignor
 from broker.coordination.group.modern.topics import Topics
@@ -68,8 +68,10 @@ class ConsumerGroups:
         behaves: Callable[[Behaviour], bool] = newest_behaves,
     ) -> None:
         self._groups = groups
-        self._context = context = ConsumerContext(groups, settings, topics, group_setting, new_uuid, behaves)
-        self._timers = timers = MemberTimers(context, self._expire)
+        self._context = context = ConsumerContext(
+            ConsumerGroup, groups, settings, topics, group_setting, behaves, new_uuid
+        )
+        self._timers = timers = ConsumerTimers(context, self._expire)
         migration = Migration(context, timers, rebalances)
         self._removal = MemberRemoval(context, timers, migration)
         self._heartbeats = Heartbeats(context, timers, migration, Patterns(context))
@@ -117,9 +119,7 @@ class ConsumerGroups:
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND, also for groups of other kinds, which have their own Describe APIs.
         """
-        group = self._context.find(group_id)
-        if group is None:
-            raise self._context.missing(group_id, DESCRIBE, reads=True)
+        group = self._context.existing(group_id, DESCRIBE, reads=True)
         return described(group, self._context.topics, self._context.assignors)
 
     def assignor_of(self, group: ConsumerGroup) -> str:

@@ -7,7 +7,7 @@ from broker.coordination.group.modern.consumer.context import ConsumerContext, r
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
 from broker.coordination.group.modern.consumer.member import LEAVING_STATIC, Assigned, Member, tombstones
 from broker.coordination.group.modern.consumer.migration import Migration
-from broker.coordination.group.modern.consumer.timers import MemberTimers
+from broker.coordination.group.modern.consumer.timers import ConsumerTimers
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import CONSUMER_LEAVE
 from broker.settings.releases import Behaviour
@@ -18,7 +18,7 @@ from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatReq
 class MemberRemoval:
     """Removes members from the groups of one context."""
 
-    def __init__(self, context: ConsumerContext, timers: MemberTimers, migration: Migration) -> None:
+    def __init__(self, context: ConsumerContext, timers: ConsumerTimers, migration: Migration) -> None:
         self._context, self._timers, self._migration = context, timers, migration
 
     def leave(self, builder: OutcomeBuilder, request: ConsumerGroupHeartbeatRequest, reply_to: Hashable) -> None:
@@ -27,9 +27,7 @@ class MemberRemoval:
         Raises:
             KafkaError: 25, 69 or 82.
         """
-        group = self._context.find(request.group_id)
-        if group is None:
-            raise self._context.missing(request.group_id, CONSUMER_LEAVE.row(" L1"))
+        group = self._context.existing(request.group_id, CONSUMER_LEAVE.row(" L1"))
         if request.instance_id is None:
             member = group.member(request.member_id, CONSUMER_LEAVE.row(" L2"))
         else:

@@ -11,7 +11,7 @@ from broker.coordination.group.modern.consumer.context import ConsumerContext
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
 from broker.coordination.group.modern.consumer.member import Member, Partitions, target_record
 from broker.coordination.group.modern.consumer.states import DOWNGRADED, UPGRADED
-from broker.coordination.group.modern.consumer.timers import MemberTimers
+from broker.coordination.group.modern.consumer.timers import ConsumerTimers
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import join_refused
 from broker.coordination.group.rules import UPGRADE
@@ -35,7 +35,7 @@ from protocol.messages.sync_group import SyncGroupResponse
 class Migration:
     """Decides whether a group may change its protocol, and writes the records of the new group."""
 
-    def __init__(self, context: ConsumerContext, timers: MemberTimers, rebalances: Rebalances) -> None:
+    def __init__(self, context: ConsumerContext, timers: ConsumerTimers, rebalances: Rebalances) -> None:
         self._context, self._timers, self._rebalances = context, timers, rebalances
 
     def _allowed(self, way: str) -> bool:

@@ -1,35 +1,23 @@
-"""State shared by all rules of share groups: the coordinator's groups, settings, topics."""
+"""Epochs of share groups, and the context of their rules."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from broker.coordination.group.group import Groups
+from broker.coordination.group.modern.context import ModernContext, report_transition
 from broker.coordination.group.modern.share.group import REASONS, ShareGroup, State
 from broker.coordination.group.modern.share.member import ShareMember
 from broker.coordination.group.modern.share.state_partitions import SharePartitions
-from broker.coordination.group.modern.topics import Topics
+from broker.coordination.group.modern.topics import metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import SHARE_HEARTBEAT
-from broker.coordination.reasons import Refusal, StateChange
-from broker.coordination.settings import Settings
-from broker.settings.releases import Behaviour
-from protocol.errors import ErrorCode
+from protocol.log_records.share_group import ShareGroupEpoch, ShareGroupRecord
 
 
 @dataclass(frozen=True, slots=True)
-class ShareContext:
-    """The groups of a coordinator, with the settings and topics that their rules read.
+class ShareContext(ModernContext[ShareGroup]):
+    """State shared by all rules of share groups."""
 
-    ``group_setting(group_id, name)`` returns a numeric group setting, clamped to the broker's bounds; ``behaves``:
-    whether the emulated release has a behaviour.
-    """
-
-    groups: Groups
-    settings: Settings
-    topics: Topics
-    group_setting: Callable[[str, str], int]
-    behaves: Callable[[Behaviour], bool]
     begun_ms: dict[str, dict[UUID, int]] = field(default_factory=dict)
     """Soft state: group id -> topic id -> when the initialization of its partitions began (ms)."""
 
@@ -42,40 +30,26 @@ class ShareContext:
         """Start the retry interval of initializations: their record was written or loaded (groups D.2 I4)."""
         self.begun_ms[group_id] = dict.fromkeys(lists.initializing, now_ms)
 
-    def find(self, group_id: str) -> ShareGroup | None:
-        """Return the share group with that id, or ``None``."""
-        group = self.groups.get(group_id)
-        return group if isinstance(group, ShareGroup) else None
-
-    def existing(self, group_id: str, *, reads: bool = False) -> ShareGroup:
-        """Return the share group with that id; ``reads``: for a request that reads committed state.
-
-        Raises:
-            KafkaError: GROUP_ID_NOT_FOUND.
-        """
-        group = self.find(group_id)
-        if group is None:
-            what = "is not a share group" if self.groups.has(group_id, reads=reads) else "not found"
-            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *SHARE_HEARTBEAT.row(" S1"), f"Group {group_id} {what}.")
-        return group
-
-    def found_or_new(self, group_id: str, *, creates: bool) -> ShareGroup:
+    def existing_or_new(self, group_id: str, *, creates: bool) -> ShareGroup:
         """Return the share group with that id, or a new one if ``creates``. Raises GROUP_ID_NOT_FOUND."""
         group = self.groups.get(group_id)
         if isinstance(group, ShareGroup):
             return group
         if group is None and creates:
             return ShareGroup(group_id)
-        what = f"Share group {group_id} not found." if group is None else f"Group {group_id} is not a share group."
-        raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, *SHARE_HEARTBEAT.row(" S2"), what)
+        return self.existing(group_id, SHARE_HEARTBEAT.row(" S2"), absent="Share group {} not found.")
+
+    def bump_epoch(self, builder: OutcomeBuilder, group: ShareGroup, members: Collection[ShareMember]) -> None:
+        """Begin the group's next epoch with these members and their subscribed topics."""
+        new_hash = metadata_hash({name for each in members for name in each.subscribed}, self.topics)
+        builder.record(ShareGroupRecord.of(group.group_id, ShareGroupEpoch(group.epoch + 1, new_hash)))
+        report_change(builder, group, members, group.epoch + 1)
 
 
 def report_change(builder: OutcomeBuilder, group: ShareGroup, members: Collection[ShareMember], epoch: int) -> None:
     """Report the group's change of state or epoch to observers, if these members and this epoch make one."""
-    before, after = group.state, State.STABLE if members else State.EMPTY
-    if (before, group.epoch) != (after, epoch):
-        change = StateChange(group.group_id, REASONS[after], before.value, after.value, group.epoch, epoch)
-        builder.changed(change)
+    after = State.STABLE if members else State.EMPTY
+    report_transition(builder, group, after, epoch, REASONS)
 
 
 Offsets = Mapping[UUID, Mapping[int, int]]

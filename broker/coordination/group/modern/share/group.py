@@ -1,17 +1,17 @@
 """A share group: the state from its records (groups D.1), after Kafka's ``ShareGroup``."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import StrEnum
 from uuid import UUID
 
 from broker.coordination.group.group import Committer, GroupType, PartitionCheck
+from broker.coordination.group.modern.group import ModernGroup
 from broker.coordination.group.modern.share.member import Partitions, ShareMember, read_partitions
 from broker.coordination.group.modern.share.state_partitions import SharePartitions, read_state
 from broker.coordination.group.rules import SHARE_COMMIT, SHARE_HEARTBEAT
 from broker.coordination.reasons import Reason, Refusal
 from protocol.errors import ErrorCode
-from protocol.java import TimelineMap
 from protocol.log_records.group import OffsetCommit
 from protocol.log_records.share_group import (
     ShareCurrentMember,
@@ -43,22 +43,19 @@ REASONS = {
 """State -> the reason for which a group enters it, or begins an epoch in it."""
 
 
-class ShareGroup:
+class ShareGroup(ModernGroup[ShareMember]):
     """One share group. Only :meth:`replay` changes it.
 
     ``targets`` are the target assignments by member id; ``partitions`` the lists of its share partitions.
     """
 
-    __slots__ = (
-        "_names", "assignment_epoch", "assignment_timestamp_ms", "checked_version", "epoch", "group_id",
-        "has_partitions", "members", "metadata_hash", "partitions", "targets",
-    )  # fmt: skip
+    __slots__ = ("_names", "checked_version", "has_partitions", "partitions", "targets")
+
+    type = GroupType.SHARE
+    member_rule = SHARE_HEARTBEAT.row(" S4")
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.epoch = self.assignment_epoch = FIRST_EPOCH
-        self.metadata_hash = self.assignment_timestamp_ms = 0
-        self.members: TimelineMap[ShareMember] = TimelineMap()
+        super().__init__(group_id, FIRST_EPOCH)
         self.targets: dict[str, Partitions] = {}
         self.partitions = SharePartitions()
         self.has_partitions = False
@@ -70,33 +67,9 @@ class ShareGroup:
     # --- as every group (broker.coordination.group.group.Group) ------------------------------------------------------
 
     @property
-    def type(self) -> GroupType:
-        """The kind of the group."""
-        return GroupType.SHARE
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the group may be deleted."""
-        return not len(self.members)
-
-    @property
     def state(self) -> State:
         """The group's state: Empty without members."""
         return State.EMPTY if self.is_empty else State.STABLE
-
-    @property
-    def state_name(self) -> str:
-        """The name of the group's state in the protocol."""
-        return self.state.value
-
-    @property
-    def listed_protocol_type(self) -> str:
-        """The protocol type in ListGroups."""
-        return "share"
-
-    def in_states(self, names: Iterable[str]) -> bool:
-        """Return whether the state is among these names, given in lower case."""
-        return self.state.value.lower() in names
 
     def check_commit(self, committer: Committer) -> PartitionCheck | None:  # noqa: ARG002
         """Raise GROUP_ID_NOT_FOUND: a share group has no committed offsets (groups B.1 OC4)."""
@@ -133,21 +106,6 @@ class ShareGroup:
         return tuple(ShareGroupRecord(kind, self.group_id, name) for kind, name in kinds)
 
     # --- reading -----------------------------------------------------------------------------------------------------
-
-    def member(self, member_id: str) -> ShareMember:
-        """Return a member.
-
-        Raises:
-            Refusal: UNKNOWN_MEMBER_ID.
-        """
-        found = self.members.get(member_id)
-        if found is None:
-            raise Refusal(
-                ErrorCode.UNKNOWN_MEMBER_ID,
-                *SHARE_HEARTBEAT.row(" S4"),
-                f"Member {member_id} is not a member of group {self.group_id}.",
-            )
-        return found
 
     @property
     def names(self) -> frozenset[str]:

@@ -16,8 +16,8 @@ from broker.coordination.group.modern.share.context import ShareContext, report_
 from broker.coordination.group.modern.share.group import ShareGroup
 from broker.coordination.group.modern.share.member import Partitions, ShareMember, target_record
 from broker.coordination.group.modern.share.state_partitions import TopicState, TopicStates
-from broker.coordination.group.modern.share.timers import Sessions
 from broker.coordination.group.modern.share.validation import check_member_epoch
+from broker.coordination.group.modern.timers import MemberTimers
 from broker.coordination.group.modern.topics import metadata_hash
 from broker.coordination.group.outcome_builder import InitializeShareState, OutcomeBuilder
 from broker.coordination.group.rules import SHARE_HEARTBEAT
@@ -71,8 +71,8 @@ class _Step:
 class Heartbeats:
     """Decides heartbeats to the groups of one context."""
 
-    def __init__(self, context: ShareContext, sessions: Sessions) -> None:
-        self._context, self._sessions = context, sessions
+    def __init__(self, context: ShareContext, timers: MemberTimers[ShareGroup, ShareMember]) -> None:
+        self._context, self._timers = context, timers
 
     def beat(
         self, builder: OutcomeBuilder, request: ShareGroupHeartbeatRequest, beat: ShareBeat, reply_to: Hashable
@@ -83,7 +83,7 @@ class Heartbeats:
             Refusal: 25, 69, 81 or 110; nothing was changed.
         """
         joins = request.member_epoch == JOINING
-        group = self._context.found_or_new(request.group_id, creates=joins)
+        group = self._context.existing_or_new(request.group_id, creates=joins)
         self._check_size(group, request.member_id)
         known = ShareMember(request.member_id) if joins else group.member(request.member_id)
         known = group.members.get(request.member_id) or known
@@ -101,7 +101,7 @@ class Heartbeats:
         ):
             builder.record(member.current_record(group.group_id))
         report_change(builder, group, [member], epoch)
-        self._sessions.arm(builder, group.group_id, member.member_id)
+        self._timers.arm_session(builder, group.group_id, member.member_id)
         response = ShareGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,

@@ -7,7 +7,7 @@ States: Empty, Stable; a group is Stable while it has members.
    are assigned once their state exists.
 3. The share coordinator has the state of share partitions. The effect ``InitializeShareState`` calls it; its result is
    a separate operation (``offsets``).
-4. A member is removed when it leaves, or when its session expires (``timers``).
+4. A member is removed when it leaves, or when its session expires (``modern.timers``).
 
 Exceptions: the sessions, and the times at which initializations began, are soft state.
 """
@@ -21,17 +21,18 @@ from broker.coordination.group.modern.share.context import ShareContext
 from broker.coordination.group.modern.share.description import described
 from broker.coordination.group.modern.share.group import ShareGroup
 from broker.coordination.group.modern.share.heartbeat import Heartbeats, ShareBeat
-from broker.coordination.group.modern.share.member import LEAVING
+from broker.coordination.group.modern.share.member import LEAVING, ShareMember, tombstones
 from broker.coordination.group.modern.share.offsets import ShareOffsets
-from broker.coordination.group.modern.share.timers import Sessions
+from broker.coordination.group.modern.timers import MemberTimers
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.no_classic_members import NoClassicMembers
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
+from broker.coordination.group.rules import SHARE_HEARTBEAT
 from broker.coordination.settings import Settings
 from broker.settings.releases import Behaviour
-from protocol.log_records.share_group import ShareGroupKind, ShareGroupRecord
+from protocol.log_records.share_group import ShareGroupKind, ShareGroupRecord, ShareTargetEpoch
 from protocol.messages.share_group_describe import DescribedGroup
-from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
 Partitions = Mapping[UUID, frozenset[int]]
 
@@ -53,9 +54,9 @@ class ShareGroups:
         behaves: Callable[[Behaviour], bool],
     ) -> None:
         self._groups = groups
-        self._context = context = ShareContext(groups, settings, topics, group_setting, behaves)
-        self._sessions = Sessions(context)
-        self._heartbeats = Heartbeats(context, self._sessions)
+        self._context = context = ShareContext(ShareGroup, groups, settings, topics, group_setting, behaves)
+        self._timers = MemberTimers[ShareGroup, ShareMember](context, self._remove)
+        self._heartbeats = Heartbeats(context, self._timers)
         self.offsets = ShareOffsets(context)
 
     def heartbeat(
@@ -70,15 +71,33 @@ class ShareGroups:
         """
         builder = OutcomeBuilder(now_ms)
         if request.member_epoch == LEAVING:
-            self._sessions.leave(builder, request, reply_to)
+            self._leave(builder, request, reply_to)
         else:
             builder.keeps_timers = self._context.find(request.group_id) is not None
             self._heartbeats.beat(builder, request, beat, reply_to)
         return builder.outcome()
 
+    def _leave(self, builder: OutcomeBuilder, request: ShareGroupHeartbeatRequest, reply_to: Hashable) -> None:
+        """Remove a member that leaves. Raises 25 or 69."""
+        group = self._context.existing(request.group_id, SHARE_HEARTBEAT.row(" S1"))
+        self._remove(builder, group, group.member(request.member_id))
+        builder.reply(
+            reply_to, ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
+        )
+
+    def _remove(self, builder: OutcomeBuilder, group: ShareGroup, member: ShareMember) -> None:
+        """Delete a member and bump the group epoch."""
+        left = [each for each in group.members.values() if each.member_id != member.member_id]
+        for record in tombstones(group.group_id, member.member_id):
+            builder.record(record)
+        self._context.bump_epoch(builder, group, left)
+        if not left and self._context.behaves(Behaviour.SHARE_EMPTIED_ASSIGNMENT):
+            builder.record(ShareGroupRecord.of(group.group_id, ShareTargetEpoch(group.epoch + 1, 0)))
+        self._timers.cancel_all(builder, group.group_id, member.member_id)
+
     def describe(self, group_id: str) -> DescribedGroup:
         """Return a group with its members. Raises GROUP_ID_NOT_FOUND."""
-        return described(self._context.existing(group_id, reads=True), self._context.topics)
+        return described(self._context.existing(group_id, SHARE_HEARTBEAT.row(" S1"), reads=True), self._context.topics)
 
     def initialized_partitions(self, group_id: str) -> Partitions:
         """Return the initialized share partitions of a group; none if there is no such group."""
@@ -109,11 +128,11 @@ class ShareGroups:
     def rebalance(self, builder: OutcomeBuilder, group: ShareGroup) -> None:
         """Begin a new epoch, and so a new target; no effect on an Empty group."""
         if not group.is_empty:
-            self._sessions.bump_epoch(builder, group, group.members.values())
+            self._context.bump_epoch(builder, group, group.members.values())
 
     def evict(self, builder: OutcomeBuilder, group: ShareGroup, member_id: str) -> None:
         """Remove a member as if its session had expired. Raises UNKNOWN_MEMBER_ID."""
-        self._sessions.remove(builder, group, group.member(member_id))
+        self._remove(builder, group, group.member(member_id))
 
     # --- the log -----------------------------------------------------------------------------------------------------
 
@@ -139,4 +158,4 @@ class ShareGroups:
             if isinstance(group, ShareGroup):
                 self._context.partitions_seen(group.group_id, group.partitions, builder.now_ms)
                 for member_id in group.members:
-                    self._sessions.arm(builder, group.group_id, member_id)
+                    self._timers.arm_session(builder, group.group_id, member_id)

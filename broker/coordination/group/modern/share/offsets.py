@@ -13,7 +13,7 @@ from broker.coordination.group.modern.share.context import Offsets, ShareContext
 from broker.coordination.group.modern.share.group import ShareGroup
 from broker.coordination.group.modern.share.state_partitions import SharePartitions, TopicState
 from broker.coordination.group.outcome_builder import OutcomeBuilder
-from broker.coordination.group.rules import SHARE_OFFSETS
+from broker.coordination.group.rules import SHARE_HEARTBEAT, SHARE_OFFSETS
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
 
@@ -79,7 +79,7 @@ class ShareOffsets:
         Raises:
             Refusal: 68 or 69.
         """
-        group = self._context.found_or_new(group_id, creates=True)
+        group = self._context.existing_or_new(group_id, creates=True)
         _check_empty(group)
         found: dict[UUID, dict[int, int]] = {}
         states = {}
@@ -102,7 +102,7 @@ class ShareOffsets:
         Raises:
             Refusal: 68 or 69.
         """
-        group = self._context.existing(group_id)
+        group = self._context.existing(group_id, SHARE_HEARTBEAT.row(" S1"))
         _check_empty(group)
         if not group.has_partitions:  # the response has no topics then
             builder.reply(reply_to, Deletion())

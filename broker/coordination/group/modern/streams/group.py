@@ -1,23 +1,23 @@
 """A streams group: the state from its records, and the state derived from it (groups E), after ``StreamsGroup``."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from broker.coordination.group.group import Committer, GroupType, PartitionCheck
+from broker.coordination.group.modern.group import ModernGroup
 from broker.coordination.group.modern.streams.configuration import Configuration
 from broker.coordination.group.modern.streams.endpoints import Endpoints
 from broker.coordination.group.modern.streams.member import Member, MemberState, target_of
-from broker.coordination.group.modern.streams.metadata_check import MetadataCheck
 from broker.coordination.group.modern.streams.owners import TaskOwners
-from broker.coordination.group.modern.streams.refinement import Refined
 from broker.coordination.group.modern.streams.states import State, state_of
 from broker.coordination.group.modern.streams.task_offsets import TaskOffsets
 from broker.coordination.group.modern.streams.tasks import TaskSets
 from broker.coordination.group.modern.streams.topology import Topology
-from broker.coordination.group.rules import COMMIT, OFFSET_FETCH, STREAMS_HEARTBEAT, Rule
+from broker.coordination.group.modern.topics import Topics, metadata_hash
+from broker.coordination.group.rules import COMMIT, OFFSET_FETCH, STREAMS_HEARTBEAT
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
-from protocol.java import TimelineMap
 from protocol.log_records.group import OffsetCommit
 from protocol.log_records.streams_group import (
     StreamsCurrentMember,
@@ -30,12 +30,70 @@ from protocol.log_records.streams_group import (
     StreamsTopology,
 )
 
-MEMBER_LOOKUP = STREAMS_HEARTBEAT.row(".2")
 FIRST_EPOCH = 1
 """Epoch of a new group."""
 
 
-class StreamsGroup:
+@dataclass(slots=True)
+class MetadataCheck:
+    """The last comparison of topics with the hash (``StreamsGroup.hasMetadataExpired``) that began a group epoch.
+
+    ``epoch`` is that group epoch; the metadata version and the hash of the topics are as of then.
+
+    It stays even if the heartbeat fails afterwards, although its epoch was not recorded: until the group reaches that
+    epoch, each heartbeat compares the topics again.
+    """
+
+    epoch: int = 0
+    _version: int = -1
+    _hash: int = 0
+
+    def is_due(self, epoch: int, names: Iterable[str], topics: Topics) -> bool:
+        """Return whether a topic of the group has changed since the check; ``epoch`` is the group epoch."""
+        if self._version == -1 or epoch < self.epoch:
+            return True
+        if topics.version != self._version:
+            if metadata_hash(names, topics) != self._hash:
+                return True
+            self._version = topics.version
+        return False
+
+    def done(self, epoch: int, names: Iterable[str], topics: Topics) -> None:
+        """Note a check that begins a group epoch."""
+        if self._version != topics.version:
+            self._hash = metadata_hash(names, topics)
+        self.epoch, self._version = epoch, topics.version
+
+
+@dataclass(slots=True)
+class RefinedTarget:
+    """Cached target from which members get their tasks in 4.4 (groups E.6): an epoch, and tasks by member id.
+
+    After Kafka's ``AssignmentRefiner``, which is meant to hold an intermediate assignment with warm-up tasks; in 4.4.0
+    it is the target itself. Kafka keeps it outside of the records, even if the heartbeat that computed it fails
+    afterwards; then members do not get the next target of that epoch.
+    """
+
+    epoch: int = -1
+    tasks: Mapping[str, TaskSets] = field(default_factory=dict)
+
+    def relabel(self, member_id: str, heir_id: str) -> None:
+        """Move a static member's tasks to its replacement, even if that is refused later (groups E.6)."""
+        if member_id in self.tasks:
+            tasks = dict(self.tasks)
+            tasks[heir_id] = tasks.pop(member_id)
+            self.tasks = tasks
+
+    def keep(self, epoch: int, tasks: Mapping[str, TaskSets]) -> None:
+        """Cache the tasks of an epoch; the mapping must not change afterwards."""
+        self.epoch, self.tasks = epoch, tasks
+
+    def of_epoch(self, epoch: int) -> Mapping[str, TaskSets] | None:
+        """Return the cached tasks of an epoch, or ``None``."""
+        return self.tasks if self.epoch == epoch else None
+
+
+class StreamsGroup(ModernGroup[Member]):
     """One streams group. Only :meth:`replay` changes it, except for its soft state.
 
     ``targets`` are the target assignments by member id; ``static_members`` instance id -> member id;
@@ -43,19 +101,18 @@ class StreamsGroup:
     """
 
     __slots__ = (
-        "_shares_targets", "_state", "assignment_configs", "assignment_epoch", "assignment_timestamp_ms",
-        "configuration", "endpoint_epoch", "endpoints", "epoch", "group_id", "members", "metadata_check",
-        "metadata_hash", "owners", "refined", "shutdown_member", "static_members", "targets", "task_offsets",
-        "topology", "validated_topology_epoch",
+        "_shares_targets", "_state", "assignment_configs", "configuration", "endpoint_epoch", "endpoints",
+        "metadata_check", "owners", "refined", "shutdown_member", "targets", "task_offsets", "topology",
+        "validated_topology_epoch",
     )  # fmt: skip
 
+    type = GroupType.STREAMS
+    member_rule = STREAMS_HEARTBEAT.row(".2")
+
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.epoch = self.assignment_epoch = FIRST_EPOCH
-        self.metadata_hash = self.assignment_timestamp_ms = self.validated_topology_epoch = 0
+        super().__init__(group_id, FIRST_EPOCH)
+        self.validated_topology_epoch = 0
         self.assignment_configs: dict[str, str] = {}
-        self.members: TimelineMap[Member] = TimelineMap()
-        self.static_members: dict[str, str] = {}
         self.targets: dict[str, TaskSets] = {}
         self._shares_targets = False
         self._state: State | None = None  # cached until the next record
@@ -71,22 +128,12 @@ class StreamsGroup:
         """Soft: cached partitions of the members' endpoints."""
         self.task_offsets: dict[str, TaskOffsets] = {}
         """Soft: the task offsets that members report, by member id."""
-        self.refined = Refined()
+        self.refined = RefinedTarget()
         """Soft: the target from which members get their tasks (4.4)."""
         self.shutdown_member: str | None = None
         """Soft: the member that requested a shutdown of the application (groups E.3.12)."""
 
     # --- as every group (broker.coordination.group.group.Group) ------------------------------------------------------
-
-    @property
-    def type(self) -> GroupType:
-        """The kind of the group."""
-        return GroupType.STREAMS
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the group may be deleted."""
-        return not len(self.members)
 
     @property
     def state(self) -> State:
@@ -95,16 +142,6 @@ class StreamsGroup:
             fits = self.topology is not None and self.topology.epoch == self.validated_topology_epoch
             self._state = state_of(self.epoch, self.assignment_epoch, self.members.values(), fits=fits)
         return self._state
-
-    @property
-    def state_name(self) -> str:
-        """The name of the group's state in the protocol."""
-        return self.state.value
-
-    @property
-    def listed_protocol_type(self) -> str:
-        """The protocol type in ListGroups."""
-        return "streams"
 
     def in_states(self, names: Iterable[str]) -> bool:
         """Return whether the state is among these names, given in lower case."""
@@ -179,18 +216,6 @@ class StreamsGroup:
         return tuple(StreamsRecord(kind, self.group_id, name) for kind, name in kinds)
 
     # --- reading -----------------------------------------------------------------------------------------------------
-
-    def member(self, member_id: str, rule: Rule = MEMBER_LOOKUP) -> Member:
-        """Return a member; ``rule`` is the rule of the request.
-
-        Raises:
-            KafkaError: UNKNOWN_MEMBER_ID.
-        """
-        found = self.members.get(member_id)
-        if found is None:
-            message = f"Member {member_id} is not a member of group {self.group_id}."
-            raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *rule, message)
-        return found
 
     def shared_targets(self) -> Mapping[str, TaskSets]:
         """Return the current targets; the mapping is copied before it changes."""

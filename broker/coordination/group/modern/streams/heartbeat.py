@@ -9,6 +9,7 @@ from functools import partial
 
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.states import State as ClassicState
+from broker.coordination.group.modern.context import report_transition
 from broker.coordination.group.modern.epochs import JOINING, target_is_due
 from broker.coordination.group.modern.streams.assignor import AssignableMember, Job, assign_sticky
 from broker.coordination.group.modern.streams.configuration import Configured, Status, configure
@@ -16,14 +17,13 @@ from broker.coordination.group.modern.streams.context import (
     STANDBY_REPLICAS,
     StreamsContext,
     epoch_record,
-    report_change,
 )
 from broker.coordination.group.modern.streams.endpoints import EndpointPartitions
 from broker.coordination.group.modern.streams.group import StreamsGroup
-from broker.coordination.group.modern.streams.member import Member, target_record
+from broker.coordination.group.modern.streams.member import Member, MemberState, target_record
 from broker.coordination.group.modern.streams.membership import check_size, member_of
 from broker.coordination.group.modern.streams.reconciliation import TargetState, reconciled
-from broker.coordination.group.modern.streams.states import State, state_of
+from broker.coordination.group.modern.streams.states import REASONS, State, state_of
 from broker.coordination.group.modern.streams.step import (
     Beat,
     BeatResult,
@@ -36,8 +36,8 @@ from broker.coordination.group.modern.streams.step import (
 )
 from broker.coordination.group.modern.streams.task_offsets import NO_OFFSETS
 from broker.coordination.group.modern.streams.tasks import NO_TASKS, TaskSets
-from broker.coordination.group.modern.streams.timers import MemberTimers, delay_timer
 from broker.coordination.group.modern.streams.topology import Topology, recorded_topology
+from broker.coordination.group.modern.timers import MemberTimers
 from broker.coordination.group.modern.topics import metadata_hash
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import STREAMS_HEARTBEAT
@@ -57,10 +57,15 @@ _MISSING_TAGS = (
 )
 
 
+def delay_timer(group_id: str) -> tuple[str, str]:
+    """Return the key of the timer that ends a group's initial rebalance delay."""
+    return ("streams-delay", group_id)
+
+
 class Heartbeats:
     """Decides heartbeats to the groups of one context."""
 
-    def __init__(self, context: StreamsContext, timers: MemberTimers) -> None:
+    def __init__(self, context: StreamsContext, timers: MemberTimers[StreamsGroup, Member]) -> None:
         self._context, self._timers = context, timers
 
     def beat(
@@ -92,11 +97,12 @@ class Heartbeats:
             step.after = reconciled(step.after, goal)
         if step.after.at != before.at:
             builder.record(step.after.current_record(group.group_id))
-            self._timers.update_rebalance(builder, group.group_id, step.after)
+            revokes = step.after.state is MemberState.UNREVOKED_TASKS
+            self._timers.update_rebalance(builder, group.group_id, step.after, revokes=revokes)
         if builder.records:
             fits = step.validated == topology.epoch
             after_all = state_of(step.epoch, target_epoch, step.members(), fits=fits)
-            report_change(builder, group, after_all, step.epoch)
+            report_transition(builder, group, after_all, step.epoch, REASONS)
         self._timers.arm_session(builder, group.group_id, after.member_id)
         if request.shutdown_application and group.shutdown_member is None:
             group.shutdown_member = after.member_id
@@ -161,7 +167,7 @@ class Heartbeats:
         """Start the initial rebalance delay of a group that was Empty, unless it is running."""
         if not group.is_empty or self._is_delayed(builder, group):
             return
-        delay_ms = self._context.settings.number(group.group_id, "streams.initial.rebalance.delay.ms")
+        delay_ms = self._context.group_setting(group.group_id, "streams.initial.rebalance.delay.ms")
         if delay_ms > 0:
             self._context.delays[group.group_id] = builder.now_ms + delay_ms
             builder.timer(delay_timer(group.group_id), delay_ms, partial(self._end_delay, group.group_id))
@@ -180,10 +186,10 @@ class Heartbeats:
             self._assign(builder, group, group.epoch, members, configured, group.targets, configs)
             fits = group.topology is not None and group.topology.epoch == group.validated_topology_epoch
             after = state_of(group.epoch, group.epoch, group.members.values(), fits=fits)
-            report_change(builder, group, after, group.epoch)
+            report_transition(builder, group, after, group.epoch, REASONS)
 
     def _is_due(self, builder: OutcomeBuilder, group: StreamsGroup) -> bool:
-        interval_ms = self._context.settings.number(group.group_id, "streams.assignment.interval.ms")
+        interval_ms = self._context.group_setting(group.group_id, "streams.assignment.interval.ms")
         return target_is_due(group.assignment_timestamp_ms, interval_ms, builder.now_ms)
 
     def _target(self, builder: OutcomeBuilder, step: Step) -> tuple[int, Mapping[str, TaskSets]]:
@@ -254,7 +260,7 @@ class Heartbeats:
         if kept is not None:
             return kept
         tasks = group.shared_targets() if step.stays else targets
-        if self._context.settings.number(group.group_id, "streams.num.warmup.replicas") > 0:
+        if self._context.group_setting(group.group_id, "streams.num.warmup.replicas") > 0:
             group.refined.keep(target_epoch, tasks)
         return tasks
 
@@ -263,7 +269,7 @@ class Heartbeats:
     def _result(self, step: Step, request: StreamsGroupHeartbeatRequest, beat: Beat) -> BeatResult:
         group, member, configured = step.group, step.after, step.configured
         newer = self._context.newer()
-        setting = partial(self._context.settings.number, group.group_id)
+        setting = partial(self._context.group_setting, group.group_id)
         response = StreamsGroupHeartbeatResponse(
             acceptable_recovery_lag=setting("streams.acceptable.recovery.lag") if beat.knows_recovery_lag else 0,
             task_offset_interval_ms=setting("streams.task.offset.interval.ms") if newer else 0,
@@ -298,7 +304,7 @@ class Heartbeats:
                 f"Streams group member {group.shutdown_member} encountered a fatal error and requested a shutdown for "
                 "the entire application.",
             )
-        missing = [tag for tag in self._context.settings.rack_tags(group.group_id) if tag not in _tag_keys(member)]
+        missing = [tag for tag in self._context.rack_tags(group.group_id) if tag not in _tag_keys(member)]
         if missing and beat.knows_recovery_lag:
             step.status(Status.MISSING_CLIENT_TAGS, _MISSING_TAGS.format(", ".join(missing)))
         response.status = step.statuses

@@ -8,35 +8,40 @@ epoch and its members.
    ``reconciliation``); a new group epoch leads to a new target (``assignor``).
 3. The topology is validated against the topics that exist (``configuration``, ``partition_counts``); the result of a
    heartbeat lists missing internal topics, and the broker creates them.
-4. A member is removed when it leaves, or when one of its timers fires (``member_removal``, ``timers``).
+4. A member is removed when it leaves, or when one of its timers fires (``modern.timers``).
 
-Exceptions, as in Kafka: the configured topology, the check of the topics (``metadata_check``), the cached target
-(``refinement``), the endpoint epoch, the member that requested a shutdown and the initial delay are soft state. A
-heartbeat changes it even if it fails later, or its records are refused.
+Exceptions, as in Kafka: the configured topology, the check of the topics, the cached target, the endpoint epoch, the
+member that requested a shutdown and the initial delay are soft state. A heartbeat changes it even if it fails later, or
+its records are refused.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.group import Groups, GroupType
 from broker.coordination.group.kind import ClassicRequests
+from broker.coordination.group.modern.context import report_transition
 from broker.coordination.group.modern.epochs import JOINING
-from broker.coordination.group.modern.streams.context import StreamsContext, StreamsSettings
+from broker.coordination.group.modern.streams.context import StreamsContext, state_with
 from broker.coordination.group.modern.streams.description import described
 from broker.coordination.group.modern.streams.group import StreamsGroup
-from broker.coordination.group.modern.streams.heartbeat import Heartbeats
-from broker.coordination.group.modern.streams.member import Member, MemberState
-from broker.coordination.group.modern.streams.member_removal import MemberRemoval
-from broker.coordination.group.modern.streams.step import Beat
-from broker.coordination.group.modern.streams.timers import MemberTimers, delay_timer
+from broker.coordination.group.modern.streams.heartbeat import Heartbeats, delay_timer
+from broker.coordination.group.modern.streams.member import LEAVING_STATIC, Member, MemberState, tombstones
+from broker.coordination.group.modern.streams.states import REASONS
+from broker.coordination.group.modern.streams.step import Beat, BeatResult, no_recovery_lag
+from broker.coordination.group.modern.streams.tasks import AssignedTasks
+from broker.coordination.group.modern.timers import MemberTimers
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.no_classic_members import NoClassicMembers
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
-from broker.coordination.group.rules import STREAMS_DESCRIBE
+from broker.coordination.group.rules import STREAMS_DESCRIBE, STREAMS_LEAVE
+from broker.coordination.settings import Settings
+from broker.settings.releases import Behaviour
 from protocol.errors import KafkaError
-from protocol.log_records.streams_group import StreamsKind, StreamsRecord
+from protocol.log_records.streams_group import StreamsKind, StreamsRecord, StreamsTargetEpoch
 from protocol.messages.streams_group_describe import DescribedGroup
-from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
 
 class StreamsGroups:
@@ -49,20 +54,19 @@ class StreamsGroups:
     def __init__(
         self,
         groups: Groups,
-        settings: StreamsSettings,
+        settings: Settings,
         topics: Topics,
-        newer: Callable[[], bool],
+        group_setting: Callable[[str, str], int],
+        rack_tags: Callable[[str], Sequence[str]],
+        behaves: Callable[[Behaviour], bool],
     ) -> None:
         self._groups = groups
-        self._context = context = StreamsContext(groups, settings, topics, newer)
-        self._timers = timers = MemberTimers(context, self._expire)
-        self._removal = MemberRemoval(context, timers)
-        self._heartbeats = Heartbeats(context, timers)
+        self._context = context = StreamsContext(
+            StreamsGroup, groups, settings, topics, group_setting, behaves, rack_tags
+        )
+        self._timers = MemberTimers[StreamsGroup, Member](context, self._remove)
+        self._heartbeats = Heartbeats(context, self._timers)
         self.classic_requests: ClassicRequests = NoClassicMembers()
-
-    def _expire(self, builder: OutcomeBuilder, group: StreamsGroup, member: Member) -> None:
-        # The only cycle between the rules: timers remove members, and removal cancels timers.
-        self._removal.remove(builder, group, member)
 
     def heartbeat(
         self, request: StreamsGroupHeartbeatRequest, beat: Beat, now_ms: int, reply_to: Hashable
@@ -76,7 +80,7 @@ class StreamsGroups:
         """
         builder = OutcomeBuilder(now_ms)
         if request.member_epoch < JOINING:
-            self._removal.leave(builder, request, beat, reply_to)
+            self._leave(builder, request, beat, reply_to)
             return builder.outcome()
         builder.keeps_timers = True
         try:
@@ -89,6 +93,57 @@ class StreamsGroups:
             instead.reply_error(reply_to, error)
             return instead.outcome()
         return builder.outcome()
+
+    def _leave(
+        self, builder: OutcomeBuilder, request: StreamsGroupHeartbeatRequest, beat: Beat, reply_to: Hashable
+    ) -> None:
+        """Handle a member that leaves, or a static one that leaves temporarily, at any epoch; note a shutdown request.
+
+        As in Kafka, the shutdown request is noted even if the member is unknown.
+
+        Raises:
+            KafkaError: 25, 69 or 82.
+        """
+        group = self._context.existing(request.group_id, STREAMS_LEAVE)
+        if request.shutdown_application and group.shutdown_member is None:
+            group.shutdown_member = request.member_id
+        if request.instance_id is None:
+            member = group.member(request.member_id, STREAMS_LEAVE)
+        else:
+            member = group.static_member(request.instance_id, request.member_id, STREAMS_LEAVE)
+        if request.instance_id is not None and request.member_epoch == LEAVING_STATIC:
+            self._put_away(builder, group, member)
+        else:
+            self._remove(builder, group, member)
+        response = StreamsGroupHeartbeatResponse(
+            acceptable_recovery_lag=no_recovery_lag(known=beat.knows_recovery_lag),
+            member_id=request.member_id,
+            member_epoch=request.member_epoch,
+            active_tasks=None,
+            standby_tasks=None,
+            warmup_tasks=None,
+            partitions_by_user_endpoint=None,
+        )
+        builder.reply(reply_to, BeatResult(response))
+
+    def _put_away(self, builder: OutcomeBuilder, group: StreamsGroup, member: Member) -> None:
+        """Let a static member leave temporarily: it keeps its tasks until its session expires or it is replaced."""
+        undated = {name: dict.fromkeys(epochs, 0) for name, epochs in member.assigned.active.items()}
+        assigned = replace(member.assigned, active=undated)
+        away = replace(member, epoch=LEAVING_STATIC, assigned=assigned, revoking=AssignedTasks())
+        builder.record(away.current_record(group.group_id))
+        members = [away if each.member_id == away.member_id else each for each in group.members.values()]
+        report_transition(builder, group, state_with(group, group.epoch, members), group.epoch, REASONS)
+
+    def _remove(self, builder: OutcomeBuilder, group: StreamsGroup, member: Member) -> None:
+        """Delete a member and bump the group epoch."""
+        for record in tombstones(group.group_id, member.member_id):
+            builder.record(record)
+        left = [each for each in group.members.values() if each.member_id != member.member_id]
+        self._context.bump_epoch(builder, group, left)
+        if not left and self._context.newer():
+            builder.record(StreamsRecord.of(group.group_id, StreamsTargetEpoch(group.epoch + 1, 0)))
+        self._timers.cancel_all(builder, group.group_id, member.member_id)
 
     def describe(self, group_id: str) -> DescribedGroup:
         """Return a group with its topology and members.
@@ -112,7 +167,7 @@ class StreamsGroups:
 
     def evict(self, builder: OutcomeBuilder, group: StreamsGroup, member_id: str) -> None:
         """Remove a member as if its session had expired. Raises UNKNOWN_MEMBER_ID."""
-        self._removal.remove(builder, group, group.member(member_id))
+        self._remove(builder, group, group.member(member_id))
 
     # --- the log -----------------------------------------------------------------------------------------------------
 
@@ -144,4 +199,4 @@ class StreamsGroups:
             for member in group.members.values():
                 self._timers.arm_session(builder, group.group_id, member.member_id)
                 if member.state is MemberState.UNREVOKED_TASKS:
-                    self._timers.update_rebalance(builder, group.group_id, member)
+                    self._timers.limit_revocation(builder, group.group_id, member)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from broker.coordination.group.modern.epochs import JOINING, check_member_epoch
 from broker.coordination.group.modern.streams.context import StreamsContext
-from broker.coordination.group.modern.streams.group import MEMBER_LOOKUP, StreamsGroup
+from broker.coordination.group.modern.streams.group import StreamsGroup
 from broker.coordination.group.modern.streams.member import LEAVING_STATIC, Member, target_record, tombstones
 from broker.coordination.group.modern.streams.tasks import NO_TASKS, Tasks
 from broker.coordination.group.outcome_builder import OutcomeBuilder
@@ -17,7 +17,7 @@ from protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatReque
 
 def check_size(context: StreamsContext, group: StreamsGroup, request: StreamsGroupHeartbeatRequest, rule: Rule) -> None:
     """Raise GROUP_MAX_SIZE_REACHED for a join to a full group; since 4.4 not for a known member."""
-    limit = context.settings.max_size()
+    limit = context.settings.int("group.streams.max.size")
     known = request.member_id in group.members or request.instance_id in group.static_members
     if len(group.members) < limit or (context.newer() and known):
         return
@@ -35,7 +35,7 @@ def member_of(
     """
     epoch, instance_id = request.member_epoch, request.instance_id
     if instance_id is not None and (epoch != JOINING or instance_id in group.static_members):
-        held = static_member(group, instance_id, None if epoch == JOINING else request.member_id)
+        held = group.static_member(instance_id, None if epoch == JOINING else request.member_id)
         if epoch == JOINING:
             return _replaced(builder, group, held, request.member_id), held
         known: Member | None = held
@@ -49,7 +49,9 @@ def member_of(
         and _are_within(request.standby_tasks, assigned.standby)
         and _are_within(request.warmup_tasks, assigned.warmup)
     )
-    check_member_epoch(known.epoch, known.previous_epoch, epoch, owns_subset=subset, kind="streams", rule=MEMBER_LOOKUP)
+    check_member_epoch(
+        known.epoch, known.previous_epoch, epoch, owns_subset=subset, kind="streams", rule=group.member_rule
+    )
     return known, None
 
 
@@ -58,21 +60,6 @@ def _are_within(owned: Sequence[TaskIds] | None, assigned: Tasks) -> bool:
     return owned is not None and all(
         each.subtopology_id in assigned and assigned[each.subtopology_id].issuperset(each.partitions) for each in owned
     )
-
-
-def static_member(group: StreamsGroup, instance_id: str, member_id: str | None, rule: Rule = MEMBER_LOOKUP) -> Member:
-    """Return the member that has an instance id.
-
-    Raises:
-        KafkaError: UNKNOWN_MEMBER_ID if there is none, FENCED_INSTANCE_ID if it is not ``member_id``.
-    """
-    found = group.static_members.get(instance_id)
-    if found is None:
-        raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *rule, f"Instance id {instance_id} is unknown.")
-    if member_id is not None and found != member_id:
-        message = f"Static member {member_id} with instance id {instance_id} was fenced by member {found}."
-        raise Refusal(ErrorCode.FENCED_INSTANCE_ID, *rule, message)
-    return group.members[found]
 
 
 def _replaced(builder: OutcomeBuilder, group: StreamsGroup, held: Member, member_id: str) -> Member:
@@ -84,7 +71,7 @@ def _replaced(builder: OutcomeBuilder, group: StreamsGroup, held: Member, member
     if held.epoch != LEAVING_STATIC:
         raise Refusal(
             ErrorCode.UNRELEASED_INSTANCE_ID,
-            *MEMBER_LOOKUP,
+            *group.member_rule,
             f"Static member {member_id} with instance id {held.instance_id} cannot join the group because the "
             f"instance id is owned by {held.member_id} member.",
         )
