@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from random import Random
 
 from broker.coordination.coordinators import GROUP_TOPIC, SHARE_TOPIC, TRANSACTION_TOPIC
-from broker.coordination.transaction.epochs import MAX_EPOCH
+from broker.coordination.transaction.transitions import MAX_EPOCH
 from broker.partitions.transactions.markers import Step
 from simulator.clients.prober import PROBER
 from simulator.cluster import Servers

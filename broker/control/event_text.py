@@ -1,7 +1,7 @@
 """Sentences about timeline events, for the explanations of refusals."""
 
 from broker.coordination.reasons import STEERING
-from broker.coordination.transaction.epochs import NO_PRODUCER, ProducerIdAndEpoch
+from broker.coordination.transaction.transitions import NO_PRODUCER, ProducerIdAndEpoch
 from broker.settings.specification import cite
 from broker.steering.timelines.event_log import UNKNOWN_COUNT
 from broker.steering.timelines.transaction_events import Event

@@ -4,7 +4,7 @@ Versions 0-4; clients since KIP-890 do not send it. Not done: nothing.
 """
 
 from broker.coordination.coordinators import GROUP_TOPIC
-from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.coordination.transaction.transitions import ProducerIdAndEpoch
 from broker.request.api import Api
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.settings.releases import Behaviour

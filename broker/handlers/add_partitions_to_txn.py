@@ -7,8 +7,7 @@ broker's request for more than 250,000 partitions is refused.
 from collections.abc import Sequence
 
 from broker.coordination.metadata.image import INTERNAL_TOPICS
-from broker.coordination.transaction.epochs import ProducerIdAndEpoch
-from broker.coordination.transaction.transitions import TV0, TV2
+from broker.coordination.transaction.transitions import TV0, TV2, ProducerIdAndEpoch
 from broker.request.api import Api
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from broker.request.response_budget import Allowance

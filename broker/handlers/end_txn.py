@@ -4,9 +4,8 @@ Versions 0-5. From v5 on every transaction ends with a new epoch, which the resp
 Not done: nothing.
 """
 
-from broker.coordination.transaction.end import EndRequest
-from broker.coordination.transaction.epochs import ProducerIdAndEpoch
-from broker.coordination.transaction.transitions import TV0, TV2
+from broker.coordination.transaction.rules import EndRequest
+from broker.coordination.transaction.transitions import TV0, TV2, ProducerIdAndEpoch
 from broker.request.api import Api
 from broker.request.context import AclOperation, RequestContext, ResourceType
 from protocol import features

@@ -7,7 +7,7 @@ Versions 0-6; member data since v3 (KIP-447); from v5 on the request itself adds
 from collections.abc import Callable, Sequence
 
 from broker.coordination.metadata.image import ClusterImage
-from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.coordination.transaction.transitions import ProducerIdAndEpoch
 from broker.partitions.transactions.verification import verify_offsets
 from broker.request.api import Api
 from broker.request.context import AclOperation, RequestContext, ResourceType

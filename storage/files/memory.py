@@ -16,7 +16,6 @@ from protocol.pauses import pause
 
 # --- one file ---------------------------------------------------------------------------------------------------------
 
-
 Buffer = bytes | bytearray | memoryview
 
 _ADOPT_FROM = 16 * 1024

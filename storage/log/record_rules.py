@@ -28,7 +28,6 @@ from storage.log.config import LogConfig
 
 # --- keys and timestamps ----------------------------------------------------------------------------------------------
 
-
 _INT64_MAX: Final = 2**63 - 1
 _SHOWN_ERRORS: Final = 3
 _MOST_ERRORS: Final = 100_000
@@ -153,7 +152,6 @@ def _timestamp_error(
 
 
 # --- rewriting --------------------------------------------------------------------------------------------------------
-
 
 _TARGETS: Final = {
     "uncompressed": Codec.NONE,

@@ -111,7 +111,6 @@ class Verifications:
 
 # --- sequences, epochs and transactions -------------------------------------------------------------------------------
 
-
 _MAX_SEQUENCE: Final = 2**31 - 1
 _MAX_EPOCH: Final = 2**15 - 1
 _UNKNOWN_VERSION: Final = -1

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from broker.coordination.outcome import TransactionalAppend
-from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.coordination.transaction.transitions import ProducerIdAndEpoch
 from broker.handlers import txn_offset_commit
 from broker.handlers.txn_offset_commit import API
 from broker.request.context import AclOperation, RequestContext

@@ -3,10 +3,9 @@
 import pytest
 
 from broker.coordination.group.offsets.store import Offsets
-from broker.coordination.transaction import end, epochs, listing, refusals, scans
-from broker.coordination.transaction.completion import markers_of
+from broker.coordination.transaction import listing, rules, scans, transitions
+from broker.coordination.transaction.completion import Completion, markers_of
 from broker.coordination.transaction.machine import TransactionMachine
-from broker.coordination.transaction.marker_progress import Completion
 from broker.coordination.transaction.transitions import Transitions
 from broker.handlers import add_partitions_to_txn, end_txn, init_producer_id
 from broker.partitions.transactions import verification
@@ -57,21 +56,21 @@ MUTANTS = [
     # --- fencing
     Mutant(
         "the transaction coordinator accepts a lower producer epoch",
-        refusals.check_epoch,
+        rules.check_epoch,
         "producer_epoch != stored",
         "producer_epoch > stored",
         zombie_of_version_1,
     ),
     Mutant(
         "the transaction coordinator accepts a higher producer epoch",
-        refusals.check_epoch,
+        rules.check_epoch,
         "!= stored",
         "< stored",
         zombie_of_version_1,
     ),
     Mutant(
         "the transaction coordinator accepts any producer id",
-        refusals.check_producer_id,
+        rules.check_producer_id,
         "producer_id != stored.producer_id",
         "producer_id < 0",
         zombie_of_version_1,
@@ -86,7 +85,7 @@ MUTANTS = [
     ),
     Mutant(
         "InitProducerId accepts a foreign producer id",
-        epochs.check_expected,
+        transitions.check_expected,
         "if expected == NO_PRODUCER or",
         "if True or",
         test_init.test_IPI_11_strangers_and_the_future,
@@ -129,21 +128,21 @@ MUTANTS = [
     ),
     Mutant(
         "a retried InitProducerId bumps the epoch again",
-        epochs.assign,
+        transitions.assign,
         "Assignment(stored.producer_id, epoch, stored",
         "Assignment(stored.producer_id, epoch + 1, stored",
         test_init.test_IPI_08_09_10_a_known_producer_bumps_once,
     ),
     Mutant(
         "a producer is assigned epoch 32767",
-        epochs.is_exhausted,
+        transitions.is_exhausted,
         ">= LAST_GIVEN_EPOCH",
         "> LAST_GIVEN_EPOCH",
         test_init.test_IPI_16_17_18_26_the_end_of_the_epochs,
     ),
     Mutant(
         "after the last epoch, a retried EndTxn is not recognised",
-        end.end_by_newer_client,
+        rules.end_by_newer_client,
         "stored.producer_epoch == 0",
         "stored.producer_epoch == 1",
         test_end.test_E2_09_10_the_last_epoch,
@@ -237,7 +236,7 @@ MUTANTS = [
     ),
     Mutant(
         "aborting an empty transaction is refused, as before 4.0",
-        end.end_by_newer_client,
+        rules.end_by_newer_client,
         "or not request.committed",
         "",
         test_end.test_E2_06_07_nothing_to_end,

@@ -18,8 +18,7 @@ from broker.control.request import Asked
 from broker.control.verbs import answers
 from broker.coordination.runtime import State
 from broker.coordination.transaction.completion import CANNOT_BE_COMPLETED
-from broker.coordination.transaction.epochs import ProducerIdAndEpoch
-from broker.coordination.transaction.transitions import UNWRITABLE
+from broker.coordination.transaction.transitions import UNWRITABLE, ProducerIdAndEpoch
 from broker.settings.specification import cite
 from broker.steering.timelines.transaction_events import Event, History, mover_past
 from control_api.answers.common import Refusal

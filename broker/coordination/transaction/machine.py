@@ -8,8 +8,8 @@ States of a transactional id (``states.VALID_PREVIOUS`` has the transitions)::
 Rules:
 
 1. The state of an id is its last record. Only :meth:`TransactionMachine.replay` changes it.
-2. An operation writes at most one record; the reply is sent when the record is in the log. ``transitions`` builds the
-   record, ``epochs`` assigns the producer id and epoch, ``end`` and ``add_partitions`` check whether it is allowed.
+2. An operation writes at most one record; the reply is sent when the record is in the log. ``rules`` checks
+   whether it is allowed, ``transitions`` assigns the producer id and epoch and builds the record.
 3. Between a Prepare record and its Complete record the markers are being written (``completions``), and every other
    operation is refused with CONCURRENT_TRANSACTIONS.
 4. No request is parked: every request is answered by its own outcome.
@@ -35,29 +35,34 @@ from typing import Any
 from broker.coordination.outcome import Outcome, Reply, SetTimer, TransactionalAppend, TransactionOutcome
 from broker.coordination.reasons import STEERING, Reason, Refusal
 from broker.coordination.settings import Settings
-from broker.coordination.transaction.add_partitions import ADDED, BEGUN, check_may_add, not_added
-from broker.coordination.transaction.completion import Completions, markers_of, producer_of
-from broker.coordination.transaction.end import (
+from broker.coordination.transaction.completion import Completion, Completions, markers_of, producer_of
+from broker.coordination.transaction.rules import (
+    ADDED,
+    BEGUN,
     Ending,
     EndRequest,
-    end_by_newer_client,
-    end_by_older_client,
-    reason_of_end,
-)
-from broker.coordination.transaction.epochs import NO_PRODUCER, ProducerIdAndEpoch, assign, check_expected
-from broker.coordination.transaction.marker_progress import Completion
-from broker.coordination.transaction.refusals import (
-    KIP_98,
-    KIP_890,
     check_epoch,
+    check_may_add,
     check_not_prepared,
     check_producer_id,
     concurrent,
+    end_by_newer_client,
+    end_by_older_client,
+    not_added,
     not_appended,
+    reason_of_end,
 )
 from broker.coordination.transaction.scans import Scans, timed_out
-from broker.coordination.transaction.states import COMPLETED_BY
-from broker.coordination.transaction.transitions import TV0, TV2, Transitions
+from broker.coordination.transaction.states import COMPLETED_BY, KIP_98, KIP_890
+from broker.coordination.transaction.transitions import (
+    NO_PRODUCER,
+    TV0,
+    TV2,
+    ProducerIdAndEpoch,
+    Transitions,
+    assign,
+    check_expected,
+)
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import (
     NO_PRODUCER_EPOCH,
@@ -188,7 +193,7 @@ class TransactionMachine:
         Replies with ``None``.
 
         ``client`` is :data:`TV2` if a broker adds them for a client that supports KIP-890. ``pending_first``: see
-        :func:`~broker.coordination.transaction.add_partitions.check_may_add`.
+        :func:`~broker.coordination.transaction.rules.check_may_add`.
 
         Raises:
             Refusal: INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS or PRODUCER_FENCED.
@@ -230,7 +235,7 @@ class TransactionMachine:
         The reply is sent when the decision is written; the markers follow.
 
         Raises:
-            Refusal: see :mod:`broker.coordination.transaction.end`.
+            Refusal: see :mod:`broker.coordination.transaction.rules`.
             KafkaError: if the epochs are exhausted and no producer id could be allocated.
         """
         newer = client >= TV2

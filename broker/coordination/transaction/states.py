@@ -12,6 +12,9 @@ from protocol.log_records.transaction import TransactionState
 
 _S = TransactionState
 
+KIP_98, KIP_360, KIP_890 = "KIP-98", "KIP-360", "KIP-890"
+"""Sources of the rules: transactions, retries of InitProducerId, an epoch per transaction."""
+
 VALID_PREVIOUS: Mapping[TransactionState, frozenset[TransactionState]] = {
     _S.EMPTY: frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.ONGOING: frozenset({_S.ONGOING, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),

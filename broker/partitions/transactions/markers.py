@@ -15,7 +15,7 @@ from broker.coordination.coordinators import GROUP_TOPIC, GroupCoordinator, Tran
 from broker.coordination.metadata.image import NO_LEADER
 from broker.coordination.outcome import WriteMarkers
 from broker.coordination.runtime import State
-from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.coordination.transaction.transitions import ProducerIdAndEpoch
 from broker.partitions.transactions.marker_notes import MarkerNote, MarkerNotes, What
 from broker.replication.partition import ReplicatedPartition
 from broker.request.context import ClusterView

@@ -12,8 +12,7 @@ from enum import Enum
 from broker.coordination.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
 from broker.coordination.reasons import Refusal
-from broker.coordination.transaction.epochs import ProducerIdAndEpoch
-from broker.coordination.transaction.transitions import TV2
+from broker.coordination.transaction.transitions import TV2, ProducerIdAndEpoch
 from broker.replication.partition import ReplicatedPartition
 from broker.request.context import RequestContext
 from broker.request.produce_results import Admitted, Produced

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from broker.coordination.reasons import Reason
-from broker.coordination.transaction.epochs import NO_PRODUCER, ProducerIdAndEpoch
 from broker.coordination.transaction.machine import Record
+from broker.coordination.transaction.transitions import NO_PRODUCER, ProducerIdAndEpoch
 from broker.steering.timelines.event_log import Weight
 from broker.steering.timelines.events import COORDINATOR_CODES, Refusals, RequestEvent
 from protocol.apis import ApiKey

@@ -11,8 +11,8 @@ from typing import Any
 
 from broker.coordination.outcome import TransactionOutcome
 from broker.coordination.reasons import Reason, Refusal
-from broker.coordination.transaction.epochs import NO_PRODUCER, ProducerIdAndEpoch
 from broker.coordination.transaction.machine import Record, TransactionMachine
+from broker.coordination.transaction.transitions import NO_PRODUCER, ProducerIdAndEpoch
 from broker.request.api import AnyHandler, Middleware
 from broker.request.context import RequestContext
 from broker.steering.timelines.event_log import EventLog

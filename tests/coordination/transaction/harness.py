@@ -6,9 +6,9 @@ from typing import Any
 
 from broker.coordination.outcome import CancelTimer, Reply, SetTimer, TransactionOutcome, WriteMarkers
 from broker.coordination.reasons import Reason, StateChange
-from broker.coordination.transaction.end import EndRequest
-from broker.coordination.transaction.epochs import NO_PRODUCER, ProducerIdAndEpoch
 from broker.coordination.transaction.machine import TransactionMachine
+from broker.coordination.transaction.rules import EndRequest
+from broker.coordination.transaction.transitions import NO_PRODUCER, ProducerIdAndEpoch
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records import transaction as codec
 from protocol.log_records.transaction import TransactionRecord, TransactionState, TransactionTombstone

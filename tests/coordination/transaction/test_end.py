@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from broker.coordination.transaction.end import Ending, EndRequest, end_by_newer_client, end_by_older_client
+from broker.coordination.transaction.rules import Ending, EndRequest, end_by_newer_client, end_by_older_client
 from broker.coordination.transaction.states import VALID_PREVIOUS, state_diagram
 from protocol.errors import KafkaError
 from protocol.log_records.transaction import TransactionRecord, TransactionState

@@ -3,8 +3,8 @@
 import pytest
 
 from broker.coordination.outcome import WriteMarkers
-from broker.coordination.transaction.epochs import ProducerIdAndEpoch
 from broker.coordination.transaction.listing import describe
+from broker.coordination.transaction.transitions import ProducerIdAndEpoch
 from protocol.errors import ErrorCode
 from tests.coordination.transaction.harness import BAR, FOO, Bench
 

@@ -7,7 +7,7 @@ import pytest
 
 from broker.coordination.outcome import Reply, TransactionOutcome
 from broker.coordination.reasons import STEERING, Refusal
-from broker.coordination.transaction.epochs import NO_PRODUCER, ProducerIdAndEpoch
+from broker.coordination.transaction.transitions import NO_PRODUCER, ProducerIdAndEpoch
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TransactionState
 from tests.coordination.transaction.harness import FOO, Bench

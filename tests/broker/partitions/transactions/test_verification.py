@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from broker.coordination.transaction.epochs import ProducerIdAndEpoch
+from broker.coordination.transaction.transitions import ProducerIdAndEpoch
 from broker.handlers import produce, txn_offset_commit
 from broker.partitions.transactions.markers import Step
 from broker.partitions.transactions.verification import verify, verify_offsets

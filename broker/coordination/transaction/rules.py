@@ -1,20 +1,104 @@
-"""Checks of EndTxn by state (transactions C.3), for clients before and since KIP-890.
+"""Rules of the operations on an open transaction: which producer may add partitions, and which may end it.
 
-The order of the checks is Kafka's: for older clients the producer is checked first, for newer ones whether a transition
-is pending.
+The order of the checks is Kafka's, and differs between releases and between clients before and since KIP-890. It is
+seen from outside: of two things that are wrong, the first one that is checked names the error.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from broker.coordination.outcome import Outcome, Reply, TransactionOutcome
 from broker.coordination.reasons import Reason, Refusal
-from broker.coordination.transaction.epochs import LAST_GIVEN_EPOCH
-from broker.coordination.transaction.refusals import KIP_98, KIP_890, check_epoch, check_producer_id, concurrent
-from protocol.errors import ErrorCode
-from protocol.log_records.transaction import TransactionRecord, TransactionState
+from broker.coordination.transaction.states import COMPLETED_BY, KIP_98, KIP_890, append_error
+from broker.coordination.transaction.transitions import LAST_GIVEN_EPOCH, ProducerIdAndEpoch
+from protocol.errors import ErrorCode, KafkaError
+from protocol.log_records.transaction import TopicPartition, TransactionRecord, TransactionState
 
 _S = TransactionState
+
+# --- shared by several operations -------------------------------------------------------------------------------------
+
+
+def concurrent(rule: str, source: str) -> Refusal:
+    """Return CONCURRENT_TRANSACTIONS: the previous transaction is not complete, and the producer has to retry."""
+    message = "the previous transaction is not complete: markers are still to be written"
+    return Refusal(ErrorCode.CONCURRENT_TRANSACTIONS, rule, source, message)
+
+
+def check_not_prepared(stored: TransactionRecord, rule: str, source: str) -> None:
+    """Raise CONCURRENT_TRANSACTIONS if the transaction is decided and not complete."""
+    if stored.state in COMPLETED_BY:
+        raise concurrent(rule, source)
+
+
+def check_producer_id(stored: TransactionRecord, producer_id: int, rule: str, source: str) -> None:
+    """Raise INVALID_PRODUCER_ID_MAPPING unless this is the stored producer id."""
+    if producer_id != stored.producer_id:
+        raise Refusal(
+            ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+            rule,
+            source,
+            f"{stored.transactional_id} has producer id {stored.producer_id}, not {producer_id}",
+        )
+
+
+def check_epoch(stored: TransactionRecord, producer_epoch: int, rule: str, source: str) -> None:
+    """Raise PRODUCER_FENCED unless this is the stored epoch; higher ones are fenced too."""
+    if producer_epoch != stored.producer_epoch:
+        raise Refusal(
+            ErrorCode.PRODUCER_FENCED,
+            rule,
+            source,
+            f"{stored.transactional_id} is at epoch {stored.producer_epoch}, not {producer_epoch}",
+        )
+
+
+def not_appended(error: KafkaError, to: Hashable) -> TransactionOutcome:
+    """Return the outcome if the log refused the record: the error that clients receive (transactions B.4)."""
+    if to is None:
+        return Outcome()
+    source, sentence = "TransactionStateManager.appendTransactionToLog", f"the log refused the record: {error}"
+    refusal = Refusal(append_error(error.code), "transactions B.4", source, error.message, sentence=sentence)
+    return Outcome(effects=(Reply(to, refusal),), refusal=refusal)
+
+
+# --- AddPartitionsToTxn -----------------------------------------------------------------------------------------------
+
+BEGUN = Reason("begun", "transactions C.1.1 P14", KIP_98)
+ADDED = Reason("partitions added", "transactions C.1.1 P14", KIP_98)
+
+
+def check_may_add(
+    stored: TransactionRecord, completing: bool, producer: ProducerIdAndEpoch, *, pending_first: bool
+) -> None:
+    """Refuse a producer other than the current one, and all producers while the previous transaction is completed.
+
+    ``completing``: its markers are being written. ``pending_first``: check this before the producer, as since 4.0;
+    older releases check the producer first.
+
+    Raises:
+        Refusal: CONCURRENT_TRANSACTIONS, INVALID_PRODUCER_ID_MAPPING or PRODUCER_FENCED.
+    """
+    if completing and pending_first:
+        raise concurrent("transactions C.1.1 P8", KIP_98)
+    check_producer_id(stored, producer.producer_id, "transactions C.1.1 P9", KIP_98)
+    check_epoch(stored, producer.producer_epoch, "transactions C.1.1 P10", KIP_98)
+    if completing:
+        raise concurrent("transactions C.1.1 P11", KIP_98)
+    check_not_prepared(stored, "transactions C.1.1 P12", KIP_98)
+
+
+def not_added(codes: Mapping[TopicPartition, ErrorCode]) -> Refusal | None:
+    """Return the refusal of partitions that are not in the transaction (transactions C.1.3 V8); ``None`` if all are."""
+    missing = sorted(f"{topic}-{index}" for (topic, index), code in codes.items() if code is not ErrorCode.NONE)
+    if not missing:
+        return None
+    message = f"{', '.join(missing)} is not in the transaction"
+    return Refusal(ErrorCode.TRANSACTION_ABORTABLE, "transactions C.1.3 V8", KIP_890, message)
+
+
+# --- EndTxn -----------------------------------------------------------------------------------------------------------
 
 
 class Ending(Enum):
