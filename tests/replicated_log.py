@@ -17,7 +17,7 @@ class ReplicatedInMemory:
 
     @property
     def high_watermark(self) -> int:
-        """See :class:`broker.coordination.deferred.ReplicatedLog`."""
+        """See :class:`broker.coordination.runtime.ReplicatedLog`."""
         if self.led_elsewhere:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return self.replicated_to

@@ -1,6 +1,6 @@
-"""The four coordinators: their runtime types, and those that one broker leads."""
+"""The four coordinators: their runtime types, those that one broker leads, and its block of producer ids."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from broker.coordination.group.machine import GroupMachine
@@ -11,6 +11,7 @@ from broker.coordination.outcome import WriteMarkers
 from broker.coordination.runtime import Runtime
 from broker.coordination.share_state.machine import PruneLog, ShareMachine
 from broker.coordination.transaction.machine import TransactionMachine
+from protocol.errors import ErrorCode, KafkaError
 
 GroupCoordinator = Runtime[GroupMachine, InitializeShareState]
 TransactionCoordinator = Runtime[TransactionMachine, WriteMarkers]
@@ -42,3 +43,22 @@ class Coordinators:
             for coordinator in list(coordinators.values()):
                 coordinator.close()
             coordinators.clear()
+
+
+class ProducerIds:
+    """The current block of one broker. Ids left in it when the broker stops are never used, as in Kafka."""
+
+    def __init__(self) -> None:
+        self._left: list[int] = []
+
+    def next(self, allocate: Callable[[], range]) -> int:
+        """Return a new producer id; calls ``allocate`` for another block when the current one is used up.
+
+        Raises:
+            KafkaError: COORDINATOR_LOAD_IN_PROGRESS if no block is available now (transactions A.4).
+        """
+        if not self._left:
+            self._left = list(reversed(allocate()))
+        if not self._left:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return self._left.pop()

@@ -16,10 +16,10 @@ from broker.coordination.coordinators import (
     TRANSACTION_TOPIC,
     Coordinators,
     GroupCoordinator,
+    ProducerIds,
     ShareCoordinator,
     TransactionCoordinator,
 )
-from broker.coordination.producer_ids import ProducerIds
 from broker.coordination.runtime import Runtime
 from broker.replication.partition import ReplicatedPartition, known_partition
 from broker.request.fetch_sessions import SessionCache

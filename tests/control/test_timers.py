@@ -107,7 +107,7 @@ TIMERS = {
     "cluster/startup.py directory_failed": (
         "control/test_timers.py::test_a_directory_that_fails_is_handed_over_by_the_clock"
     ),
-    "coordination/deferred.py DeferredEffects._limit": (
+    "coordination/runtime.py DeferredEffects._limit": (
         "control/test_slow_replicas.py::test_a_commit_that_waits_too_long_is_to_be_repeated"
     ),
     "partitions/transactions/markers.py _Replication.wait": (

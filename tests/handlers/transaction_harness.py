@@ -6,10 +6,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from broker.coordination.coordinators import Coordinators, TransactionCoordinator
+from broker.coordination.coordinators import Coordinators, ProducerIds, TransactionCoordinator
 from broker.coordination.metadata.image import ClusterImage, Partition, Topic
 from broker.coordination.outcome import WriteMarkers
-from broker.coordination.producer_ids import ProducerIds
 from broker.coordination.runtime import Runtime
 from broker.coordination.transaction.machine import TransactionMachine
 from broker.partitions.transactions.markers import Markers

@@ -4,12 +4,12 @@ Each is a change of a few characters in the product; ``SEEDS`` has the seeds tha
 """
 
 from broker.cluster.cluster import Cluster
+from broker.coordination.coordinators import ProducerIds
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.membership import Membership
 from broker.coordination.group.classic.rebalance import Rebalances
 from broker.coordination.group.offsets.commit import Commits
 from broker.coordination.group.offsets.store import Offsets
-from broker.coordination.producer_ids import ProducerIds
 from broker.coordination.runtime import Runtime
 from broker.coordination.transaction import scans
 from broker.coordination.transaction.completion import Completions

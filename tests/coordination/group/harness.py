@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from broker.coordination.deferred import kept
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.kind import Joiner
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.modern.topics import NoTopics, Topics
 from broker.coordination.group.outcome_builder import GroupOutcome, InitializeShareState
 from broker.coordination.outcome import CancelTimer, Outcome, Reply, RunAtOnce, RunLater, SetTimer, TransactionalAppend
+from broker.coordination.runtime import kept
 from broker.settings.releases import Behaviour, newest_behaves
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.group import GroupRecord, decode, encode
