@@ -28,6 +28,7 @@ from protocol.log_records.transaction import TransactionRecord, TransactionState
 from protocol.records.records import read_records
 from simulator.cluster import Servers
 from simulator.history import History, Place, Transaction
+from simulator.process import replaced
 from storage.log.partition_log import PartitionLog
 
 UNREPLICATED = "its coordinator had loaded a record that was not replicated, and that was lost"
@@ -99,11 +100,8 @@ class HangingTransactions:
                 self._note_loaded(partition)
             original(publisher, partition, loading_ms)
 
-        setattr(MetadataPublisher, "load_coordinator", load)  # noqa: B010 - mypy refuses an assignment to a method
-        try:
+        with replaced(MetadataPublisher, "load_coordinator", load):
             yield
-        finally:
-            setattr(MetadataPublisher, "load_coordinator", original)  # noqa: B010 - as above
 
     def _note_loaded(self, partition: ReplicatedPartition) -> None:
         cluster, leader = self._servers.cluster, partition.state.leader
@@ -157,6 +155,7 @@ class HangingTransactions:
     def judged(self, history: History) -> tuple[list[str], list[str]]:
         """Return the broken promises that count; and what Kafka breaks, too, and why."""
         broken, excused = [], [f"{each} hangs, since {each.why}" for each in self.aborted]
+        excused += history.deliveries.excused
         for promise in dict.fromkeys(history.violations):
             why = [self.excused[each] for each in sorted(history.concerned[promise]) if each in self.excused]
             if why:

@@ -117,7 +117,7 @@ class History:
 
     def kept(self) -> "History":
         """Return a copy of the history for a snapshot. All copies share one list of broken promises."""
-        kept = deepcopy(self, {id(each): each for each in (self.violations, self.concerned)})
+        kept = deepcopy(self, {id(each): each for each in (self.violations, self.concerned, self.deliveries.excused)})
         kept.deliveries.interrupt()
         return kept
 
@@ -125,6 +125,7 @@ class History:
         """Return an empty history after a reset, with the same list of broken promises."""
         fresh = History(self.now_us, self.violations, self.concerned, self.highest_epoch)
         fresh.deliveries.disturbed_us, fresh.deliveries.slow = self.deliveries.disturbed_us, self.deliveries.slow
+        fresh.deliveries.excuse_of, fresh.deliveries.excused = self.deliveries.excuse_of, self.deliveries.excused
         return fresh
 
     # --- producers ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The process of a run's brokers: their settings, their task group, their stopwatch and log."""
+"""The process of a run's brokers: their settings, their task group, their stopwatch and log, and observed methods."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -82,3 +82,14 @@ def virtual(loop: VirtualLoop, logged: Callable[[dict[str, Any]], None]) -> Iter
     finally:
         broker_clock.stopwatch_ns = stopwatch
         structlog.configure(**configured)
+
+
+@contextmanager
+def replaced(cls: type, name: str, method: Callable[..., Any]) -> Iterator[None]:
+    """Replace a method of the brokers within the block by one that observes its calls."""
+    original = getattr(cls, name)
+    setattr(cls, name, method)
+    try:
+        yield
+    finally:
+        setattr(cls, name, original)

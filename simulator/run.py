@@ -29,6 +29,7 @@ from simulator.process import virtual
 from simulator.replicas import compare_replicas, find_duplicates, fingerprint
 from simulator.result import Result
 from simulator.share_lives import WRITE_TIMEOUT_MS, ShareLives
+from simulator.start_offsets import StartOffsets
 from simulator.trace import Trace
 from simulator.workload import (
     CONSUMER,
@@ -119,6 +120,7 @@ class Run:
         self.servers = Servers(self.loop, seed, BROKERS, self.topics, settings)
         self._share_lives = ShareLives(self.servers)
         self._hanging = HangingTransactions(self.servers)
+        self._start_offsets = StartOffsets(self.servers, lambda: self.network.now_us)
         self.network.broker_of = self.servers.ports
         history = History(
             lambda: self.network.now_us,
@@ -193,7 +195,7 @@ class Run:
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(self._unhandled)
         try:
-            with virtual(self.loop, self._logged), self._hanging.observed():
+            with virtual(self.loop, self._logged), self._hanging.observed(), self._start_offsets.observed():
                 self.loop.run_until_complete(self._main())
         except _Cut:
             pass
@@ -236,6 +238,7 @@ class Run:
         nemesis = Nemesis(self.servers, self.network, self.workload, worlds, administrator)
         self.world.quiet = nemesis.quiet
         self.history.deliveries.disturbed_us = lambda: nemesis.disturbed_us
+        self.history.deliveries.excuse_of = self._start_offsets.why
         if COORDINATORS in self.kinds:
             self.history.deliveries.slow = True
             self.servers.between_brokers = self.servers.cluster.between_brokers = nemesis.of_coordinators.travel
