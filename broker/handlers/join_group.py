@@ -4,7 +4,7 @@ Versions 0-9. From v4 on, the first join gets its member id with an error (KIP-3
 Not done: nothing.
 """
 
-from broker.coordination.group.kind import Joiner
+from broker.coordination.group.group import Joiner
 from broker.coordination.group.responses import join_refused
 from broker.request.api import Api
 from broker.request.context import AclOperation, RequestContext

@@ -62,7 +62,7 @@ TIMERS = {
     f"{_GROUPS}/modern/streams/heartbeat.py Heartbeats._start_delay": (
         "scenarios/groups/test_streams.py::test_STR_02_an_empty_group_waits_for_further_members"
     ),
-    "coordination/share_state/rounds.py Rounds.watch": (
+    "coordination/share_state/machine.py Rounds.watch": (
         "coordination/share_state/test_share_state.py::test_idle_states_are_repeated_once"
     ),
     "handlers/delete_records.py _others": (

@@ -1,16 +1,28 @@
-"""The interface of groups of any kind, used by offsets, listing, deletion and expiry.
+"""The interface of groups of any kind, and of the rules of one kind.
 
 Classic, consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071) share one name space per shard (groups F.7)
-and one table.
+and one table. :class:`~broker.coordination.group.machine.GroupMachine` has one table of kinds: requests that all kinds
+answer, replay, loading and the control plane find the rules of a group there. A new kind needs a ``Group``, a
+``GroupKind`` and a line in that table.
 """
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from broker.coordination.group.outcome_builder import OutcomeBuilder
+from broker.coordination.group.responses import join_refused
+from broker.coordination.group.rules import NO_CLASSIC_MEMBERS
+from broker.coordination.reasons import Refusal
+from protocol.errors import ErrorCode
 from protocol.java import TimelineMap
 from protocol.log_records.group import GroupRecord, OffsetCommit
+from protocol.messages.heartbeat import HeartbeatRequest
+from protocol.messages.join_group import JoinGroupRequest
+from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
+from protocol.messages.sync_group import SyncGroupRequest
 
 PartitionCheck = Callable[[str, UUID | None, int], None]
 """Raises KafkaError unless the committer may commit for that topic, topic id (if known) and partition."""
@@ -138,3 +150,141 @@ class Groups(MutableMapping[str, Group]):
     def has(self, group_id: str, *, reads: bool) -> bool:
         """Return whether a group of any kind exists for a request that ``reads`` committed state, or that writes."""
         return group_id in self and not (reads and group_id in self.unseen)
+
+
+@dataclass(frozen=True, slots=True)
+class Joiner:
+    """The client that sends a JoinGroup, and the features of the request's version.
+
+    ``client_host`` is in Java's form, ``/127.0.0.1``. ``needs_member_id``: a dynamic member must first obtain its id
+    (KIP-394); ``skips_assignment``: a returning static leader can be instructed to skip the assignment (KIP-814).
+    """
+
+    client_id: str
+    client_host: str
+    needs_member_id: bool
+    skips_assignment: bool
+
+
+class ClassicRequests(Protocol):
+    """The requests of the classic protocol to groups of one kind (groups A.3); ``group`` is of that kind.
+
+    The classic kind also handles a missing group (``None``), and replaces an Empty group whose kind ``makes_way``.
+    """
+
+    def join(
+        self, builder: OutcomeBuilder, group: Any, request: JoinGroupRequest, joiner: Joiner, reply_to: Hashable
+    ) -> None:
+        """JoinGroup: replies with a JoinGroupResponse, now or later. Errors are raised or in the reply."""
+        ...
+
+    def sync(self, builder: OutcomeBuilder, group: Any, request: SyncGroupRequest, reply_to: Hashable) -> None:
+        """SyncGroup: replies with a SyncGroupResponse. Raises KafkaError."""
+        ...
+
+    def heartbeat(self, builder: OutcomeBuilder, group: Any, request: HeartbeatRequest, reply_to: Hashable) -> None:
+        """Heartbeat: replies with a HeartbeatResponse. Raises KafkaError."""
+        ...
+
+    def leave(self, builder: OutcomeBuilder, group: Any, request: LeaveGroupRequest, reply_to: Hashable) -> None:
+        """LeaveGroup: replies with a LeaveGroupResponse with one entry for each member in the request."""
+        ...
+
+
+class GroupKind(Protocol):
+    """The rules of one kind of group."""
+
+    @property
+    def type(self) -> GroupType:
+        """The kind of group."""
+        ...
+
+    @property
+    def record_classes(self) -> tuple[Any, ...]:
+        """The classes of the records that create and change groups of this kind."""
+        ...
+
+    @property
+    def makes_way(self) -> bool:
+        """Whether a classic member that joins an Empty group of this kind replaces the group (groups A.3 Q1)."""
+        ...
+
+    @property
+    def classic_requests(self) -> ClassicRequests:
+        """The handlers of classic protocol requests to groups of this kind."""
+        ...
+
+    def replay(self, record: Any) -> None:
+        """Apply a record of one of ``record_classes``."""
+        ...
+
+    def loaded(self, builder: OutcomeBuilder) -> None:
+        """Arm the timers of all groups of this kind after the coordinator has read its log."""
+        ...
+
+    def unloaded(self, builder: OutcomeBuilder) -> None:
+        """Answer every parked request with NOT_COORDINATOR: the coordinator is unloaded (groups A.12)."""
+        ...
+
+    def rebalance(self, builder: OutcomeBuilder, group: Any) -> None:
+        """Control plane: rebalance a group now, as if a member had triggered it. No effect on an Empty group."""
+        ...
+
+    def evict(self, builder: OutcomeBuilder, group: Any, member_id: str) -> None:
+        """Control plane: remove a member as if its session had expired. Raises UNKNOWN_MEMBER_ID."""
+        ...
+
+
+class NoClassicMembers:
+    """Refuses every request of the classic protocol, as no member uses it."""
+
+    def join(
+        self,
+        builder: OutcomeBuilder,
+        group: Group,  # noqa: ARG002
+        request: JoinGroupRequest,  # noqa: ARG002
+        joiner: Joiner,  # noqa: ARG002
+        reply_to: Hashable,
+    ) -> None:
+        """Reply INCONSISTENT_GROUP_PROTOCOL."""
+        code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        builder.refuse(reply_to, join_refused(code), Refusal(code, *NO_CLASSIC_MEMBERS), direct=True)
+
+    def sync(
+        self,
+        builder: OutcomeBuilder,  # noqa: ARG002
+        group: Group,  # noqa: ARG002
+        request: SyncGroupRequest,
+        reply_to: Hashable,  # noqa: ARG002
+    ) -> None:
+        """Raise UNKNOWN_MEMBER_ID."""
+        raise _unknown(request.member_id)
+
+    def heartbeat(
+        self,
+        builder: OutcomeBuilder,  # noqa: ARG002
+        group: Group,  # noqa: ARG002
+        request: HeartbeatRequest,
+        reply_to: Hashable,  # noqa: ARG002
+    ) -> None:
+        """Raise UNKNOWN_MEMBER_ID."""
+        raise _unknown(request.member_id)
+
+    def leave(
+        self,
+        builder: OutcomeBuilder,
+        group: Group,  # noqa: ARG002
+        request: LeaveGroupRequest,
+        reply_to: Hashable,
+    ) -> None:
+        """Reply UNKNOWN_MEMBER_ID for each member."""
+        members = tuple(
+            MemberResponse(each.member_id, each.group_instance_id, ErrorCode.UNKNOWN_MEMBER_ID)
+            for each in request.members
+        )
+        refusal = Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *NO_CLASSIC_MEMBERS)
+        builder.refuse(reply_to, LeaveGroupResponse(members=members), refusal)
+
+
+def _unknown(member_id: str) -> Refusal:
+    return Refusal(ErrorCode.UNKNOWN_MEMBER_ID, *NO_CLASSIC_MEMBERS, f"Member {member_id} is not a member.")

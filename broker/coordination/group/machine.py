@@ -5,7 +5,7 @@ in one name space.
 
 1. Each request has a method that takes the current time and a reply token and returns an outcome. An error of the
    whole request is raised as KafkaError, with nothing changed; JoinGroup replies with errors that carry a member id.
-2. The table of kinds (``kind``) selects the rules: by the type of the group, or the class of a record.
+2. The table of kinds (``group.GroupKind``) selects the rules: by the type of the group, or the class of a record.
 3. A parked request is answered by a later outcome, or by :meth:`GroupMachine.unloaded`.
 4. Offsets, and groups that have records, change only in :meth:`GroupMachine.replay`.
 
@@ -24,8 +24,7 @@ from broker.coordination.group.admin import Administration
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.machine import ClassicGroups
 from broker.coordination.group.classic.rebalance import Rebalances
-from broker.coordination.group.group import Group, Groups, GroupType
-from broker.coordination.group.kind import GroupKind, Joiner
+from broker.coordination.group.group import Group, GroupKind, Groups, GroupType, Joiner
 from broker.coordination.group.modern.consumer.machine import ConsumerGroups
 from broker.coordination.group.modern.share.machine import ShareGroups
 from broker.coordination.group.modern.streams.machine import StreamsGroups

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from broker.coordination.share_state.persister import SharePartitionKey
-from broker.partitions.share_partition.machine.aborted import aborted_spans
-from broker.partitions.share_partition.machine.acquire import Acquired, Demand, Span, acquire, leave_out
+from broker.partitions.share_partition.machine.acquire import Acquired, Demand, Span, aborted_spans, acquire, leave_out
 from broker.partitions.share_partition.partition import SharePartition
 from broker.partitions.share_partition.partitions import SharePartitions
 from broker.partitions.share_partition.sessions import Interest

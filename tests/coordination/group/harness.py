@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from broker.coordination.group.classic.group import ClassicGroup
-from broker.coordination.group.kind import Joiner
+from broker.coordination.group.group import Joiner
 from broker.coordination.group.machine import GroupMachine
 from broker.coordination.group.modern.topics import NoTopics, Topics
 from broker.coordination.group.outcome_builder import GroupOutcome, InitializeShareState

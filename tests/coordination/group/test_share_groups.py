@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.group.kind import Joiner
+from broker.coordination.group.group import Joiner
 from broker.coordination.group.modern.share.offsets import AlteredOffsets, Deletion, ShareOffsets
 from broker.settings.releases import release
 from protocol.errors import ErrorCode, KafkaError

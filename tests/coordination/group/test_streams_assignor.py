@@ -10,8 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from broker.coordination.group.modern.streams.assignor import AssignableMember, Job, assign_sticky
-from broker.coordination.group.modern.streams.priority_queue import PriorityQueue
+from broker.coordination.group.modern.streams.assignor import AssignableMember, Job, PriorityQueue, assign_sticky
 from broker.coordination.group.modern.streams.tasks import Tasks, TaskSets
 from protocol.java import HashMap
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.coordination.group.modern.streams.configuration import summarized
-from broker.coordination.group.modern.streams.partition_counts import PartitionCounts, _repartition_counts
+from broker.coordination.group.modern.streams.configuration import PartitionCounts, _repartition_counts, summarized
 from broker.coordination.group.modern.streams.states import State
 from broker.coordination.group.modern.streams.topology import Topology, recorded_topology
 from protocol.errors import ErrorCode, KafkaError

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from broker.coordination.share_state.batches import combine
 from broker.coordination.share_state.machine import StateWrite
 from broker.coordination.share_state.persister import SharePartitionKey, StateBatch
+from broker.coordination.share_state.state import combine
 from protocol.errors import ErrorCode
 from protocol.log_records.share_state import RecordedBatch, ShareSnapshot, ShareUpdate
 from protocol.types import ZERO_UUID

@@ -7,8 +7,7 @@ from uuid import UUID
 from broker.coordination.group.classic.group import ClassicGroup, Member, Protocols
 from broker.coordination.group.classic.rebalance import Rebalances, join_answer, joined_members
 from broker.coordination.group.classic.states import State
-from broker.coordination.group.group import Group, Groups
-from broker.coordination.group.kind import Joiner
+from broker.coordination.group.group import Group, Groups, Joiner
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import error_for_clients, join_refused
 from broker.coordination.group.rules import JOIN, REPLACEMENT

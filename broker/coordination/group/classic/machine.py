@@ -23,8 +23,7 @@ from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.join import Joining
 from broker.coordination.group.classic.membership import Membership
 from broker.coordination.group.classic.rebalance import Rebalances
-from broker.coordination.group.group import Group, Groups, GroupType
-from broker.coordination.group.kind import ClassicRequests, Joiner
+from broker.coordination.group.group import ClassicRequests, Group, Groups, GroupType, Joiner
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.responses import join_refused
 from broker.coordination.settings import Settings

@@ -8,8 +8,7 @@ from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.rebalance import Rebalances
 from broker.coordination.group.classic.states import State
 from broker.coordination.group.group import Committer, Group, Groups, GroupType, PartitionCheck
-from broker.coordination.group.offsets.store import CommittedOffset, Offsets, Partitions
-from broker.coordination.group.offsets.unreplicated import UnreplicatedOffsets
+from broker.coordination.group.offsets.store import CommittedOffset, Offsets, Partitions, UnreplicatedOffsets
 from broker.coordination.group.outcome_builder import OutcomeBuilder
 from broker.coordination.group.rules import COMMIT, OFFSET_DELETE
 from broker.coordination.reasons import Refusal

@@ -1,12 +1,16 @@
 """Offsets of one shard: committed, and pending in producers' open transactions (transactions E.1).
 
 Records and markers change it, in log order; it makes no decisions. After Kafka's ``OffsetMetadataManager``.
+OffsetFetch returns replicated offsets while the leader's log is ahead of the in-sync replicas: Kafka reads its
+timelines at the last committed offset of the log.
 """
 
-from collections.abc import Collection, Iterator
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from protocol.log_records.group import OffsetCommit, OffsetCommitTombstone
+from broker.coordination.outcome import TransactionEnd
+from protocol.log_records.group import GroupRecord, OffsetCommit, OffsetCommitTombstone
 
 
 class CommittedOffset(NamedTuple):
@@ -127,3 +131,85 @@ class Offsets:
             yield from topics.get(topic, {}).values()
         for offsets in self._pending.values():
             yield from (offset for (_, name, _), offset in offsets.items() if name == topic)
+
+
+# --- offsets that are not replicated yet ------------------------------------------------------------------------------
+
+_CommitKey = tuple[str, str, int]
+"""Group id, topic and partition."""
+
+
+class _Change:
+    """State before one append or marker: committed offsets, and which producers had pending ones."""
+
+    __slots__ = ("begun", "committed", "ended")
+
+    def __init__(self) -> None:
+        self.committed: dict[_CommitKey, CommittedOffset | None] = {}
+        self.begun: dict[_CommitKey, set[int]] = {}
+        self.ended: dict[_CommitKey, set[int]] = {}
+
+
+class UnreplicatedOffsets:
+    """Changes of offsets that are not replicated yet, in log order; mostly there are none."""
+
+    def __init__(self, offsets: Offsets) -> None:
+        self._offsets = offsets
+        self._changes: deque[_Change] = deque()
+
+    def add(self, records: Sequence[GroupRecord | TransactionEnd], producer_id: int | None) -> None:
+        """Keep the state that an append or a marker is about to change; ``producer_id`` for a transactional append."""
+        change = _Change()
+        for record in records:
+            match record:
+                case TransactionEnd():
+                    self._keep_pending(change, record)
+                case OffsetCommit() if producer_id is not None:
+                    place = (record.group_id, record.topic, record.partition)
+                    if producer_id not in self._offsets.producers(*place):
+                        change.begun[place] = {producer_id}
+                case OffsetCommit() | OffsetCommitTombstone():
+                    place = (record.group_id, record.topic, record.partition)
+                    change.committed.setdefault(place, self._offsets.find(*place))
+                    if isinstance(record, OffsetCommitTombstone):
+                        change.ended[place] = set(self._offsets.producers(*place))
+        self._changes.append(change)
+
+    def _keep_pending(self, change: _Change, end: TransactionEnd) -> None:
+        for place, _ in self._offsets.pending_of(end.producer_id):
+            change.ended[place] = {end.producer_id}
+            if end.committed:
+                change.committed[place] = self._offsets.find(*place)
+
+    def remove(self) -> None:
+        """Drop the oldest change, which is now replicated."""
+        self._changes.popleft()
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def topics(self, group_id: str) -> dict[str, Partitions]:
+        """Return :meth:`Offsets.topics` as far as replicated."""
+        topics = self._offsets.topics(group_id)
+        if not self._changes:
+            return topics
+        topics = {topic: dict(partitions) for topic, partitions in topics.items()}
+        for change in reversed(self._changes):
+            for (group, topic, partition), before in change.committed.items():
+                if group != group_id:
+                    continue
+                if before is not None:
+                    topics.setdefault(topic, {})[partition] = before
+                else:
+                    topics.get(topic, {}).pop(partition, None)
+        return {topic: partitions for topic, partitions in topics.items() if partitions}
+
+    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """Return :meth:`Offsets.is_pending` as far as replicated."""
+        if not self._changes:
+            return self._offsets.is_pending(group_id, topic, partition)
+        place = (group_id, topic, partition)
+        producers = set(self._offsets.producers(*place))
+        for change in reversed(self._changes):
+            producers -= change.begun.get(place, set())
+            producers |= change.ended.get(place, set())
+        return bool(producers)

@@ -1,12 +1,14 @@
 """Acquisition of a share partition's records by a member (groups D.7, Kafka's ``SharePartition.acquire``)."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from broker.partitions.share_partition.machine.inflight import InFlight, ShareSettings
 from broker.partitions.share_partition.machine.states import InFlightBatch, InFlightState, RecordState
+from protocol.records.batch import RecordBatch
+from protocol.records.records import parse_marker
 
 
 class Span(NamedTuple):
@@ -272,3 +274,27 @@ def leave_out(inflight: InFlight, acquired: Sequence[Acquired], aborted: Iterabl
         if span.first > inflight.end_offset:
             break  # later spans are not in flight either
     return [*kept, *left]
+
+
+# --- aborted transactions, which read_committed groups skip -----------------------------------------------------------
+
+
+def aborted_spans(batches: Iterable[RecordBatch], aborted: Sequence[tuple[int, int]]) -> Iterator[Span]:
+    """Iterate lazily over the offsets of the batches to archive, in order.
+
+    Args:
+        batches: record batches in offset order.
+        aborted: producer id and first offset of each aborted transaction with data among them.
+    """
+    pending = deque(sorted(aborted, key=lambda each: each[1]))
+    open_ids: set[int] = set()
+    for batch in batches:
+        if batch.producer_id < 0:
+            continue
+        while pending and pending[0][1] <= batch.last_offset:
+            open_ids.add(pending.popleft()[0])
+        marker = parse_marker(batch)
+        if marker is not None and not marker.committed:
+            open_ids.discard(batch.producer_id)
+        elif not batch.is_control and batch.is_transactional and batch.producer_id in open_ids:
+            yield Span(batch.base_offset, batch.last_offset)

@@ -1,13 +1,13 @@
 """The assignor ``uniform`` (groups C.7): all members have equally many partitions, and keep those they have.
 
-If all members subscribe to the same topics, quotas are enough; else partitions are balanced topic by topic
-(``uniform_heterogeneous``).
+If all members subscribe to the same topics, quotas are enough. Else unassigned partitions go to the subscriber with the
+fewest partitions; then, topic by topic, partitions move from the subscriber with the most to the one with the fewest,
+until none moves (Kafka's ``UniformHeterogeneousAssignmentBuilder``).
 """
 
 from uuid import UUID
 
 from broker.coordination.group.modern.assignor.range import Assignment, Job, Subscriber
-from broker.coordination.group.modern.assignor.uniform_heterogeneous import assign_balanced
 from protocol.java import copied_capacity, table_order, uuid_hash
 
 
@@ -74,3 +74,170 @@ def _kept(
         unassigned.extend((topic_id, partition) for partition in ordered[quota:])
         quota = 0
     return kept, quota
+
+
+# --- members that subscribe to different topics -----------------------------------------------------------------------
+
+_MOST_PASSES = 16
+
+
+def assign_balanced(job: Job) -> dict[str, Assignment]:
+    """Return the assignment of each member, as Kafka's ``UniformHeterogeneousAssignmentBuilder``."""
+    return _Balance(job).assigned()
+
+
+class _Balance:
+    """One run of the assignor. Members are numbered in the order of their table."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._sizes = [0] * len(job.subscribers)
+        self._owners: dict[UUID, list[int | None]] = {}
+        self._readers: dict[UUID, list[int]] = {}
+        for number, each in enumerate(job.subscribers):
+            for topic_id in each.topics:
+                self._readers.setdefault(topic_id, []).append(number)
+        for topic_id in self._readers:
+            self._owners[topic_id] = [None] * job.partitions[topic_id]
+        self._topics = sorted(self._readers, key=self._rank)
+
+    def _rank(self, topic_id: UUID) -> tuple[float, int, int, int]:
+        readers = len(self._readers[topic_id])
+        most, least = topic_id.int >> 64, topic_id.int & (1 << 64) - 1
+        return -self._job.partitions[topic_id] / readers, readers, _signed(most), _signed(least)
+
+    def assigned(self) -> dict[str, Assignment]:
+        """Return the partitions of each member."""
+        self._keep()
+        for topic_id in self._topics:
+            self._hand_out(topic_id)
+        self._balance()
+        found: dict[str, dict[UUID, set[int]]] = {each.member_id: {} for each in self._job.subscribers}
+        for topic_id, owners in self._owners.items():
+            for partition, owner in enumerate(owners):
+                if owner is not None:
+                    member_id = self._job.subscribers[owner].member_id
+                    found[member_id].setdefault(topic_id, set()).add(partition)
+        return {
+            member_id: {topic_id: frozenset(kept[topic_id]) for topic_id in table_order(list(kept), uuid_hash)}
+            for member_id, kept in found.items()
+        }
+
+    def _keep(self) -> None:
+        for number, each in enumerate(self._job.subscribers):
+            subscribed = frozenset(each.topics)
+            for topic_id, partitions in each.target.items():
+                if topic_id not in subscribed:
+                    continue
+                owners = self._owners[topic_id]
+                for partition in partitions:
+                    if partition < len(owners):
+                        owners[partition] = number
+                        self._sizes[number] += 1
+
+    def _hand_out(self, topic_id: UUID) -> None:
+        owners = self._owners[topic_id]
+        least = _Least(self._readers[topic_id], self._sizes)
+        for partition, owner in enumerate(owners):
+            if owner is None:
+                owners[partition] = number = least.pick()
+                self._sizes[number] += 1
+
+    def _balance(self) -> None:
+        """Balance topics with several subscribers: at most sixteen rounds, until a round moves no partition."""
+        topics = [topic_id for topic_id in self._topics if len(self._readers[topic_id]) > 1]
+        still, enough = 0, len(topics)
+        for _ in range(_MOST_PASSES):
+            for topic_id in topics:
+                if still >= enough:
+                    return
+                if self._level(topic_id):
+                    still, enough = 0, len(topics) - 1  # this topic need not be checked again
+                else:
+                    still += 1
+
+    def _level(self, topic_id: UUID) -> bool:
+        """Move partitions of one topic from members with most to members with fewest; return whether any moved."""
+        readers, owners, sizes = self._readers[topic_id], self._owners[topic_id], self._sizes
+        found = [sizes[number] for number in readers]
+        if max(found) - min(found) <= 1:
+            return False
+        runs: dict[int, list[int]] = {number: [] for number in readers}
+        for partition, owner in enumerate(owners):
+            if owner is not None and owner in runs:
+                runs[owner].append(partition)
+        least, most = _Least(readers, sizes), _Most(readers, sizes)
+        moved = False
+        while True:
+            giver = most.pick()
+            while giver is not None and not runs[giver]:
+                most.exclude()
+                giver = most.pick()
+            if giver is None:
+                return moved
+            taker = least.pick()
+            if most.level - least.level <= 1:
+                return moved
+            partition = runs[giver].pop()
+            owners[partition] = taker
+            sizes[giver] -= 1
+            sizes[taker] += 1
+            moved = True
+
+
+class _Least:
+    """Picks members in ascending order of their number of partitions, one after the other on each level."""
+
+    def __init__(self, readers: list[int], sizes: list[int]) -> None:
+        self._sizes = sizes
+        self._sorted = sorted(readers, key=lambda number: (sizes[number], number))
+        self.level = sizes[self._sorted[0]] - 1
+        self._end = self._next = 0
+
+    def pick(self) -> int:
+        """Return the next member; its number of partitions is the level, and the caller adds one."""
+        if self._next >= self._end:
+            self.level += 1
+            while self._end < len(self._sorted) and self._sizes[self._sorted[self._end]] == self.level:
+                self._end += 1
+            self._next = 0
+        number = self._sorted[self._next]
+        self._next += 1
+        return number
+
+
+class _Most:
+    """Picks members in descending order of their number of partitions: the mirror image of ``_Least``."""
+
+    def __init__(self, readers: list[int], sizes: list[int]) -> None:
+        self._sizes = sizes
+        self._sorted = sorted(readers, key=lambda number: (sizes[number], number))
+        self.level = sizes[self._sorted[-1]] + 1
+        self._start = self._end = len(self._sorted)
+        self._next = self._end - 1
+
+    def pick(self) -> int | None:
+        """Return the next member, ``None`` if all are excluded; the caller removes one of its partitions."""
+        if self._next < self._start:
+            if self._start < self._end:
+                self.level -= 1
+            elif self._start > 0:
+                self.level = self._sizes[self._sorted[self._start - 1]]
+            while self._start > 0 and self._sizes[self._sorted[self._start - 1]] == self.level:
+                self._start -= 1
+            self._next = self._end - 1
+        if self._next < 0 or self._next < self._start:
+            return None
+        number = self._sorted[self._next]
+        self._next -= 1
+        return number
+
+    def exclude(self) -> None:
+        """Exclude the member that was picked last."""
+        at = self._next + 1
+        self._sorted[at], self._sorted[self._end - 1] = self._sorted[self._end - 1], self._sorted[at]
+        self._end -= 1
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value

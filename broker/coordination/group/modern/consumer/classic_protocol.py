@@ -7,7 +7,7 @@ generation is their member epoch. After Kafka's ``classicGroupJoinToConsumerGrou
 from collections.abc import Hashable
 from dataclasses import replace
 
-from broker.coordination.group.kind import Joiner
+from broker.coordination.group.group import Joiner
 from broker.coordination.group.modern.consumer.context import ConsumerContext
 from broker.coordination.group.modern.consumer.group import ConsumerGroup
 from broker.coordination.group.modern.consumer.heartbeat import Heartbeats, Step

@@ -22,8 +22,7 @@ from uuid import UUID
 
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.rebalance import Rebalances
-from broker.coordination.group.group import Group, Groups, GroupType
-from broker.coordination.group.kind import ClassicRequests
+from broker.coordination.group.group import ClassicRequests, Group, Groups, GroupType
 from broker.coordination.group.modern.consumer.classic_protocol import ClassicMembers
 from broker.coordination.group.modern.consumer.context import ConsumerContext
 from broker.coordination.group.modern.consumer.description import described

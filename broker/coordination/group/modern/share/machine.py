@@ -15,8 +15,7 @@ Exceptions: the sessions, and the times at which initializations began, are soft
 from collections.abc import Callable, Collection, Hashable, Mapping
 from uuid import UUID
 
-from broker.coordination.group.group import Groups, GroupType
-from broker.coordination.group.kind import ClassicRequests
+from broker.coordination.group.group import ClassicRequests, Groups, GroupType, NoClassicMembers
 from broker.coordination.group.modern.share.context import ShareContext
 from broker.coordination.group.modern.share.description import described
 from broker.coordination.group.modern.share.group import ShareGroup
@@ -25,7 +24,6 @@ from broker.coordination.group.modern.share.member import LEAVING, ShareMember, 
 from broker.coordination.group.modern.share.offsets import ShareOffsets
 from broker.coordination.group.modern.timers import MemberTimers
 from broker.coordination.group.modern.topics import Topics
-from broker.coordination.group.no_classic_members import NoClassicMembers
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
 from broker.coordination.group.rules import SHARE_HEARTBEAT
 from broker.coordination.settings import Settings

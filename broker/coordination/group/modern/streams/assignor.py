@@ -1,22 +1,130 @@
-"""The task assignor ``sticky`` (groups E.6), after Kafka's ``StickyTaskAssignor``.
+"""The task assignor ``sticky`` (groups E.6), after Kafka's ``StickyTaskAssignor`` and ``ProcessState``.
 
 Tasks stay with their owners within quotas that are recomputed whenever a member is full; the others go to the process
 with the lowest load. Ties are broken by Java's priority queues and hash tables, so that members keep their tasks when a
 group moves between Kafka and this broker.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
-from broker.coordination.group.modern.streams.priority_queue import PriorityQueue
-from broker.coordination.group.modern.streams.process import Process
 from broker.coordination.group.modern.streams.tasks import Tasks, TaskSets
-from protocol.java import computed_order, string_hash, table_capacity, table_order, utf16
+from protocol.java import HashMap, computed_order, string_hash, table_capacity, table_order, utf16
+
+T = TypeVar("T")
+
+
+class PriorityQueue(Generic[T]):
+    """A queue with the smallest key first. A key may change only while its element is not in the queue."""
+
+    __slots__ = ("_heap", "_key")
+
+    def __init__(self, key: Callable[[T], float], elements: Iterable[T] = ()) -> None:
+        self._key = key
+        self._heap: list[T] = []
+        for element in elements:
+            self.add(element)
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, element: T) -> None:
+        """Add an element."""
+        heap, key = self._heap, self._key
+        heap.append(element)
+        at = len(heap) - 1
+        while at > 0:
+            parent = (at - 1) >> 1
+            if key(element) >= key(heap[parent]):
+                break
+            heap[at] = heap[parent]
+            at = parent
+        heap[at] = element
+
+    def poll(self) -> T:
+        """Remove and return the first element. Raises IndexError if the queue is empty."""
+        heap = self._heap
+        first, last = heap[0], heap.pop()
+        if heap:
+            self._sift_down(last)
+        return first
+
+    def _sift_down(self, element: T) -> None:
+        heap, key = self._heap, self._key
+        at, half = 0, len(heap) >> 1
+        while at < half:
+            child = 2 * at + 1
+            if child + 1 < len(heap) and key(heap[child]) > key(heap[child + 1]):
+                child += 1
+            if key(element) <= key(heap[child]):
+                break
+            heap[at] = heap[child]
+            at = child
+        heap[at] = element
+
+
+Task = tuple[str, int]
+"""Subtopology id and partition."""
+
+
+class Process:
+    """The members of a process; ``active`` and ``standby`` are their tasks by member id."""
+
+    __slots__ = ("_by_load", "_counts", "_task_count", "_tasks", "active", "standby")
+
+    def __init__(self) -> None:
+        self._counts: HashMap[int] = HashMap()
+        self._task_count = 0
+        self._tasks: set[Task] = set()
+        self._by_load: PriorityQueue[str] | None = None
+        self.active: dict[str, set[Task]] = {}
+        self.standby: dict[str, set[Task]] = {}
+
+    @property
+    def load(self) -> float:
+        """The average number of tasks for each member."""
+        return self._task_count / len(self._counts)
+
+    def add_member(self, member_id: str) -> None:
+        """Add a member without tasks."""
+        self._counts[member_id] = 0
+        self.active[member_id], self.standby[member_id] = set(), set()
+
+    def has(self, task: Task) -> bool:
+        """Return whether a member of the process has a task in any role."""
+        return task in self._tasks
+
+    def count(self, member_id: str) -> int:
+        """Return the number of a member's tasks."""
+        return self._counts[member_id]
+
+    def add(self, member_id: str, task: Task, *, active: bool) -> int:
+        """Assign a task to a member; return the number of its tasks."""
+        self._by_load = None  # as in Kafka: resets the order of equally loaded members
+        return self._add(member_id, task, active=active)
+
+    def add_to_least_loaded(self, task: Task, *, active: bool) -> int:
+        """Assign a task to the member with the fewest tasks; return the number of its tasks."""
+        if len(self._counts) == 1:
+            return self._add(next(iter(self._counts)), task, active=active)
+        if self._by_load is None:
+            self._by_load = PriorityQueue(self._counts.__getitem__, self._counts)
+        member_id = self._by_load.poll()
+        count = self._add(member_id, task, active=active)
+        self._by_load.add(member_id)
+        return count
+
+    def _add(self, member_id: str, task: Task, *, active: bool) -> int:
+        self._task_count += 1
+        self._tasks.add(task)
+        (self.active if active else self.standby)[member_id].add(task)
+        self._counts[member_id] += 1
+        return self._counts[member_id]
+
 
 STICKY = "sticky"
 """The assignor's name in ``group.streams.assignors`` and in StreamsGroupDescribe."""
-Task = tuple[str, int]
-"""Subtopology id and partition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,192 @@
-"""Configured topologies: partition counts and missing topics (groups E.4), after ``InternalTopicManager``."""
+"""Configured topologies: partition counts of internal topics, and missing topics (groups E.4).
 
-from collections.abc import Iterable, Mapping, Sequence
+After Kafka's ``InternalTopicManager``, ``RepartitionTopics``, ``CopartitionedTopicsEnforcer`` and ``ChangelogTopics``.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from heapq import heappop, heappush
 
-from broker.coordination.group.modern.streams.partition_counts import (
-    InvalidPartitioningError,
-    PartitionCounts,
-    copartition_groups,
-)
 from broker.coordination.group.modern.streams.topology import Topology, input_topics
 from broker.coordination.group.modern.topics import Topics
 from broker.coordination.group.rules import STREAMS_TOPOLOGY
 from broker.coordination.reasons import Refusal
 from protocol.errors import ErrorCode
 from protocol.java import string_hash, table_order, utf16
-from protocol.log_records.streams_group import Subtopology, TopicInfo
+from protocol.log_records.streams_group import CopartitionGroup, Subtopology, TopicInfo
+
+
+class InvalidPartitioningError(Exception):
+    """The partition counts of topics are incompatible: status 2 of a heartbeat."""
+
+
+class PartitionCounts:
+    """The partition counts of all topics of a topology; ``decided`` are those of internal topics.
+
+    Raises:
+        KafkaError: STREAMS_INVALID_TOPOLOGY.
+        InvalidPartitioningError: if topics that must have equal counts do not.
+    """
+
+    def __init__(self, topology: Topology, copartitioned: Iterable[Sequence[str]], topics: Topics) -> None:
+        """``copartitioned``: the result of :func:`copartition_groups`."""
+        self._topics = topics
+        self.decided: dict[str, int] = {}
+        subtopologies = tuple(topology.subtopologies.values())
+        self.decided.update(_repartition_counts(subtopologies, self))
+        fixed = {info.name for each in subtopologies for info in each.repartition_source_topics if info.partitions != 0}
+        flexible = {
+            info.name for each in subtopologies for info in each.repartition_source_topics if info.partitions == 0
+        }
+        groups = tuple(copartitioned)
+        counts_of_fixed = {topic: self.of(topic) for topic in fixed} if any(groups) else {}
+        different = set(counts_of_fixed.values())
+        common = different.pop() if len(different) == 1 else None
+        for group in groups:
+            self.decided.update(_enforced(group, counts_of_fixed, common, flexible, self))
+        changelogs: dict[str, int] = {}
+        for each in subtopologies:
+            changelogs.update(_changelog_counts(each, self))
+        self.decided.update(changelogs)  # last: a changelog may be an input of another subtopology
+
+    def find(self, topic: str) -> int | None:
+        """Return the count of an existing topic, else the decided one, or ``None``."""
+        known = self._topics.named(topic)
+        return self.decided.get(topic) if known is None else known.partition_count
+
+    def of(self, topic: str) -> int:
+        """Return the count of a topic. Raises UNKNOWN_SERVER_ERROR if it has none."""
+        found = self.find(topic)
+        if found is None:
+            message = f"Number of partitions must be set for topic {topic}"
+            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_TOPOLOGY, message)
+        return found
+
+
+def _repartition_counts(subtopologies: Sequence[Subtopology], counts: PartitionCounts) -> dict[str, int]:
+    """Return the fixed counts, and for each other repartition sink topic the largest count of its inputs.
+
+    Kafka iterates over all subtopologies until nothing changes; each decides its sinks once the count of an input is
+    known, by the counts known then. Here a queue visits them in the same order, in linear time for a long chain.
+    """
+    found = {
+        info.name: info.partitions
+        for each in subtopologies
+        for info in each.repartition_source_topics
+        if info.partitions != 0
+    }
+    known = ((index, _largest_input(each, found, counts)) for index, each in enumerate(subtopologies))
+    largest = {index: count for index, count in known if count is not None}
+    readers: dict[str, list[int]] = {}
+    for index, each in enumerate(subtopologies):
+        for info in each.repartition_source_topics:
+            readers.setdefault(info.name, []).append(index)
+    due = [(1, index) for index in largest]  # (Kafka's round, subtopology)
+    while due:
+        turn, index = heappop(due)
+        for sink in subtopologies[index].repartition_sink_topics:
+            if sink in found:
+                continue
+            found[sink] = count = largest[index]
+            for reader in readers.get(sink, ()):
+                if reader not in largest:
+                    heappush(due, (turn + (reader <= index), reader))
+                largest[reader] = max(largest.get(reader, count), count)
+    if any(sink not in found for each in subtopologies for sink in each.repartition_sink_topics):
+        raise _invalid(
+            "Failed to compute number of partitions for all repartition topics. There may be loops in the topology "
+            "that cannot be resolved."
+        )
+    if any(info.name not in found for each in subtopologies for info in each.repartition_source_topics):
+        raise _invalid(
+            "Failed to compute number of partitions for all repartition topics, because a repartition source topic is "
+            "never used as a sink topic."
+        )
+    return found
+
+
+def _largest_input(each: Subtopology, found: Mapping[str, int], counts: PartitionCounts) -> int | None:
+    known = [found.get(info.name) for info in each.repartition_source_topics]
+    known += [counts.find(topic) for topic in each.source_topics]
+    return max((count for count in known if count is not None), default=None)
+
+
+def copartition_groups(topology: Topology) -> list[list[str]]:
+    """Return the topic names of each co-partition group, in the order of Kafka's hash set.
+
+    Raises:
+        KafkaError: UNKNOWN_SERVER_ERROR if an index is out of range, as in Kafka.
+    """
+    found: list[list[str]] = []
+    for each in topology.subtopologies.values():
+        repartitions = [info.name for info in each.repartition_source_topics]
+        found += [_names(each, group, repartitions) for group in each.copartition_groups]
+    return found
+
+
+def _names(subtopology: Subtopology, group: CopartitionGroup, repartitions: Sequence[str]) -> list[str]:
+    named: dict[str, None] = {}
+    for indexes, topics in (
+        (group.source_topics, subtopology.source_topics),
+        (group.repartition_source_topics, repartitions),
+    ):
+        if any(not 0 <= at < len(topics) for at in indexes):
+            raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_TOPOLOGY)
+        named.update(dict.fromkeys(topics[at] for at in indexes))
+    return table_order(list(named), string_hash)
+
+
+def _enforced(
+    group: Sequence[str],
+    fixed: Mapping[str, int],
+    common: int | None,
+    flexible: Collection[str],
+    counts: PartitionCounts,
+) -> dict[str, int]:
+    """Return the common count of all repartition topics of a co-partition group (groups E.4.3).
+
+    ``common`` is the count of all topics with a fixed count, if they agree. If several topics do not fit, the error
+    names the first one in the order of Kafka's hash table.
+    """
+    if not group:
+        return {}
+    own = {topic: counts.of(topic) for topic in group if topic in fixed or topic in flexible}
+    external = {topic: counts.of(topic) for topic in group if topic not in own}
+    if external:
+        count = _same(external)
+    elif fixed:
+        count = _same(fixed, shown=own) if common is None else common
+    else:
+        count = max(own.values())
+    for topic in table_order(list(own), string_hash):
+        before = own[topic]
+        if topic in fixed and before != count:
+            raise InvalidPartitioningError(
+                f"Number of partitions [{before}] of repartition topic [{topic}] doesn't match number of partitions "
+                f"[{count}] of the source topic."
+            )
+    return dict.fromkeys(own, count)
+
+
+def _same(counts: Mapping[str, int], *, shown: Mapping[str, int] | None = None) -> int:
+    if len(set(counts.values())) > 1:
+        listed = counts if shown is None else shown
+        pairs = ", ".join(f"{topic}={listed[topic]}" for topic in sorted(listed, key=utf16))
+        raise InvalidPartitioningError(f"Following topics do not have the same number of partitions: [{{{pairs}}}]")
+    return next(iter(counts.values()))
+
+
+def _changelog_counts(each: Subtopology, counts: PartitionCounts) -> dict[str, int]:
+    inputs = [counts.of(topic) for topic in input_topics(each)]
+    if not inputs:
+        raise _invalid(f"No source topics found for subtopology {each.subtopology_id}")
+    return {info.name: max(inputs) for info in each.state_changelog_topics}
+
+
+def _invalid(message: str) -> Refusal:
+    return Refusal(ErrorCode.STREAMS_INVALID_TOPOLOGY, *STREAMS_TOPOLOGY, message)
+
 
 _NAMED_TOPICS = 3
 

@@ -6,8 +6,7 @@ from broker.coordination.group.modern.streams.assignor import STICKY
 from broker.coordination.group.modern.streams.configuration import Configured
 from broker.coordination.group.modern.streams.group import StreamsGroup
 from broker.coordination.group.modern.streams.member import Member as GroupMember
-from broker.coordination.group.modern.streams.task_offsets import NO_OFFSETS, TaskOffsets
-from broker.coordination.group.modern.streams.tasks import NO_TASKS, Tasks, TaskSets
+from broker.coordination.group.modern.streams.tasks import NO_OFFSETS, NO_TASKS, TaskOffsets, Tasks, TaskSets
 from protocol.java import string_hash, table_order, utf16
 from protocol.log_records.streams_group import TopicInfo as RecordedTopicInfo
 from protocol.messages.streams_group_describe import (

@@ -11,8 +11,7 @@ from broker.coordination.group.modern.streams.endpoints import Endpoints
 from broker.coordination.group.modern.streams.member import Member, MemberState, target_of
 from broker.coordination.group.modern.streams.owners import TaskOwners
 from broker.coordination.group.modern.streams.states import State, state_of
-from broker.coordination.group.modern.streams.task_offsets import TaskOffsets
-from broker.coordination.group.modern.streams.tasks import TaskSets
+from broker.coordination.group.modern.streams.tasks import TaskOffsets, TaskSets
 from broker.coordination.group.modern.streams.topology import Topology
 from broker.coordination.group.modern.topics import Topics, metadata_hash
 from broker.coordination.group.rules import COMMIT, OFFSET_FETCH, STREAMS_HEARTBEAT

@@ -6,7 +6,7 @@ epoch and its members.
 1. Groups and members change only in :meth:`StreamsGroups.replay`; no request is parked.
 2. A heartbeat joins with the topology, reports owned tasks and returns the assignment in one step (``heartbeat``,
    ``reconciliation``); a new group epoch leads to a new target (``assignor``).
-3. The topology is validated against the topics that exist (``configuration``, ``partition_counts``); the result of a
+3. The topology is validated against the topics that exist (``configuration``); the result of a
    heartbeat lists missing internal topics, and the broker creates them.
 4. A member is removed when it leaves, or when one of its timers fires (``modern.timers``).
 
@@ -19,8 +19,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
 from broker.coordination.group.classic.group import ClassicGroup
-from broker.coordination.group.group import Groups, GroupType
-from broker.coordination.group.kind import ClassicRequests
+from broker.coordination.group.group import ClassicRequests, Groups, GroupType, NoClassicMembers
 from broker.coordination.group.modern.context import report_transition
 from broker.coordination.group.modern.epochs import JOINING
 from broker.coordination.group.modern.streams.context import StreamsContext, state_with
@@ -33,7 +32,6 @@ from broker.coordination.group.modern.streams.step import Beat, BeatResult, no_r
 from broker.coordination.group.modern.streams.tasks import AssignedTasks
 from broker.coordination.group.modern.timers import MemberTimers
 from broker.coordination.group.modern.topics import Topics
-from broker.coordination.group.no_classic_members import NoClassicMembers
 from broker.coordination.group.outcome_builder import GroupOutcome, OutcomeBuilder
 from broker.coordination.group.rules import STREAMS_DESCRIBE, STREAMS_LEAVE
 from broker.coordination.settings import Settings

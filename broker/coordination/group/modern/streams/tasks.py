@@ -4,12 +4,16 @@ An active task reads and writes, a standby task keeps a copy of its state, a war
 becomes active. The coordinator keeps the epoch in which each active task was assigned (KIP-1251).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from broker.coordination.group.rules import STREAMS_HEARTBEAT
+from broker.coordination.reasons import Refusal
+from protocol.errors import ErrorCode
 from protocol.java import string_hash, table_order
 from protocol.log_records.streams_group import CurrentTasks, TargetTasks
+from protocol.messages.streams_group_heartbeat import TaskOffset
 
 Tasks = Mapping[str, frozenset[int]]
 """Subtopology id -> partitions; a subtopology without partitions is omitted."""
@@ -102,3 +106,43 @@ def read_dated(recorded: Iterable[CurrentTasks], epoch: int) -> DatedTasks:
         )
         for each in recorded
     }
+
+
+# --- offsets that members report for tasks whose state they keep (4.4): soft state ------------------------------------
+
+Reported = Iterable[TaskOffset]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOffsets:
+    """Sums of changelog offsets by subtopology id and partition: of the local state, and of the log ends."""
+
+    local: tuple[tuple[str, int, int], ...] = ()
+    end: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def by_task(self) -> dict[tuple[str, int], int]:
+        """The offsets of the local state, by task."""
+        return {(name, partition): offset for name, partition, offset in self.local}
+
+    def updated(self, local: Sequence[TaskOffset] | None, end: Sequence[TaskOffset] | None) -> "TaskOffsets":
+        """Return these offsets with a heartbeat's lists; a null list changes nothing.
+
+        Raises:
+            KafkaError: INVALID_REQUEST for a duplicate task in a list.
+        """
+        return TaskOffsets(self.local if local is None else _listed(local), self.end if end is None else _listed(end))
+
+
+NO_OFFSETS = TaskOffsets()
+
+
+def _listed(reported: Reported) -> tuple[tuple[str, int, int], ...]:
+    offsets: dict[tuple[str, int], int] = {}
+    for each in reported:
+        task = each.subtopology_id, each.partition
+        if task in offsets:
+            message = "Task offsets contain a duplicate entry for subtopology {} and partition {}."
+            raise Refusal(ErrorCode.INVALID_REQUEST, *STREAMS_HEARTBEAT.row(".6"), message.format(*task))
+        offsets[task] = each.offset
+    return tuple((*task, offset) for task, offset in offsets.items())
