@@ -53,7 +53,7 @@ async def handle(request: AddPartitionsToTxnRequest, ctx: RequestContext) -> Add
         codes: Codes | ErrorCode = _refused_partitions(name, partitions[name], ctx, by_broker=by_broker)
         if not codes:
             try:
-                codes = await _asked(transaction, partitions[name], ctx, client=TV2 if by_broker else TV0)
+                codes = await _coordinator_codes(transaction, partitions[name], ctx, client=TV2 if by_broker else TV0)
             except KafkaError as error:
                 codes = dict.fromkeys(partitions[name], error.code) if transaction.verify_only else error.code
         if isinstance(codes, ErrorCode):
@@ -90,7 +90,7 @@ def _may_write(topic: str, ctx: RequestContext) -> bool:
     return topic not in INTERNAL_TOPICS and ctx.authorized(AclOperation.WRITE, ResourceType.TOPIC, topic)
 
 
-async def _asked(
+async def _coordinator_codes(
     transaction: AddPartitionsToTxnTransaction,
     partitions: Sequence[TopicPartition],
     ctx: RequestContext,

@@ -82,7 +82,7 @@ def refuse(
             results = [AlterReplicaLogDirPartitionResult(index, error.code) for index in topic.partitions]
             topics.setdefault(topic.name, []).extend(results)
     return AlterReplicaLogDirsResponse(
-        results=[AlterReplicaLogDirTopicResult(name, found) for name, found in topics.items()]
+        results=[AlterReplicaLogDirTopicResult(name, partitions) for name, partitions in topics.items()]
     )
 
 

@@ -49,7 +49,7 @@ def _merged(topics: Iterable[AlterShareGroupOffsetsResponseTopic]) -> list[Alter
     for topic in topics:
         ids.setdefault(topic.topic_name, topic.topic_id)
         partitions.setdefault(topic.topic_name, []).extend(topic.partitions)
-    return [AlterShareGroupOffsetsResponseTopic(name, ids[name], found) for name, found in partitions.items()]
+    return [AlterShareGroupOffsetsResponseTopic(name, ids[name], of_topic) for name, of_topic in partitions.items()]
 
 
 async def _alter(

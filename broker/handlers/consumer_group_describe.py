@@ -32,11 +32,11 @@ async def handle(request: ConsumerGroupDescribeRequest, ctx: RequestContext) -> 
 def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
     try:
         require_group(AclOperation.DESCRIBE, group_id, ctx)
-        found = coordinator(group_id, ctx).consumers.describe(group_id)
+        group = coordinator(group_id, ctx).consumers.describe(group_id)
     except KafkaError as error:
         return DescribedGroup(error.code, error.message, group_id)
-    if all(ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic) for topic in _topics(found)):
-        return found
+    if all(ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic) for topic in _topics(group)):
+        return group
     return DescribedGroup(
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         "The group has described topic(s) that the client is not authorized to describe.",
@@ -46,12 +46,12 @@ def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
 
 def _topics(group: DescribedGroup) -> set[str]:
     """Return the topics that the response contains."""
-    found: set[str] = set()
+    names: set[str] = set()
     for member in group.members:
-        found.update(member.subscribed_topic_names)
+        names.update(member.subscribed_topic_names)
         for assignment in (member.assignment, member.target_assignment):
-            found.update(topic.topic_name for topic in assignment.topic_partitions)
-    return found
+            names.update(topic.topic_name for topic in assignment.topic_partitions)
+    return names
 
 
 API: Api[ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse] = Api(

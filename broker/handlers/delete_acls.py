@@ -30,13 +30,13 @@ async def handle(request: DeleteAclsRequest, ctx: RequestContext) -> DeleteAclsR
     answers: list[Found] = await ctx.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.delete_acls(filters, token), records=len(filters)
     )
-    return DeleteAclsResponse(filter_results=[_result(found) for found in answers])
+    return DeleteAclsResponse(filter_results=[_result(matches) for matches in answers])
 
 
-def _result(found: Found) -> DeleteAclsFilterResult:
-    if isinstance(found, KafkaError):
-        return DeleteAclsFilterResult(found.code, found.message)
-    return DeleteAclsFilterResult(_NONE, None, [_matching(acl) for acl in found])
+def _result(matches: Found) -> DeleteAclsFilterResult:
+    if isinstance(matches, KafkaError):
+        return DeleteAclsFilterResult(matches.code, matches.message)
+    return DeleteAclsFilterResult(_NONE, None, [_matching(acl) for acl in matches])
 
 
 def _matching(acl: Acl) -> DeleteAclsMatchingAcl:

@@ -37,9 +37,13 @@ async def handle(request: DeleteRecordsRequest, ctx: RequestContext) -> DeleteRe
     """
     deadline_ms = ctx.cluster.clock.now_ms() + max(request.timeout_ms, 0)
     offsets = {
-        (topic.name, asked.partition_index): asked.offset for topic in request.topics for asked in topic.partitions
+        (topic.name, partition.partition_index): partition.offset
+        for topic in request.topics
+        for partition in topic.partitions
     }
-    grouped = grouped_by_topic if any(_is_asked(*place, ctx) for place in offsets) else few_grouped_by_topic
+    grouped = (
+        grouped_by_topic if any(_goes_to_replica_manager(*place, ctx) for place in offsets) else few_grouped_by_topic
+    )
     pending: list[_Pending] = []
     topics = [
         DeleteRecordsTopicResult(name, [_answer(name, index, offsets[name, index], ctx, pending) for index in indexes])
@@ -74,7 +78,7 @@ def _deleted(pending: _Pending, ctx: RequestContext) -> bool:
     return result.low_watermark >= pending.offset
 
 
-def _is_asked(topic: str, index: int, ctx: RequestContext) -> bool:
+def _goes_to_replica_manager(topic: str, index: int, ctx: RequestContext) -> bool:
     """Whether Kafka passes the partition to the replica manager, whose map decides the order of the response."""
     allowed = ctx.authorized(AclOperation.DELETE, ResourceType.TOPIC, topic)
     return allowed and ctx.cluster.image.partition(topic, index) is not None

@@ -41,7 +41,7 @@ async def handle(request: DeleteShareGroupOffsetsRequest, ctx: RequestContext) -
 
 
 async def _delete(group_id: str, topics: list[str], ctx: RequestContext) -> list[DeleteShareGroupOffsetsResponseTopic]:
-    found: Deletion = await ask_coordinator(
+    deletion: Deletion = await ask_coordinator(
         group_id,
         ctx,
         lambda machine, now_ms, to: machine.shares.changed(
@@ -51,9 +51,9 @@ async def _delete(group_id: str, topics: list[str], ctx: RequestContext) -> list
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     answers = [
         _answer(name, None, unknown, _NOTHING_TO_DELETE if name in ctx.cluster.image.topics else ERROR_TEXTS[unknown])
-        for name in found.without_state
+        for name in deletion.without_state
     ]
-    results = await delete_partitions(ctx.node.persister, group_id, found.partitions)
+    results = await delete_partitions(ctx.node.persister, group_id, deletion.partitions)
     deleted = []
     for topic_id, of_topic in results.items():
         failed = next((result for result in of_topic if result.failed), None)
@@ -61,7 +61,7 @@ async def _delete(group_id: str, topics: list[str], ctx: RequestContext) -> list
             deleted.append(topic_id)
         else:
             text = ERROR_TEXTS.get(failed.error, failed.message)  # the code's message, not the coordinator's
-            answers.append(_answer(found.names[topic_id], topic_id, failed.error, text))
+            answers.append(_answer(deletion.names[topic_id], topic_id, failed.error, text))
     await ask_coordinator(
         group_id,
         ctx,
@@ -69,7 +69,7 @@ async def _delete(group_id: str, topics: list[str], ctx: RequestContext) -> list
             now_ms, lambda offsets, builder: offsets.deleted(builder, group_id, deleted, to)
         ),
     )
-    return [_answer(found.names[topic_id], topic_id) for topic_id in deleted] + answers
+    return [_answer(deletion.names[topic_id], topic_id) for topic_id in deleted] + answers
 
 
 def _answer(

@@ -29,7 +29,7 @@ async def handle(request: DescribeAclsRequest, ctx: RequestContext) -> DescribeA
     check_on_cluster(ctx, AclOperation.DESCRIBE)
     if ctx.node.authorizer is None:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
-    found = sorted(find(ctx.cluster.image, filter_of(request)), key=_PATTERN)
+    matches = sorted(find(ctx.cluster.image, filter_of(request)), key=_PATTERN)
     return DescribeAclsResponse(
         resources=[
             DescribeAclsResource(
@@ -38,7 +38,7 @@ async def handle(request: DescribeAclsRequest, ctx: RequestContext) -> DescribeA
                 pattern_type,
                 [AclDescription(acl.principal, acl.host, acl.operation, acl.permission_type) for acl in acls],
             )
-            for (resource_type, pattern_type, name), acls in groupby(found, _PATTERN)
+            for (resource_type, pattern_type, name), acls in groupby(matches, _PATTERN)
         ]
     )
 

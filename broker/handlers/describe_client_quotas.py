@@ -24,13 +24,13 @@ async def handle(request: DescribeClientQuotasRequest, ctx: RequestContext) -> D
     if not may_on_cluster(ctx, AclOperation.DESCRIBE_CONFIGS):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     indexed = ctx.release.has(Behaviour.QUOTAS_FOUND_BY_INDEX)
-    asked = [(each.entity_type, each.match_type, each.match) for each in request.components]
+    components = [(each.entity_type, each.match_type, each.match) for each in request.components]
     entries = [
         EntryData(
             [EntityData(kind, name) for kind, name in entity],
             [ValueData(key, value) for key, value in quotas.items()],
         )
-        for entity, quotas in find(ctx.cluster.image, asked, strict=request.strict, indexed=indexed)
+        for entity, quotas in find(ctx.cluster.image, components, strict=request.strict, indexed=indexed)
     ]
     return DescribeClientQuotasResponse(error_message="", entries=entries)
 

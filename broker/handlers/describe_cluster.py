@@ -47,12 +47,12 @@ async def handle(request: DescribeClusterRequest, ctx: RequestContext) -> Descri
 
 
 def _brokers(request: DescribeClusterRequest, ctx: RequestContext) -> list[DescribeClusterBroker]:
-    found = []
+    brokers = []
     for broker_id, broker in sorted(ctx.cluster.image.brokers.items()):
         at = broker.listeners.get(ctx.listener)
         if at is not None and (not broker.fenced or request.include_fenced_brokers):
-            found.append(DescribeClusterBroker(broker_id, at.host, at.port, broker.rack, broker.fenced))
-    return found
+            brokers.append(DescribeClusterBroker(broker_id, at.host, at.port, broker.rack, broker.fenced))
+    return brokers
 
 
 API: Api[DescribeClusterRequest, DescribeClusterResponse] = Api(

@@ -23,8 +23,8 @@ async def handle(request: DescribeDelegationTokenRequest, ctx: RequestContext) -
     rules = rules_of(ctx)
     owners = request.owners
     named = None if owners is None else [f"{each.principal_type}:{each.principal_name}" for each in owners]
-    found = [token for token in tokens.owned(ctx.cluster.image, named) if _visible(token, ctx)]
-    return DescribeDelegationTokenResponse(tokens=[_described(token, rules) for token in found])
+    visible = [token for token in tokens.owned(ctx.cluster.image, named) if _visible(token, ctx)]
+    return DescribeDelegationTokenResponse(tokens=[_described(token, rules) for token in visible])
 
 
 def _visible(token: DelegationTokenRecord, ctx: RequestContext) -> bool:

@@ -32,7 +32,7 @@ async def handle(request: DescribeLogDirsRequest, ctx: RequestContext) -> Descri
     if is_offline(ctx.node):
         return DescribeLogDirsResponse(results=[DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, path)])
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    for partition in _in_order(_asked(request, ctx), ctx):
+    for partition in _in_order(_requested(request, ctx), ctx):
         log = partition.logs[ctx.node.id]
         lag = max(log.high_watermark - log.log_end_offset, 0)
         described = DescribeLogDirsPartition(partition.index, log.segments.size, lag)
@@ -47,7 +47,7 @@ async def handle(request: DescribeLogDirsRequest, ctx: RequestContext) -> Descri
     return DescribeLogDirsResponse(results=[result])
 
 
-def _asked(request: DescribeLogDirsRequest, ctx: RequestContext) -> Iterable[ReplicatedPartition]:
+def _requested(request: DescribeLogDirsRequest, ctx: RequestContext) -> Iterable[ReplicatedPartition]:
     partitions = ctx.cluster.partitions
     if request.topics is None:
         return partitions.values()
@@ -55,12 +55,12 @@ def _asked(request: DescribeLogDirsRequest, ctx: RequestContext) -> Iterable[Rep
     return [partitions[name] for name in names if name in partitions]
 
 
-def _in_order(asked: Iterable[ReplicatedPartition], ctx: RequestContext) -> list[ReplicatedPartition]:
+def _in_order(partitions: Iterable[ReplicatedPartition], ctx: RequestContext) -> list[ReplicatedPartition]:
     """Return those with a log on this broker, in the order of Kafka's map of logs (LogManager.currentLogs)."""
     here = [(each.topic, each.index) for each in ctx.cluster.partitions.values() if ctx.node.id in each.logs]
     capacity = concurrent_capacity(len(here))
-    found = {(each.topic, each.index): each for each in asked if ctx.node.id in each.logs}
-    return [found[place] for place in table_order(list(found), topic_partition_hash, capacity)]
+    local = {(each.topic, each.index): each for each in partitions if ctx.node.id in each.logs}
+    return [local[place] for place in table_order(list(local), topic_partition_hash, capacity)]
 
 
 def refuse(request: DescribeLogDirsRequest, error: KafkaError, version: int) -> DescribeLogDirsResponse:  # noqa: ARG001

@@ -29,8 +29,8 @@ async def handle(request: DescribeQuorumRequest, ctx: RequestContext) -> Describ
     """Describe the quorum; the request must contain exactly the one partition of the metadata topic (core B.13)."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
-    asked = [(topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions]
-    if asked != [(METADATA_TOPIC, 0)]:
+    partitions = [(topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions]
+    if partitions != [(METADATA_TOPIC, 0)]:
         return _with(request, lambda index: Answer(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=_UNKNOWN))
     answer, quorum = _quorum(ctx), ctx.cluster.quorum
     response = _with(request, lambda _index: answer)

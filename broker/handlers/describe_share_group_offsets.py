@@ -40,20 +40,20 @@ async def handle(request: DescribeShareGroupOffsetsRequest, ctx: RequestContext)
 
 
 async def _describe(
-    asked: DescribeShareGroupOffsetsRequestGroup, ctx: RequestContext
+    group: DescribeShareGroupOffsetsRequestGroup, ctx: RequestContext
 ) -> DescribeShareGroupOffsetsResponseGroup:
     try:
         require_share_groups(ctx)
-        require_group(AclOperation.DESCRIBE, asked.group_id, ctx, named=False)
-        if asked.topics is None:
-            topics = await _all_topics(asked.group_id, ctx)
+        require_group(AclOperation.DESCRIBE, group.group_id, ctx, named=False)
+        if group.topics is None:
+            topics = await _all_topics(group.group_id, ctx)
         else:
-            topics = await _named(asked.group_id, asked.topics, ctx)
+            topics = await _named(group.group_id, group.topics, ctx)
     except KafkaError as error:
         denied = error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED
         message = None if denied else error.message or ERROR_TEXTS.get(error.code)
-        return DescribeShareGroupOffsetsResponseGroup(asked.group_id, error_code=error.code, error_message=message)
-    return DescribeShareGroupOffsetsResponseGroup(asked.group_id, topics)
+        return DescribeShareGroupOffsetsResponseGroup(group.group_id, error_code=error.code, error_message=message)
+    return DescribeShareGroupOffsetsResponseGroup(group.group_id, topics)
 
 
 async def _all_topics(group_id: str, ctx: RequestContext) -> list[DescribeShareGroupOffsetsResponseTopic]:
@@ -91,8 +91,8 @@ async def _named(
             _, of_topic = wanted.get_or_create(topic.id, partial(_no_partitions, name))
             for index in indexes:
                 of_topic.put(index, True)
-    asked = [(name, topic_id, list(of_topic)) for topic_id, (name, of_topic) in wanted.items()]
-    return [*await _read(group_id, asked, ctx), *unknown, *denied]
+    described = [(name, topic_id, list(of_topic)) for topic_id, (name, of_topic) in wanted.items()]
+    return [*await _read(group_id, described, ctx), *unknown, *denied]
 
 
 def _no_partitions(name: str) -> tuple[str, HashTable[int, bool]]:
@@ -100,16 +100,16 @@ def _no_partitions(name: str) -> tuple[str, HashTable[int, bool]]:
 
 
 def _without_offsets(
-    asked: DescribeShareGroupOffsetsRequestTopic, code: ErrorCode
+    topic: DescribeShareGroupOffsetsRequestTopic, code: ErrorCode
 ) -> DescribeShareGroupOffsetsResponseTopic:
     """Build the entry of a topic that is denied, or unknown, which is not an error."""
     partitions = [
         DescribeShareGroupOffsetsResponsePartition(
             index, UNINITIALIZED_OFFSET, error_code=code, error_message=ERROR_TEXTS.get(code)
         )
-        for index in asked.partitions
+        for index in topic.partitions
     ]
-    return DescribeShareGroupOffsetsResponseTopic(asked.topic_name, None, partitions)
+    return DescribeShareGroupOffsetsResponseTopic(topic.topic_name, None, partitions)
 
 
 async def _read(
@@ -134,12 +134,12 @@ async def _read(
 
 
 def _partition(
-    name: str, index: int, found: SummaryResult, ctx: RequestContext
+    name: str, index: int, summary: SummaryResult, ctx: RequestContext
 ) -> DescribeShareGroupOffsetsResponsePartition:
     lag = _UNKNOWN_LAG
-    if found.start_offset != UNINITIALIZED_OFFSET and found.delivery_complete_count != UNINITIALIZED_COUNT:
-        lag = _lag(name, index, found.start_offset + found.delivery_complete_count, ctx)
-    return DescribeShareGroupOffsetsResponsePartition(index, found.start_offset, found.leader_epoch, lag=lag)
+    if summary.start_offset != UNINITIALIZED_OFFSET and summary.delivery_complete_count != UNINITIALIZED_COUNT:
+        lag = _lag(name, index, summary.start_offset + summary.delivery_complete_count, ctx)
+    return DescribeShareGroupOffsetsResponsePartition(index, summary.start_offset, summary.leader_epoch, lag=lag)
 
 
 def _lag(name: str, index: int, done: int, ctx: RequestContext) -> int:

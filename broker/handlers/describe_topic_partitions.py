@@ -23,11 +23,11 @@ Answer = DescribeTopicPartitionsResponseTopic
 
 async def handle(request: DescribeTopicPartitionsRequest, ctx: RequestContext) -> DescribeTopicPartitionsResponse:
     """Describe topics in the order of their names, denied ones last (core B.5)."""
-    asked = {topic.name for topic in request.topics}
+    requested = {topic.name for topic in request.topics}
     cursor = request.cursor
     if cursor is not None:
-        _check(cursor, asked)
-    names = sorted(asked or ctx.cluster.image.topics)
+        _check(cursor, requested)
+    names = sorted(requested or ctx.cluster.image.topics)
     if cursor is not None:
         names = [name for name in names if name >= cursor.topic_name]
     if "" in names and (cursor is None or cursor.topic_name):
@@ -37,14 +37,14 @@ async def handle(request: DescribeTopicPartitionsRequest, ctx: RequestContext) -
     topics, next_cursor = _page(allowed, cursor, limit, ctx)
     for topic in topics:
         topic.topic_authorized_operations = authorized_operations(ctx, ResourceType.TOPIC, topic.name or "")
-    if asked:
+    if requested:
         hidden = set(names) - set(allowed)
         topics += [_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name) for name in names if name in hidden]
     return DescribeTopicPartitionsResponse(topics=topics, next_cursor=next_cursor)
 
 
-def _check(cursor: Cursor, asked: set[str]) -> None:
-    if asked and cursor.topic_name not in asked:
+def _check(cursor: Cursor, names: set[str]) -> None:
+    if names and cursor.topic_name not in names:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
             f"DescribeTopicPartitionsRequest topic list should contain the cursor topic: {cursor.topic_name}",

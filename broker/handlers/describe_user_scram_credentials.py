@@ -24,8 +24,8 @@ async def handle(
     """Return mechanism and iterations of each user's credentials, never the keys (core G.11)."""
     if not may_on_cluster(ctx, AclOperation.DESCRIBE):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    found = scram.describe(ctx.cluster.image, [each.name for each in request.users or ()])
-    return DescribeUserScramCredentialsResponse(results=[_result(user, stored) for user, stored in found.items()])
+    credentials = scram.describe(ctx.cluster.image, [each.name for each in request.users or ()])
+    return DescribeUserScramCredentialsResponse(results=[_result(user, stored) for user, stored in credentials.items()])
 
 
 def _result(user: str, stored: list[UserScramCredentialRecord] | KafkaError) -> DescribeUserScramCredentialsResult:

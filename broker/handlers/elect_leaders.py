@@ -38,11 +38,11 @@ async def handle(request: ElectLeadersRequest, ctx: RequestContext) -> ElectLead
     if election is None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
     if wanted is None:
-        asked = _all(ctx.cluster.image)
+        partitions = _all(ctx.cluster.image)
     else:
-        asked = [(topic.topic, index) for topic in wanted for index in topic.partitions]
+        partitions = [(topic.topic, index) for topic in wanted for index in topic.partitions]
     answers: list[Result] = await ctx.cluster.metadata.ask(
-        lambda machine, _now_ms, token: machine.elect_leaders(asked, election, token), records=len(asked)
+        lambda machine, _now_ms, token: machine.elect_leaders(partitions, election, token), records=len(partitions)
     )
     return ElectLeadersResponse(replica_election_results=_needed(answers) if wanted is None else _each(wanted, answers))
 

@@ -37,11 +37,11 @@ async def handle(request: FindCoordinatorRequest, ctx: RequestContext) -> FindCo
     share = request.key_type == _SHARE and features.find_coordinator_knows_share_groups(ctx.version)
     if share and not may_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    found, slices = [], Slices()
+    coordinators, slices = [], Slices()
     for key in request.coordinator_keys:
         await slices.pause()
-        found.append(_answer(key, request.key_type, ctx))
-    return FindCoordinatorResponse(coordinators=found)
+        coordinators.append(_answer(key, request.key_type, ctx))
+    return FindCoordinatorResponse(coordinators=coordinators)
 
 
 def _answer(key: str, key_type: int, ctx: RequestContext) -> Coordinator:

@@ -29,10 +29,10 @@ async def handle(request: InitProducerIdRequest, ctx: RequestContext) -> InitPro
         )
     timeout_ms = _timeout_ms(name, request, ctx)
     expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
-    given: ProducerIdAndEpoch = await ctx.node.transaction_coordinator(name).ask(
+    producer: ProducerIdAndEpoch = await ctx.node.transaction_coordinator(name).ask(
         lambda machine, now_ms, to: machine.init_producer_id(name, timeout_ms, expected, now_ms, to), cause=ctx
     )
-    return InitProducerIdResponse(producer_id=given.producer_id, producer_epoch=given.producer_epoch)
+    return InitProducerIdResponse(producer_id=producer.producer_id, producer_epoch=producer.producer_epoch)
 
 
 def _check_authorized(request: InitProducerIdRequest, ctx: RequestContext) -> None:

@@ -34,9 +34,9 @@ EARLIEST_LOCAL = -4
 _CONSUMER = -1
 _ANY_REPLICA = -2  # a debug consumer (core E.8.3)
 
-Found = tuple[int, int, int]
+OffsetPosition = tuple[int, int, int]
 """Offset, timestamp and leader epoch."""
-_NOTHING: Found = (-1, -1, -1)
+_NOTHING: OffsetPosition = (-1, -1, -1)
 
 
 async def handle(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
@@ -78,20 +78,20 @@ def _by_right(
 
 
 async def _answer(
-    request: ListOffsetsRequest, topic: str, asked: ListOffsetsPartition, ctx: RequestContext
+    request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition, ctx: RequestContext
 ) -> ListOffsetsPartitionResponse:
     counts_segments = features.list_offsets_counts_segments(ctx.version)
-    if not counts_segments and asked.timestamp < features.list_offsets_oldest_special(ctx.version):
+    if not counts_segments and wanted.timestamp < features.list_offsets_oldest_special(ctx.version):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-    partition = ctx.node.partition(topic, asked.partition_index)
-    partition.check_epoch(ctx.node.id, asked.current_leader_epoch)
-    if asked.timestamp >= 0:
+    partition = ctx.node.partition(topic, wanted.partition_index)
+    partition.check_epoch(ctx.node.id, wanted.current_leader_epoch)
+    if wanted.timestamp >= 0:
         check_time(topic, ctx)
     any_replica = request.replica_id == _ANY_REPLICA
     log = partition.hosted_by(ctx.node.id) if any_replica else partition.led_by(ctx.node.id)
     if counts_segments:
         return ListOffsetsPartitionResponse(
-            asked.partition_index, old_style_offsets=_starts(log, asked, request.replica_id, ctx.now_ms)
+            wanted.partition_index, old_style_offsets=_starts(log, wanted, request.replica_id, ctx.now_ms)
         )
     consumer = request.replica_id == _CONSUMER
     if not consumer:
@@ -99,16 +99,16 @@ async def _answer(
     else:
         bound = log.last_stable_offset if request.isolation_level == READ_COMMITTED else log.high_watermark
     behind = consumer and _is_behind(partition, log)
-    if asked.timestamp == LATEST:
-        found: Found | None = None if behind else (bound, -1, partition.state.leader_epoch)
+    if wanted.timestamp == LATEST:
+        position: OffsetPosition | None = None if behind else (bound, -1, partition.state.leader_epoch)
     else:
-        found = await _find(log, asked.timestamp, bound)
-    if found is None and behind:
+        position = await _find(log, wanted.timestamp, bound)
+    if position is None and behind:
         known = features.list_offsets_knows_not_available(ctx.version)
         raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE)
-    offset, timestamp_ms, epoch = found or _NOTHING
+    offset, timestamp_ms, epoch = position or _NOTHING
     return ListOffsetsPartitionResponse(
-        asked.partition_index, timestamp=timestamp_ms, offset=offset, leader_epoch=epoch
+        wanted.partition_index, timestamp=timestamp_ms, offset=offset, leader_epoch=epoch
     )
 
 
@@ -123,34 +123,34 @@ def _is_behind(partition: ReplicatedPartition, log: PartitionLog) -> bool:
     return newest.start_offset > log.high_watermark
 
 
-def _starts(log: PartitionLog, asked: ListOffsetsPartition, replica_id: int, now_ms: int) -> list[int]:
+def _starts(log: PartitionLog, wanted: ListOffsetsPartition, replica_id: int, now_ms: int) -> list[int]:
     """Return the log end offset and segments' base offsets, newest first; consumers get at most the high watermark.
 
     Kafka: UnifiedLog.legacyFetchOffsetsBefore and Partition.legacyFetchOffsetsForTimestamp of 0.11 to 3.9.
     """
-    found = log.reader.segment_starts(now_ms)
-    if asked.timestamp == EARLIEST:
-        found = found[-1:]
-    elif asked.timestamp != LATEST:
-        found = [each for each in found if each.modified_ms <= asked.timestamp]
-    offsets = sorted((each.offset for each in found[: max(0, asked.max_num_offsets)]), reverse=True)
+    segments = log.reader.segment_starts(now_ms)
+    if wanted.timestamp == EARLIEST:
+        segments = segments[-1:]
+    elif wanted.timestamp != LATEST:
+        segments = [each for each in segments if each.modified_ms <= wanted.timestamp]
+    offsets = sorted((each.offset for each in segments[: max(0, wanted.max_num_offsets)]), reverse=True)
     if replica_id != _CONSUMER:
         return offsets
     seen = [offset for offset in offsets if offset <= log.high_watermark]
     return seen if len(seen) == len(offsets) else [log.high_watermark, *seen]
 
 
-async def _find(log: PartitionLog, timestamp: int, bound: int) -> Found | None:
+async def _find(log: PartitionLog, timestamp: int, bound: int) -> OffsetPosition | None:
     """Return offset, timestamp and leader epoch; ``None`` if there is nothing below the bound."""
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return log.log_start_offset, -1, log.epochs.earliest(log.log_start_offset)
     if timestamp == MAX_TIMESTAMP:
-        found = await in_slices(log.reader.search_max_timestamp(bound))
+        record = await in_slices(log.reader.search_max_timestamp(bound))
     elif timestamp >= 0:
-        found = await in_slices(log.reader.search_timestamp(timestamp, bound))
+        record = await in_slices(log.reader.search_timestamp(timestamp, bound))
     else:
         return _NOTHING  # tiered storage: it has no records
-    return None if found is None else (found.offset, found.timestamp_ms, found.leader_epoch)
+    return None if record is None else (record.offset, record.timestamp_ms, record.leader_epoch)
 
 
 def _refused(topic: ListOffsetsTopic, error: KafkaError) -> ListOffsetsTopicResponse:

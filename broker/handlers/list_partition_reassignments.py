@@ -20,11 +20,11 @@ async def handle(request: ListPartitionReassignmentsRequest, ctx: RequestContext
     check_on_cluster(ctx, AclOperation.DESCRIBE)
     image = ctx.cluster.image
     if request.topics is None:
-        asked = [(topic.name, index) for topic, index, _ in image.all_partitions()]
+        requested = [(topic.name, index) for topic, index, _ in image.all_partitions()]
     else:
-        asked = [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
+        requested = [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
     topics: dict[str, list[OngoingPartitionReassignment]] = {}
-    for name, index in asked:
+    for name, index in requested:
         partition = image.partition(name, index)
         if partition is not None and partition.reassigning:
             topics.setdefault(name, []).append(
@@ -33,7 +33,7 @@ async def handle(request: ListPartitionReassignmentsRequest, ctx: RequestContext
                 )
             )
     return ListPartitionReassignmentsResponse(
-        error_message=None, topics=[OngoingTopicReassignment(name, found) for name, found in topics.items()]
+        error_message=None, topics=[OngoingTopicReassignment(name, partitions) for name, partitions in topics.items()]
     )
 
 

@@ -29,12 +29,12 @@ async def handle(request: ListTransactionsRequest, ctx: RequestContext) -> ListT
         request.duration_filter,
         compile_pattern(request.transactional_id_pattern),
     )
-    found = [record for runtime in runtimes for record in wanted.of(runtime.machine, ctx.now_ms)]
+    records = [record for runtime in runtimes for record in wanted.of(runtime.machine, ctx.now_ms)]
     return ListTransactionsResponse(
         unknown_state_filters=few_order((text for text in request.state_filters if text not in BY_TEXT), string_hash),
         transaction_states=[
             TransactionState(record.transactional_id, record.producer_id, record.state.text)
-            for record in found
+            for record in records
             if ctx.authorized(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, record.transactional_id)
         ],
     )

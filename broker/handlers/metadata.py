@@ -37,10 +37,10 @@ async def handle(request: MetadataRequest, ctx: RequestContext) -> MetadataRespo
     seen = topology_of(ctx)
     if request.topics is None:
         answers = _all(seen, ctx)
-    elif any(asked.topic_id is not None for asked in request.topics):
-        answers = _by_id(_unique(asked.topic_id for asked in request.topics), seen, ctx)
+    elif any(topic.topic_id is not None for topic in request.topics):
+        answers = _by_id(_unique(topic.topic_id for topic in request.topics), seen, ctx)
     else:
-        names = _unique(asked.name for asked in request.topics)
+        names = _unique(topic.name for topic in request.topics)
         answers, wanted = _by_name(names, seen, ctx, create=request.allow_auto_topic_creation)
         if ctx.release.has(Behaviour.CREATED_TOPICS_UNKNOWN):
             _create(wanted, ctx)
@@ -66,16 +66,16 @@ async def handle(request: MetadataRequest, ctx: RequestContext) -> MetadataRespo
 
 
 def _brokers(seen: Topology, ctx: RequestContext) -> list[MetadataResponseBroker]:
-    found = [(broker, broker.listeners[ctx.listener]) for broker in seen.brokers]
-    return [MetadataResponseBroker(broker.id, at.host, at.port, broker.rack) for broker, at in found]
+    reachable = [(broker, broker.listeners[ctx.listener]) for broker in seen.brokers]
+    return [MetadataResponseBroker(broker.id, at.host, at.port, broker.rack) for broker, at in reachable]
 
 
 def _check(topics: Sequence[MetadataRequestTopic] | None, version: int) -> None:
     """Refuse topic ids and null names before v12; v10 and v11 have the fields but do not support them (core B.3 M1)."""
-    by_id = any(asked.topic_id is not None for asked in topics or ())  # then names are ignored
-    for asked in topics or ():
-        named = asked.name is not None
-        if not features.metadata_finds_by_id(version) and (not named or asked.topic_id is not None):
+    by_id = any(topic.topic_id is not None for topic in topics or ())  # then names are ignored
+    for topic in topics or ():
+        named = topic.name is not None
+        if not features.metadata_finds_by_id(version) and (not named or topic.topic_id is not None):
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         if not named and not by_id:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Quirk: Kafka fails on it, in 4.3.1
@@ -94,12 +94,12 @@ def _describable(name: str, ctx: RequestContext) -> bool:
 
 def _all(seen: Topology, ctx: RequestContext) -> list[Answer]:
     topics = ctx.cluster.image.topics.values()
-    return [_found(topic, seen, ctx) for topic in topics if _describable(topic.name, ctx)]
+    return [_described(topic, seen, ctx) for topic in topics if _describable(topic.name, ctx)]
 
 
 def _by_id(ids: list[UUID], seen: Topology, ctx: RequestContext) -> list[Answer]:
     """Describe topics by id: unknown ids first, then found ones, then denied ones (core B.3 M2)."""
-    unknown, found, denied = [], [], []
+    unknown, known, denied = [], [], []
     for topic_id in ids:
         topic = ctx.cluster.image.topics_by_id.get(topic_id)
         if topic is None:
@@ -107,8 +107,8 @@ def _by_id(ids: list[UUID], seen: Topology, ctx: RequestContext) -> list[Answer]
         elif not _describable(topic.name, ctx):
             denied.append(Answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id=topic_id))
         else:
-            found.append(_found(topic, seen, ctx))
-    return [*unknown, *found, *denied]
+            known.append(_described(topic, seen, ctx))
+    return [*unknown, *known, *denied]
 
 
 def _by_name(names: list[str], seen: Topology, ctx: RequestContext, *, create: bool) -> tuple[list[Answer], list[str]]:
@@ -117,14 +117,14 @@ def _by_name(names: list[str], seen: Topology, ctx: RequestContext, *, create: b
     Also return the names of topics to create.
     """
     create = create and ctx.node.settings.boolean("auto.create.topics.enable")
-    found, missing, uncreated, denied = [], [], [], []
+    known, missing, uncreated, denied = [], [], [], []
     wanted: list[str] = []
     for name in names:
         topic = None if name == METADATA_TOPIC else ctx.cluster.image.topics.get(name)
         if not _describable(name, ctx):
             denied.append(Answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))  # hides whether it is internal
         elif topic is not None:
-            found.append(_found(topic, seen, ctx))
+            known.append(_described(topic, seen, ctx))
         elif create and not _may_create(name, ctx):
             uncreated.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
         else:
@@ -132,7 +132,7 @@ def _by_name(names: list[str], seen: Topology, ctx: RequestContext, *, create: b
             missing.append(answer)
             if create and name != METADATA_TOPIC and answer.error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 wanted.append(name)
-    return [*found, *missing, *uncreated, *denied], wanted
+    return [*known, *missing, *uncreated, *denied], wanted
 
 
 def _may_create(name: str, ctx: RequestContext) -> bool:
@@ -193,7 +193,7 @@ def _with_created(answers: Iterable[Answer], wanted: Collection[str], ctx: Reque
     """Replace the answers for created topics, in their places, by what the next request would get."""
     seen, topics = topology_of(ctx), ctx.cluster.image.topics
     return [
-        _found(topics[answer.name], seen, ctx) if answer.name in wanted and answer.name in topics else answer
+        _described(topics[answer.name], seen, ctx) if answer.name in wanted and answer.name in topics else answer
         for answer in answers
     ]
 
@@ -205,7 +205,7 @@ def _refused(code: ErrorCode, name: str) -> Answer:
 # --- one topic -------------------------------------------------------------------------------------------------------
 
 
-def _found(topic: Topic, seen: Topology, ctx: RequestContext) -> Answer:
+def _described(topic: Topic, seen: Topology, ctx: RequestContext) -> Answer:
     version, partitions = ctx.version, []
     all_replicas = features.metadata_lists_offline_replicas(version)
     for index, partition in topic.partitions.items():
@@ -225,7 +225,7 @@ def _found(topic: Topic, seen: Topology, ctx: RequestContext) -> Answer:
 
 def refuse(request: MetadataRequest, error: KafkaError, version: int) -> MetadataResponse:  # noqa: ARG001
     """Put the error on every requested topic, and from v13 also at the top level."""
-    topics = [Answer(error.code, asked.name or "", topic_id=asked.topic_id) for asked in request.topics or ()]
+    topics = [Answer(error.code, topic.name or "", topic_id=topic.topic_id) for topic in request.topics or ()]
     return MetadataResponse(topics=topics, error_code=error.code)
 
 

@@ -54,12 +54,12 @@ def _fetch(
     if wanted.topics is not None:
         passed, failed = _split_topics(wanted.topics, ctx)
         wanted = wanted.changed(topics=passed)
-    found = coordinator(wanted.group_id, ctx).fetch_offsets(wanted, require_stable=require_stable, written=written)
+    group = coordinator(wanted.group_id, ctx).fetch_offsets(wanted, require_stable=require_stable, written=written)
     if wanted.topics is None:
-        found.topics = _visible(found.topics, ctx)
+        group.topics = _visible(group.topics, ctx)
     elif failed:
-        found.topics = [*found.topics, *failed]
-    return found
+        group.topics = [*group.topics, *failed]
+    return group
 
 
 def _split_topics(

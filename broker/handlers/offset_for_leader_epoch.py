@@ -24,23 +24,23 @@ async def handle(request: OffsetForLeaderEpochRequest, ctx: RequestContext) -> O
     for topic in request.topics:
         allowed = inter_broker or ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.topic)
         answers = []
-        for asked in topic.partitions:
+        for partition in topic.partitions:
             try:
                 if not allowed:
                     raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-                answers.append(_answer(topic.topic, asked, ctx))
+                answers.append(_answer(topic.topic, partition, ctx))
             except KafkaError as error:
-                answers.append(EpochEndOffset(error.code, asked.partition))
+                answers.append(EpochEndOffset(error.code, partition.partition))
         (topics if allowed else denied).append(OffsetForLeaderTopicResult(topic.topic, answers))
     return OffsetForLeaderEpochResponse(topics=[*topics, *denied])  # denied ones last, as in KafkaApis
 
 
-def _answer(topic: str, asked: OffsetForLeaderPartition, ctx: RequestContext) -> EpochEndOffset:
-    partition = ctx.node.partition(topic, asked.partition)
-    partition.check_epoch(ctx.node.id, asked.current_leader_epoch)
+def _answer(topic: str, wanted: OffsetForLeaderPartition, ctx: RequestContext) -> EpochEndOffset:
+    partition = ctx.node.partition(topic, wanted.partition)
+    partition.check_epoch(ctx.node.id, wanted.current_leader_epoch)
     log = partition.led_by(ctx.node.id)
-    epoch, end = log.epochs.end_offset_for(asked.leader_epoch, log.log_end_offset)
-    return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end)
+    epoch, end = log.epochs.end_offset_for(wanted.leader_epoch, log.log_end_offset)
+    return EpochEndOffset(ErrorCode.NONE, wanted.partition, epoch, end)
 
 
 API: Api[OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse] = Api(

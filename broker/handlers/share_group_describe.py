@@ -31,11 +31,11 @@ async def handle(request: ShareGroupDescribeRequest, ctx: RequestContext) -> Sha
 def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
     try:
         require_group(AclOperation.DESCRIBE, group_id, ctx)
-        found = coordinator(group_id, ctx).shares.describe(group_id)
+        group = coordinator(group_id, ctx).shares.describe(group_id)
     except KafkaError as error:
         return DescribedGroup(error.code, error.message or _OF_COORDINATORS.get(error.code), group_id)
-    if all(ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic) for topic in _topics(found)):
-        return found
+    if all(ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic) for topic in _topics(group)):
+        return group
     return DescribedGroup(
         ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         "The group has described topic(s) that the client is not authorized to describe.",

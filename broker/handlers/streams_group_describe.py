@@ -39,11 +39,11 @@ async def handle(request: StreamsGroupDescribeRequest, ctx: RequestContext) -> S
 def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
     try:
         require_group(AclOperation.DESCRIBE, group_id, ctx)
-        found = coordinator(group_id, ctx).streams.describe(group_id)
+        group = coordinator(group_id, ctx).streams.describe(group_id)
     except KafkaError as error:
         return _refused(group_id, error)
-    if all(ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic) for topic in _topics(found)):
-        return found
+    if all(ctx.authorized(AclOperation.DESCRIBE, ResourceType.TOPIC, topic) for topic in _topics(group)):
+        return group
     return _refused(
         group_id,
         KafkaError(
@@ -55,11 +55,11 @@ def _describe(group_id: str, ctx: RequestContext) -> DescribedGroup:
 
 def _topics(group: DescribedGroup) -> set[str]:
     """Return the topics of the group's topology."""
-    found: set[str] = set()
+    names: set[str] = set()
     for each in () if group.topology is None else group.topology.subtopologies or ():
-        found.update(each.source_topics, each.repartition_sink_topics)
-        found.update(topic.name for topic in (*each.repartition_source_topics, *each.state_changelog_topics))
-    return found
+        names.update(each.source_topics, each.repartition_sink_topics)
+        names.update(topic.name for topic in (*each.repartition_source_topics, *each.state_changelog_topics))
+    return names
 
 
 def _refused(group_id: str, error: KafkaError) -> DescribedGroup:

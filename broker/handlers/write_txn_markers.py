@@ -43,25 +43,25 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
         if not outstanding:
             answered.set()
 
-    for number, asked in enumerate(request.markers):
-        if not _places(asked):
+    for number, requested in enumerate(request.markers):
+        if not _places(requested):
             continue
-        codes.setdefault(asked.producer_id, {})
+        codes.setdefault(requested.producer_id, {})
         marker = Marker(
-            asked.producer_id,
-            asked.producer_epoch,
-            asked.transaction_result,
-            asked.coordinator_epoch,
-            asked.transaction_version,
+            requested.producer_id,
+            requested.producer_epoch,
+            requested.transaction_result,
+            requested.coordinator_epoch,
+            requested.transaction_version,
         )
-        for place in _places(asked):
+        for place in _places(requested):
             await slices.pause()
             if not _is_here(place, ctx):
-                note(number, asked.producer_id, place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                note(number, requested.producer_id, place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 continue
             if not marker.has_producer and place[0] != GROUP_TOPIC:  # on the offsets topic only that partition fails
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-            write_marker(ctx.cluster, ctx.node, place, marker, partial(note, number, asked.producer_id, place))
+            write_marker(ctx.cluster, ctx.node, place, marker, partial(note, number, requested.producer_id, place))
     if outstanding:
         await answered.wait()
     return WriteTxnMarkersResponse(_results(codes))
@@ -69,8 +69,8 @@ async def handle(request: WriteTxnMarkersRequest, ctx: RequestContext) -> WriteT
 
 def _is_here(place: TopicPartition, ctx: RequestContext) -> bool:
     """Whether this broker has a replica; for other partitions it answers that they are unknown."""
-    found = ctx.cluster.image.partition(*place)
-    return found is not None and ctx.node.id in found.replicas
+    partition = ctx.cluster.image.partition(*place)
+    return partition is not None and ctx.node.id in partition.replicas
 
 
 def _places(marker: WritableTxnMarker) -> list[TopicPartition]:

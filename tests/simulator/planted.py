@@ -190,8 +190,8 @@ PLANTED = [
     mistake(
         "all members get the same assignment",
         Membership._assign,
-        'given.get(member_id, b"")',
-        'max(given.values(), default=b"")',
+        'leader_assignments.get(member_id, b"")',
+        'max(leader_assignments.values(), default=b"")',
     ),
     mistake(
         "SyncGroup returns assignments that are not replicated",

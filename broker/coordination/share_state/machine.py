@@ -216,11 +216,11 @@ class ShareMachine(RepliesInOrder):
         if refused is not None:
             return _answered(to, ReadResult(refused.error, refused.message))
         state = self.states[key]
-        found = ReadResult(state_epoch=state.state_epoch, start_offset=state.start_offset, batches=state.batches)
+        result = ReadResult(state_epoch=state.state_epoch, start_offset=state.start_offset, batches=state.batches)
         if leader_epoch in (NO_EPOCH, self._leader_epochs.get(key)):
-            return _answered(to, found)
+            return _answered(to, result)
         change = StateWrite(state.state_epoch, leader_epoch, state.start_offset, state.delivery_complete_count)
-        return self._written(to, found, self._changed(key, change, leader_epoch, now_ms), now_ms)
+        return self._written(to, result, self._changed(key, change, leader_epoch, now_ms), now_ms)
 
     def summarize(self, key: SharePartitionKey, to: Hashable) -> ShareOutcome:
         """ReadShareGroupStateSummary: replies with a SummaryResult, and changes nothing."""

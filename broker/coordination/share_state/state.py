@@ -147,13 +147,13 @@ def _merged_all(waiting: list[_Sorted]) -> list[_Sorted]:
 
 def _joined(settled: list[_Sorted]) -> list[_Sorted]:
     """Return the batches with equal neighbours as one."""
-    found: list[_Sorted] = []
+    joined: list[_Sorted] = []
     for each in settled:
-        if found and _touches(found[-1], each):
-            found[-1] = (found[-1][0], *each[1:])
+        if joined and _touches(joined[-1], each):
+            joined[-1] = (joined[-1][0], *each[1:])
         else:
-            found.append(each)
-    return found
+            joined.append(each)
+    return joined
 
 
 def _clipped(batches: Iterable[StateBatch], start_offset: int) -> list[_Sorted]:

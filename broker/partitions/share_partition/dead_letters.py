@@ -78,9 +78,9 @@ class DeadLetters:
                 topic = self._cluster.image.topics.get(name)
             if topic is not None:
                 index = key.partition % len(topic.partitions)
-                found = self._cluster.partitions.get((name, index))
-                if found is not None and found.state.leader >= 0:
-                    return found
+                partition = self._cluster.partitions.get((name, index))
+                if partition is not None and partition.state.leader >= 0:
+                    return partition
             await self._back_off(attempt)
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the dead-letter queue could not be created in five attempts")
 
@@ -173,8 +173,8 @@ class DeadLetters:
             log = source.led_by(self._broker_id)  # checked for each read: other tasks run in between
             if offset < log.log_start_offset:
                 return
-            found = log.reader.read(offset, _COPIED_BYTES, bound=log.high_watermark, min_one=True)
-            read = list(batches(memoryview(b"".join(found.buffers))))
+            fetched = log.reader.read(offset, _COPIED_BYTES, bound=log.high_watermark, min_one=True)
+            read = list(batches(memoryview(b"".join(fetched.buffers))))
             if not read:
                 return
             for batch in read:

@@ -45,7 +45,7 @@ class ShareFetch:
     def __init__(self, ctx: RequestContext, shares: SharePartitions, group_id: str, demand: Demand) -> None:
         self._ctx, self._shares, self._group_id, self._demand = ctx, shares, group_id, demand
         self._committed = reads_committed(ctx.cluster, group_id)
-        self._found: list[tuple[Interest, SharePartition]] = []
+        self._accepted: list[tuple[Interest, SharePartition]] = []
         self._errors: list[Answer] = []
         self._looked_up: list[SharePartition] = []
         """Share partitions whose next offset the successful attempt had to look up in the log."""
@@ -56,10 +56,10 @@ class ShareFetch:
             return []
         for interest in interests:
             try:
-                self._found.append((interest, self._share_partition(interest)))
+                self._accepted.append((interest, self._share_partition(interest)))
             except KafkaError as error:
                 self._errors.append((interest, failed(interest, error.code)))
-        if self._found:
+        if self._accepted:
             await self._wait(limits)
         if self._ctx.connection.lost:  # acquired records would be locked, but not delivered
             return []
@@ -76,7 +76,7 @@ class ShareFetch:
     async def _wait(self, limits: Limits) -> None:
         clock, connection = self._ctx.cluster.clock, self._ctx.connection
         watched: list[Watched] = [connection]
-        for _, share in self._found:
+        for _, share in self._accepted:
             watched += [share.partition, share]
         deadline_ms = clock.poll_deadline_ms(limits.max_wait_ms)
         if not await wait_until(lambda: connection.lost or self._enough(limits), watched, clock, deadline_ms):
@@ -85,9 +85,9 @@ class ShareFetch:
     def _acquirable(self) -> list[tuple[Interest, SharePartition]]:
         """Return the partitions that can be fetched now; turn failed ones into errors."""
         acquirable = []
-        for interest, share in list(self._found):
+        for interest, share in list(self._accepted):
             if share.failure is not None:
-                self._found.remove((interest, share))
+                self._accepted.remove((interest, share))
                 self._errors.append((interest, failed(interest, share.failure.code)))
             elif share.active and share.inflight.can_acquire():
                 acquirable.append((interest, share))
@@ -101,7 +101,7 @@ class ShareFetch:
     def _enough(self, limits: Limits) -> bool:
         """Return whether there is enough to read for a response (groups D.5 SF6)."""
         acquirable = self._acquirable()
-        if not self._found:
+        if not self._accepted:
             return True  # an error in every partition
         if limits.max_bytes < 0:
             return bool(acquirable)  # fails in those
@@ -182,12 +182,12 @@ class ShareFetch:
             return Piece([], 0), []
         if offset > log.log_end_offset:
             return Piece([], 0), []
-        found = log.reader.read(offset, max_bytes, bound=bound, min_one=min_one)
-        piece = Piece(found.buffers, found.size)
+        read = log.reader.read(offset, max_bytes, bound=bound, min_one=min_one)
+        piece = Piece(read.buffers, read.size)
         spans = piece.spans(inflight.end_offset, demand.max_records)
         acquired = acquire(inflight, demand, offset, spans, self._ctx.now_ms)
         if acquired and self._committed:
-            aborted = log.reader.aborted_within(found, offset, bound)
+            aborted = log.reader.aborted_within(read, offset, bound)
             if aborted:
                 acquired = leave_out(inflight, acquired, aborted_spans(piece.batches(), aborted))
         share.follow_locks()
@@ -222,15 +222,15 @@ class Piece:
         self._read_beyond(last)
         if len(self._known) == 1:
             return [self._bytes]
-        found = self._known[0]
+        first_batch = self._known[0]
         for batch in self._known[1:]:
             if batch.base_offset <= first:
-                found = batch
-        end = found.end
+                first_batch = batch
+        end = first_batch.end
         for batch in self._known:
-            if found.base_offset < batch.base_offset <= last:
+            if first_batch.base_offset < batch.base_offset <= last:
                 end = batch.end
-        return [self._bytes[found.position : end]]
+        return [self._bytes[first_batch.position : end]]
 
     def _read_beyond(self, offset: int) -> None:
         """Parse headers up to the first batch that begins after an offset."""

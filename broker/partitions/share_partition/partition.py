@@ -123,10 +123,10 @@ class SharePartition:
             return log.log_start_offset
         if strategy == BY_DURATION:
             since_ms = self._cluster.clock.now_ms() - behind_ms
-            found = await in_slices(log.reader.search_timestamp(since_ms, log.high_watermark))
-            if found is None:
+            record = await in_slices(log.reader.search_timestamp(since_ms, log.high_watermark))
+            if record is None:
                 raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
-            return found.offset
+            return record.offset
         return log.high_watermark
 
     def _look(self) -> None:
@@ -152,13 +152,13 @@ class SharePartition:
 
     # --- acknowledgements --------------------------------------------------------------------------------------------
 
-    def begin_acknowledging(self, member: str, asked: Sequence[Acknowledgement]) -> Change:
+    def begin_acknowledging(self, member: str, acknowledgements: Sequence[Acknowledgement]) -> Change:
         """Begin acknowledgements, all or none; :meth:`write` completes them.
 
         Raises:
             KafkaError: INVALID_RECORD_STATE or INVALID_REQUEST (groups D.6).
         """
-        return acknowledge(self.inflight, member, asked, self._cluster.clock.now_ms())
+        return acknowledge(self.inflight, member, acknowledgements, self._cluster.clock.now_ms())
 
     async def release(self, member: str) -> None:
         """Release a member's acquired records; raises as :meth:`write`."""

@@ -41,16 +41,16 @@ class SharePartitions:
         Raises:
             KafkaError: NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR, UNKNOWN_TOPIC_OR_PARTITION.
         """
-        found = self._partitions.get(key)
-        if found is not None:
-            return found
+        share = self._partitions.get(key)
+        if share is not None:
+            return share
         partition = known_partition(self._cluster.partitions, topic, key.partition)
         partition.led_by(self._broker_id)
-        found = self._partitions[key] = SharePartition(
+        share = self._partitions[key] = SharePartition(
             self._cluster, self._broker_id, self._settings, self.persister, key, partition, self._run, self._dropped
         )
-        found.begin_loading()
-        return found
+        share.begin_loading()
+        return share
 
     def end_session(self, key: SessionKey) -> None:
         """Close a session, if it still exists, and release its member's acquired records (groups D.7)."""

@@ -47,19 +47,19 @@ class Joining:
     def join(
         self,
         builder: OutcomeBuilder,
-        found: Group | None,
+        existing: Group | None,
         request: JoinGroupRequest,
         joiner: Joiner,
         reply_to: Hashable,
     ) -> None:
         """Create the group if needed, check its size, decide, record a new group (groups A.4 J1, J2, J5).
 
-        ``found`` may be an Empty group of another kind, which a new classic group replaces.
+        ``existing`` may be an Empty group of another kind, which a new classic group replaces.
         """
-        replaced = None if isinstance(found, ClassicGroup) else found
-        created = not isinstance(found, ClassicGroup)
-        if isinstance(found, ClassicGroup):
-            group = found
+        replaced = None if isinstance(existing, ClassicGroup) else existing
+        created = not isinstance(existing, ClassicGroup)
+        if isinstance(existing, ClassicGroup):
+            group = existing
         else:
             if request.member_id:
                 # Quirk: an Empty consumer group is dropped without a record; the next load restores it (groups A.3 Q1).

@@ -27,14 +27,14 @@ class Membership:
     # --- SyncGroup ---------------------------------------------------------------------------------------------------
 
     def sync(
-        self, builder: OutcomeBuilder, found: ClassicGroup | None, request: SyncGroupRequest, reply_to: Hashable
+        self, builder: OutcomeBuilder, existing: ClassicGroup | None, request: SyncGroupRequest, reply_to: Hashable
     ) -> None:
         """Take the leader's assignments, and give each member its own (groups A.7).
 
         Raises:
             KafkaError: 22, 23, 25, 27 or 82.
         """
-        group = _member_group(found, SYNC.row(".1"))
+        group = _member_group(existing, SYNC.row(".1"))
         group.check_member(request.member_id, request.group_instance_id, SYNC.row(".2"))
         group.check_generation(request.generation_id, SYNC.row(".3"))
         if _differs(request.protocol_type, group.protocol_type) or _differs(request.protocol_name, group.protocol_name):
@@ -53,9 +53,9 @@ class Membership:
         if request.member_id == group.leader:
             self._assign(builder, group, {each.member_id: bytes(each.assignment) for each in request.assignments})
 
-    def _assign(self, builder: OutcomeBuilder, group: ClassicGroup, given: dict[str, bytes]) -> None:
+    def _assign(self, builder: OutcomeBuilder, group: ClassicGroup, leader_assignments: dict[str, bytes]) -> None:
         """Complete the generation: record it, and answer the parked SyncGroups with the leader's assignments."""
-        assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
+        assignments = {member_id: leader_assignments.get(member_id, b"") for member_id in group.members}
         builder.record(group.record(assignments))
         generation = group.generation
         builder.changed(
@@ -76,14 +76,14 @@ class Membership:
     # --- Heartbeat ---------------------------------------------------------------------------------------------------
 
     def heartbeat(
-        self, builder: OutcomeBuilder, found: ClassicGroup | None, request: HeartbeatRequest, reply_to: Hashable
+        self, builder: OutcomeBuilder, existing: ClassicGroup | None, request: HeartbeatRequest, reply_to: Hashable
     ) -> None:
         """Restart the member's session, and reply whether it must rejoin (groups A.8).
 
         Raises:
             KafkaError: 22, 25 or 82.
         """
-        group = _member_group(found, HEARTBEAT)
+        group = _member_group(existing, HEARTBEAT)
         group.check_member(request.member_id, request.group_instance_id, HEARTBEAT)
         group.check_generation(request.generation_id, HEARTBEAT)
         self._rebalances.rearm(builder, group, request.member_id)

@@ -105,8 +105,8 @@ def next_assignor(members: Iterable[Votes], before: Votes, after: Votes, configu
     if after.assignor is not None:
         counts.get_or_create(after.assignor, lambda: 0)
         counts.put(after.assignor, (counts.get(after.assignor) or 0) + 1)
-    found = dict(counts.items())
-    return max(found, key=found.__getitem__) if found else configured[0]
+    vote_counts = dict(counts.items())
+    return max(vote_counts, key=vote_counts.__getitem__) if vote_counts else configured[0]
 
 
 def _votes(members: Iterable[Votes]) -> Counter[str]:

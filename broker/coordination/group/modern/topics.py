@@ -97,9 +97,9 @@ def _topic_hash(topic: Topic) -> int:
     most, least = struct.unpack(">qq", topic.id.bytes)
     parts = [_MAGIC, _LONG.pack(most), _LONG.pack(least), _text(topic.name), _INT.pack(topic.partition_count)]
     for index, racks in enumerate(topic.racks):
-        found = sorted(racks, key=utf16)
+        sorted_racks = sorted(racks, key=utf16)
         parts.append(_INT.pack(index))
-        for rack in found:
+        for rack in sorted_racks:
             parts += [_INT.pack(utf16_length(rack)), _text(rack)]
     return _signed(xxhash.xxh3_64_intdigest(b"".join(parts)))
 

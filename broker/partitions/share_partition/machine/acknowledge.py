@@ -82,7 +82,7 @@ class Change:
         self.batches.append(StateBatch(first, last, int(state.state), state.delivery_count))
 
 
-def acknowledge(inflight: InFlight, member: str, asked: Sequence[Acknowledgement], now_ms: int) -> Change:
+def acknowledge(inflight: InFlight, member: str, acknowledgements: Sequence[Acknowledgement], now_ms: int) -> Change:
     """Begin a member's acknowledgements of a partition, all or none; renewals take effect immediately.
 
     Raises:
@@ -92,7 +92,7 @@ def acknowledge(inflight: InFlight, member: str, asked: Sequence[Acknowledgement
     """
     verdicts = _Verdicts(inflight, inflight.settings, member, now_ms)
     try:
-        for each in asked:
+        for each in acknowledgements:
             if each.last >= inflight.start_offset:
                 for batch in _touched(inflight, each):
                     if batch.last >= inflight.start_offset:
@@ -107,16 +107,16 @@ def _invalid_state(message: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_RECORD_STATE, message)
 
 
-def _touched(inflight: InFlight, asked: Acknowledgement) -> list[InFlightBatch]:
-    place = inflight.floor(asked.first)
-    if place < 0 and asked.first < inflight.start_offset <= asked.last:
+def _touched(inflight: InFlight, acknowledgement: Acknowledgement) -> list[InFlightBatch]:
+    place = inflight.floor(acknowledgement.first)
+    if place < 0 and acknowledgement.first < inflight.start_offset <= acknowledgement.last:
         place = inflight.floor(inflight.start_offset)
         if place < 0:  # a NullPointerException in Kafka, which fails the whole request (groups D.6 A2)
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if place < 0:
         raise _invalid_state("Batch record not found. The request batch offsets are not found in the cache.")
-    batches = inflight.batches[place : inflight.floor(asked.last) + 1]
-    for name, offset in (("first", asked.first), ("last", asked.last)):
+    batches = inflight.batches[place : inflight.floor(acknowledgement.last) + 1]
+    for name, offset in (("first", acknowledgement.first), ("last", acknowledgement.last)):
         if batches[-1].last < offset:
             message = f"Batch record not found. The {name} offset in request is past acquired records."
             raise KafkaError(ErrorCode.INVALID_REQUEST, message)
@@ -133,20 +133,24 @@ class _Verdicts:
     now_ms: int
     change: Change = field(default_factory=Change)
 
-    def on_batch(self, asked: Acknowledgement, batch: InFlightBatch) -> None:
+    def on_batch(self, acknowledgement: Acknowledgement, batch: InFlightBatch) -> None:
         """Begin an acknowledgement of one batch, as a whole or by offset."""
         inflight, state = self.inflight, batch.whole
         if state is not None:
             _check_owner(state, self.member)
             starts_within = batch.first < inflight.start_offset <= batch.last
-            if batch.is_within(asked.first, asked.last) and len(asked.types) == 1 and not starts_within:
-                self._begin(asked.types[0], batch, batch.first, batch.last, state)
+            if (
+                batch.is_within(acknowledgement.first, acknowledgement.last)
+                and len(acknowledgement.types) == 1
+                and not starts_within
+            ):
+                self._begin(acknowledgement.types[0], batch, batch.first, batch.last, state)
                 return
-        offsets, first = inflight.split(batch), max(asked.first, inflight.start_offset)
-        for offset in batch.within(first, asked.last):
+        offsets, first = inflight.split(batch), max(acknowledgement.first, inflight.start_offset)
+        for offset in batch.within(first, acknowledgement.last):
             each = offsets[offset]
             _check_owner_of_offset(each, self.member)
-            kind = asked.types[offset - asked.first if len(asked.types) > 1 else 0]
+            kind = acknowledgement.types[offset - acknowledgement.first if len(acknowledgement.types) > 1 else 0]
             self._begin(kind, batch, offset, offset, each)
 
     def _begin(self, kind: int, batch: InFlightBatch, first: int, last: int, state: InFlightState) -> None:

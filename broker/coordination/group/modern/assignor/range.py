@@ -53,7 +53,7 @@ def assign_ranges(job: Job) -> dict[str, Assignment]:
             utf16(each.member_id if each.instance_id is None else each.instance_id),
         ),
     )
-    found: dict[str, Assignment] = {each.member_id: {} for each in ordered}
+    assignments: dict[str, Assignment] = {each.member_id: {} for each in ordered}
     readers: dict[UUID, list[Subscriber]] = {}
     for each in ordered:
         for topic_id in (ordered[0] if job.homogeneous else each).topics:
@@ -64,6 +64,6 @@ def assign_ranges(job: Job) -> dict[str, Assignment]:
         for index, each in enumerate(members):
             size = share + (index < more)
             if size:
-                found[each.member_id][topic_id] = frozenset(range(at, at + size))
+                assignments[each.member_id][topic_id] = frozenset(range(at, at + size))
             at += size
-    return found
+    return assignments

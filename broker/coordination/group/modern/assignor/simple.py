@@ -51,7 +51,7 @@ def _deal_all(targets: list[dict[UUID, set[int]]], topics: Sequence[UUID], assig
     deal.run()
     for number, (topic, partition) in deal.taken:
         targets[number][topic].discard(partition)
-    for number, (topic, partition) in deal.given:
+    for number, (topic, partition) in deal.gained:
         targets[number].setdefault(topic, set()).add(partition)
 
 
@@ -67,12 +67,12 @@ def _deal_by_topic(
         deal.run()
         for number, partition in deal.taken:
             targets[number][topic].discard(partition)
-        for number, partition in deal.given:
+        for number, partition in deal.gained:
             targets[number].setdefault(topic, set()).add(partition)
 
 
 class _Deal(Generic[K]):
-    """One round of assignment: partitions that members lose (``taken``) and gain (``given``)."""
+    """One round of assignment: partitions that members lose (``taken``) and gain (``gained``)."""
 
     def __init__(
         self, members: Sequence[int], wanted: Sequence[K], held: Mapping[int, Sequence[K]], hash_of: Callable[[K], int]
@@ -90,7 +90,7 @@ class _Deal(Generic[K]):
                 self._holders.get_or_create(key, lambda: HashTable(int)).put(each, True)
                 self._held[each].put(key, True)
         self.taken: list[tuple[int, K]] = []
-        self.given: list[tuple[int, K]] = []
+        self.gained: list[tuple[int, K]] = []
 
     def run(self) -> None:
         """Take partitions from members with too many, and from too many holders, then assign the rest."""
@@ -125,7 +125,7 @@ class _Deal(Generic[K]):
                 at += 1
                 if member in holders:
                     continue
-                self.given.append((member, key))
+                self.gained.append((member, key))
                 self._held[member].put(key, True)
                 missing -= 1
                 given_in_round = True

@@ -32,13 +32,13 @@ def _assign_alike(job: Job) -> dict[str, Assignment]:
         if partition not in taken.get(topic_id, ())
     ]
     share, more = divmod(sum(job.partitions[topic_id] for topic_id in topics), len(job.subscribers))
-    found: dict[str, dict[UUID, set[int]]] = {}
+    assignments: dict[str, dict[UUID, set[int]]] = {}
     hungry: list[tuple[Subscriber, int]] = []
     subscribed = frozenset(topics)
     for index, each in enumerate(job.subscribers):
         has_more = more > 0
         kept, quota = _kept(each, subscribed, share + has_more, unassigned)
-        found[each.member_id] = kept
+        assignments[each.member_id] = kept
         if quota > 0 and has_more and len(job.subscribers) - index > more:
             quota -= 1
             has_more = False
@@ -48,10 +48,10 @@ def _assign_alike(job: Job) -> dict[str, Assignment]:
     waiting = iter(unassigned)
     for each, quota in hungry:
         for _, (topic_id, partition) in zip(range(quota), waiting, strict=False):
-            found[each.member_id].setdefault(topic_id, set()).add(partition)
+            assignments[each.member_id].setdefault(topic_id, set()).add(partition)
     return {
         member_id: {topic_id: frozenset(kept[topic_id]) for topic_id in table_order(list(kept), uuid_hash)}
-        for member_id, kept in found.items()
+        for member_id, kept in assignments.items()
     }
 
 
@@ -112,15 +112,15 @@ class _Balance:
         for topic_id in self._topics:
             self._hand_out(topic_id)
         self._balance()
-        found: dict[str, dict[UUID, set[int]]] = {each.member_id: {} for each in self._job.subscribers}
+        assignments: dict[str, dict[UUID, set[int]]] = {each.member_id: {} for each in self._job.subscribers}
         for topic_id, owners in self._owners.items():
             for partition, owner in enumerate(owners):
                 if owner is not None:
                     member_id = self._job.subscribers[owner].member_id
-                    found[member_id].setdefault(topic_id, set()).add(partition)
+                    assignments[member_id].setdefault(topic_id, set()).add(partition)
         return {
             member_id: {topic_id: frozenset(kept[topic_id]) for topic_id in table_order(list(kept), uuid_hash)}
-            for member_id, kept in found.items()
+            for member_id, kept in assignments.items()
         }
 
     def _keep(self) -> None:
@@ -159,8 +159,8 @@ class _Balance:
     def _level(self, topic_id: UUID) -> bool:
         """Move partitions of one topic from members with most to members with fewest; return whether any moved."""
         readers, owners, sizes = self._readers[topic_id], self._owners[topic_id], self._sizes
-        found = [sizes[number] for number in readers]
-        if max(found) - min(found) <= 1:
+        counts = [sizes[number] for number in readers]
+        if max(counts) - min(counts) <= 1:
             return False
         runs: dict[int, list[int]] = {number: [] for number in readers}
         for partition, owner in enumerate(owners):

@@ -44,12 +44,12 @@ def _member(group: ConsumerGroup, member: GroupMember, topics: Topics) -> Member
 
 def held(member: GroupMember) -> Mapping[UUID, Sequence[int]]:
     """Return a member's partitions by topic: assigned ones first, then those that it is revoking."""
-    found: dict[UUID, list[int]] = {}
+    partitions: dict[UUID, list[int]] = {}
     each: Assigned
     for each in (member.assigned, member.revoking):
         for topic_id, epochs in each.items():
-            found.setdefault(topic_id, []).extend(epochs)
-    return found
+            partitions.setdefault(topic_id, []).extend(epochs)
+    return partitions
 
 
 def _assignment(partitions: Mapping[UUID, Sequence[int]], topics: Topics) -> Assignment:

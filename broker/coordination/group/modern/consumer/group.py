@@ -92,8 +92,8 @@ class ConsumerGroup(ModernGroup[Member]):
 
         def check(topic: str, topic_id: UUID | None, partition: int) -> None:
             known = self._topics.named(topic) if topic_id is None else None
-            found = topic_id if known is None else known.id
-            since = None if found is None else _since(member, found, partition)
+            committed_id = topic_id if known is None else known.id
+            since = None if committed_id is None else _since(member, committed_id, partition)
             if since is None or epoch < since:
                 raise Refusal(stale, *COMMIT.row(" OC3.6"))
 
@@ -120,7 +120,7 @@ class ConsumerGroup(ModernGroup[Member]):
     def subscribes_to(self, topic: str) -> bool:
         """Return whether a member subscribes to the topic by name, or by a regular expression that matched it."""
         return topic in self._names or any(
-            topic in found.topics for regex, found in self.regexes.items() if regex in self._patterns
+            topic in resolved.topics for regex, resolved in self.regexes.items() if regex in self._patterns
         )
 
     def expiry_base(self) -> Callable[[OffsetCommit], int] | None:
@@ -196,7 +196,7 @@ class ConsumerGroup(ModernGroup[Member]):
         names.update(after.subscribed)
         last = before.regex if before.regex != after.regex and self.subscribers_of(before.regex or "") == 1 else None
         resolved = Counter(
-            topic for regex, found in self.regexes.items() if regex != last for topic in found.topics or ()
+            topic for regex, expression in self.regexes.items() if regex != last for topic in expression.topics or ()
         )
         return names, dict(self._patterns_with(before, after).items()), resolved
 
@@ -206,13 +206,13 @@ class ConsumerGroup(ModernGroup[Member]):
 
     def names_besides(self, regexes: Collection[str]) -> set[str]:
         """Return all subscribed topics, without those that these expressions matched."""
-        found = (each.topics or () for regex, each in self.regexes.items() if regex not in regexes)
-        return {*self._names, *(topic for topics in found for topic in topics)}
+        matched = (each.topics or () for regex, each in self.regexes.items() if regex not in regexes)
+        return {*self._names, *(topic for topics in matched for topic in topics)}
 
     def names_of(self, member: Member) -> frozenset[str]:
         """Return the topics that a member subscribes to, by name and by its regular expression if that is resolved."""
-        found = self.regexes.get(member.regex) if member.regex else None
-        return member.subscribed if found is None else member.subscribed.union(found.topics or ())
+        resolved = self.regexes.get(member.regex) if member.regex else None
+        return member.subscribed if resolved is None else member.subscribed.union(resolved.topics or ())
 
     def away(self, member: Member) -> bool:
         """Return whether a static member has left temporarily (epoch -2)."""
@@ -272,7 +272,7 @@ class ConsumerGroup(ModernGroup[Member]):
 
     def _compare_subscriptions(self) -> None:
         """Update ``homogeneous``. A regular expression that is resolved later does not, as in Kafka."""
-        resolved = Counter(topic for found in self.regexes.values() for topic in found.topics or ())
+        resolved = Counter(topic for expression in self.regexes.values() for topic in expression.topics or ())
         patterns = {regex: self._patterns[regex] for regex in self._patterns}
         self.homogeneous = _all_alike(self._names, patterns, resolved, len(self.members))
 
@@ -327,7 +327,7 @@ def _take(counts: Counter[str], names: Iterable[str]) -> None:
 
 def _since(member: Member, topic_id: UUID, partition: int) -> int | None:
     """Return since which epoch a member has a partition, also while revoking it; ``None`` if it does not."""
-    found: Mapping[int, int] = member.assigned.get(topic_id, {})
-    if partition not in found:
-        found = member.revoking.get(topic_id, {})
-    return found.get(partition)
+    epochs: Mapping[int, int] = member.assigned.get(topic_id, {})
+    if partition not in epochs:
+        epochs = member.revoking.get(topic_id, {})
+    return epochs.get(partition)

@@ -83,11 +83,11 @@ class Step:
     def members(self) -> HashMap[Member]:
         """Return all members after the request."""
         gone = None if self.replaced is None else self.replaced.member_id
-        found = HashMap(
+        members = HashMap(
             (member.member_id, member) for member in self.group.members.values() if member.member_id != gone
         )
-        found[self.after.member_id] = self.after
-        return found
+        members[self.after.member_id] = self.after
+        return members
 
     def target(self) -> Partitions:
         """Return the member's target before this heartbeat; a replacement inherits the static member's target."""
@@ -140,18 +140,18 @@ class Heartbeats:
     def _group(self, builder: OutcomeBuilder, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
         """Return the group; a join creates it, also in place of an Empty classic one (groups C.4 H1)."""
         group_id = request.group_id
-        found = self._context.groups.get(group_id)
-        if isinstance(found, ConsumerGroup):
-            return found
+        group = self._context.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
         if request.member_epoch == JOINING:
-            if found is None:
+            if group is None:
                 return self._context.new_group(group_id)
-            if isinstance(found, ClassicGroup) and found.state is State.EMPTY:
-                for record in found.tombstones():
+            if isinstance(group, ClassicGroup) and group.state is State.EMPTY:
+                for record in group.tombstones():
                     builder.record(record)
                 return self._context.new_group(group_id)
-            if isinstance(found, ClassicGroup):
-                return self._migration.upgrade(builder, found)
+            if isinstance(group, ClassicGroup):
+                return self._migration.upgrade(builder, group)
         # Another message than elsewhere (GroupMetadataManager.getOrMaybeCreateConsumerGroup).
         return self._context.existing(group_id, CONSUMER_HEARTBEAT.row(" H1"), absent="Consumer group {} not found.")
 

@@ -96,8 +96,8 @@ class ConsumerGroups:
         if request.member_epoch < JOINING:
             self._removal.leave(builder, request, reply_to)
             return builder.outcome()
-        found = self._groups.get(request.group_id)
-        builder.keeps_timers = isinstance(found, ConsumerGroup)
+        group = self._groups.get(request.group_id)
+        builder.keeps_timers = isinstance(group, ConsumerGroup)
         try:
             self._heartbeats.beat(builder, request, beat, reply_to)
         except KafkaError as error:
@@ -106,10 +106,10 @@ class ConsumerGroups:
             instead = OutcomeBuilder(now_ms)
             for each in builder.replies():
                 instead.reply(each.to, each.message)
-            _not_upgraded(found, reply_to, error, instead)
+            _not_upgraded(group, reply_to, error, instead)
             return instead.outcome()
-        if isinstance(found, ClassicGroup):
-            builder.if_not_appended(partial(_not_upgraded, found, reply_to))
+        if isinstance(group, ClassicGroup):
+            builder.if_not_appended(partial(_not_upgraded, group, reply_to))
         return builder.outcome()
 
     def describe(self, group_id: str) -> DescribedGroup:
@@ -140,17 +140,17 @@ class ConsumerGroups:
 
     def replay(self, record: ConsumerRecord) -> None:
         """Apply a record; the first one creates the group, also in place of a "simple" group created by commits."""
-        found = self._groups.get(record.group_id)
-        if not isinstance(found, ConsumerGroup):
+        group = self._groups.get(record.group_id)
+        if not isinstance(group, ConsumerGroup):
             if record.value is None or record.kind not in _MAKERS:
                 return
-            if isinstance(found, ClassicGroup) and not found.is_empty:
+            if isinstance(group, ClassicGroup) and not group.is_empty:
                 return
-            found = self._groups[record.group_id] = self._context.new_group(record.group_id)
+            group = self._groups[record.group_id] = self._context.new_group(record.group_id)
         if record.value is None and record.kind is ConsumerKind.GROUP_METADATA:
             del self._groups[record.group_id]
         else:
-            found.replay(record)
+            group.replay(record)
 
     def unloaded(self, builder: OutcomeBuilder) -> None:
         """Do nothing: no request to a consumer group is parked."""

@@ -145,11 +145,11 @@ def _assigned(recorded: tuple[AssignedPartitions, ...], epoch: int) -> Assigned:
 
     Records before 4.3 have no assignment epochs: the member's epoch replaces them.
     """
-    found = {}
+    assigned = {}
     for each in recorded:
         epochs = dict(zip(each.partitions, each.assignment_epochs or (epoch,) * len(each.partitions), strict=False))
-        found[each.topic_id] = {at: epochs[at] for at in table_order(list(epochs), hash_of_partition)}
-    return found
+        assigned[each.topic_id] = {at: epochs[at] for at in table_order(list(epochs), hash_of_partition)}
+    return assigned
 
 
 def hash_of_partition(partition: int) -> int:

@@ -63,36 +63,36 @@ class Patterns:
         last_ms = _last_refresh_ms(group)
         if not used or _is_recent(last_ms, builder.now_ms):
             return
-        version = max((found.version for found in group.regexes.values()), default=-1)
+        version = max((resolved.version for resolved in group.regexes.values()), default=-1)
         interval_ms = self._context.settings.int("group.consumer.regex.refresh.interval.ms")
         if (
             len(used) != len(group.regexes)
             or self._context.topics.newest_version > version
             or builder.now_ms > last_ms + interval_ms
         ):
-            asked = _in_order(used)
-            builder.soon(partial(self._refresh, group.group_id, asked, builder.now_ms, visible))
+            regexes = _in_order(used)
+            builder.soon(partial(self._refresh, group.group_id, regexes, builder.now_ms, visible))
 
     def _refresh(
-        self, group_id: str, asked: Sequence[str], asked_ms: int, visible: Visible | None, builder: OutcomeBuilder
+        self, group_id: str, regexes: Sequence[str], requested_ms: int, visible: Visible | None, builder: OutcomeBuilder
     ) -> None:
         """Record the topics that the expressions match, and bump the group epoch if they changed (groups C.9.4).
 
         One refresh is enough for all heartbeats that trigger one before it runs.
         """
         group, topics = self._context.find(group_id), self._context.topics
-        if group is None or _is_recent(_last_refresh_ms(group), asked_ms):
+        if group is None or _is_recent(_last_refresh_ms(group), requested_ms):
             return
-        used = [regex for regex in asked if group.subscribers_of(regex)]
+        used = [regex for regex in regexes if group.subscribers_of(regex)]
         known = [name for name in topics.names() if visible is None or visible(name)]
         names, changed = group.names_besides(used), False
         for regex in used:
             matches = matcher(regex)
-            found = tuple(sorted(name for name in known if matches(name)))
+            matched = tuple(sorted(name for name in known if matches(name)))
             before = group.regexes.get(regex)
-            changed |= set(found) != set(() if before is None else before.topics or ())
-            names.update(found)
-            value = RegularExpression(found, topics.version, asked_ms)
+            changed |= set(matched) != set(() if before is None else before.topics or ())
+            names.update(matched)
+            value = RegularExpression(matched, topics.version, requested_ms)
             builder.record(ConsumerRecord.of(group_id, value, regex))
         new_hash = metadata_hash(names, topics)
         if changed or new_hash != group.metadata_hash:
@@ -110,7 +110,7 @@ def _in_order(regexes: Sequence[str]) -> list[str]:
 
 
 def _last_refresh_ms(group: ConsumerGroup) -> int:
-    return max((found.timestamp_ms for found in group.regexes.values()), default=NEVER_MS)
+    return max((resolved.timestamp_ms for resolved in group.regexes.values()), default=NEVER_MS)
 
 
 def _is_recent(last_ms: int, now_ms: int) -> bool:
@@ -125,10 +125,10 @@ def matcher(pattern: str) -> Callable[[str], bool]:
         KafkaError: INVALID_REGULAR_EXPRESSION.
     """
     try:
-        found = compiled(pattern)
+        expression = compiled(pattern)
     except InvalidPattern as error:
         raise KafkaError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
             f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error}.",
         ) from error
-    return lambda text: found.fullmatch(text) is not None
+    return lambda text: expression.fullmatch(text) is not None

@@ -59,9 +59,9 @@ class _Step:
 
     def members(self) -> HashMap[ShareMember]:
         """Return all members after the request."""
-        found = HashMap((member.member_id, member) for member in self.group.members.values())
-        found[self.after.member_id] = self.after
-        return found
+        members = HashMap((member.member_id, member) for member in self.group.members.values())
+        members[self.after.member_id] = self.after
+        return members
 
     def names(self) -> frozenset[str]:
         """Return the topics that any member subscribes to."""
@@ -202,7 +202,7 @@ class Heartbeats:
     def _uninitialized(self, group: ShareGroup, names: Collection[str], now_ms: int) -> TopicStates:
         """Return partitions that are not initialized, unless an initialization began within the retry interval."""
         retry_ms = self._context.settings.int("group.share.initialize.retry.interval.ms")
-        found = {}
+        uninitialized = {}
         for name in sorted(names):
             topic = self._context.topics.named(name)
             if topic is None:
@@ -215,8 +215,8 @@ class Heartbeats:
             if topic.id in group.partitions.initializing and recent:
                 left -= group.partitions.initializing[topic.id].partitions
             if left:
-                found[topic.id] = TopicState(name, frozenset(left))
-        return found
+                uninitialized[topic.id] = TopicState(name, frozenset(left))
+        return uninitialized
 
 
 def _updated(member: ShareMember, request: ShareGroupHeartbeatRequest, beat: ShareBeat) -> ShareMember:

@@ -136,16 +136,16 @@ class ShareGroups:
 
     def replay(self, record: ShareGroupRecord) -> None:
         """Apply a record; the first one creates the group."""
-        found = self._groups.get(record.group_id)
-        if found is None and record.value is not None:
-            found = self._groups[record.group_id] = ShareGroup(record.group_id)
-        if not isinstance(found, ShareGroup):
+        group = self._groups.get(record.group_id)
+        if group is None and record.value is not None:
+            group = self._groups[record.group_id] = ShareGroup(record.group_id)
+        if not isinstance(group, ShareGroup):
             return
         if record.value is None and record.kind is ShareGroupKind.GROUP_METADATA:
             del self._groups[record.group_id]
             self._context.begun_ms.pop(record.group_id, None)
         else:
-            found.replay(record)
+            group.replay(record)
 
     def unloaded(self, builder: OutcomeBuilder) -> None:
         """Do nothing: no request to a share group is parked."""

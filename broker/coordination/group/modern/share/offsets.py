@@ -81,7 +81,7 @@ class ShareOffsets:
         """
         group = self._context.existing_or_new(group_id, creates=True)
         _check_empty(group)
-        found: dict[UUID, dict[int, int]] = {}
+        offsets: dict[UUID, dict[int, int]] = {}
         states = {}
         for name, of_partitions in topics:
             topic = self._context.topics.named(name)
@@ -89,10 +89,10 @@ class ShareOffsets:
                 continue
             states[topic.id] = TopicState(name, frozenset(of_partitions))
             if of_partitions:
-                found[topic.id] = {**found.get(topic.id, {}), **of_partitions}
+                offsets[topic.id] = {**offsets.get(topic.id, {}), **of_partitions}
         if states:
             self._context.record_partitions(builder, group_id, group.partitions.begun(states))
-        builder.reply(reply_to, AlteredOffsets(group.epoch, found))
+        builder.reply(reply_to, AlteredOffsets(group.epoch, offsets))
 
     # --- DeleteShareGroupOffsets, DeleteGroups -----------------------------------------------------------------------
 

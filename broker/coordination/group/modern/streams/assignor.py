@@ -196,15 +196,15 @@ class _Assignment:
 
     def _note_holders(self) -> None:
         """Collect the members that had each standby task; since 4.4 also those with its state, most caught up first."""
-        found: dict[Task, list[tuple[int, int, AssignableMember]]] = {}
+        holders_of: dict[Task, list[tuple[int, int, AssignableMember]]] = {}
         for member in self._job.members:
             standby = set(_each(member.target.standby))
             for task in _each(member.target.standby):
-                found.setdefault(task, []).append((0, -member.offsets.get(task, 0), member))
+                holders_of.setdefault(task, []).append((0, -member.offsets.get(task, 0), member))
             for task, offset in member.offsets.items() if self._job.newer else ():
                 if task not in standby:
-                    found.setdefault(task, []).append((1, -offset, member))
-        for task, holders in found.items():
+                    holders_of.setdefault(task, []).append((1, -offset, member))
+        for task, holders in holders_of.items():
             if self._job.newer:
                 holders.sort(key=lambda holder: holder[:2])
             self._standby_before[task] = [member for _, _, member in holders]
@@ -271,29 +271,29 @@ class _Assignment:
             return None
         if self._job.newer:
             return self._least_loaded_free(task, members, holds_none=holds_none)
-        found, first = members[0], self._process(members[0])
-        process_load, member_load = first.load, first.count(found.member_id)
+        least, first = members[0], self._process(members[0])
+        process_load, member_load = first.load, first.count(least.member_id)
         for member in members[1:]:
             process = self._process(member)
             count = process.count(member.member_id)
             if process.load < process_load and not (holds_none and process.has(task)) and count < member_load:
-                found, process_load, member_load = member, process.load, count
-        return None if holds_none and first.has(task) else found
+                least, process_load, member_load = member, process.load, count
+        return None if holds_none and first.has(task) else least
 
     def _least_loaded_free(
         self, task: Task, members: Sequence[AssignableMember], *, holds_none: bool
     ) -> AssignableMember | None:
         """Return the least loaded member as 4.4 does: members whose process has the task are skipped."""
-        found: AssignableMember | None = None
+        least: AssignableMember | None = None
         process_load = member_load = 0.0
         for member in members:
             process = self._process(member)
             if holds_none and process.has(task):
                 continue
             count = process.count(member.member_id)
-            if found is None or (process.load < process_load and count < member_load):
-                found, process_load, member_load = member, process.load, count
-        return found
+            if least is None or (process.load < process_load and count < member_load):
+                least, process_load, member_load = member, process.load, count
+        return least
 
     # --- standby tasks -----------------------------------------------------------------------------------------------
 
@@ -364,7 +364,7 @@ def _by_name(task: Task) -> tuple[bytes, int]:
 
 
 def _by_subtopology(tasks: Iterable[Task]) -> Tasks:
-    found: dict[str, set[int]] = {}
+    partitions_of: dict[str, set[int]] = {}
     for name, partition in tasks:
-        found.setdefault(name, set()).add(partition)
-    return {name: frozenset(partitions) for name, partitions in found.items()}
+        partitions_of.setdefault(name, set()).add(partition)
+    return {name: frozenset(partitions) for name, partitions in partitions_of.items()}

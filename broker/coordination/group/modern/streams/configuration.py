@@ -57,11 +57,11 @@ class PartitionCounts:
 
     def of(self, topic: str) -> int:
         """Return the count of a topic. Raises UNKNOWN_SERVER_ERROR if it has none."""
-        found = self.find(topic)
-        if found is None:
+        count = self.find(topic)
+        if count is None:
             message = f"Number of partitions must be set for topic {topic}"
             raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_TOPOLOGY, message)
-        return found
+        return count
 
 
 def _repartition_counts(subtopologies: Sequence[Subtopology], counts: PartitionCounts) -> dict[str, int]:
@@ -70,13 +70,13 @@ def _repartition_counts(subtopologies: Sequence[Subtopology], counts: PartitionC
     Kafka iterates over all subtopologies until nothing changes; each decides its sinks once the count of an input is
     known, by the counts known then. Here a queue visits them in the same order, in linear time for a long chain.
     """
-    found = {
+    decided = {
         info.name: info.partitions
         for each in subtopologies
         for info in each.repartition_source_topics
         if info.partitions != 0
     }
-    known = ((index, _largest_input(each, found, counts)) for index, each in enumerate(subtopologies))
+    known = ((index, _largest_input(each, decided, counts)) for index, each in enumerate(subtopologies))
     largest = {index: count for index, count in known if count is not None}
     readers: dict[str, list[int]] = {}
     for index, each in enumerate(subtopologies):
@@ -86,28 +86,28 @@ def _repartition_counts(subtopologies: Sequence[Subtopology], counts: PartitionC
     while due:
         turn, index = heappop(due)
         for sink in subtopologies[index].repartition_sink_topics:
-            if sink in found:
+            if sink in decided:
                 continue
-            found[sink] = count = largest[index]
+            decided[sink] = count = largest[index]
             for reader in readers.get(sink, ()):
                 if reader not in largest:
                     heappush(due, (turn + (reader <= index), reader))
                 largest[reader] = max(largest.get(reader, count), count)
-    if any(sink not in found for each in subtopologies for sink in each.repartition_sink_topics):
+    if any(sink not in decided for each in subtopologies for sink in each.repartition_sink_topics):
         raise _invalid(
             "Failed to compute number of partitions for all repartition topics. There may be loops in the topology "
             "that cannot be resolved."
         )
-    if any(info.name not in found for each in subtopologies for info in each.repartition_source_topics):
+    if any(info.name not in decided for each in subtopologies for info in each.repartition_source_topics):
         raise _invalid(
             "Failed to compute number of partitions for all repartition topics, because a repartition source topic is "
             "never used as a sink topic."
         )
-    return found
+    return decided
 
 
-def _largest_input(each: Subtopology, found: Mapping[str, int], counts: PartitionCounts) -> int | None:
-    known = [found.get(info.name) for info in each.repartition_source_topics]
+def _largest_input(each: Subtopology, decided: Mapping[str, int], counts: PartitionCounts) -> int | None:
+    known = [decided.get(info.name) for info in each.repartition_source_topics]
     known += [counts.find(topic) for topic in each.source_topics]
     return max((count for count in known if count is not None), default=None)
 
@@ -118,11 +118,11 @@ def copartition_groups(topology: Topology) -> list[list[str]]:
     Raises:
         KafkaError: UNKNOWN_SERVER_ERROR if an index is out of range, as in Kafka.
     """
-    found: list[list[str]] = []
+    groups: list[list[str]] = []
     for each in topology.subtopologies.values():
         repartitions = [info.name for info in each.repartition_source_topics]
-        found += [_names(each, group, repartitions) for group in each.copartition_groups]
-    return found
+        groups += [_names(each, group, repartitions) for group in each.copartition_groups]
+    return groups
 
 
 def _names(subtopology: Subtopology, group: CopartitionGroup, repartitions: Sequence[str]) -> list[str]:

@@ -57,7 +57,9 @@ def task_names(member: GroupMember) -> list[str]:
     return [
         f"{role}{name}_{partition}"
         for role, *each in roles
-        for name, partition in sorted({(name, at) for tasks in each for name, found in tasks.items() for at in found})
+        for name, partition in sorted(
+            {(name, at) for tasks in each for name, partitions in tasks.items() for at in partitions}
+        )
     ]
 
 

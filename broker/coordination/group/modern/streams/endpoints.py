@@ -83,13 +83,13 @@ class Endpoints:
         """
         if self._configured is not partitions.configured:
             self._configured, self._kept = partitions.configured, {}
-        found: list[EndpointToPartitions | None] = []
+        entries: list[EndpointToPartitions | None] = []
         for other in others:
             kept = self._kept.get(other.member_id)
             if kept is None or kept[0] is not other:
                 kept = self._kept[other.member_id] = other, partitions.of(other)
-            found.append(kept[1])
-        return [each for each in (*found, partitions.of(member)) if each is not None]
+            entries.append(kept[1])
+        return [each for each in (*entries, partitions.of(member)) if each is not None]
 
     def forget(self, member_id: str) -> None:
         """Drop the entry of a removed member."""

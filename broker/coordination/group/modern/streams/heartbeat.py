@@ -120,14 +120,14 @@ class Heartbeats:
         group_id = request.group_id
         if request.member_epoch != JOINING:
             return self._context.existing(group_id, STREAMS_HEARTBEAT.row(".1"), absent="Streams group {} not found.")
-        found = self._context.groups.get(group_id)
-        if isinstance(found, StreamsGroup):
-            check_size(self._context, found, request, STREAMS_HEARTBEAT.row(".1"))
-            return found
-        if isinstance(found, ClassicGroup) and found.state is ClassicState.EMPTY:
-            for record in found.tombstones():
+        group = self._context.groups.get(group_id)
+        if isinstance(group, StreamsGroup):
+            check_size(self._context, group, request, STREAMS_HEARTBEAT.row(".1"))
+            return group
+        if isinstance(group, ClassicGroup) and group.state is ClassicState.EMPTY:
+            for record in group.tombstones():
                 builder.record(record)
-        elif found is not None:
+        elif group is not None:
             self._context.existing(group_id, STREAMS_HEARTBEAT.row(".1"))
         return StreamsGroup(group_id)
 
@@ -350,24 +350,24 @@ def _counts(step: Step, instance_id: str | None) -> bool:
     )
 
 
-def _topology(builder: OutcomeBuilder, group: StreamsGroup, given: WireTopology | None) -> Topology:
+def _topology(builder: OutcomeBuilder, group: StreamsGroup, wire_topology: WireTopology | None) -> Topology:
     """Return the group's topology after this request (groups E.3.4).
 
     Raises:
         KafkaError: INVALID_REQUEST if the topology differs from the group's.
     """
-    if given is None:
+    if wire_topology is None:
         assert group.topology is not None, "a group has had a topology since its first member"
         return group.topology
-    names = {each.subtopology_id for each in given.subtopologies}
-    if given.epoch < 0 or len(names) < len(given.subtopologies):
+    names = {each.subtopology_id for each in wire_topology.subtopologies}
+    if wire_topology.epoch < 0 or len(names) < len(wire_topology.subtopologies):
         raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, *STREAMS_HEARTBEAT.row(".4"))  # StreamsTopology throws
-    value = recorded_topology(given)
+    value = recorded_topology(wire_topology)
     topology = Topology.of(value)
     if group.topology is None:
         builder.record(StreamsRecord.of(group.group_id, value))
         return topology
-    if group.topology.epoch <= given.epoch and group.topology != topology:
+    if group.topology.epoch <= wire_topology.epoch and group.topology != topology:
         raise Refusal(
             ErrorCode.INVALID_REQUEST, *STREAMS_HEARTBEAT.row(".4"), "Topology updates are not supported yet."
         )

@@ -175,16 +175,16 @@ class StreamsGroups:
 
     def replay(self, record: StreamsRecord) -> None:
         """Apply a record; the first one creates the group, also in place of a "simple" group created by commits."""
-        found = self._groups.get(record.group_id)
-        if not isinstance(found, StreamsGroup):
-            if record.value is None or (isinstance(found, ClassicGroup) and not found.is_empty):
+        group = self._groups.get(record.group_id)
+        if not isinstance(group, StreamsGroup):
+            if record.value is None or (isinstance(group, ClassicGroup) and not group.is_empty):
                 return
-            found = self._groups[record.group_id] = StreamsGroup(record.group_id)
+            group = self._groups[record.group_id] = StreamsGroup(record.group_id)
         if record.value is None and record.kind is StreamsKind.GROUP_METADATA:
             self._context.delays.pop(record.group_id, None)
             del self._groups[record.group_id]
         else:
-            found.replay(record)
+            group.replay(record)
 
     def unloaded(self, builder: OutcomeBuilder) -> None:
         """Do nothing: no request to a streams group is parked."""

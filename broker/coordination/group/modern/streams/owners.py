@@ -74,8 +74,8 @@ def _add(owners: dict[Task, set[str]], tasks: Tasks, process_id: str) -> None:
 
 def _remove(owners: dict[Task, set[str]], tasks: Tasks, process_id: str) -> None:
     for task in _each(tasks):
-        found = owners.get(task)
-        if found is not None:
-            found.discard(process_id)
-            if not found:
+        processes = owners.get(task)
+        if processes is not None:
+            processes.discard(process_id)
+            if not processes:
                 del owners[task]

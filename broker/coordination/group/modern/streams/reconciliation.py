@@ -172,13 +172,13 @@ def _contains(tasks: Tasks, task: Task) -> bool:
 
 
 def _shared(tasks: Tasks, others: Tasks) -> Tasks:
-    found = {name: partitions & others.get(name, frozenset()) for name, partitions in tasks.items()}
-    return {name: partitions for name, partitions in found.items() if partitions}
+    shared = {name: partitions & others.get(name, frozenset()) for name, partitions in tasks.items()}
+    return {name: partitions for name, partitions in shared.items() if partitions}
 
 
 def _without(tasks: Tasks, others: Tasks) -> Tasks:
-    found = {name: partitions - others.get(name, frozenset()) for name, partitions in tasks.items()}
-    return {name: partitions for name, partitions in found.items() if partitions}
+    rest = {name: partitions - others.get(name, frozenset()) for name, partitions in tasks.items()}
+    return {name: partitions for name, partitions in rest.items() if partitions}
 
 
 def _remove(tasks: dict[str, frozenset[int]], others: Tasks) -> None:
@@ -194,15 +194,19 @@ def _add(tasks: dict[str, frozenset[int]], others: Tasks) -> None:
 
 
 def _difference(before: Tasks, target: Tasks, is_taken: Callable[[Task], bool]) -> _Difference:
-    found = _Difference({}, {}, {}, unreleased=False)
+    difference = _Difference({}, {}, {}, unreleased=False)
     for name in dict.fromkeys((*target, *before)):
         has, wants = before.get(name, frozenset()), target.get(name, frozenset())
         free = frozenset(at for at in wants - has if not is_taken((name, at)))
-        found.unreleased |= len(free) < len(wants - has)
-        for tasks, partitions in ((found.keep, has & wants), (found.revoke, has - wants), (found.add, free)):
+        difference.unreleased |= len(free) < len(wants - has)
+        for tasks, partitions in (
+            (difference.keep, has & wants),
+            (difference.revoke, has - wants),
+            (difference.add, free),
+        ):
             if partitions:
                 tasks[name] = partitions
-    return found
+    return difference
 
 
 def _dated(assigned: DatedTasks, tasks: Tasks) -> DatedTasks:

@@ -73,10 +73,10 @@ class Step:
         """Return all members after the request: this one in its place, or last if it is new."""
         mine = self.after.member_id
         gone = mine if self.replaced is None else self.replaced.member_id
-        found = [each for each in self.group.members.values() if each.member_id == mine or each.member_id != gone]
+        members = [each for each in self.group.members.values() if each.member_id == mine or each.member_id != gone]
         if mine not in self.group.members:
-            return [*found, self.after]
-        return [self.after if each.member_id == mine else each for each in found]
+            return [*members, self.after]
+        return [self.after if each.member_id == mine else each for each in members]
 
     def others(self) -> list[Member]:
         """Return all members except this one."""
@@ -86,9 +86,9 @@ class Step:
         """Return the targets before this heartbeat; a replacement inherits the static member's target."""
         if self.replaced is None or self.replaced.member_id not in self.group.targets:
             return self.group.shared_targets()
-        found = dict(self.group.targets)
-        found[self.after.member_id] = found.pop(self.replaced.member_id)
-        return found
+        targets = dict(self.group.targets)
+        targets[self.after.member_id] = targets.pop(self.replaced.member_id)
+        return targets
 
     def status(self, status: Status, detail: str) -> None:
         """Add a status to the response."""

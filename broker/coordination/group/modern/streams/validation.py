@@ -31,8 +31,8 @@ def check(request: StreamsGroupHeartbeatRequest, *, newer: bool = False) -> None
         _require(request.instance_id is not None, "InstanceId can't be null.")
     elif epoch < LEAVING_STATIC:
         _require(holds=False, message=f"MemberEpoch is {epoch}, but must be greater than or equal to {LEAVING_STATIC}.")
-    given = [owned is not None for owned in tasks]
-    _require(all(given) or not any(given), "If one task-type is non-null, all must be non-null.")
+    present = [owned is not None for owned in tasks]
+    _require(all(present) or not any(present), "If one task-type is non-null, all must be non-null.")
     _require(topology is None or epoch == JOINING, "Topology can only be provided when (re-)joining.")
 
 
