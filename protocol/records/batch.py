@@ -338,11 +338,11 @@ def wrap_int64(value: int) -> int:
 
 # --- the walk over the records --------------------------------------------------------------------------------------
 #
-# A broker must look at every record that it appends: its structure, its timestamp, whether it has a key (core D.2
-# V10 to V13). `walk` checks that in one pass, mostly without looking at single records: records that have the same
-# shape as their predecessor (same size, same lengths inside, no headers) are compared column by column, with strided
-# slices. That is sound because a record's structure is decided by its length bytes alone: where those equal the
-# predecessor's bytes and the variable-width fields end at the same place, the walk would take the same steps.
+# A broker must look at every record that it appends: its structure, its timestamp, whether it has a key
+# (core D.2 V10, core D.2 V13). `walk` checks that in one pass, mostly without looking at single records: records that
+# have the same shape as their predecessor (same size, same lengths inside, no headers) are compared column by column,
+# with strided slices. That is sound because a record's structure is decided by its length bytes alone: where those
+# equal the predecessor's bytes and the variable-width fields end at the same place, the walk would take the same steps.
 
 _LOW: Final = bytes(range(128))
 _HIGH: Final = bytes(range(128, 256))
