@@ -39,9 +39,7 @@ _SETTINGS = {"transaction.state.log.num.partitions": "4", "offsets.topic.num.par
 _PARTS = (
     ("benchmarks", "(the bench)"),
     ("broker/server/dispatcher", "dispatch, middleware"),
-    ("broker/server/chain", "dispatch, middleware"),
     ("broker/server", "connection"),
-    ("protocol/connection", "connection"),
     ("broker/time", "clock, waiting"),
     ("broker/request", "dispatch, middleware"),
     ("broker/steering/journal", "journal"),

@@ -18,7 +18,7 @@ from broker.request.answers import Answer, Disconnect, Sending
 from broker.request.api import AnyHandler
 from broker.request.connection import Connection
 from broker.request.context import Exchange, RequestContext
-from broker.server.chain import Chain
+from broker.server.dispatcher import Chain
 from broker.steering.journal.ring import WHOLE_BYTES
 from broker.time.clock import PushedClock
 from protocol.apis import ApiKey

@@ -7,7 +7,7 @@ from typing import cast
 from broker.request.answers import Disconnect
 from broker.server.closing import close_behind
 from broker.server.writing import write_parts
-from protocol.connection import BadFrameSize, FrameReader
+from protocol.codec import BadFrameSize, FrameReader
 
 _MOST_BYTES = 2**31 - 1
 """Largest response: a frame's buffer grows with the bytes that arrive, so an announced size takes no memory."""

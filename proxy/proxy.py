@@ -14,7 +14,7 @@ from broker.control.verbs import Function
 from broker.replication.partition import ReplicatedPartition
 from broker.request.answers import Disconnect
 from broker.server import file_limits
-from broker.server.chain import Chain
+from broker.server.dispatcher import Chain
 from broker.server.server import BrokerServer
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import EndpointError, PortTaken

@@ -15,8 +15,7 @@ from broker.cluster.startup import new_node
 from broker.coordination.coordinators import TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
 from broker.options import ServeOptions, TopicOption
-from broker.partitions.transactions.marker_notes import MarkerNote
-from broker.partitions.transactions.markers import Step
+from broker.partitions.transactions.markers import MarkerNote, Step
 from broker.request.node import Node
 from broker.settings.endpoints import Endpoint
 from broker.settings.releases import release as played

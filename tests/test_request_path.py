@@ -5,7 +5,7 @@ import pytest
 from benchmarks.inside import run
 from tools.request_path import WALKS
 
-MOST_FILES = {"produce": 37, "end-txn": 50, "clock-advance": 5}
+MOST_FILES = {"produce": 31, "end-txn": 45, "clock-advance": 5}
 
 
 @pytest.mark.parametrize("walk", WALKS)

@@ -29,8 +29,7 @@ from broker.request.old_refusals import OLD_REFUSALS
 from broker.request.read_only import refuse_changes
 from broker.request.throttling import charge_quotas, throttle_connection
 from broker.server import file_limits
-from broker.server.chain import Chain
-from broker.server.dispatcher import Dispatcher, answer_errors
+from broker.server.dispatcher import Chain, Dispatcher, answer_errors
 from broker.server.server import BrokerServer
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import OpenListener, PortTaken, protocol_map

@@ -17,7 +17,7 @@ from broker.control.request import Asked
 from broker.control.transaction_history import Episode, chosen, without_id
 from broker.control.verbs import answers
 from broker.coordination.group.classic.states import State
-from broker.partitions.transactions.marker_notes import MarkerNote
+from broker.partitions.transactions.markers import MarkerNote
 from broker.steering.timelines.group_events import JOIN, LEAVE
 from control_api.answers.diagrams import Diagram
 from control_api.diagrams import DiagramQuery

@@ -24,7 +24,7 @@ from broker.time.clock import Slices
 from control_api.encoding import all_exact
 from control_api.journal import JournalFile, JournalListing, JournalQuery
 from control_api.verb import Removed
-from protocol.error_codes import first_error
+from protocol.codec import first_error
 from protocol.items import Wanted, mentions, request_level, response_level
 from protocol.paths import errors
 from protocol.types import uuid_from_text

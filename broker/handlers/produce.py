@@ -8,10 +8,18 @@ Differs from Kafka: unusual and malformed batches (GAPS.md, Records).
 from collections.abc import Sequence
 from uuid import UUID
 
-from broker.partitions.produce.acks import await_replication, unsettled
-from broker.partitions.produce.admission import admit
-from broker.partitions.produce.append import ACKS_ALL, ACKS_NONE, append, append_large, overrule
-from broker.partitions.produce.rejected_log import log_rejected_batches, log_rejection
+from broker.partitions.produce import (
+    ACKS_ALL,
+    ACKS_NONE,
+    admit,
+    append,
+    append_large,
+    await_replication,
+    log_rejected_batches,
+    log_rejection,
+    overrule,
+    unsettled,
+)
 from broker.partitions.transactions.verification import verify
 from broker.request.answers import Disconnect
 from broker.request.api import Api

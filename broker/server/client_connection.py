@@ -19,14 +19,13 @@ import structlog
 from broker.access.tls.principals import MappingError
 from broker.request.answers import Disconnect, NeverAnswer, Sending
 from broker.request.connection import Connection
-from broker.server.begun import Begun, begin
 from broker.server.closing import close_behind, close_with_reset
 from broker.server.connections import Held
 from broker.server.listening import Listening
 from broker.server.writing import write_parts
-from broker.time.clock import Slices, Waiter, turns
+from broker.time.clock import Begun, Slices, Waiter, begin, turns
 from protocol.apis import ApiKey, api_and_version
-from protocol.connection import BadFrameSize, FrameReader
+from protocol.codec import BadFrameSize, FrameReader
 from protocol.writers import Parts
 
 _log = structlog.get_logger(__name__)

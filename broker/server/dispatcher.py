@@ -1,4 +1,4 @@
-"""The dispatcher: from a request's frame to its encoded answer (header, version check, body, middleware, encoding).
+"""The dispatcher: from a request's frame to its encoded answer (header, version check, body, chain, encoding).
 
 The order of the checks is Kafka's (core A.2). A frame that cannot be answered raises
 :class:`~broker.request.answers.Disconnect`.
@@ -7,26 +7,81 @@ The order of the checks is Kafka's (core A.2). A frame that cannot be answered r
 import asyncio
 import struct
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
 from broker.request.answers import Answer, Disconnect, Sending
-from broker.request.api import AnyApi, AnyHandler
+from broker.request.api import AnyApi, AnyHandler, FrameHandler, FrameStage, Middleware, ResponseStage
 from broker.request.authentication import answer_raw_token, new_gate
 from broker.request.connection import Connection
 from broker.request.context import ClusterView, Exchange, RequestContext
 from broker.request.node import Node
 from broker.request.sasl_gate import State
-from broker.server.chain import Chain
 from broker.settings.releases import Behaviour
 from protocol.apis import ApiKey, api_key, title_of
-from protocol.codec import BadFrame, RequestHeader, decode_header, decode_request, encode_response, with_response_header
-from protocol.error_codes import error_codes
+from protocol.codec import (
+    BadFrame,
+    RequestHeader,
+    decode_header,
+    decode_request,
+    encode_response,
+    error_codes,
+    with_response_header,
+)
 from protocol.errors import ErrorCode, KafkaError
 from protocol.types import Message
 from protocol.writers import Parts, Unwritable
 
 _log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The middleware that every request passes, outermost first.
+
+    ``frames`` wrap the bytes of a request and its answer; ``messages`` wrap the decoded messages, inside ``frames``. A
+    mapping in ``messages`` holds middleware for single APIs. ``responses`` get each response that leaves ``messages``,
+    and return it or another one without waiting.
+    """
+
+    frames: tuple[FrameStage, ...] = ()
+    messages: tuple[Middleware | Mapping[ApiKey, Middleware], ...] = ()
+    responses: tuple[ResponseStage, ...] = ()
+
+    def around_frames(self, last: FrameHandler) -> FrameHandler:
+        """Return one frame handler that passes all stages of ``frames`` and ends in ``last``."""
+        handler = last
+        for stage in reversed(self.frames):
+            handler = _frame_stage(stage, handler)
+        return handler
+
+    def around(self, api: AnyApi) -> AnyHandler:
+        """Return an API's handler wrapped in the middleware that applies to this API."""
+        handler = api.handle
+        for each in reversed(self.messages):
+            middleware = each.get(api.key) if isinstance(each, Mapping) else each
+            if middleware is not None:
+                handler = _message_stage(middleware, handler)
+        return handler
+
+
+# Closures, since calling a partial() with a keyword copies a dictionary each time.
+
+
+def _frame_stage(stage: FrameStage, handle: FrameHandler) -> FrameHandler:
+    def call(exchange: Exchange) -> Awaitable[Answer]:
+        return stage(exchange, handle)
+
+    return call
+
+
+def _message_stage(middleware: Middleware, handle: AnyHandler) -> AnyHandler:
+    def call(request: Any, ctx: RequestContext) -> Awaitable[Any]:
+        return middleware(request, ctx, handle)
+
+    return call
 
 
 async def answer_errors(request: Message, ctx: RequestContext, handle: AnyHandler) -> Message | None:

@@ -17,7 +17,7 @@ from broker.server.connections import Connections, Held
 from broker.settings import BrokerSettings
 from broker.settings.endpoints import Endpoint
 from broker.time.clock import Clock
-from protocol.connection import SCRATCH_BYTES
+from protocol.codec import SCRATCH_BYTES
 
 
 class Answering(Protocol):

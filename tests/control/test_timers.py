@@ -119,7 +119,7 @@ TIMERS = {
     "steering/faults/rules.py Fault.pause": (
         "control/test_faults_of_all_apis.py::test_a_delay_is_one_of_the_clusters_clock"
     ),
-    "partitions/produce/acks.py await_replication": (
+    "partitions/produce.py await_replication": (
         "control/test_topics.py::test_a_follower_in_sync_that_is_held_holds_the_high_watermark"
     ),
     "request/refusal_log.py RefusalLog.count_reset": (

@@ -8,8 +8,7 @@ import pytest
 
 from broker.handlers import APIS
 from protocol.apis import ApiKey
-from protocol.codec import message_class
-from protocol.error_codes import error_codes
+from protocol.codec import error_codes, message_class
 from protocol.errors import ErrorCode
 from protocol.items import element_type
 from protocol.paths import errors, message_type

@@ -14,7 +14,7 @@ from broker.coordination.runtime import Runtime
 from broker.coordination.transaction import scans
 from broker.coordination.transaction.completion import Completions
 from broker.coordination.transaction.transitions import Transitions
-from broker.partitions.produce import acks
+from broker.partitions import produce
 from broker.partitions.transactions import markers
 from broker.replication.coordinator_log import CoordinatorLog
 from broker.replication.partition import ReplicatedPartition
@@ -62,7 +62,7 @@ PLANTED = [
         "log.epochs.assign(self.state.leader_epoch, log.log_end_offset)",
     ),
     mistake(
-        "acks=all does not wait for replicas", acks._settled, "high_watermark > info", "high_watermark >= 0 * info"
+        "acks=all does not wait for replicas", produce._settled, "high_watermark > info", "high_watermark >= 0 * info"
     ),
     mistake(
         "followers copy one batch too few",

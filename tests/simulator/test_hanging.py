@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from broker.partitions.transactions.marker_notes import MarkerNote
+from broker.partitions.transactions.markers import MarkerNote
 from protocol.log_records.transaction import TransactionRecord, TransactionState, encode
 from protocol.records.records import Record, build_batch
 from simulator.checker import check

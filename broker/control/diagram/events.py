@@ -12,7 +12,7 @@ from broker.control.explain.transaction import Refused as TransactionRefused
 from broker.control.groups import is_classic
 from broker.control.request import Asked
 from broker.coordination.reasons import STEERING
-from broker.partitions.transactions.marker_notes import MarkerNote
+from broker.partitions.transactions.markers import MarkerNote
 from broker.steering.timelines.producer_events import ACCEPTED
 
 _OMITTED = frozenset({"refused", "request changed nothing"})

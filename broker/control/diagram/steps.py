@@ -9,7 +9,7 @@ from broker.control.diagram.events import Event
 from broker.control.diagram.lanes import Key, Lanes, role_of
 from broker.control.fault_text import does
 from broker.control.request import Asked
-from broker.partitions.transactions.marker_notes import MarkerNote
+from broker.partitions.transactions.markers import MarkerNote
 from control_api.answers.diagrams import Step, StepKind
 from control_api.spelling import plain
 

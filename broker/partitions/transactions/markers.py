@@ -6,17 +6,17 @@ between the two, as between real brokers. A transaction can be held there on req
 """
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from broker.coordination.coordinators import GROUP_TOPIC, GroupCoordinator, TransactionCoordinator
 from broker.coordination.metadata.image import NO_LEADER
 from broker.coordination.outcome import WriteMarkers
 from broker.coordination.runtime import State
 from broker.coordination.transaction.transitions import ProducerIdAndEpoch
-from broker.partitions.transactions.marker_notes import MarkerNote, MarkerNotes, What
 from broker.replication.partition import ReplicatedPartition
 from broker.request.context import ClusterView
 from broker.request.node import Node
@@ -28,6 +28,67 @@ from protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 if TYPE_CHECKING:
     from broker.time.timers import Timer
+
+
+# --- notes for the timelines ------------------------------------------------------------------------------------------
+#
+# A coordinator passes markers to partition leaders by a function call, so the journal has no request for them: it has
+# the decision and the completion, but nothing in between.
+
+_MOST_NOTES = 10_000
+What = Literal["written", "failed", "left out", "held", "released"]
+
+
+class MarkerNote(NamedTuple):
+    """One event. ``place``, ``leader`` and ``offset`` describe a marker; ``offset`` is -1 if none was written.
+
+    A marker is left out if its partition has no leader: the transaction stays open there, as in Kafka (KAFKA-20734).
+    """
+
+    at_ms: int
+    transactional_id: str
+    what: What
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    place: TopicPartition | None = None
+    leader: int = -1
+    offset: int = -1
+    detail: str = ""
+    """The step at which the transaction is held, or the error with which the write failed."""
+    newest: int = 0
+    """Journal id of the newest request at that moment; times cannot order events while the clock is frozen."""
+
+
+class MarkerNotes:
+    """The latest notes (written, failed, held, released) on the markers of all transactional ids."""
+
+    def __init__(self) -> None:
+        self._notes: deque[MarkerNote] = deque(maxlen=_MOST_NOTES)
+
+    def add(self, note: MarkerNote) -> None:
+        """Add a note, dropping the oldest beyond the limit; a hold noted twice in a row is kept once."""
+        if note.place is None:
+            alike = (each for each in reversed(self._notes) if each[1] == note[1] and each.place is None)
+            last = next(alike, None)
+            if last is not None and (last.what, last.detail) == (note.what, note.detail):
+                return
+        self._notes.append(note)
+
+    def of(self, transactional_id: str) -> Iterator[MarkerNote]:
+        """Return the notes on one transactional id, oldest first."""
+        return (note for note in self._notes if note.transactional_id == transactional_id)
+
+    def left_out(self) -> Iterator[MarkerNote]:
+        """Return the notes on markers that were left out, of all transactional ids."""
+        return (note for note in self._notes if note.what == "left out")
+
+    def clear(self) -> None:
+        """Drop all notes."""
+        self._notes.clear()
+
+
+# --- the markers of a coordinator -----------------------------------------------------------------------------------
 
 Answered = Callable[[ErrorCode], None]
 

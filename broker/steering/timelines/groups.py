@@ -35,7 +35,7 @@ from broker.steering.timelines.group_events import (
 )
 from broker.time.clock import Clock
 from protocol.apis import ApiKey
-from protocol.error_codes import first_error
+from protocol.codec import first_error
 from protocol.errors import ErrorCode, KafkaError
 from protocol.paths import errors
 

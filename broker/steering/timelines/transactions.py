@@ -31,7 +31,7 @@ from broker.steering.timelines.transaction_events import (
 )
 from broker.time.clock import Clock
 from protocol.apis import ApiKey
-from protocol.error_codes import first_error
+from protocol.codec import first_error
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TransactionRecord
 from protocol.messages.produce import ProduceRequest

@@ -6,7 +6,7 @@ from typing import Any, cast
 from broker.request.api import AnyHandler, Api, FrameHandler, FrameStage, Middleware
 from broker.request.connection import Connection
 from broker.request.context import Exchange, RequestContext
-from broker.server.chain import Chain
+from broker.server.dispatcher import Chain
 from protocol.apis import ApiKey
 from protocol.errors import KafkaError
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

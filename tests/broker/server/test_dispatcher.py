@@ -14,8 +14,7 @@ from broker.request.answers import Disconnect, NeverAnswer
 from broker.request.api import AnyApi, Api
 from broker.request.connection import Connection
 from broker.request.context import RequestContext, RequestNotes
-from broker.server.chain import Chain
-from broker.server.dispatcher import Dispatcher, answer_errors
+from broker.server.dispatcher import Chain, Dispatcher, answer_errors
 from broker.settings import BrokerSettings
 from broker.settings.releases import release
 from broker.steering.journal.ring import Journal

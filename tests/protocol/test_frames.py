@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.connection import BadFrameSize, FrameReader
+from protocol.codec import BadFrameSize, FrameReader
 
 
 def feed(reader: FrameReader, data: bytes, step: int) -> list[bytes]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.server.begun import Begun, begin
+from broker.time.clock import Begun, begin
 
 
 async def awaited(begun: Begun) -> None:
