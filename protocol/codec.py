@@ -13,13 +13,13 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from protocol import version_adapters
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.messages.versions import VERSIONS
 from protocol.readers import MOST_ANSWERED, MOST_ELEMENTS, SURELY_SHORT, Budget, Reader, check_length
 from protocol.types import Buffer, Message
 from protocol.uvarint import Unreadable, read_uvarint
+from protocol.version_adapters import NEWEST_REQUEST, NEWEST_RESPONSE, OLDER_REQUEST, OLDER_RESPONSE
 from protocol.writers import Parts, Writer, write_string
 
 _HEADER = struct.Struct(">hhi")
@@ -150,20 +150,24 @@ def decode_request(frame: bytes | bytearray, header: RequestHeader) -> Any:
         request, _ = request_reader(header.api_key, header.api_version)(frame, header.body_at, Budget())
     except (IndexError, ValueError, struct.error) as error:  # Unreadable is a ValueError
         raise BadFrame(f"{ApiKey(header.api_key).title} v{header.api_version}: {error}") from error
-    return version_adapters.newest_request(header.api_key, header.api_version, request)
+    if adapt := NEWEST_REQUEST.get(header.api_key):
+        adapt(header.api_version, request)
+    return request
 
 
 def encode_response(key: int, version: int, correlation_id: int, response: Any) -> Parts:
     """Encode a response with its size and header, as parts to be written in order."""
-    return encode_response_as_sent(
-        key, version, correlation_id, version_adapters.older_response(key, version, response)
-    )
+    if adapt := OLDER_RESPONSE.get(key):
+        adapt(version, response)
+    return encode_response_as_sent(key, version, correlation_id, response)
 
 
 def encode_response_body(key: int, version: int, response: Any) -> Parts:
     """Encode a response without size and header, for callers that need its size first."""
+    if adapt := OLDER_RESPONSE.get(key):
+        adapt(version, response)
     parts: Parts = []
-    response_writer(key, version)(parts, version_adapters.older_response(key, version, response))
+    response_writer(key, version)(parts, response)
     return parts
 
 
@@ -179,7 +183,8 @@ def with_response_header(key: int, version: int, correlation_id: int, body: Part
 
 def encode_request(key: int, version: int, correlation_id: int, client_id: str | None, request: Any) -> bytes:
     """Encode a request with its size and header, from our newest shape."""
-    request = version_adapters.older_request(key, version, request)
+    if adapt := OLDER_REQUEST.get(key):
+        adapt(version, request)
     head: Parts = [_HEADER.pack(key, version, correlation_id)]
     if client_id is None:
         head.append(b"\xff\xff")
@@ -195,7 +200,9 @@ def encode_request(key: int, version: int, correlation_id: int, client_id: str |
 def decode_response(key: int, version: int, frame: Buffer) -> tuple[int, Any]:
     """Decode a response frame; return its correlation id, and its body in the API's newest shape."""
     correlation_id, response = decode_response_as_sent(key, version, frame)
-    return correlation_id, version_adapters.newest_response(key, version, response)
+    if adapt := NEWEST_RESPONSE.get(key):
+        adapt(version, response)
+    return correlation_id, response
 
 
 # --- responses in the shape of their version, for the proxy ----------------------------------------------------------

@@ -26,34 +26,7 @@ from protocol.messages.offset_fetch import (
 )
 
 Reshape = Callable[[int, Any], None]
-
-
-def newest_request(key: int, version: int, request: Any) -> Any:
-    """Fill the newest shape of a request that was read in an older version; the object is changed in place."""
-    if reshape := _REQUESTS_UP.get(key):
-        reshape(version, request)
-    return request
-
-
-def older_request(key: int, version: int, request: Any) -> Any:
-    """Fill the older fields of a request that one of our clients is about to write."""
-    if reshape := _REQUESTS_DOWN.get(key):
-        reshape(version, request)
-    return request
-
-
-def newest_response(key: int, version: int, response: Any) -> Any:
-    """Fill the newest shape of a response that one of our clients has read."""
-    if reshape := _RESPONSES_UP.get(key):
-        reshape(version, response)
-    return response
-
-
-def older_response(key: int, version: int, response: Any) -> Any:
-    """Fill the older fields of a response that is about to be written."""
-    if reshape := _RESPONSES_DOWN.get(key):
-        reshape(version, response)
-    return response
+"""Version, message -> the message has the fields of the other shape too: it is changed in place."""
 
 
 # --- FindCoordinator: one key -> many (v4, KIP-699) ------------------------------------------------------------------
@@ -231,7 +204,7 @@ def _join_group_request_up(version: int, request: Any) -> None:
         request.rebalance_timeout_ms = request.session_timeout_ms  # groups A.4
 
 
-_REQUESTS_UP: dict[int, Reshape] = {
+NEWEST_REQUEST: dict[int, Reshape] = {
     ApiKey.FETCH: _fetch_request_up,
     ApiKey.METADATA: _metadata_request_up,
     ApiKey.OFFSET_FETCH: _offset_fetch_request_up,
@@ -241,22 +214,26 @@ _REQUESTS_UP: dict[int, Reshape] = {
     ApiKey.DELETE_TOPICS: _delete_topics_request_up,
     ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions_request_up,
 }
-_REQUESTS_DOWN: dict[int, Reshape] = {
+"""For requests that were read in an older version."""
+OLDER_REQUEST: dict[int, Reshape] = {
     ApiKey.OFFSET_FETCH: _offset_fetch_request_down,
     ApiKey.FIND_COORDINATOR: _find_coordinator_request_down,
     ApiKey.LEAVE_GROUP: _leave_group_request_down,
     ApiKey.DELETE_TOPICS: _delete_topics_request_down,
     ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions_request_down,
 }
-_RESPONSES_UP: dict[int, Reshape] = {
+"""For requests that one of our clients is about to write."""
+NEWEST_RESPONSE: dict[int, Reshape] = {
     ApiKey.OFFSET_FETCH: _offset_fetch_response_up,
     ApiKey.FIND_COORDINATOR: _find_coordinator_response_up,
     ApiKey.LEAVE_GROUP: _leave_group_response_up,
     ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions_response_up,
 }
-_RESPONSES_DOWN: dict[int, Reshape] = {
+"""For responses that one of our clients has read."""
+OLDER_RESPONSE: dict[int, Reshape] = {
     ApiKey.OFFSET_FETCH: _offset_fetch_response_down,
     ApiKey.FIND_COORDINATOR: _find_coordinator_response_down,
     ApiKey.LEAVE_GROUP: _leave_group_response_down,
     ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions_response_down,
 }
+"""For responses that are about to be written."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from broker.coordination.group.classic.states import ALL_JOINED, ASSIGNED, REBALANCE_BEGUN, State
 from broker.coordination.reasons import Reason, StateChange
-from broker.request.api import AnyHandler, Middleware
+from broker.request.api import AnyHandler, ForField, Middleware
 from broker.request.context import RequestContext
 from broker.request.produce_results import Produced
 from broker.steering.timelines.event_log import LIMITS
@@ -75,7 +75,7 @@ class Views:
         self._epochs.clear()
 
     @property
-    def outer(self) -> tuple[Mapping[ApiKey, Middleware], ...]:
+    def outer(self) -> tuple[Mapping[ApiKey, Middleware | ForField], ...]:
         """Middleware outside the faults, which sees the response that the client gets."""
         return self.transactions.middleware, self.groups.middleware, self.producers.middleware
 

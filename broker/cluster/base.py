@@ -22,7 +22,6 @@ from broker.replication.metadata_log import MetadataLog
 from broker.replication.metadata_snapshots import MetadataSnapshots
 from broker.replication.partition import ReplicatedPartition
 from broker.request.api import AnyApi
-from broker.request.authentication import authenticate
 from broker.request.log_dirs import path_of
 from broker.request.node import Node
 from broker.request.old_refusals import OLD_REFUSALS
@@ -85,22 +84,7 @@ class ClusterBase:
         self.producer_timelines = ProducerTimelines(clock)
         self.moved_leaders: dict[tuple[UUID, int], int] = {}
         """Partitions whose leader a command has moved -> the leader epoch in which it stays, though not preferred."""
-        self.faults = Script(self.random)
-        self.chain = Chain(
-            frames=(self.journal.record,),
-            messages=(
-                authenticate,
-                self.transaction_timelines.middleware,
-                self.group_timelines.middleware,
-                self.producer_timelines.middleware,
-                self.faults.meet,
-                answer_errors,
-                *((refuse_changes,) if options.read_only else ()),
-                OLD_REFUSALS,
-            ),
-            responses=(charge_quotas,),
-        )
-        """The middleware that every request passes, outermost first, before its handler."""
+        self.faults = Script(self.random, self.build_handlers)
         self.dispatchers: dict[tuple[int, bool], Dispatcher] = {}
         """The dispatchers, by broker id and whether it is that of the controller's listener."""
         self.between_brokers: Callable[[], Awaitable[None]] | None = None
@@ -144,11 +128,35 @@ class ClusterBase:
         self.metadata.submit(machine.allocate_producer_ids)
         return range(start, self.image.next_producer_id)
 
+    # --- the way of a request ----------------------------------------------------------------------------------------
+
+    def chain(self, node: Node) -> Chain:
+        """Return the stages that a broker's requests pass before their handlers: only those that can act now."""
+        return Chain(
+            frames=(self.journal.record,),
+            messages=(
+                self.transaction_timelines.middleware,
+                self.group_timelines.middleware,
+                self.producer_timelines.middleware,
+                *((self.faults.meet,) if self.faults.faults else ()),
+                answer_errors,
+                *((refuse_changes,) if self.options.read_only else ()),
+                OLD_REFUSALS,
+            ),
+            responses=() if node.quotas is None else (charge_quotas,),
+        )
+
+    def build_handlers(self, node: Node | None = None) -> None:
+        """Build a broker's handlers again, or those of all: the first fault or quota was added, or the last removed."""
+        for dispatcher in self.dispatchers.values():
+            if node is None or dispatcher.node is node:
+                dispatcher.build_handlers(self.chain(dispatcher.node))
+
     # --- listeners ---------------------------------------------------------------------------------------------------
 
     def new_server(self, node: Node, apis: Sequence[AnyApi] = APIS) -> BrokerServer:
         """Give a broker, or the controller, its server, without listeners yet."""
-        dispatcher = Dispatcher(node, self, apis, self.chain)
+        dispatcher = Dispatcher(node, self, apis, self.chain(node))
         self.dispatchers[node.id, node.is_controller] = dispatcher
         server = BrokerServer(dispatcher, node.settings, self.clock, self._tasks)
         server.connections.throttle_ms = partial(throttle_connection, node)

@@ -101,4 +101,7 @@ def follow_quotas(cluster: ClusterBase, node: Node) -> None:
     """Apply the client quotas in the metadata at a broker."""
     quotas = cluster.image.quotas
     node.meters.follow(quotas)
-    node.quotas = node.meters if quotas else None
+    charged = node.meters if quotas else None
+    if charged is not node.quotas:
+        node.quotas = charged
+        cluster.build_handlers(node)

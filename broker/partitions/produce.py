@@ -129,7 +129,8 @@ def _admit(topic: TopicProduceData, data: PartitionProduceData, ctx: RequestCont
         records = data.records
         if not isinstance(records, memoryview):
             raise KafkaError(ErrorCode.INVALID_RECORD)
-        records = message_format.upconvert(records, ctx)
+        if features.produce_takes_messages(ctx.version):
+            records = message_format.upconvert(records)
         batch = check_partition_records(records, zstd_allowed=features.produce_allows_zstd(ctx.version))
         size = batch.size
         whole = records if size == len(records) else records[:size]

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from broker.request.answers import Answer
 from broker.request.context import Exchange, RequestContext
@@ -28,6 +28,13 @@ class Middleware(Protocol):
     def __call__(self, request: Any, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
         """Return the response, from the handler or instead of it."""
         ...
+
+
+class ForField(NamedTuple):
+    """Middleware of one API for the requests that have a value in a field; all others pass it by."""
+
+    field: str
+    middleware: Middleware
 
 
 FrameHandler = Callable[[Exchange], Awaitable[Answer]]

@@ -1,7 +1,6 @@
 """SASL in front of the handlers: creates the gates of connections, and passes requests through them."""
 
 import struct
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from broker.access.sasl.key_set import KeySet
@@ -86,16 +85,11 @@ async def answer_raw_token(gate: Gate, frame: bytearray, connection: Connection)
     return [_SIZE.pack(len(passed.token)), passed.token]
 
 
-def authenticate(request: Message, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Message | None]:
-    """Pass a request through the connection's gate; outermost middleware. After a failure the connection is closed.
+async def authenticate(gate: Gate, request: Message, ctx: RequestContext, handle: AnyHandler) -> Message | None:
+    """Pass a request through its connection's gate, outside all middleware. After a failure the connection is closed.
 
     See core G.2 S1, S2, S5, S9.
     """
-    gate = ctx.connection.gate
-    return handle(request, ctx) if gate is None else _pass_gate(gate, request, ctx, handle)
-
-
-async def _pass_gate(gate: Gate, request: Message, ctx: RequestContext, handle: AnyHandler) -> Message | None:
     response: Message | None
     if gate.refusal is None:
         response = await handle(request, ctx)

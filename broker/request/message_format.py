@@ -56,13 +56,13 @@ def check_time(topic: str, ctx: RequestContext) -> None:
         raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
 
 
-def upconvert(records: memoryview, ctx: RequestContext) -> memoryview:
-    """Convert the records of a Produce request to format v2: requests before v3 may have older formats.
+def upconvert(records: memoryview) -> memoryview:
+    """Convert the records of a Produce request before v3, which may have older formats, to format v2.
 
     Raises:
         KafkaError: CORRUPT_MESSAGE, INVALID_RECORD.
     """
-    if not features.produce_takes_messages(ctx.version) or not 0 <= magic_of(records) < MAGIC_V2:
+    if not 0 <= magic_of(records) < MAGIC_V2:
         return records
     try:
         return memoryview(batch_of_messages(records))

@@ -13,8 +13,8 @@ from typing import Any
 import structlog
 
 from broker.request.answers import Answer, Disconnect, Sending
-from broker.request.api import AnyApi, AnyHandler, FrameHandler, FrameStage, Middleware, ResponseStage
-from broker.request.authentication import answer_raw_token, new_gate
+from broker.request.api import AnyApi, AnyHandler, ForField, FrameHandler, FrameStage, Middleware, ResponseStage
+from broker.request.authentication import answer_raw_token, authenticate, new_gate
 from broker.request.connection import Connection
 from broker.request.context import ClusterView, Exchange, RequestContext
 from broker.request.node import Node
@@ -39,7 +39,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The middleware that every request passes, outermost first.
+    """The middleware that requests pass, outermost first: only what can act, so that a trace shows what is configured.
 
     ``frames`` wrap the bytes of a request and its answer; ``messages`` wrap the decoded messages, inside ``frames``. A
     mapping in ``messages`` holds middleware for single APIs. ``responses`` get each response that leaves ``messages``,
@@ -47,7 +47,7 @@ class Chain:
     """
 
     frames: tuple[FrameStage, ...] = ()
-    messages: tuple[Middleware | Mapping[ApiKey, Middleware], ...] = ()
+    messages: tuple[Middleware | Mapping[ApiKey, Middleware | ForField], ...] = ()
     responses: tuple[ResponseStage, ...] = ()
 
     def around_frames(self, last: FrameHandler) -> FrameHandler:
@@ -62,7 +62,9 @@ class Chain:
         handler = api.handle
         for each in reversed(self.messages):
             middleware = each.get(api.key) if isinstance(each, Mapping) else each
-            if middleware is not None:
+            if isinstance(middleware, ForField):
+                handler = _field_stage(middleware, handler)
+            elif middleware is not None:
                 handler = _message_stage(middleware, handler)
         return handler
 
@@ -80,6 +82,15 @@ def _frame_stage(stage: FrameStage, handle: FrameHandler) -> FrameHandler:
 def _message_stage(middleware: Middleware, handle: AnyHandler) -> AnyHandler:
     def call(request: Any, ctx: RequestContext) -> Awaitable[Any]:
         return middleware(request, ctx, handle)
+
+    return call
+
+
+def _field_stage(stage: ForField, handle: AnyHandler) -> AnyHandler:
+    field, middleware = stage
+
+    def call(request: Any, ctx: RequestContext) -> Awaitable[Any]:
+        return middleware(request, ctx, handle) if getattr(request, field) else handle(request, ctx)
 
     return call
 
@@ -123,11 +134,24 @@ class Dispatcher:
     def __init__(self, node: Node, cluster: ClusterView, apis: Sequence[AnyApi], chain: Chain) -> None:
         self._node, self._cluster, self._apis = node, cluster, apis
         self._by_key: Mapping[int, AnyApi] = {int(api.key): api for api in apis}
-        self._handlers = {int(api.key): chain.around(api) for api in apis}
-        self._responses = chain.responses
         self._serve_frame = chain.around_frames(self._serve)
         self._held: asyncio.Event | None = None
         self._usual = cluster
+        self.build_handlers(chain)
+
+    @property
+    def node(self) -> Node:
+        """The broker, or the controller, whose connections it serves."""
+        return self._node
+
+    def build_handlers(self, chain: Chain) -> None:
+        """Build the handler of every API from the stages of a chain, which has those that can act now.
+
+        A request that has reached its handler keeps the one with which it began; its response passes the stages that
+        are there when it is known.
+        """
+        self._handlers = {int(api.key): chain.around(api) for api in self._apis}
+        self._responses = chain.responses
 
     def hold(self, until: asyncio.Event, meanwhile: ClusterView) -> None:
         """Hold every request but ApiVersions until ``until`` is set; ApiVersions is answered from ``meanwhile``."""
@@ -190,7 +214,8 @@ class Dispatcher:
             self._apis,
             len(exchange.frame),
         )
-        response = await self._handlers[key](request, ctx)
+        handle, gate = self._handlers[key], connection.gate
+        response = await (handle(request, ctx) if gate is None else authenticate(gate, request, ctx, handle))
         for stage in self._responses:
             response = stage(request, ctx, response)
         if response is None:

@@ -46,7 +46,7 @@ from protocol.messages.offset_fetch import (
 )
 from protocol.readers import Budget
 from protocol.types import Message
-from protocol.version_adapters import older_response
+from protocol.version_adapters import OLDER_RESPONSE
 from tools import generate_protocol
 from tools.schema_fields import python_name
 
@@ -167,10 +167,9 @@ def test_generated_modules_are_current(tmp_path: Path) -> None:
 def test_an_older_response_has_the_classes_of_its_fields() -> None:
     """Compiled writers accept no other class, though its fields are the same."""
     topics = [OffsetFetchResponseTopics("t", [OffsetFetchResponsePartitions(0, 5)])]
-    newest = OffsetFetchResponse(groups=[OffsetFetchResponseGroup("g", topics)])
-    assert older_response(ApiKey.OFFSET_FETCH, 7, newest).topics == (
-        OffsetFetchResponseTopic("t", (OffsetFetchResponsePartition(0, 5),)),
-    )
+    response = OffsetFetchResponse(groups=[OffsetFetchResponseGroup("g", topics)])
+    OLDER_RESPONSE[ApiKey.OFFSET_FETCH](7, response)
+    assert response.topics == (OffsetFetchResponseTopic("t", (OffsetFetchResponsePartition(0, 5),)),)
 
 
 def test_error_codes_are_kios() -> None:

@@ -1,11 +1,11 @@
 """The faults of a cluster, in the order in which they were added, and the count of hits of each.
 
 Faults are a chain of middleware with the oldest outermost: each may act on the request, pass it on to the next fault,
-or respond itself. Without faults a request costs one check.
+or respond itself. Without faults requests do not pass them (``ClusterBase.build_handlers``).
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -114,8 +114,9 @@ class Fault:
 class Script:
     """The faults of a cluster, and the middleware that applies them."""
 
-    def __init__(self, chance: Random) -> None:
-        self._chance = chance
+    def __init__(self, chance: Random, on_change: Callable[[], None] | None = None) -> None:
+        """``on_change`` is called when the first fault is added, and when the last one is removed."""
+        self._chance, self._on_change = chance, on_change
         self._numbers = count(1)  # not restarted by a reset: an id is never used twice
         self.faults: dict[str, Fault] = {}
 
@@ -124,6 +125,8 @@ class Script:
         added_us = stopwatch_ns() // 1000
         fault = Fault(str(next(self._numbers)), match, action, description, added_us=added_us, **limits)
         self.faults[fault.id] = fault
+        if len(self.faults) == 1:
+            self._changed()
         return fault
 
     def remove(self, fault_id: str) -> Fault | None:
@@ -131,13 +134,21 @@ class Script:
         fault = self.faults.pop(fault_id, None)
         if fault is not None:
             fault.end()
+            if not self.faults:
+                self._changed()
         return fault
 
     def clear(self, *, reset: bool = False) -> None:
         """Remove all faults."""
         for fault in self.faults.values():
             fault.end(reset=reset)
-        self.faults.clear()
+        if self.faults:
+            self.faults.clear()
+            self._changed()
+
+    def _changed(self) -> None:
+        if self._on_change is not None:
+            self._on_change()
 
     def break_off(self) -> None:
         """Keep all faults, but disconnect the requests that they delay."""

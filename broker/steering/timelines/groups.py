@@ -6,7 +6,7 @@ kept. Events are in memory only, within the limits of the event log; old rebalan
 """
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from broker.coordination.group.modern.epochs import JOINING
 from broker.coordination.group.outcome_builder import GroupOutcome
 from broker.coordination.reasons import Refusal, StateChange
 from broker.coordination.runtime import State as Running
-from broker.request.api import AnyHandler, Middleware
+from broker.request.api import AnyHandler, ForField
 from broker.request.context import RequestContext
 from broker.steering.timelines.event_log import LIMITS, EventLog
 from broker.steering.timelines.events import origin_of
@@ -93,15 +93,12 @@ class GroupTimelines:
     # --- the middleware ----------------------------------------------------------------------------------------------
 
     @property
-    def middleware(self) -> Mapping[ApiKey, Middleware]:
+    def middleware(self) -> Mapping[ApiKey, ForField]:
         """Return this middleware for each API that members call."""
-        return dict.fromkeys(_RULES, self.watch)
+        return dict.fromkeys(_RULES, ForField("group_id", self.watch))
 
-    def watch(self, request: Any, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Any]:
+    async def watch(self, request: Any, ctx: RequestContext, handle: AnyHandler) -> Any:
         """Middleware, outermost: record the request with the response as sent, with the effect of faults."""
-        return self._watch(request, ctx, handle) if request.group_id else handle(request, ctx)
-
-    async def _watch(self, request: Any, ctx: RequestContext, handle: AnyHandler) -> Any:
         name = request.group_id
         asked = _asked(request, ctx.api.key)
         if asked is not None:

@@ -13,7 +13,7 @@ from broker.coordination.outcome import TransactionOutcome
 from broker.coordination.reasons import Reason, Refusal
 from broker.coordination.transaction.machine import Record, TransactionMachine
 from broker.coordination.transaction.transitions import NO_PRODUCER, ProducerIdAndEpoch
-from broker.request.api import AnyHandler, Middleware
+from broker.request.api import AnyHandler, ForField, Middleware
 from broker.request.context import RequestContext
 from broker.steering.timelines.event_log import EventLog
 from broker.steering.timelines.transaction_events import (
@@ -34,7 +34,6 @@ from protocol.apis import ApiKey
 from protocol.codec import first_error
 from protocol.errors import ErrorCode, KafkaError
 from protocol.log_records.transaction import TransactionRecord
-from protocol.messages.produce import ProduceRequest
 from protocol.records.batch import RecordBatch, begins_with_batch
 
 
@@ -125,9 +124,9 @@ class TransactionTimelines:
     # --- the middleware ----------------------------------------------------------------------------------------------
 
     @property
-    def middleware(self) -> Mapping[ApiKey, Middleware]:
-        """Return the middleware of each API that names transactional ids."""
-        return {**dict.fromkeys(_NAMES, self.watch), ApiKey.PRODUCE: self.watch_produce}
+    def middleware(self) -> Mapping[ApiKey, Middleware | ForField]:
+        """Return the middleware of each API that names transactional ids; most producers have none."""
+        return {**dict.fromkeys(_NAMES, self.watch), ApiKey.PRODUCE: ForField("transactional_id", self.watch)}
 
     def watch(self, request: Any, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Any]:
         """Middleware, outermost: record the request with the response as sent, with the effect of faults."""
@@ -135,10 +134,6 @@ class TransactionTimelines:
         if names is None or not names.transactional_id:
             return handle(request, ctx)
         return self._watch(names, request, ctx, handle)
-
-    def watch_produce(self, request: ProduceRequest, ctx: RequestContext, handle: AnyHandler) -> Awaitable[Any]:
-        """Like :meth:`watch`, for Produce, which most producers send without a transactional id."""
-        return self.watch(request, ctx, handle) if request.transactional_id else handle(request, ctx)
 
     async def _watch(self, names: Names, request: Any, ctx: RequestContext, handle: AnyHandler) -> Any:
         served = self._served[id(ctx)] = _Request(ctx, names)

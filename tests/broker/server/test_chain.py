@@ -3,7 +3,9 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from broker.request.api import AnyHandler, Api, FrameHandler, FrameStage, Middleware
+import pytest
+
+from broker.request.api import AnyHandler, Api, ForField, FrameHandler, FrameStage, Middleware
 from broker.request.connection import Connection
 from broker.request.context import Exchange, RequestContext
 from broker.server.dispatcher import Chain
@@ -57,6 +59,18 @@ async def test_messages_pass_the_middleware_outermost_first() -> None:
     response = await handler(HeartbeatRequest("g", 1, "m"), cast("Any", SimpleNamespace()))
     assert response == HeartbeatResponse()
     assert passed == ["a>", "heartbeat>", "b>", "<b", "<heartbeat", "<a"]
+
+
+@pytest.mark.parametrize(("group_id", "expected"), [("g", ["a>", "<a"]), ("", [])])
+async def test_middleware_for_a_field_is_passed_by_requests_with_a_value_in_it(
+    group_id: str, expected: list[str]
+) -> None:
+    """A request without one reaches the handler all the same."""
+    passed: list[str] = []
+    chain = Chain(messages=({ApiKey.HEARTBEAT: ForField("group_id", named("a", passed))},))
+    handler = chain.around(Api(ApiKey.HEARTBEAT, (0, 4), handle, refuse))
+    response = await handler(HeartbeatRequest(group_id, 1, "m"), cast("Any", SimpleNamespace()))
+    assert (response, passed) == (HeartbeatResponse(), expected)
 
 
 async def test_frames_pass_their_stages_outermost_first() -> None:
