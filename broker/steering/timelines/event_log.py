@@ -15,9 +15,15 @@ from collections.abc import Collection, Hashable, Iterator
 from enum import IntEnum
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from protocol.errors import ErrorCode
+
 K = TypeVar("K", bound=Hashable)
 E = TypeVar("E")
 
+COORDINATOR_CODES = frozenset(
+    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
+)
+"""The errors of a broker that is not the coordinator, or not yet."""
 UNKNOWN_COUNT = -1
 """The count of dropped events for an id whose count the log has dropped too."""
 
@@ -48,6 +54,23 @@ class Weight(IntEnum):
     """A refusal after which clients retry: only the latest of its kind matters."""
     LASTING = 2
     """Another refusal, or the cause of a refusal."""
+
+
+class Refusals:
+    """The retriable errors of a timeline, after which clients send the request again."""
+
+    def __init__(self, *retriable: ErrorCode) -> None:
+        self._retriable = frozenset(code.name for code in retriable)
+
+    def are_retriable(self, error: str | None) -> bool:
+        """Return whether the error of that name is retriable; ``False`` for ``None``."""
+        return error in self._retriable
+
+    def weight(self, error: str | None) -> Weight:
+        """Return the weight of an event with that error."""
+        if error is None:
+            return Weight.ROUTINE
+        return Weight.RETRIABLE if error in self._retriable else Weight.LASTING
 
 
 class Folding(Protocol[E]):

@@ -1,16 +1,9 @@
-"""Shared by the events of all timelines: the request that caused an event, and the weight of a refusal."""
+"""Shared by the events of all timelines: the request that caused an event."""
 
 from dataclasses import dataclass
 from typing import TypedDict
 
 from broker.request.context import RequestContext
-from broker.steering.timelines.event_log import Weight
-from protocol.errors import ErrorCode
-
-COORDINATOR_CODES = frozenset(
-    {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
-)
-"""The errors of a broker that is not the coordinator, or not yet."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,20 +45,3 @@ def origin_of(ctx: RequestContext) -> Origin:
         "api": ctx.api.key.title,
         "version": ctx.version,
     }
-
-
-class Refusals:
-    """The retriable errors of a timeline, after which clients send the request again."""
-
-    def __init__(self, *retriable: ErrorCode) -> None:
-        self._retriable = frozenset(code.name for code in retriable)
-
-    def are_retriable(self, error: str | None) -> bool:
-        """Return whether the error of that name is retriable; ``False`` for ``None``."""
-        return error in self._retriable
-
-    def weight(self, error: str | None) -> Weight:
-        """Return the weight of an event with that error."""
-        if error is None:
-            return Weight.ROUTINE
-        return Weight.RETRIABLE if error in self._retriable else Weight.LASTING

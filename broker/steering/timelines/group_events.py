@@ -7,8 +7,8 @@ from typing import NamedTuple
 from broker.coordination.group.classic.states import ALL_JOINED, REBALANCE_BEGUN
 from broker.coordination.group.modern.consumer.states import NEW_EPOCH
 from broker.coordination.group.modern.share.group import REASONS, State
-from broker.steering.timelines.event_log import Weight
-from broker.steering.timelines.events import COORDINATOR_CODES, Refusals, RequestEvent
+from broker.steering.timelines.event_log import COORDINATOR_CODES, Refusals, Weight
+from broker.steering.timelines.events import RequestEvent
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 

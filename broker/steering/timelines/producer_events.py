@@ -4,8 +4,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from broker.steering.timelines.event_log import Weight
-from broker.steering.timelines.events import Refusals, RequestEvent
+from broker.steering.timelines.event_log import Refusals, Weight
+from broker.steering.timelines.events import RequestEvent
 from protocol.errors import ErrorCode
 
 ACCEPTED, DUPLICATE, REFUSED, ANSWERED = "accepted", "duplicate", "refused", "answered with an error"

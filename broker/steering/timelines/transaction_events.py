@@ -7,8 +7,8 @@ from typing import NamedTuple
 from broker.coordination.reasons import Reason
 from broker.coordination.transaction.machine import Record
 from broker.coordination.transaction.transitions import NO_PRODUCER, ProducerIdAndEpoch
-from broker.steering.timelines.event_log import Weight
-from broker.steering.timelines.events import COORDINATOR_CODES, Refusals, RequestEvent
+from broker.steering.timelines.event_log import COORDINATOR_CODES, Refusals, Weight
+from broker.steering.timelines.events import RequestEvent
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode
 from protocol.log_records.transaction import TransactionRecord, TransactionState
