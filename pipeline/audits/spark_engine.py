@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from pipeline.audits.engine import EngineError
+from pipeline.audits.engine import EngineError, hash_of_name
 from pipeline.rendering.text import last_line
 
 
@@ -20,6 +20,7 @@ class SparkEngine:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
+        spark.udf.register("hash_of_name", hash_of_name, "bigint")
 
     def rows(self, sql: str) -> pa.Table:
         """Return the rows of a query. Raises EngineError."""

@@ -1,26 +1,14 @@
-"""DuckDB in this process: tables from Arrow, queries in Spark's SQL."""
+"""DuckDB in this process: tables from Arrow, queries in the SQL that Spark has too."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from pipeline.audits.engine import EngineError
-from pipeline.duck.translation import translated
-
-_MACROS: Final = (
-    "CREATE MACRO now_ms() AS epoch_ms(now())",
-    "CREATE MACRO xxhash64(value) AS hash(value), (one, two, three) AS hash(one, two, three)",
-    "CREATE MACRO timestamp_millis(value) AS epoch_ms(CAST(value AS BIGINT))",
-    "CREATE MACRO timestamp_micros(value) AS make_timestamp(value)",
-    "CREATE MACRO collect_set(value) AS coalesce(list(DISTINCT value) FILTER (value IS NOT NULL), [])",
-    "CREATE MACRO distinct_in_order(items) AS list_filter(items, lambda an_item, n: list_position(items, an_item) = n)",
-    "CREATE MACRO pmod(value, divisor) AS ((value % divisor) + divisor) % divisor",
-    "CREATE MACRO get(items, place) AS list_extract(items, place + 1)",
-)
-"""Spark functions that DuckDB does not have, or has under another name."""
+from pipeline.audits.engine import EngineError, hash_of_name
+from pipeline.duck.dialect import FUNCTIONS, SETTINGS, in_duckdb
 
 
 class DuckEngine:
@@ -31,9 +19,11 @@ class DuckEngine:
 
     def __init__(self) -> None:
         self._connection = duckdb.connect()
-        self._connection.execute("SET TimeZone = 'UTC'")
-        for macro in _MACROS:
-            self._connection.execute(macro)
+        for name, value in SETTINGS.items():
+            self._connection.execute(f"SET {name} = '{value}'")
+        for function in FUNCTIONS:
+            self._connection.execute(f"CREATE MACRO {function}")
+        self.function("hash_of_name", hash_of_name, ["VARCHAR"], "BIGINT")
 
     def function(self, name: str, call: Callable[..., Any], kinds: Sequence[str], result: str) -> None:
         """Register a Python function; types are DuckDB's. It is called for null too."""
@@ -50,7 +40,7 @@ class DuckEngine:
         """Make a view of a query, or a table if `kept` or with arguments. Raises EngineError."""
         with _errors():
             kind = "TABLE" if kept else "VIEW"
-            text = f'CREATE OR REPLACE {kind} "{name}" AS {translated(sql)}'
+            text = f'CREATE OR REPLACE {kind} "{name}" AS {in_duckdb(sql)}'
             self._connection.execute(text, dict(arguments) if arguments else None)
 
     def columns(self, name: str, of: str, names: Sequence[str]) -> None:
@@ -60,7 +50,7 @@ class DuckEngine:
 
     def rows(self, sql: str) -> pa.Table:
         """The rows of a query of this package. Raises EngineError."""
-        return self.plain(translated(sql))
+        return self.plain(in_duckdb(sql))
 
     def plain(self, sql: str) -> pa.Table:
         """The rows of a query in DuckDB's SQL. Raises EngineError."""
@@ -73,13 +63,13 @@ class DuckEngine:
         Raises EngineError.
         """
         with _errors():
-            found = self._connection.sql(translated(sql), params=dict(arguments)).to_arrow_table()
+            found = self._connection.sql(in_duckdb(sql), params=dict(arguments)).to_arrow_table()
         rows = _narrow(found.slice(0, most)).to_pylist()
         return rows, len(found), list(found.column_names)
 
     def find(self, sql: str, order: Sequence[str], most: int) -> tuple[list[dict[str, Any]], int]:
         """See `Engine.find`."""
-        text = translated(sql)
+        text = in_duckdb(sql)
         with _errors():
             # Planning costs more than the rest. Most checks have few rows, or none, and are planned once.
             kept = f"CREATE OR REPLACE TEMP TABLE found_rows AS SELECT * FROM ({text}) LIMIT {most}"  # noqa: S608 - our query

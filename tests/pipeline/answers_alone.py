@@ -17,8 +17,8 @@ from pipeline.answers.calls import BULK, Call, Fault, calls_of
 from pipeline.answers.judge import faults_alone, judged
 from pipeline.audits import journal
 from pipeline.audits.registry import Check, chosen, view
+from pipeline.duck.dialect import in_duckdb
 from pipeline.duck.tables import DuckTables, register_journal
-from pipeline.duck.translation import translated
 from pipeline.reading import read_journal
 from pipeline.schemas import JOURNAL
 from protocol.api_errors import ERRORS_OF
@@ -50,14 +50,14 @@ class Alone:
         for name, rows in self._sound.items():
             self._tables.engine.table(name, rows)
         for name in journal.VIEWS:
-            self._execute(f'PREPARE "fill {name}" AS INSERT INTO "{name}" {translated(view(name))}')
+            self._execute(f'PREPARE "fill {name}" AS INSERT INTO "{name}" {in_duckdb(view(name))}')
         self._about: dict[str, frozenset[str] | None] = dict.fromkeys(_OF_ANSWERS)
         for name in journal.VIEWS:
             self._about[name] = frozenset() if name == "era" else self._apis_in(view(name))  # no answers
         self.checks: list[Check] = [each for each in chosen(has=("records", "journal")) if "journal" in each.needs]
         for each in self.checks:
             self._about[each.name] = None if each.name in _OF_ANY else self._apis_in(each.sql)
-            self._execute(f'PREPARE "ask {each.name}" AS SELECT 1 FROM ({translated(each.sql)}) LIMIT 1')  # noqa: S608 - our query
+            self._execute(f'PREPARE "ask {each.name}" AS SELECT 1 FROM ({in_duckdb(each.sql)}) LIMIT 1')  # noqa: S608 - our query
         self.of_none = set(self._found())
         self._filled_of: str | None = None
         """The API whose views are those of a wrong answer."""

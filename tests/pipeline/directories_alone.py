@@ -18,9 +18,9 @@ from pipeline.audits.registry import chosen
 from pipeline.audits.sidecar_files import Tree, index_entries
 from pipeline.directory import Partition
 from pipeline.duck import tables as duck_tables
+from pipeline.duck.dialect import in_duckdb
 from pipeline.duck.engine import DuckEngine
 from pipeline.duck.tables import DuckTables
-from pipeline.duck.translation import translated
 from pipeline.plan import plan_records, read_records
 from pipeline.query import Mode, Query, pick, record_schema
 from pipeline.replicas import find_partitions
@@ -87,8 +87,8 @@ class _Engine(DuckEngine):
         """Make a table of a query, or fill it again."""
         if name not in self._used_by:
             super().view(name, sql, arguments, kept=kept)
-            self._used_by[name] = self.uses(translated(sql))
-            self.run(f'PREPARE "fill {name}" AS INSERT INTO "{name}" {translated(sql)}')
+            self._used_by[name] = self.uses(in_duckdb(sql))
+            self.run(f'PREPARE "fill {name}" AS INSERT INTO "{name}" {in_duckdb(sql)}')
         if self._follow(name):
             self.run(f'DELETE FROM "{name}"')  # noqa: S608 - our name
             self.run(f'EXECUTE "fill {name}"')
@@ -209,7 +209,7 @@ class Alone:
         self.checks = [check for check in chosen(has=["records"]) if check.severity != "info"]
         self._used: dict[str, set[str]] = {}
         for check in self.checks:
-            sql = translated(check.sql)
+            sql = in_duckdb(check.sql)
             self._used[check.name] = self._tables.engine.uses(sql)
             self._tables.engine.run(f'PREPARE "ask {check.name}" AS SELECT 1 FROM ({sql}) LIMIT 1')  # noqa: S608 - our query
         self._finds_of: Counter[str] = Counter()

@@ -32,7 +32,7 @@ from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall
 from tests.pipeline.journal_lines import Wiring
 from tests.pipeline.log_faults import Found
-from tests.pipeline.test_small import reported
+from tests.pipeline.test_small import EXPRESSIONS, reported
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
@@ -257,3 +257,10 @@ def test_reports_as_table_json_and_junit(of_logs: tuple[set[Found], Report, str]
     assert suite.get("tests") == str(len(report.asked))
     failed = {case.get("name") for case in suite if case.find("failure") is not None}
     assert failed == {finding.check.name for finding in report.at_least("warning")}
+
+
+def test_functions_in_queries_have_the_same_results_as_on_duckdb(spark: SparkSession) -> None:
+    """Those that DuckDB has under other names, or does not have."""
+    columns = ", ".join(f"{expression} AS value_{at}" for at, expression in enumerate(EXPRESSIONS))
+    (row,) = SparkEngine(spark).rows(f"SELECT {columns}").to_pylist()
+    assert list(row.values()) == list(EXPRESSIONS.values())

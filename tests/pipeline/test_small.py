@@ -1,4 +1,4 @@
-"""Audits of what is small, on DuckDB and without Spark: planted faults, the translation of queries, the commands."""
+"""Audits of what is small, on DuckDB and without Spark: planted faults, the dialect of queries, the commands."""
 
 import resource
 import struct
@@ -15,9 +15,9 @@ from pipeline.audits.registry import NEEDS, checks, chosen
 from pipeline.commands.engines import is_small
 from pipeline.commands.progress import LINE_EVERY_S, Progress
 from pipeline.conformance import run
+from pipeline.duck.dialect import in_duckdb
 from pipeline.duck.engine import DuckEngine
 from pipeline.duck.tables import DuckTables, register_conformance
-from pipeline.duck.translation import NoTranslationError, structure, translate, translated
 from pipeline.live.counts import TABLES as COUNT_TABLES
 from pipeline.live.tables import TABLES as LIVE_TABLES
 from storage.checkpoints import CLEAN_SHUTDOWN, EpochEntry
@@ -25,11 +25,33 @@ from tests.pipeline import broker_faults, journal_faults, live_faults, log_fault
 from tests.pipeline.fault_files import Planting
 from tests.pipeline.journal_faults import FoundCall
 from tests.pipeline.log_faults import Found
-from tools import translate_queries
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_OF_A_PROCESSOR = 45
 """The most that four commands may take."""
+EXPRESSIONS: dict[str, object] = {
+    "concat('a', CAST(NULL AS STRING))": None,
+    "get(array(1, 2), 0) + element_at(array(1, 2), 2)": 3,
+    "div(-7, 2) + pmod(-7, 4)": -2,
+    "array_sort(array(2, CAST(NULL AS INT), 1))": [1, 2, None],
+    "sort_array(array(2, CAST(NULL AS INT), 1))": [None, 1, 2],
+    "array_distinct(array(3, 1, 3))": [3, 1],
+    "array_join(array_except(array('a', 'b', 'a', 'c'), array('c')), '/')": "a/b",
+    "regexp_replace('a.b.c', '[.]', '')": "abc",
+    "split('a1b22c', '[0-9]+')": ["a", "b", "c"],
+    """from_json('{"a": 1, "b": [{"c": "d"}]}', 'a INT, b ARRAY<STRUCT<c: STRING, d ARRAY<BIGINT>>>')""": {
+        "a": 1,
+        "b": [{"c": "d", "d": None}],
+    },
+    "(SELECT max_by(a, b) FROM (VALUES (1, 1), (CAST(NULL AS INT), 2)) t(a, b))": None,
+    "(SELECT array_sort(collect_set(a)) FROM (VALUES (2), (NULL), (1)) t(a))": [1, 2],
+    "(SELECT max(b) FROM (SELECT first_value(a) OVER (ORDER BY a) AS b FROM (VALUES (1), (NULL)) t(a)) u)": None,
+    "(SELECT sum(b) FROM (SELECT last_value(if(a = 1, a, NULL)) IGNORE NULLS OVER (ORDER BY a) AS b"
+    " FROM (VALUES (1), (2)) t(a)) u)": 2,
+    "(SELECT sum(b) FROM (VALUES (array(1, 2)), (NULL)) t(a) LEFT JOIN LATERAL explode(a) AS items(b) ON true)": 3,
+    "size(filter(transform(array(1, 2), item -> item + 1), item -> item > 2))": 1,
+}
+"""What both engines must calculate."""
 
 
 def test_every_fault_in_a_log_is_found_and_nothing_else(tmp_path: Path) -> None:
@@ -163,28 +185,21 @@ def test_faults_between_directories_are_found_and_nothing_else(tmp_path: Path) -
     assert between(tmp_path / "clean", [name for name, check in checks().items() if not check.needs]) == set()
 
 
-def test_the_translations_are_those_of_the_queries() -> None:
-    """`python tools/translate_queries.py` writes them; a command then needs no translator."""
-    assert translate_queries.TARGET.read_text(encoding="utf-8") == translate_queries.made()
+def test_what_has_no_common_spelling_is_replaced() -> None:
+    """But not in texts, comments and quoted names."""
+    assert in_duckdb("transform(a, each -> each.offset)") == 'list_transform(a, lambda each: each."offset")'
+    assert in_duckdb("last_value(if(a, b, c)) IGNORE NULLS OVER w") == "last_value(if(a, b, c) IGNORE NULLS) OVER w"
+    assert in_duckdb("SELECT t.* EXCEPT (a) WHERE b > :least") == "SELECT t.* EXCLUDE (a) WHERE b > $least"
+    same = "SELECT 'offset -> :a', \"offset\", from_json(a, 'b: INT, offset BIGINT') -- size(offset)"
+    assert in_duckdb(same) == same
 
 
-def test_a_query_of_a_user_is_translated_or_refused() -> None:
-    """Schemas of JSON, lambdas and outer explodes as well."""
-    assert structure("a STRING, b ARRAY<STRUCT<c INT, d: ARRAY<BIGINT>>>") == {
-        "a": "VARCHAR",
-        "b": [{"c": "INTEGER", "d": ["BIGINT"]}],
-    }
-    assert "list_filter" in translate("SELECT exists(a, x -> exists(x.b, y -> y > 1)) FROM t").lower()
-    assert translated("SELECT 1 AS one") == "SELECT 1 AS one"
-    with pytest.raises(NoTranslationError, match="cannot be read"):
-        translate("SELECT FROM WHERE (")
-
-
-def test_without_the_translator_its_name_is_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark, the other remedy, is far larger."""
-    monkeypatch.setitem(sys.modules, "sqlglot", None)
-    with pytest.raises(NoTranslationError, match="pip install sqlglot"):
-        translate("SELECT 1 AS one")
+@pytest.mark.parametrize(("expression", "value"), EXPRESSIONS.items())
+def test_functions_of_spark_have_the_same_results_on_duckdb(expression: str, value: object) -> None:
+    """Those of DuckDB with the same names would have others, or do not exist. On Spark: test_audit.py."""
+    engine = DuckEngine()
+    assert engine.rows(f"SELECT {expression} AS value").to_pylist() == [{"value": value}]
+    engine.close()
 
 
 def test_the_size_decides(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ FROM (SELECT run, id, client_id, software, topic, partition, aborted_transaction
              batch.producer_id, batch.last_offset, later_stable
       FROM (SELECT *, min(if(error = 'NONE', last_stable_offset, NULL)) OVER behind AS later_stable FROM current_fetches
             WINDOW behind AS (PARTITION BY run, era, topic, partition, broker ORDER BY id ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)) fetches
-      LATERAL VIEW explode(batches) AS batch
+      CROSS JOIN LATERAL explode(batches) AS batch_rows(batch)
       WHERE isolation AND batch.transactional AND NOT batch.control) given
 LEFT JOIN (SELECT DISTINCT topic, partition, producer_id, first_offset, marker_offset FROM transactions
            WHERE marker = 'ABORT') aborted
   ON aborted.topic = given.topic AND aborted.partition = given.partition AND aborted.producer_id = given.producer_id
   AND given.base_offset BETWEEN first_offset AND marker_offset
 WHERE (given.base_offset >= last_stable_offset AND NOT coalesce(later_stable > given.last_offset, false))
-  OR (first_offset IS NOT NULL AND NOT coalesce(exists(aborted_transactions,
-        each -> each.producer_id = given.producer_id AND each.first_offset <= given.base_offset), false))
+  OR (first_offset IS NOT NULL AND NOT coalesce(size(filter(aborted_transactions,
+        each -> each.producer_id = given.producer_id AND each.first_offset <= given.base_offset)) > 0, false))

@@ -16,12 +16,12 @@ WITH own AS (
     'REPLICA_NOT_AVAILABLE OFFSET_NOT_AVAILABLE KAFKA_STORAGE_ERROR CORRUPT_MESSAGE UNSUPPORTED_COMPRESSION_TYPE TOPIC_AUTHORIZATION_FAILED')
 ),
 given AS (
-  SELECT run, id, 'Produce' AS api, error FROM produces WHERE size(coalesce(faults, array())) = 0
+  SELECT run, id, 'Produce' AS api, error FROM produces WHERE coalesce(size(faults), 0) = 0
   UNION ALL
   SELECT fetches.run, fetches.id, 'Fetch', fetches.error FROM fetches JOIN calls ON calls.run = fetches.run AND calls.id = fetches.id
-  WHERE size(coalesce(faults, array())) = 0
+  WHERE coalesce(size(faults), 0) = 0
   UNION ALL
-  SELECT run, id, api, error FROM calls WHERE api IN ('Produce', 'Fetch') AND size(coalesce(faults, array())) = 0
+  SELECT run, id, api, error FROM calls WHERE api IN ('Produce', 'Fetch') AND coalesce(size(faults), 0) = 0
   UNION ALL
   SELECT answer_faults.run, answer_faults.id, CAST(NULL AS STRING), what FROM answer_faults WHERE kind = 'answer-error'
 )

@@ -12,7 +12,7 @@ FROM (
         HAVING sum(asked) > 0 AND count_if(asked = 1 AND item IS NULL) = 0 AND count_if(answered = 1 AND item IS NULL) = 0) whole
     ON whole.run = items.run AND whole.id = items.id
   JOIN calls ON calls.run = items.run AND calls.id = items.id
-  WHERE size(coalesce(calls.faults, array())) = 0 AND (asked = 0 OR answered = 0 OR answered > greatest(asked, 1))
+  WHERE coalesce(size(calls.faults), 0) = 0 AND (asked = 0 OR answered = 0 OR answered > greatest(asked, 1))
   GROUP BY items.run, items.id, items.api, calls.client_id, calls.software
   UNION ALL
   SELECT answer_faults.run, answer_faults.id, calls.api, calls.client_id, calls.software, CAST(NULL AS STRING), CAST(NULL AS BIGINT), what

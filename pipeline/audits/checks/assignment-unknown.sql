@@ -19,7 +19,7 @@ assigned AS (
   UNION ALL
   SELECT partition, offset, group_id, member.member_id, owned.topic, CAST(NULL AS STRING), owned.partition
   FROM (SELECT *, row_number() OVER (PARTITION BY group_id ORDER BY offset DESC) AS newest FROM state_groups) latest
-  LATERAL VIEW explode(members) AS member LATERAL VIEW explode(member.assigned) AS owned
+  CROSS JOIN LATERAL explode(members) AS member_rows(member) CROSS JOIN LATERAL explode(member.assigned) AS owned_rows(owned)
   WHERE newest = 1 AND NOT is_tombstone
 )
 SELECT '__consumer_offsets' AS topic, state_partition AS partition, offset, group_id, member_id,

@@ -7,15 +7,15 @@ WITH asked AS (
   SELECT run, id, coalesce(nullif(each.name, ''), each.topic_id) AS topic, piece.partition_index AS partition, max(piece.timestamp) AS asked_ms
   FROM (SELECT run, id, from_json(request, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, partitions ARRAY<STRUCT<partition_index INT,
           timestamp BIGINT>>>>').topics AS topics FROM calls WHERE api = 'ListOffsets')
-  LATERAL VIEW explode(topics) AS each LATERAL VIEW explode(each.partitions) AS piece
+  CROSS JOIN LATERAL explode(topics) AS each_rows(each) CROSS JOIN LATERAL explode(each.partitions) AS piece_rows(piece)
   GROUP BY ALL
 ),
 listed_bounds AS (
   SELECT run, era, id, coalesce(nullif(each.name, ''), each.topic_id) AS topic, piece.partition_index AS partition, piece.offset
   FROM (SELECT run, era, id, from_json(response, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, partitions ARRAY<STRUCT<
           partition_index INT, error_code STRING, offset BIGINT>>>>').topics AS topics
-        FROM calls WHERE api = 'ListOffsets' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
-  LATERAL VIEW explode(topics) AS each LATERAL VIEW explode(each.partitions) AS piece
+        FROM calls WHERE api = 'ListOffsets' AND response IS NOT NULL AND coalesce(size(faults), 0) = 0)
+  CROSS JOIN LATERAL explode(topics) AS each_rows(each) CROSS JOIN LATERAL explode(each.partitions) AS piece_rows(piece)
   WHERE piece.error_code = 'NONE'
 ),
 given AS (
@@ -27,8 +27,8 @@ given AS (
   SELECT run, era, id, each.name, piece.partition_index, piece.low_watermark, piece.low_watermark
   FROM (SELECT run, era, id, from_json(response, 'topics ARRAY<STRUCT<name STRING, partitions ARRAY<STRUCT<partition_index INT, error_code STRING,
           low_watermark BIGINT>>>>').topics AS topics
-        FROM calls WHERE api = 'DeleteRecords' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
-  LATERAL VIEW explode(topics) AS each LATERAL VIEW explode(each.partitions) AS piece
+        FROM calls WHERE api = 'DeleteRecords' AND response IS NOT NULL AND coalesce(size(faults), 0) = 0)
+  CROSS JOIN LATERAL explode(topics) AS each_rows(each) CROSS JOIN LATERAL explode(each.partitions) AS piece_rows(piece)
   WHERE piece.error_code = 'NONE'
 )
 SELECT given.run, given.id, calls.api, calls.client_id, calls.software, given.topic, given.partition, coalesce(top, bottom) AS offset, log_start, log_end

@@ -14,7 +14,7 @@ asked AS (
   FROM (SELECT run, id, nullif(each.name, '') AS name, each.topic_id AS key, piece.partition_index AS partition, max(piece.timestamp) AS asked_ms
         FROM (SELECT run, id, from_json(request, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, partitions ARRAY<STRUCT<partition_index INT,
                 timestamp BIGINT>>>>').topics AS topics FROM calls WHERE api = 'ListOffsets')
-        LATERAL VIEW explode(topics) AS each LATERAL VIEW explode(each.partitions) AS piece GROUP BY ALL)
+        CROSS JOIN LATERAL explode(topics) AS each_rows(each) CROSS JOIN LATERAL explode(each.partitions) AS piece_rows(piece) GROUP BY ALL)
   LEFT JOIN topic_names ON topic_names.topic_id = key
 ),
 answered AS (
@@ -23,14 +23,16 @@ answered AS (
                coalesce(piece.offset, piece.low_watermark) AS value
         FROM (SELECT *, from_json(response, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, partitions ARRAY<STRUCT<partition_index INT, error_code STRING,
                 offset BIGINT, low_watermark BIGINT>>>>').topics AS topics
-              FROM calls WHERE api IN ('ListOffsets', 'DeleteRecords') AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
-        LATERAL VIEW explode(topics) AS each LATERAL VIEW explode(each.partitions) AS piece WHERE piece.error_code = 'NONE'
+              FROM calls WHERE api IN ('ListOffsets', 'DeleteRecords') AND response IS NOT NULL AND coalesce(size(faults), 0) = 0)
+        CROSS JOIN LATERAL explode(topics) AS each_rows(each) CROSS JOIN LATERAL explode(each.partitions) AS piece_rows(piece)
+        WHERE piece.error_code = 'NONE'
         UNION ALL
         SELECT run, era, id, broker, ts_us, end_us, api, each.name, each.topic_id, piece.index, piece.log_start_offset
         FROM (SELECT *, from_json(response, 'responses ARRAY<STRUCT<name STRING, topic_id STRING, partition_responses ARRAY<STRUCT<index INT,
                 error_code STRING, log_start_offset BIGINT>>>>').responses AS topics
-              FROM calls WHERE api = 'Produce' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
-        LATERAL VIEW explode(topics) AS each LATERAL VIEW explode(each.partition_responses) AS piece WHERE piece.error_code = 'NONE') got
+              FROM calls WHERE api = 'Produce' AND response IS NOT NULL AND coalesce(size(faults), 0) = 0)
+        CROSS JOIN LATERAL explode(topics) AS each_rows(each) CROSS JOIN LATERAL explode(each.partition_responses) AS piece_rows(piece)
+        WHERE piece.error_code = 'NONE') got
   LEFT JOIN topic_names ON topic_names.topic_id = got.key
 ),
 bounds AS (

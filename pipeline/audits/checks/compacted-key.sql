@@ -6,7 +6,7 @@
 SELECT directory, topic, partition, offset, 'no key' AS what, CAST(NULL AS BIGINT) AS later_offset
 FROM compacted_keys WHERE key_hash IS NULL
 UNION ALL
-SELECT directory, topic, partition, min(offset), 'a later value below the cleaner\'s checkpoint', max(offset)
+SELECT directory, topic, partition, min(offset), 'a later value below the checkpoint of the cleaner', max(offset)
 FROM compacted_keys JOIN partitions USING (directory, topic, partition)
 WHERE key_hash IS NOT NULL AND offset < cleaner_checkpoint AND NOT is_transactional
 GROUP BY directory, topic, partition, key_hash HAVING count(*) > 1

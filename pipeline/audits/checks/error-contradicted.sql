@@ -5,13 +5,13 @@
 -- member had its id, the version was offered, the group had committed, or the member is not static. The client fails, or resets its
 -- position, without a reason.
 WITH sound AS (
-  SELECT * FROM calls WHERE outcome = 'answered' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0
+  SELECT * FROM calls WHERE outcome = 'answered' AND response IS NOT NULL AND coalesce(size(faults), 0) = 0
 ),
 known AS (
   SELECT got.run, got.era, got.broker, got.principal, topic.name AS topic, piece.partition_index AS partition, min(end_us) AS known_us
   FROM (SELECT run, era, broker, principal, end_us, from_json(response, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, error_code STRING,
           partitions ARRAY<STRUCT<partition_index INT>>>>').topics AS topics FROM sound WHERE api = 'Metadata') got
-  LATERAL VIEW explode(topics) AS topic LATERAL VIEW explode(topic.partitions) AS piece
+  CROSS JOIN LATERAL explode(topics) AS topic_rows(topic) CROSS JOIN LATERAL explode(topic.partitions) AS piece_rows(piece)
   WHERE topic.error_code = 'NONE' AND concat(topic.name, topic.topic_id) IN (SELECT concat(topic, topic_id) FROM metadata_topics)
   GROUP BY ALL
 ),
@@ -19,14 +19,14 @@ denied AS (
   SELECT got.run, got.era, got.id, got.broker, got.principal, got.ts_us, each.name AS topic, CAST(NULL AS INT) AS partition, each.error_code AS error
   FROM (SELECT *, from_json(response, 'topics ARRAY<STRUCT<name STRING, error_code STRING>>').topics AS topics FROM sound
         WHERE api IN ('Metadata', 'DescribeTopicPartitions')) got
-  LATERAL VIEW explode(topics) AS each
+  CROSS JOIN LATERAL explode(topics) AS each_rows(each)
   UNION ALL
   SELECT run, era, id, broker, principal, ts_us, coalesce(topic_names.topic, pieces.name), partition, error
   FROM (SELECT got.run, got.era, got.id, got.broker, got.principal, got.ts_us, each.name, each.topic_id, piece.partition_index AS partition,
                piece.error_code AS error
         FROM (SELECT *, from_json(response, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, partitions ARRAY<STRUCT<partition_index INT,
                 error_code STRING>>>>').topics AS topics FROM sound WHERE api IN ('ListOffsets', 'OffsetCommit', 'TxnOffsetCommit', 'DeleteRecords', 'DescribeProducers')) got
-        LATERAL VIEW explode(topics) AS each LATERAL VIEW explode(each.partitions) AS piece) pieces
+        CROSS JOIN LATERAL explode(topics) AS each_rows(each) CROSS JOIN LATERAL explode(each.partitions) AS piece_rows(piece)) pieces
   LEFT JOIN topic_names ON topic_names.topic_id = pieces.topic_id
   UNION ALL
   SELECT sound.run, sound.era, sound.id, sound.broker, sound.principal, sound.ts_us, topic, partition, fetches.error
@@ -39,12 +39,13 @@ offered AS (
   SELECT run, connection, max(end_us) AS offered_us, key.api_key, max(key.min_version) AS min_version, min(key.max_version) AS max_version
   FROM (SELECT run, connection, end_us, from_json(response, 'api_keys ARRAY<STRUCT<api_key INT, min_version INT, max_version INT>>').api_keys
           AS keys FROM sound WHERE api = 'ApiVersions' AND error IS NULL)
-  LATERAL VIEW explode(keys) AS key GROUP BY ALL
+  CROSS JOIN LATERAL explode(keys) AS key_rows(key) GROUP BY ALL
 ),
 found AS (
   SELECT denied.run, denied.id, denied.topic, denied.partition, CAST(NULL AS BIGINT) AS offset, denied.error, 'it was named before' AS why
   FROM denied JOIN known ON known.run = denied.run AND known.era = denied.era AND known.broker = denied.broker AND known.topic = denied.topic
-    AND known.principal <=> denied.principal AND (denied.partition IS NULL OR denied.partition = known.partition) AND known_us < denied.ts_us
+    AND known.principal IS NOT DISTINCT FROM denied.principal AND (denied.partition IS NULL
+      OR denied.partition = known.partition) AND known_us < denied.ts_us
   WHERE denied.error IN ('UNKNOWN_TOPIC_OR_PARTITION', 'UNKNOWN_TOPIC_ID')
   UNION ALL
   SELECT asked.run, asked.id, asked.topic, asked.partition, asked.asked_offset, asked.error, 'it is in the log'

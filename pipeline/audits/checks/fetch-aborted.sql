@@ -7,7 +7,7 @@ SELECT run, id, topic, partition, min(given.first_offset) AS offset, client_id, 
 FROM (
 SELECT given.run, given.id, given.topic, given.partition, given.first_offset, given.client_id, given.software, given.producer_id
 FROM (SELECT run, id, topic, partition, client_id, software, aborted.first_offset, aborted.producer_id
-      FROM current_fetches LATERAL VIEW explode(aborted_transactions) AS aborted WHERE outcome = 'answered') given
+      FROM current_fetches CROSS JOIN LATERAL explode(aborted_transactions) AS aborted_rows(aborted) WHERE outcome = 'answered') given
 JOIN (SELECT topic, partition, max(log_end) AS log_end, max(greatest(log_start, cleaned_to)) AS judged_from, max(is_damaged) AS is_damaged
       FROM partitions GROUP BY ALL) logs ON logs.topic = given.topic AND logs.partition = given.partition
 WHERE NOT is_damaged AND (given.first_offset BETWEEN judged_from AND log_end OR given.first_offset < 0)

@@ -15,7 +15,7 @@ WITH given AS (
 ),
 withheld AS (
   SELECT given.run, given.id
-  FROM given JOIN calls ON calls.run = given.run AND calls.id = given.id AND size(coalesce(faults, array())) = 0
+  FROM given JOIN calls ON calls.run = given.run AND calls.id = given.id AND coalesce(size(faults), 0) = 0
     AND try_cast(get_json_object(request, '$.max_bytes') AS BIGINT) > 0
   LEFT JOIN (SELECT topic, partition, max(is_compacted) AS is_compacted FROM partitions GROUP BY ALL) logs
     ON logs.topic = given.topic AND logs.partition = given.partition
@@ -30,10 +30,11 @@ SELECT run, id, topic, partition, fetch_offset AS offset, client_id, software, e
 FROM given
 WHERE (error = 'NONE' AND (high_watermark < 0 OR last_stable_offset > high_watermark OR log_start_offset > high_watermark
       OR (delivered_to >= high_watermark
-          AND NOT coalesce(later_watermark > delivered_to AND exists(found, each -> each.base_offset = high_watermark), false))))
+          AND NOT coalesce(later_watermark > delivered_to AND size(filter(found, each -> each.base_offset = high_watermark)) > 0, false))))
   OR (error <> 'NONE' AND size(found) > 0)
   OR (size(found) > 0 AND fetch_offset > element_at(found, 1).last_offset)
-  OR exists(sequence(2, greatest(size(found), 2)), at -> try_element_at(found, at).base_offset <= try_element_at(found, at - 1).last_offset)
+  OR size(filter(sequence(2, greatest(size(found), 2)), place -> try_element_at(found, place).base_offset <= try_element_at(found,
+    place - 1).last_offset)) > 0
   OR (error <> 'NONE' AND high_watermark >= 0)
   OR preferred_read_replica = broker
   OR (fetch_offset IS NULL AND error IS NOT NULL AND session_epoch > 0 AND call_error IS NULL AND is_from_the_beginning)

@@ -18,11 +18,11 @@ FROM (SELECT run, id, topic, partition, client_id, software, batch.base_offset, 
                           BIGINT, leader_epoch INT, producer_epoch INT, base_sequence BIGINT, crc BIGINT, compression STRING, log_append_time BOOLEAN,
                           base_timestamp_ms BIGINT, max_timestamp_ms BIGINT>>>>>>>').responses AS topics
                         FROM calls WHERE api = 'ShareFetch' AND response IS NOT NULL) got
-                  LATERAL VIEW explode(topics) AS each LATERAL VIEW explode(each.partitions) AS piece) pieces
+                  CROSS JOIN LATERAL explode(topics) AS each_rows(each) CROSS JOIN LATERAL explode(each.partitions) AS piece_rows(piece)) pieces
                   JOIN topic_names ON topic_names.topic_id = pieces.topic_id) shared
             CROSS JOIN era LEFT JOIN deletions USING (topic)
             WHERE struct(run, era) >= since AND deleted IS NULL) handed
-      LATERAL VIEW explode(batches) AS batch) given
+      CROSS JOIN LATERAL explode(batches) AS batch_rows(batch)) given
 JOIN (SELECT topic, partition, max(log_end) AS log_end, max(greatest(log_start, cleaned_to)) AS judged_from, max(is_damaged) AS is_damaged
       FROM partitions GROUP BY ALL) USING (topic, partition)
 LEFT JOIN batches ON batches.topic = given.topic AND batches.partition = given.partition AND batches.base_offset = given.base_offset

@@ -11,5 +11,5 @@ JOIN batches ON batches.topic = given.topic AND batches.partition = given.partit
 JOIN (SELECT topic, partition, max(log_start) AS log_start, max(cleaned_to) AS cleaned_to FROM partitions GROUP BY ALL)
   known ON known.topic = given.topic AND known.partition = given.partition
 WHERE given.batches IS NOT NULL AND coalesce(replica_id, -1) < 0 AND batches.base_offset >= greatest(log_start, cleaned_to)
-  AND NOT exists(given.batches, each -> each.base_offset <= batches.base_offset AND each.last_offset >= batches.last_offset)
+  AND size(filter(given.batches, each -> each.base_offset <= batches.base_offset AND each.last_offset >= batches.last_offset)) = 0
 GROUP BY ALL

@@ -13,12 +13,12 @@ FROM entries
 WHERE NOT is_tombstone
   AND (generation < 0 OR current_state_timestamp_ms < -1 OR (generation < previous_generation AND NOT after_tombstone)
     OR (size(members) > 0 AND (protocol IS NULL OR leader IS NULL
-      OR NOT exists(members, each -> each.member_id = leader)
+      OR size(filter(members, each -> each.member_id = leader)) = 0
       OR size(array_distinct(transform(members, each -> each.member_id))) < size(members)
       OR size(array_distinct(transform(filter(members, each -> each.group_instance_id IS NOT NULL), each -> each.group_instance_id)))
          < size(filter(members, each -> each.group_instance_id IS NOT NULL))
-      OR (protocol_type = 'consumer' AND (exists(members, each -> each.assigned IS NULL)
-        OR (NOT exists(members, each -> each.has_user_data)
+      OR (protocol_type = 'consumer' AND (size(filter(members, each -> each.assigned IS NULL)) > 0
+        OR (size(filter(members, each -> each.has_user_data)) = 0
           AND size(array_distinct(flatten(transform(members, each -> each.assigned))))
               < size(flatten(transform(members, each -> each.assigned))))))
-      OR exists(members, each -> each.session_timeout_ms <= 0 OR each.rebalance_timeout_ms < -1))))
+      OR size(filter(members, each -> each.session_timeout_ms <= 0 OR each.rebalance_timeout_ms < -1)) > 0)))

@@ -19,9 +19,9 @@ WITH entries AS (
              coalesce(given.active_tasks, array()), coalesce(given.active_tasks_pending_revocation, array())),
              each -> coalesce(each.assignment_epochs, array())))), -1)) AS least_number,
          array_min(flatten(transform(coalesce(given.active_tasks, array()), each -> coalesce(each.partitions, array())))) AS least_partition,
-         exists(concat(coalesce(given.assigned_partitions, array()), coalesce(given.partitions_pending_revocation, array()),
+         size(filter(concat(coalesce(given.assigned_partitions, array()), coalesce(given.partitions_pending_revocation, array()),
              coalesce(given.active_tasks, array()), coalesce(given.active_tasks_pending_revocation, array())),
-           each -> size(each.assignment_epochs) > 0 AND size(each.assignment_epochs) <> size(each.partitions)) AS has_other_epochs
+           each -> size(each.assignment_epochs) > 0 AND size(each.assignment_epochs) <> size(each.partitions))) > 0 AS has_other_epochs
   FROM (SELECT *, from_json(record, 'rebalance_timeout_ms INT, assignment_timestamp_ms BIGINT, topology_epoch INT, validated_topology_epoch INT,
           stored_description_topology_epoch INT, failed_description_topology_epoch INT,
           assigned_partitions ARRAY<STRUCT<partitions ARRAY<INT>, assignment_epochs ARRAY<INT>>>,

@@ -14,7 +14,7 @@ topologies AS (
 parts AS (
   SELECT group_id, each.subtopology_id, topic, size(each.source_topics) AS sources,
          size(each.source_topic_regex) > 0 OR size(each.repartition_source_topics) > 0 AS is_derived
-  FROM topologies LATERAL VIEW explode(subtopologies) AS each LATERAL VIEW explode(each.source_topics) AS topic
+  FROM topologies CROSS JOIN LATERAL explode(subtopologies) AS each_rows(each) CROSS JOIN LATERAL explode(each.source_topics) AS topic_rows(topic)
 ),
 processes AS (
   SELECT group_id, name, get_json_object(record, '$.process_id') AS process_id
@@ -39,8 +39,8 @@ found AS (
   SELECT tasks.state_partition, tasks.offset, tasks.group_id, tasks.group_type, tasks.type, tasks.name, 'a task of no subtopology'
   FROM group_tasks tasks JOIN group_states topology
     ON topology.group_id = tasks.group_id AND topology.group_type = 'streams' AND topology.type = 'TOPOLOGY'
-  WHERE tasks.group_type = 'streams' AND NOT exists(from_json(topology.record, 'subtopologies ARRAY<STRUCT<subtopology_id STRING>>').subtopologies,
-    each -> each.subtopology_id = tasks.place)
+  WHERE tasks.group_type = 'streams' AND size(filter(from_json(topology.record, 'subtopologies ARRAY<STRUCT<subtopology_id STRING>>').subtopologies,
+    each -> each.subtopology_id = tasks.place)) = 0
   UNION ALL
   SELECT state_partition, max(offset), group_id, group_type, type, name, 'one task in two roles of a member'
   FROM group_tasks WHERE group_type = 'streams'
@@ -58,11 +58,12 @@ found AS (
   SELECT partition, offset, group_id, group_type, type, name, 'a topology that contradicts itself'
   FROM topologies
   WHERE epoch < 0 OR size(array_distinct(transform(subtopologies, each -> each.subtopology_id))) < size(subtopologies)
-    OR exists(subtopologies, each -> size(each.source_topics) = 0 AND size(each.source_topic_regex) = 0 AND size(each.repartition_source_topics) = 0)
-    OR exists(subtopologies, each -> exists(each.copartition_groups, one ->
-      exists(one.source_topics, number -> number < 0 OR number >= size(each.source_topics))
-      OR exists(one.source_topic_regex, number -> number < 0 OR number >= size(each.source_topic_regex))
-      OR exists(one.repartition_source_topics, number -> number < 0 OR number >= size(each.repartition_source_topics))))
+    OR size(filter(subtopologies, each -> size(each.source_topics) = 0 AND size(each.source_topic_regex) = 0
+      AND size(each.repartition_source_topics) = 0)) > 0
+    OR size(filter(subtopologies, each -> size(filter(each.copartition_groups, one ->
+      size(filter(one.source_topics, number -> number < 0 OR number >= size(each.source_topics))) > 0
+      OR size(filter(one.source_topic_regex, number -> number < 0 OR number >= size(each.source_topic_regex))) > 0
+      OR size(filter(one.repartition_source_topics, number -> number < 0 OR number >= size(each.repartition_source_topics))) > 0)) > 0)) > 0
     OR size(array_distinct(flatten(transform(subtopologies, each -> each.source_topics)))) < size(flatten(transform(subtopologies, each -> each.source_topics)))
   UNION ALL
   SELECT each.partition, each.offset, each.group_id, each.group_type, each.type, each.name, 'validated for a topology that is still to come'

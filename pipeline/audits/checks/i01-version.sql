@@ -8,7 +8,7 @@ FROM calls JOIN (
          min(key.max_version) AS max_version
   FROM (SELECT run, connection, end_us AS answered_us, from_json(response, 'error_code STRING, api_keys ARRAY<STRUCT<api_key INT,
           min_version INT, max_version INT>>') AS got FROM calls WHERE api = 'ApiVersions' AND response IS NOT NULL)
-  LATERAL VIEW explode(got.api_keys) AS key WHERE got.error_code = 'NONE' GROUP BY ALL
+  CROSS JOIN LATERAL explode(got.api_keys) AS key_rows(key) WHERE got.error_code = 'NONE' GROUP BY ALL
 ) offered USING (run, connection)
 WHERE offered.api_key = calls.api_key AND calls.ts_us >= answered_us AND calls.api <> 'ApiVersions'
   AND (calls.version < min_version OR calls.version > max_version)

@@ -7,7 +7,7 @@ SELECT run, id, topic, partition, stamped_offset AS offset, client_id, software,
        base_sequence, count, expected, error
 FROM (
   SELECT *, max(base_sequence + count) OVER before AS expected,
-         collect_list(struct(base_sequence, count)) OVER before AS earlier,
+         array_agg(struct(base_sequence, count)) OVER before AS earlier,
          max(error = 'MESSAGE_TOO_LARGE') OVER before AS has_to_split
   FROM produces WHERE producer_id >= 0 AND base_sequence >= 0
   WINDOW before AS (PARTITION BY run, era, producer_id, producer_epoch, topic, partition ORDER BY id

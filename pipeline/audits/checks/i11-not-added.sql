@@ -5,7 +5,7 @@
 -- writes to it. Otherwise the coordinator does not know where to send the marker.
 WITH added AS (
   SELECT run, era, transactional_id, turn, topic.name AS topic, partition, min(end_us) AS added_us
-  FROM producing LATERAL VIEW explode(added) AS topic LATERAL VIEW explode(topic.partitions) AS partition
+  FROM producing CROSS JOIN LATERAL explode(added) AS topic_rows(topic) CROSS JOIN LATERAL explode(topic.partitions) AS partition_rows(partition)
   WHERE api = 'AddPartitionsToTxn' AND outcome = 'answered' AND error IS NULL GROUP BY ALL
 )
 SELECT sent.run, sent.id, sent.topic, sent.partition, sent.client_id, sent.software, sent.software_version,

@@ -7,4 +7,5 @@ SELECT run, id, client_id, software, software_version, max(transactional_id) AS 
 FROM produces WHERE NOT without_records AND producer_id IS NOT NULL
 GROUP BY run, id, client_id, software, software_version
 HAVING count(DISTINCT transactional) > 1 OR max(transactional) <> (coalesce(max(transactional_id), '') <> '')
-  OR (max(transactional) AND count(DISTINCT producer_id, producer_epoch) > 1)
+  OR (max(transactional) AND count(DISTINCT struct(producer_id, producer_epoch)) FILTER (WHERE producer_id IS NOT NULL
+    AND producer_epoch IS NOT NULL) > 1)

@@ -3,10 +3,10 @@
 -- needs: journal
 -- A producer that recovers sends its current id and epoch in InitProducerId (from version 3 on, KIP-360). On a connection where it already
 -- had them it sent none: it cannot be distinguished from another instance.
-SELECT run, id, client_id, software, software_version, transactional_id, had.id AS had_id, had.epoch AS had_epoch
+SELECT run, id, client_id, software, software_version, transactional_id, had.granted_id AS had_id, had.granted_epoch AS had_epoch
 FROM (
   SELECT *, last_value(if(api = 'InitProducerId' AND error IS NULL AND granted_id >= 0,
-                          struct(granted_id AS id, granted_epoch AS epoch), NULL), true)
+                          struct(granted_id, granted_epoch), NULL)) IGNORE NULLS
               OVER (PARTITION BY run, era, transactional_id, connection ORDER BY id
                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS had
   FROM producing

@@ -14,7 +14,7 @@ SELECT indexes.directory, indexes.topic, indexes.partition, indexes.offset, inde
 FROM (SELECT *, lag(timestamp_ms) OVER (PARTITION BY directory, file ORDER BY entry) AS previous_ms FROM indexes WHERE kind = 'time') indexes
 LEFT JOIN running ON running.directory = indexes.directory AND running.topic = indexes.topic AND running.partition = indexes.partition
   AND running.segment_base = indexes.segment_base AND indexes.offset BETWEEN running.base_offset AND running.last_offset
-LEFT ANTI JOIN (SELECT DISTINCT directory, topic, partition, segment_base FROM batches WHERE damage IS NOT NULL) damaged
+ANTI JOIN (SELECT DISTINCT directory, topic, partition, segment_base FROM batches WHERE damage IS NOT NULL) damaged
   ON damaged.directory = indexes.directory AND damaged.topic = indexes.topic AND damaged.partition = indexes.partition
   AND damaged.segment_base = indexes.segment_base
 JOIN partitions ON partitions.directory = indexes.directory AND partitions.topic = indexes.topic AND partitions.partition = indexes.partition

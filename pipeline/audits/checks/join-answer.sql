@@ -9,7 +9,7 @@ WITH joined AS (
   FROM (SELECT *, from_json(request, 'group_id STRING, member_id STRING, protocols ARRAY<STRUCT<name STRING>>') AS sent,
                from_json(response, 'member_id STRING, leader STRING, generation_id INT, protocol_name STRING, skip_assignment BOOLEAN,
                members ARRAY<STRUCT<member_id STRING>>') AS got
-        FROM calls WHERE api = 'JoinGroup' AND error IS NULL AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+        FROM calls WHERE api = 'JoinGroup' AND error IS NULL AND response IS NOT NULL AND coalesce(size(faults), 0) = 0)
 )
 SELECT run, id, client_id, software, group_id, requested_id, member_id, leader, generation, highest, previous_leader
 FROM (SELECT *, max(generation) OVER own AS highest, max(end_us) OVER own AS answered_us, lag(leader) OVER before AS previous_leader,
@@ -17,9 +17,9 @@ FROM (SELECT *, max(generation) OVER own AS highest, max(end_us) OVER own AS ans
       FROM joined
       WINDOW before AS (PARTITION BY run, era, group_id ORDER BY id),
              own AS (PARTITION BY run, era, group_id, member_id ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) answers
-WHERE (size(protocols) > 0 AND protocol_name IS NOT NULL AND NOT exists(protocols, each -> each.name = protocol_name))
+WHERE (size(protocols) > 0 AND protocol_name IS NOT NULL AND size(filter(protocols, each -> each.name = protocol_name)) = 0)
   OR (leader <> member_id AND size(members) > 0) OR size(array_distinct(transform(members, each -> each.member_id))) < size(members)
-  OR (leader = member_id AND members IS NOT NULL AND NOT skip_assignment AND NOT exists(members, each -> each.member_id = member_id))
+  OR (leader = member_id AND members IS NOT NULL AND NOT skip_assignment AND size(filter(members, each -> each.member_id = member_id)) = 0)
   OR (generation < highest AND answered_us < ts_us) OR (requested_id <> '' AND requested_id <> member_id)
   OR (leader <> previous_leader AND generation = previous_generation AND NOT EXISTS (
       SELECT 1 FROM calls gone WHERE gone.run = answers.run AND gone.api IN ('LeaveGroup', 'DeleteGroups')

@@ -9,16 +9,16 @@ WITH answers AS (
   FROM (SELECT run, era, id, ts_us, end_us, client_id, software, broker, coalesce(get_json_object(request, '$.isolation_level'), '0') = '1' AS isolation,
                from_json(response, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, partitions ARRAY<STRUCT<partition_index
                INT, offset BIGINT, timestamp BIGINT, leader_epoch INT, error_code STRING>>>>') AS got
-        FROM calls WHERE api = 'ListOffsets' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0) calls
-  LATERAL VIEW explode(got.topics) AS each LATERAL VIEW explode(each.partitions) AS piece
+        FROM calls WHERE api = 'ListOffsets' AND response IS NOT NULL AND coalesce(size(faults), 0) = 0) calls
+  CROSS JOIN LATERAL explode(got.topics) AS each_rows(each) CROSS JOIN LATERAL explode(each.partitions) AS piece_rows(piece)
 ),
 asked AS (
   SELECT run, id, coalesce(nullif(each.name, ''), each.topic_id) AS topic, piece.partition_index AS partition, piece.timestamp AS asked_ms
   FROM (SELECT run, id, from_json(request, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, partitions ARRAY<STRUCT<partition_index INT,
           timestamp BIGINT>>>>') AS sent FROM calls WHERE api = 'ListOffsets')
-  LATERAL VIEW explode(sent.topics) AS each LATERAL VIEW explode(each.partitions) AS piece
+  CROSS JOIN LATERAL explode(sent.topics) AS each_rows(each) CROSS JOIN LATERAL explode(each.partitions) AS piece_rows(piece)
 ),
-both AS (
+pairs AS (
   SELECT answers.* EXCEPT (got), asked_ms, deletions.deleted,
          max(if(asked_ms = -1 AND NOT isolation AND partition_error = 'NONE', offset, NULL)) OVER before AS highest,
          max(end_us) OVER before AS answered_us
@@ -27,8 +27,8 @@ both AS (
 ),
 acked AS (SELECT run, era, topic, partition, end_us, acked_offset + count AS acked_to FROM current_produces WHERE error = 'NONE' AND acks = -1),
 searched AS (
-  SELECT both.* FROM both CROSS JOIN era
-  WHERE partition_error = 'NONE' AND deleted IS NULL AND struct(both.run, both.era) >= since AND (asked_ms >= 0 OR asked_ms = -3)
+  SELECT pairs.* FROM pairs CROSS JOIN era
+  WHERE partition_error = 'NONE' AND deleted IS NULL AND struct(pairs.run, pairs.era) >= since AND (asked_ms >= 0 OR asked_ms = -3)
 ),
 misplaced AS (
   SELECT searched.run, searched.id, searched.topic, searched.partition
@@ -52,13 +52,14 @@ misplaced AS (
   JOIN batches ON batches.topic = sent.topic AND batches.partition = sent.partition AND damage IS NULL AND batches.base_offset = sent.acked_offset
   WHERE asked_ms >= 0 AND batches.max_timestamp_ms >= asked_ms AND NOT isolation AND searched.offset < 0
 )
-SELECT both.run, both.id, both.topic, both.partition, both.offset, both.client_id, both.software, asked_ms, time_ms, highest,
+SELECT pairs.run, pairs.id, pairs.topic, pairs.partition, pairs.offset, pairs.client_id, pairs.software, asked_ms, time_ms, highest,
        max(acked_to) AS acknowledged_to
-FROM both LEFT JOIN acked ON acked.run = both.run AND acked.era = both.era AND acked.topic = both.topic
-  AND acked.partition = both.partition AND acked.end_us < both.ts_us
-LEFT JOIN misplaced ON misplaced.run = both.run AND misplaced.id = both.id AND misplaced.topic = both.topic AND misplaced.partition = both.partition
+FROM pairs LEFT JOIN acked ON acked.run = pairs.run AND acked.era = pairs.era AND acked.topic = pairs.topic
+  AND acked.partition = pairs.partition AND acked.end_us < pairs.ts_us
+LEFT JOIN misplaced ON misplaced.run = pairs.run AND misplaced.id = pairs.id AND misplaced.topic = pairs.topic
+  AND misplaced.partition = pairs.partition
 WHERE partition_error = 'NONE'
-GROUP BY both.run, both.id, both.topic, both.partition, both.offset, both.client_id, both.software, asked_ms, time_ms, highest, isolation,
+GROUP BY pairs.run, pairs.id, pairs.topic, pairs.partition, pairs.offset, pairs.client_id, pairs.software, asked_ms, time_ms, highest, isolation,
          answered_us, ts_us, deleted
 HAVING max(misplaced.id) IS NOT NULL OR (asked_ms >= 0 AND time_ms >= 0 AND time_ms < asked_ms)
   OR (asked_ms IN (-1, -2) AND time_ms <> -1)

@@ -10,7 +10,7 @@ FROM (
            try_cast(get_json_object(request, '$.member_epoch') AS INT) AS requested_epoch,
            try_cast(get_json_object(response, '$.member_epoch') AS INT) AS member_epoch
     FROM calls WHERE api IN ('ConsumerGroupHeartbeat', 'ShareGroupHeartbeat', 'StreamsGroupHeartbeat') AND error IS NULL AND response IS NOT NULL
-      AND size(coalesce(faults, array())) = 0
+      AND coalesce(size(faults), 0) = 0
   )
   WHERE requested_epoch > 0 AND member_epoch < requested_epoch
   UNION ALL

@@ -7,8 +7,8 @@ WITH answers AS (
   SELECT run, era, broker, id, ts_us, end_us, client_id, software, topic.name AS topic, topic.topic_id, piece.partition_index AS partition, piece.leader_epoch
   FROM (SELECT *, from_json(response, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, error_code STRING, partitions
           ARRAY<STRUCT<partition_index INT, leader_epoch INT>>>>') AS got
-        FROM calls WHERE api = 'Metadata' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
-  LATERAL VIEW explode(got.topics) AS topic LATERAL VIEW explode(topic.partitions) AS piece
+        FROM calls WHERE api = 'Metadata' AND response IS NOT NULL AND coalesce(size(faults), 0) = 0)
+  CROSS JOIN LATERAL explode(got.topics) AS topic_rows(topic) CROSS JOIN LATERAL explode(topic.partitions) AS piece_rows(piece)
   WHERE topic.error_code = 'NONE' AND topic.topic_id <> 'AAAAAAAAAAAAAAAAAAAAAA'
 )
 SELECT run, min(id) AS id, topic, partition, client_id, software, topic_id, previous_id, leader_epoch, highest_epoch

@@ -7,17 +7,17 @@
 WITH named AS (
   SELECT run, era, id, listener, client_id, software, each.node_id, concat(each.host, ':', CAST(each.port AS STRING)) AS address
   FROM (SELECT *, from_json(response, 'brokers ARRAY<STRUCT<node_id INT, host STRING, port INT>>').brokers AS brokers
-        FROM calls WHERE api = 'Metadata' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
-  LATERAL VIEW explode(brokers) AS each
+        FROM calls WHERE api = 'Metadata' AND response IS NOT NULL AND coalesce(size(faults), 0) = 0)
+  CROSS JOIN LATERAL explode(brokers) AS each_rows(each)
   UNION ALL
   SELECT run, era, id, listener, client_id, software, got.node_id, concat(got.host, ':', CAST(got.port AS STRING))
   FROM (SELECT *, from_json(response, 'node_id INT, host STRING, port INT') AS got
-        FROM calls WHERE api = 'FindCoordinator' AND version < 4 AND error IS NULL AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+        FROM calls WHERE api = 'FindCoordinator' AND version < 4 AND error IS NULL AND response IS NOT NULL AND coalesce(size(faults), 0) = 0)
   UNION ALL
   SELECT run, era, id, listener, client_id, software, each.node_id, concat(each.host, ':', CAST(each.port AS STRING))
   FROM (SELECT *, from_json(response, 'coordinators ARRAY<STRUCT<node_id INT, host STRING, port INT, error_code STRING>>').coordinators AS coordinators
-        FROM calls WHERE api = 'FindCoordinator' AND version >= 4 AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
-  LATERAL VIEW explode(coordinators) AS each WHERE each.error_code = 'NONE'
+        FROM calls WHERE api = 'FindCoordinator' AND version >= 4 AND response IS NOT NULL AND coalesce(size(faults), 0) = 0)
+  CROSS JOIN LATERAL explode(coordinators) AS each_rows(each) WHERE each.error_code = 'NONE'
 )
 SELECT run, id, client_id, software, node_id, address, before AS usual_address
 FROM (SELECT *, lag(address) OVER neighbours AS before, lead(address) OVER neighbours AS after FROM named

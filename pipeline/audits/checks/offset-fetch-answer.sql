@@ -11,8 +11,9 @@ WITH answers AS (
            piece.partition_index AS partition, piece.committed_offset, piece.committed_leader_epoch, piece.metadata
     FROM (SELECT *, from_json(response, 'groups ARRAY<STRUCT<group_id STRING, topics ARRAY<STRUCT<name STRING, topic_id STRING,
             partitions ARRAY<STRUCT<partition_index INT, committed_offset BIGINT, committed_leader_epoch INT, metadata STRING, error_code STRING>>>>>>') AS got
-          FROM calls WHERE api = 'OffsetFetch' AND error IS NULL AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
-    LATERAL VIEW explode(got.groups) AS one LATERAL VIEW explode(one.topics) AS each LATERAL VIEW explode(each.partitions) AS piece
+          FROM calls WHERE api = 'OffsetFetch' AND error IS NULL AND response IS NOT NULL AND coalesce(size(faults), 0) = 0)
+    CROSS JOIN LATERAL explode(got.groups) AS one_rows(one) CROSS JOIN LATERAL explode(one.topics) AS each_rows(each)
+    CROSS JOIN LATERAL explode(each.partitions) AS piece_rows(piece)
     WHERE piece.error_code = 'NONE'
   ) pieces LEFT JOIN topic_names ON topic_names.topic_id = key
 ),

@@ -10,7 +10,7 @@ FROM (
                                              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS expected_sequence
   FROM produces
   WHERE producer_id >= 0 AND NOT without_records AND count > 0
-    AND NOT (outcome = 'answered' AND size(coalesce(faults, array())) = 0
+    AND NOT (outcome = 'answered' AND coalesce(size(faults), 0) = 0
              AND error IN ('NOT_LEADER_OR_FOLLOWER', 'NOT_ENOUGH_REPLICAS', 'OUT_OF_ORDER_SEQUENCE_NUMBER', 'INVALID_PRODUCER_EPOCH'))
 ) sent
 LEFT JOIN (SELECT run, era, producer_id, producer_epoch, min(end_us) AS granted_us FROM granted GROUP BY ALL) newer

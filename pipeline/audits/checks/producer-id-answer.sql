@@ -10,7 +10,7 @@ WITH given AS (
          try_cast(get_json_object(response, '$.producer_id') AS BIGINT) AS producer_id,
          try_cast(get_json_object(response, '$.producer_epoch') AS INT) AS producer_epoch
   FROM calls WHERE api = 'InitProducerId' AND error IS NULL AND outcome = 'answered' AND response IS NOT NULL
-    AND size(coalesce(faults, array())) = 0
+    AND coalesce(size(faults), 0) = 0
 )
 SELECT run, id, client_id, software, transactional_id, producer_id, producer_epoch, highest_epoch
 FROM (SELECT *, max(producer_epoch) OVER before AS highest_epoch, max(end_us) OVER before AS answered_us

@@ -50,7 +50,7 @@ judged AS (
     WHEN timestamp_ms <> time_ms AND cleaned_to = 0 THEN 'another time'
     WHEN coordinator_epoch >= 0 AND (coordinator_epoch < marker_coordinator OR (coordinator_epoch > marker_coordinator AND NOT is_thinned))
       THEN 'another coordinator epoch'
-    WHEN NOT transaction_offset <=> open_from AND least(transaction_offset, open_from) >= greatest(log_start, cleaned_to)
+    WHEN transaction_offset IS DISTINCT FROM open_from AND least(transaction_offset, open_from) >= greatest(log_start, cleaned_to)
       THEN 'another open transaction' END AS what
   FROM (SELECT compared.*, log_start, log_end, cleaned_to, snapshot_offset <= cleaned_to OR coalesce(last_offset, -1) < cleaned_to AS is_thinned
         FROM compared JOIN partitions USING (directory, topic, partition)) compared

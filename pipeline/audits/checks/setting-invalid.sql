@@ -42,7 +42,7 @@ WITH rules AS (
     UNION ALL SELECT 32, 'number', 2, 2147483647, NULL, 'share.delivery.count.limit'
     UNION ALL SELECT 32, 'number', 100, 2147483647, NULL, 'share.partition.max.record.locks'
     UNION ALL SELECT 32, 'number', 1000, 2147483647, NULL, 'share.record.lock.duration.ms'
-  ) LATERAL VIEW explode(split(regexp_replace(names, '[^a-z0-9.]+', ' '), ' ')) AS name
+  ) CROSS JOIN LATERAL explode(split(regexp_replace(names, '[^a-z0-9.]+', ' '), ' ')) AS name_rows(name)
 ),
 given AS (
   SELECT offset, fields.resource_type AS resource_type, fields.resource_name AS resource_name, fields.name AS name,
@@ -53,7 +53,7 @@ given AS (
 durations AS (  -- as java.time.Duration reads them: each number is a long
   SELECT given.*, regexp_extract(text, form, 1) AS sign, regexp_extract(text, form, 2) AS days, regexp_extract(text, form, 3) AS hours,
          regexp_extract(text, form, 4) AS minutes, regexp_extract(text, form, 5) AS seconds, regexp_extract(text, form, 6) AS fraction,
-         text RLIKE form AND NOT text RLIKE '[PpTt]$' AS is_duration
+         regexp_like(text, form) AND NOT regexp_like(text, '[PpTt]$') AS is_duration
   FROM (SELECT given.*, concat('^by_duration:([+-]?)[Pp](?:([+-]?[0-9]+)[Dd])?(?:[Tt](?:([+-]?[0-9]+)[Hh])?(?:([+-]?[0-9]+)[Mm])?',
                                '(?:([+-]?[0-9]+)(?:[.,]([0-9]{0,9}))?[Ss])?)?$') AS form FROM given) given
 ),
@@ -70,14 +70,14 @@ WHERE given.resource_type NOT IN (2, 4, 8, 16, 32)
   OR (value IS NOT NULL AND CASE kind
     WHEN 'boolean' THEN lower(text) NOT IN ('true', 'false')
     WHEN 'text' THEN NOT array_contains(split(allowed, ','), text)
-    WHEN 'pattern' THEN NOT text RLIKE allowed
-    WHEN 'list' THEN text <> '' AND exists(split(text, ','), each -> NOT array_contains(split(allowed, ','), trim(each)))
+    WHEN 'pattern' THEN NOT regexp_like(text, allowed)
+    WHEN 'list' THEN text <> '' AND size(filter(split(text, ','), each -> NOT array_contains(split(allowed, ','), trim(each)))) > 0
     WHEN 'start' THEN NOT array_contains(split(allowed, ','), text)
       AND NOT (is_duration AND coalesce(behind_s BETWEEN 0 AND 9223372036854775807, false))
-    WHEN 'distinct' THEN text <> '' AND (exists(split(text, ','), each -> trim(each) = '')
+    WHEN 'distinct' THEN text <> '' AND (size(filter(split(text, ','), each -> trim(each) = '')) > 0
       OR size(array_distinct(transform(split(text, ','), each -> trim(each)))) < size(split(text, ',')))
     WHEN 'double' THEN try_cast(regexp_replace(text, '[fFdD]$', '') AS DOUBLE) IS NULL
       OR NOT try_cast(regexp_replace(text, '[fFdD]$', '') AS DOUBLE) BETWEEN least AND most
-    WHEN 'number' THEN NOT text RLIKE '^[+-]?[0-9]+$' OR try_cast(text AS BIGINT) IS NULL
+    WHEN 'number' THEN NOT regexp_like(text, '^[+-]?[0-9]+$') OR try_cast(text AS BIGINT) IS NULL
       OR try_cast(text AS BIGINT) < least OR try_cast(text AS BIGINT) > most
     ELSE false END)

@@ -10,11 +10,11 @@ known AS (
   JOIN based earlier ON earlier.group_id = later.group_id AND earlier.topic_id = later.topic_id
     AND earlier.shared_partition = later.shared_partition AND earlier.run = later.run AND earlier.base = later.previous_snapshot
     AND earlier.offset < later.offset
-  LATERAL VIEW explode(earlier.batches) AS batch
+  CROSS JOIN LATERAL explode(earlier.batches) AS batch_rows(batch)
   WHERE later.is_snapshot
   UNION ALL
   SELECT partition, offset, group_id, topic_id, shared_partition, start_offset, 1 AS is_kept, batch
-  FROM based LATERAL VIEW explode(batches) AS batch
+  FROM based CROSS JOIN LATERAL explode(batches) AS batch_rows(batch)
   WHERE is_snapshot AND previous_snapshot IS NOT NULL
 ),
 ranges AS (

@@ -10,7 +10,7 @@ WITH named AS (
 ),
 wanted AS (
   SELECT group_id, partition, offset, each.topic_id AS topic_id, number
-  FROM named LATERAL VIEW explode(fields.initialized) AS each LATERAL VIEW explode(each.partitions) AS number
+  FROM named CROSS JOIN LATERAL explode(fields.initialized) AS each_rows(each) CROSS JOIN LATERAL explode(each.partitions) AS number_rows(number)
 ),
 there AS (SELECT * FROM share_states WHERE is_latest AND NOT is_tombstone),
 complete AS (
@@ -25,6 +25,6 @@ SELECT metadata_topics.topic, shared_partition, CAST(NULL AS BIGINT), there.grou
 FROM there JOIN metadata_topics ON metadata_topics.topic_id = there.topic_id JOIN complete ON complete.topics = 2
 LEFT JOIN named ON named.group_id = there.group_id
 WHERE NOT coalesce(
-  exists(fields.initialized, each -> each.topic_id = there.topic_id AND array_contains(each.partitions, there.shared_partition))
-  OR exists(fields.initializing, each -> each.topic_id = there.topic_id AND array_contains(each.partitions, there.shared_partition))
-  OR exists(fields.deleting, each -> each.topic_id = there.topic_id), false)
+  size(filter(fields.initialized, each -> each.topic_id = there.topic_id AND array_contains(each.partitions, there.shared_partition))) > 0
+  OR size(filter(fields.initializing, each -> each.topic_id = there.topic_id AND array_contains(each.partitions, there.shared_partition))) > 0
+  OR size(filter(fields.deleting, each -> each.topic_id = there.topic_id)) > 0, false)

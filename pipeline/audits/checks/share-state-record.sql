@@ -9,12 +9,13 @@ FROM (
     WHEN snapshot_epoch < 0 OR state_epoch < 0 OR leader_epoch < -1 THEN 'a negative epoch'
     WHEN start_offset < -1 OR delivery_complete_count < -1 THEN 'a negative offset or count'
     WHEN create_timestamp_ms < 0 OR write_timestamp_ms < create_timestamp_ms THEN 'written before it was created'
-    WHEN exists(batches, each -> each.first_offset < 0 OR each.last_offset < each.first_offset) THEN 'a batch that ends before it begins'
-    WHEN exists(batches, each -> each.delivery_state NOT IN (0, 2, 3, 4) OR each.delivery_count < 0) THEN 'an unknown delivery state or count'
-    WHEN exists(batches, each -> each.delivery_state = 2 AND each.delivery_count = 0) THEN 'acknowledged without a delivery'
-    WHEN exists(batches, each -> each.delivery_state IN (3, 4) AND each.delivery_count = 0) THEN 'archived without a delivery'
-    WHEN start_offset >= 0 AND exists(batches, each -> each.first_offset < start_offset) THEN 'a batch below the start offset'
-    WHEN exists(sequence(2, greatest(2, size(batches))), each -> get(batches, each - 1).first_offset <= get(batches, each - 2).last_offset)
+    WHEN size(filter(batches, each -> each.first_offset < 0 OR each.last_offset < each.first_offset)) > 0 THEN 'a batch that ends before it begins'
+    WHEN size(filter(batches, each -> each.delivery_state NOT IN (0, 2, 3, 4)
+      OR each.delivery_count < 0)) > 0 THEN 'an unknown delivery state or count'
+    WHEN size(filter(batches, each -> each.delivery_state = 2 AND each.delivery_count = 0)) > 0 THEN 'acknowledged without a delivery'
+    WHEN size(filter(batches, each -> each.delivery_state IN (3, 4) AND each.delivery_count = 0)) > 0 THEN 'archived without a delivery'
+    WHEN start_offset >= 0 AND size(filter(batches, each -> each.first_offset < start_offset)) > 0 THEN 'a batch below the start offset'
+    WHEN size(filter(sequence(2, greatest(2, size(batches))), each -> get(batches, each - 1).first_offset <= get(batches, each - 2).last_offset)) > 0
       THEN 'overlapping batches' END AS what
   FROM share_states WHERE NOT is_tombstone
 )

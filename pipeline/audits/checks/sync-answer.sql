@@ -8,11 +8,11 @@ WITH synced AS (
          from_json(response, 'assignment STRING').assignment AS given
   FROM (SELECT *, from_json(request, 'group_id STRING, generation_id INT, member_id STRING, assignments ARRAY<STRUCT<member_id STRING, assignment
           STRING>>') AS sent
-        FROM calls WHERE api = 'SyncGroup' AND error IS NULL AND response IS NOT NULL AND size(coalesce(faults, array())) = 0)
+        FROM calls WHERE api = 'SyncGroup' AND error IS NULL AND response IS NOT NULL AND coalesce(size(faults), 0) = 0)
 ),
 made AS (
   SELECT run, era, group_id, generation, each.member_id, max(each.assignment) AS assignment
-  FROM synced LATERAL VIEW explode(assignments) AS each GROUP BY ALL
+  FROM synced CROSS JOIN LATERAL explode(assignments) AS each_rows(each) GROUP BY ALL
 )
 SELECT synced.run, synced.id, synced.client_id, synced.software, synced.group_id, synced.generation, synced.member_id
 FROM synced JOIN made ON made.run = synced.run AND made.era = synced.era AND made.group_id = synced.group_id

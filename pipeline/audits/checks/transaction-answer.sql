@@ -6,7 +6,7 @@
 -- never had; or InitProducerId an id and epoch that are in no record. Checked if the logs have all their records.
 WITH sound AS (
   SELECT run, id, api, client_id, software, ts_us, response FROM calls CROSS JOIN era
-  WHERE api IN ('DescribeTransactions', 'ListTransactions', 'DescribeProducers') AND response IS NOT NULL AND size(coalesce(faults, array())) = 0
+  WHERE api IN ('DescribeTransactions', 'ListTransactions', 'DescribeProducers') AND response IS NOT NULL AND coalesce(size(faults), 0) = 0
     AND struct(run, calls.era) >= since
 ),
 states AS (
@@ -14,17 +14,17 @@ states AS (
   FROM (SELECT run, id, from_json(response, 'transaction_states ARRAY<STRUCT<error_code STRING, transactional_id STRING, transaction_state STRING, producer_id
           BIGINT, producer_epoch INT, transaction_timeout_ms INT, transaction_start_time_ms BIGINT, topics ARRAY<STRUCT<topic STRING, partitions ARRAY<INT>>>>>').transaction_states AS states
         FROM sound WHERE api IN ('DescribeTransactions', 'ListTransactions'))
-  LATERAL VIEW explode(states) AS each WHERE coalesce(each.error_code, 'NONE') = 'NONE'
+  CROSS JOIN LATERAL explode(states) AS each_rows(each) WHERE coalesce(each.error_code, 'NONE') = 'NONE'
 ),
 touched AS (
   SELECT run, id, transactional_id, topic.topic, number
-  FROM states LATERAL VIEW explode(topics) AS topic LATERAL VIEW explode(topic.partitions) AS number
+  FROM states CROSS JOIN LATERAL explode(topics) AS topic_rows(topic) CROSS JOIN LATERAL explode(topic.partitions) AS number_rows(number)
 ),
 identities AS (
   SELECT calls.run, calls.id, calls.api, calls.client_id, calls.software, get_json_object(request, '$.transactional_id') AS transactional_id,
          granted.producer_id, granted.producer_epoch
   FROM granted JOIN calls ON calls.run = granted.run AND calls.id = granted.id CROSS JOIN era
-  WHERE api = 'InitProducerId' AND get_json_object(request, '$.transactional_id') <> '' AND size(coalesce(faults, array())) = 0
+  WHERE api = 'InitProducerId' AND get_json_object(request, '$.transactional_id') <> '' AND coalesce(size(faults), 0) = 0
     AND struct(calls.run, calls.era) >= since
 ),
 producers AS (
@@ -32,7 +32,8 @@ producers AS (
   FROM (SELECT run, id, ts_us, from_json(response, 'topics ARRAY<STRUCT<name STRING, partitions ARRAY<STRUCT<partition_index INT, active_producers ARRAY<STRUCT<
           producer_id BIGINT, producer_epoch INT, last_sequence INT, last_timestamp BIGINT, coordinator_epoch INT, current_txn_start_offset BIGINT>>>>>>').topics AS topics
         FROM sound WHERE api = 'DescribeProducers')
-  LATERAL VIEW explode(topics) AS topic LATERAL VIEW explode(topic.partitions) AS piece LATERAL VIEW explode(piece.active_producers) AS each
+  CROSS JOIN LATERAL explode(topics) AS topic_rows(topic) CROSS JOIN LATERAL explode(topic.partitions) AS piece_rows(piece)
+  CROSS JOIN LATERAL explode(piece.active_producers) AS each_rows(each)
 ),
 kept AS (
   SELECT topic, partition FROM batches WHERE damage IS NULL GROUP BY topic, partition, directory

@@ -8,7 +8,7 @@ WITH sound AS (
          from_json(request, 'group_id STRING, member_id STRING, generation_id INT, generation_id_or_member_epoch INT, member_epoch INT,
            transactional_id STRING, producer_id BIGINT, producer_epoch INT, v3_and_below_transactional_id STRING,
            v3_and_below_producer_id BIGINT, v3_and_below_producer_epoch INT') AS sent
-  FROM calls WHERE outcome = 'answered' AND response IS NOT NULL AND size(coalesce(faults, array())) = 0
+  FROM calls WHERE outcome = 'answered' AND response IS NOT NULL AND coalesce(size(faults), 0) = 0
 ),
 verdicts AS (
   SELECT run, era, id, ts_us, end_us, client_id, software, api, error, 'member of a generation' AS kind,
@@ -46,7 +46,7 @@ verdicts AS (
 SELECT run, refused.id AS id, client_id, software, refused.api AS api, refused.error AS refused_error, min(kind) AS kind,
        min(subject) AS subject, min(id) AS accepted_by
 FROM (
-  SELECT *, last_value(if(is_final, struct(id, end_us, error, api), NULL), true) OVER before AS refused
+  SELECT *, last_value(if(is_final, struct(id, end_us, error, api), NULL)) IGNORE NULLS OVER before AS refused
   FROM verdicts
   WINDOW before AS (PARTITION BY run, era, kind, subject ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )

@@ -3,5 +3,5 @@ SELECT DISTINCT run, era, id, sent.group_id, sent.generation_id AS generation, e
 FROM (SELECT run, era, id, from_json(request, 'group_id STRING, generation_id INT, protocol_type STRING, assignments ARRAY<STRUCT<
         member_id STRING, assignment STRING>>') AS sent
       FROM calls WHERE api = 'SyncGroup' AND outcome = 'answered' AND error IS NULL)
-LATERAL VIEW explode(sent.assignments) AS each LATERAL VIEW explode(owned_partitions(each.assignment)) AS owned
+CROSS JOIN LATERAL explode(sent.assignments) AS each_rows(each) CROSS JOIN LATERAL explode(owned_partitions(each.assignment)) AS owned_rows(owned)
 WHERE coalesce(sent.protocol_type, 'consumer') = 'consumer'

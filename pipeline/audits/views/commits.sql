@@ -7,7 +7,7 @@ WITH asked AS (
           transactional_id STRING, producer_id BIGINT, producer_epoch INT, topics ARRAY<STRUCT<name STRING, topic_id STRING,
           partitions ARRAY<STRUCT<partition_index INT, committed_offset BIGINT>>>>') AS sent
         FROM calls WHERE api IN ('OffsetCommit', 'TxnOffsetCommit')) calls
-  LATERAL VIEW explode(sent.topics) AS data LATERAL VIEW explode(data.partitions) AS piece
+  CROSS JOIN LATERAL explode(sent.topics) AS data_rows(data) CROSS JOIN LATERAL explode(data.partitions) AS piece_rows(piece)
 ),
 answered AS (
   SELECT run, id, coalesce(nullif(data.name, ''), data.topic_id) AS topic_key, piece.partition_index AS partition,
@@ -15,7 +15,7 @@ answered AS (
   FROM (SELECT run, id, from_json(response, 'topics ARRAY<STRUCT<name STRING, topic_id STRING, partitions ARRAY<STRUCT<
           partition_index INT, error_code STRING>>>>') AS got
         FROM calls WHERE api IN ('OffsetCommit', 'TxnOffsetCommit') AND response IS NOT NULL)
-  LATERAL VIEW explode(got.topics) AS data LATERAL VIEW explode(data.partitions) AS piece
+  CROSS JOIN LATERAL explode(got.topics) AS data_rows(data) CROSS JOIN LATERAL explode(data.partitions) AS piece_rows(piece)
 )
 SELECT asked.run, era, asked.id, ts_us, end_us, broker, connection, client_host, client_id, software, software_version, api,
        version, outcome, group_id, member_id, generation, transactional_id, producer_id, producer_epoch,

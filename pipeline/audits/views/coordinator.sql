@@ -4,4 +4,4 @@ SELECT DISTINCT transactional_id, offset AS state_offset, partition AS state_par
        timeout_ms, start_ms, last_update_ms, client_transaction_version,
        touched.topic AS topic, touched.partition AS partition,
        offset = max(offset) OVER (PARTITION BY transactional_id) AS is_latest
-FROM state_transactions LATERAL VIEW OUTER explode(partitions) AS touched
+FROM state_transactions LEFT JOIN LATERAL explode(partitions) AS touched_rows(touched) ON true

@@ -11,4 +11,4 @@ JOIN (SELECT transactional_id, offset AS state_offset,
       FROM state_transactions) before USING (transactional_id, state_offset)
 LEFT JOIN (SELECT partition AS state_partition, max(log_start) AS log_start, max(cleaned_to) AS cleaned_to FROM partitions
            WHERE topic = '__transaction_state' GROUP BY ALL) USING (state_partition)
-WHERE state IN ('PrepareCommit', 'PrepareAbort') AND NOT previous_state <=> state AND decided.topic IS NOT NULL
+WHERE state IN ('PrepareCommit', 'PrepareAbort') AND previous_state IS DISTINCT FROM state AND decided.topic IS NOT NULL

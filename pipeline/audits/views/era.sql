@@ -1,3 +1,3 @@
 -- When the state of the directory began: a reset, or the restore of a snapshot, makes earlier entries meaningless for the logs; and a
 -- topic's deletion, those of the topic.
-SELECT coalesce(max(if(era > 0, struct(run, era), NULL)), struct('' AS run, 0 AS era)) AS since FROM calls
+SELECT max(struct(run, era)) AS since FROM (SELECT run, era FROM calls WHERE era > 0 UNION ALL SELECT '', 0)

@@ -13,7 +13,7 @@ pieces AS (
 ),
 places AS (
   SELECT group_id, group_type, type, name, state_partition, offset, role, coalesce(each.topic_id, each.subtopology_id) AS place, each.partitions AS numbers
-  FROM pieces LATERAL VIEW explode(list) AS each
+  FROM pieces CROSS JOIN LATERAL explode(list) AS each_rows(each)
 )
 SELECT group_id, group_type, type, name, state_partition, offset, role, place, number
-FROM places LATERAL VIEW explode(numbers) AS number
+FROM places CROSS JOIN LATERAL explode(numbers) AS number_rows(number)

@@ -9,8 +9,8 @@ WITH asked AS (
           generation_id_or_member_epoch INT') AS sent, from_json(response, 'generation_id INT, member_id STRING') AS got
         FROM calls WHERE api IN ('JoinGroup', 'SyncGroup', 'Heartbeat', 'OffsetCommit', 'LeaveGroup'))
 )
-SELECT *, last_value(if(api = 'JoinGroup' AND error IS NULL, given_generation, NULL), true) OVER before AS joined_generation,
-       last_value(if(api = 'JoinGroup' AND error IS NULL, end_us, NULL), true) OVER before AS joined_us,
+SELECT *, last_value(if(api = 'JoinGroup' AND error IS NULL, given_generation, NULL)) IGNORE NULLS OVER before AS joined_generation,
+       last_value(if(api = 'JoinGroup' AND error IS NULL, end_us, NULL)) IGNORE NULLS OVER before AS joined_us,
        lag(error) OVER before_at_all AS previous_error, lag(api) OVER before_at_all AS previous_api
 FROM asked
 WHERE member_id IS NOT NULL

@@ -9,7 +9,7 @@ WITH asked AS (
           INT, batches ARRAY<STRUCT<base_offset BIGINT, last_offset BIGINT, count BIGINT, log_append_time BOOLEAN,
           base_timestamp_ms BIGINT, max_timestamp_ms BIGINT, crc BIGINT>>>>>>>') AS sent
         FROM calls WHERE api = 'Produce') calls
-  LATERAL VIEW explode(sent.topic_data) AS data LATERAL VIEW explode(data.partition_data) AS piece
+  CROSS JOIN LATERAL explode(sent.topic_data) AS data_rows(data) CROSS JOIN LATERAL explode(data.partition_data) AS piece_rows(piece)
 ),
 answered AS (
   SELECT run, id, coalesce(nullif(answer.name, ''), answer.topic_id) AS topic_key, piece.index AS partition,
@@ -17,7 +17,7 @@ answered AS (
   FROM (SELECT run, id, from_json(response, 'responses ARRAY<STRUCT<name STRING, topic_id STRING, partition_responses
           ARRAY<STRUCT<index INT, error_code STRING, base_offset BIGINT, current_leader STRUCT<leader_id INT>>>>>') AS got
         FROM calls WHERE api = 'Produce' AND response IS NOT NULL)
-  LATERAL VIEW explode(got.responses) AS answer LATERAL VIEW explode(answer.partition_responses) AS piece
+  CROSS JOIN LATERAL explode(got.responses) AS answer_rows(answer) CROSS JOIN LATERAL explode(answer.partition_responses) AS piece_rows(piece)
 )
 SELECT asked.run, era, asked.id, ts_us, end_us, broker, connection, client_host, client_id, software, software_version, version,
        outcome, faults, transactional_id, acks, coalesce(asked.name, topic_names.topic, asked.topic_id) AS topic, asked.topic_id,

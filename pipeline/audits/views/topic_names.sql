@@ -5,7 +5,7 @@ SELECT topic_id, coalesce(max(if(is_kept, topic, NULL)), max(topic)) AS topic FR
   SELECT each.topic_id, each.name, false
   FROM (SELECT from_json(response, 'topics ARRAY<STRUCT<name STRING, topic_id STRING>>') AS got FROM calls
         WHERE api IN ('Metadata', 'CreateTopics') AND response IS NOT NULL)
-  LATERAL VIEW explode(got.topics) AS each
+  CROSS JOIN LATERAL explode(got.topics) AS each_rows(each)
 )
 WHERE topic_id <> 'AAAAAAAAAAAAAAAAAAAAAA' AND topic <> ''
 GROUP BY topic_id

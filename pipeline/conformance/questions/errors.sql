@@ -5,7 +5,7 @@
 -- and client id: of several with the same ones, another one may have reacted.
 SELECT software, software_version, api, error, reaction, count(*) AS times,
        count(*) / sum(count(*)) OVER (PARTITION BY software, software_version, api, error) AS share,
-       percentile(after_us, 0.5) / 1000 AS after_ms, avg(if(on_new_connection, 1, 0)) AS on_new_connection_share,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY after_us) / 1000 AS after_ms, avg(if(on_new_connection, 1, 0)) AS on_new_connection_share,
        min(struct(run, id)).id AS first_id
 FROM reactions
 GROUP BY software, software_version, api, error, reaction

@@ -20,10 +20,10 @@ placed AS (
 ),
 transacting AS (
   SELECT *, lag(api) OVER same AS previous_api, lag(outcome) OVER same AS previous_outcome, lag(error) OVER same AS previous_error,
-         last_value(if(api = 'EndTxn' AND version >= 5 AND outcome = 'answered' AND error IS NULL AND granted_id >= 0, end_us, NULL), true)
+         last_value(if(api = 'EndTxn' AND version >= 5 AND outcome = 'answered' AND error IS NULL AND granted_id >= 0, end_us, NULL)) IGNORE NULLS
            OVER before AS given_us,
-         last_value(if(api = 'InitProducerId' AND error IS NULL AND granted_id >= 0, id, NULL), true) OVER here AS had_id,
-         last_value(if(api = 'InitProducerId', id, NULL), true) OVER here AS initialized_id
+         last_value(if(api = 'InitProducerId' AND error IS NULL AND granted_id >= 0, id, NULL)) IGNORE NULLS OVER here AS had_id,
+         last_value(if(api = 'InitProducerId', id, NULL)) IGNORE NULLS OVER here AS initialized_id
   FROM producing
   WINDOW same AS (PARTITION BY run, era, transactional_id, producer_id, producer_epoch ORDER BY id),
          before AS (PARTITION BY run, era, transactional_id ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
@@ -33,7 +33,7 @@ connected AS (
   SELECT run, id, api, lag(id) OVER before AS previous_id,
          lag(try_cast(get_json_object(response, '$.throttle_time_ms') AS BIGINT)) OVER before AS previous_throttle_ms,
          last_value(if(api = 'SaslAuthenticate' AND error IS NULL, try_cast(get_json_object(response, '$.session_lifetime_ms') AS BIGINT),
-                       NULL), true) OVER (PARTITION BY run, connection ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+                       NULL)) IGNORE NULLS OVER (PARTITION BY run, connection ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
            AS lifetime_ms
   FROM calls WHERE api_key >= 0
   WINDOW before AS (PARTITION BY run, connection ORDER BY id)
@@ -52,8 +52,8 @@ positions_committed AS (
   FROM effective_commits WHERE generation >= 0
 ),
 joining AS (
-  SELECT run, id, api, group_instance_id, last_value(if(api = 'JoinGroup' AND error IS NULL, id, NULL), true) OVER before AS joined_id,
-         last_value(if(api = 'LeaveGroup' OR error IN ('UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID', 'ILLEGAL_GENERATION'), id, NULL), true)
+  SELECT run, id, api, group_instance_id, last_value(if(api = 'JoinGroup' AND error IS NULL, id, NULL)) IGNORE NULLS OVER before AS joined_id,
+         last_value(if(api = 'LeaveGroup' OR error IN ('UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID', 'ILLEGAL_GENERATION'), id, NULL)) IGNORE NULLS
            OVER before AS lost_id
   FROM members
   WINDOW before AS (PARTITION BY run, era, connection, group_id ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)

@@ -38,7 +38,7 @@ followed AS (
               WHEN new.api = 'Produce' THEN 'Produce (other records)' ELSE new.act END AS act
   FROM failed JOIN acts old USING (run, id)
   JOIN acts new ON new.run = failed.run AND new.era = failed.era AND new.client_host = failed.client_host
-    AND new.client_id <=> failed.client_id AND new.place = failed.place
+    AND new.client_id IS NOT DISTINCT FROM failed.client_id AND new.place = failed.place
   WHERE new.id <> old.id AND (new.who IS NULL OR old.who IS NULL OR new.who = old.who)
     AND (new.api = old.api OR new.api NOT IN ('ApiVersions', 'SaslHandshake', 'SaslAuthenticate', 'GetTelemetrySubscriptions',
                                               'PushTelemetry', 'Heartbeat', 'Fetch'))
@@ -48,7 +48,7 @@ SELECT failed_one.software, failed_one.software_version, failed_one.api, failed_
        coalesce(failed_one.error, failed_one.outcome) AS error, coalesce(acted.reaction, 'nothing more') AS reaction, acted.after_us,
        coalesce(acted.on_new_connection, false) AS on_new_connection
 FROM acts failed_one
-LEFT JOIN (SELECT run, id, array_join(array_distinct(transform(array_sort(collect_list(struct(place, act))), one -> one.act)), ', ')
+LEFT JOIN (SELECT run, id, array_join(array_distinct(transform(array_sort(array_agg(struct(place, act))), one -> one.act)), ', ')
                     AS reaction, min(if(decisive IS NULL OR place = decisive, after_us, NULL)) AS after_us,
                   bool_or(on_new_connection) AS on_new_connection
            FROM decided WHERE decisive IS NULL OR place <= decisive GROUP BY run, id) acted

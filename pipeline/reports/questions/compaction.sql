@@ -51,8 +51,8 @@ counted AS (
   FROM by_key GROUP BY topic, partition
 )
 SELECT topic, partition, is_compacted, records, bytes, superseded + without_key + aborted + tombstones AS removable_records,
-       (superseded + without_key + aborted + tombstones) / records AS removable_share,
-       CAST(floor(bytes * removable_weight / weight) AS BIGINT) AS removable_bytes, superseded, tombstones, aborted, without_key,
+       (superseded + without_key + aborted + tombstones) / nullif(records, 0) AS removable_share,
+       CAST(floor(bytes * removable_weight / nullif(weight, 0)) AS BIGINT) AS removable_bytes, superseded, tombstones, aborted, without_key,
        greatest(removable_at_all - (superseded + without_key + aborted + tombstones), 0) AS later_records, cleanable_to,
        round(dirty_bytes / nullif(clean_bytes + dirty_bytes, 0), 3) AS dirty_ratio,
        is_compacted AND coalesce(dirty_bytes / nullif(clean_bytes + dirty_bytes, 0) > least_dirty_ratio, false) AS is_due

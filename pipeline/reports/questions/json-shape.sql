@@ -6,7 +6,7 @@
 WITH leaves AS (
   SELECT topic, leaf.*, total
   FROM (SELECT topic, value, count(*) OVER (PARTITION BY topic) AS total FROM sampled WHERE kind LIKE 'JSON%')
-  LATERAL VIEW explode(json_paths(value)) AS leaf
+  CROSS JOIN LATERAL explode(json_paths(value)) AS leaf_rows(leaf)
 )
 SELECT topic, path, array_join(array_sort(array_distinct(flatten(collect_set(types)))), ' or ') AS types, count(*) AS sampled,
        count(*) / max(total) AS present_share, count_if(is_null) / count(*) AS null_share, count(DISTINCT example) AS different,

@@ -10,7 +10,7 @@ WITH ranked AS (
 ),
 without AS (SELECT topic, sum(if(key IS NULL, records, 0)) AS without_key, sum(records) AS records FROM keys GROUP BY topic)
 SELECT topic, max(without.records) AS records, max(without_key) AS without_key, count(ranked.records) AS keys,
-       max(ranked.records) / max(without.records) AS hottest_share,
+       max(ranked.records) / nullif(max(without.records), 0) AS hottest_share,
        coalesce(count_if(coalesce(before, 0) < total / 2), 0) AS keys_of_half,
        coalesce(count_if(partitions > 1), 0) AS scattered_keys
 FROM without LEFT JOIN ranked USING (topic)

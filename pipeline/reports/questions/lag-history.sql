@@ -10,7 +10,7 @@ WITH placed AS (
          whole AS (PARTITION BY run, era, kind, reader, topic, partition)
 )
 SELECT run, era, kind, reader, topic, partition, max_by(position, at_ms) AS position, max_by(log_end, at_ms) AS log_end,
-       max_by(lag, at_ms) AS lag, max(lag) AS most_lag, timestamp_millis(max_by(at_ms, struct(lag AS most, -at_ms AS place))) AS most_lag_at,
+       max_by(lag, at_ms) AS lag, max(lag) AS most_lag, timestamp_millis(max_by(at_ms, (lag, -at_ms))) AS most_lag_at,
        if(max_by(lag, at_ms) > 0, max(last_ms) - max(if(position IS DISTINCT FROM previous_position, at_ms, NULL)), 0) AS still_ms,
        CASE WHEN max_by(lag, at_ms) > 2 * coalesce(max_by(lag, if(at_ms <= last_ms - (last_ms - first_ms) / 4, at_ms, NULL)), 0) THEN 'grows'
             WHEN max_by(lag, at_ms) = 0 THEN 'none'

@@ -23,7 +23,7 @@ decided AS (
 )
 SELECT topic, partition, cleanup_policy, retention_ms, retention_bytes, sum(bytes) AS bytes, count(*) AS segments,
        count_if(goes) AS removed_segments, sum(if(goes, records, 0)) AS removed_records, sum(if(goes, bytes, 0)) AS removed_bytes,
-       sum(if(goes, bytes, 0)) / sum(bytes) AS removed_share, sum(if(goes AND by_size, bytes, 0)) AS by_size_bytes,
+       sum(if(goes, bytes, 0)) / nullif(sum(bytes), 0) AS removed_share, sum(if(goes AND by_size, bytes, 0)) AS by_size_bytes,
        max(log_start) AS log_start, greatest(max(log_start), coalesce(max(if(goes, next_base, NULL)), 0)) AS new_log_start,
        timestamp_millis(min(if(goes OR largest_ms > 253402300799999, NULL, largest_ms))) AS oldest_segment_left_at
 FROM decided

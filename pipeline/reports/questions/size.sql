@@ -1,8 +1,9 @@
 -- title: size of each topic
 -- One row per topic. `bytes`: size on disk of one replica of each partition, compressed if the producers compressed; `per_day_bytes`: the
 -- average between the first and the last record.
-SELECT topic, count(DISTINCT partition) AS partitions, max(replicas) AS replicas, count(DISTINCT partition, segment_base) AS segments,
-       sum(if(is_control, 0, record_count)) AS records, sum(size) AS bytes, sum(size) / sum(sum(size)) OVER () AS share,
+SELECT topic, count(DISTINCT partition) AS partitions, max(replicas) AS replicas,
+       count(DISTINCT struct(partition, segment_base)) FILTER (WHERE segment_base IS NOT NULL) AS segments,
+       sum(if(is_control, 0, record_count)) AS records, sum(size) AS bytes, sum(size) / nullif(sum(sum(size)) OVER (), 0) AS share,
        sum(size) / nullif(sum(if(is_control, 0, record_count)), 0) AS per_record_bytes,
        sum(if(is_control, 0, record_count)) / nullif(count_if(NOT is_control), 0) AS records_per_batch,
        array_join(sort_array(collect_set(if(is_control, NULL, codec))), ', ') AS codecs,

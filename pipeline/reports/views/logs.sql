@@ -7,7 +7,7 @@ SELECT topic, partition, directory, replicas, log_start, log_end, coalesce(high_
             ELSE coalesce(cleanup_policy, 'delete') END AS cleanup_policy,
        coalesce(retention_ms, 604800000) AS retention_ms, coalesce(retention_bytes, -1) AS retention_bytes,
        coalesce(min_compaction_lag_ms, 0) AS min_compaction_lag_ms,
-       coalesce(min_cleanable_dirty_ratio, 0.5D) AS min_cleanable_dirty_ratio, cleaner_offset
+       coalesce(min_cleanable_dirty_ratio, CAST(0.5 AS DOUBLE)) AS min_cleanable_dirty_ratio, cleaner_offset
 FROM (SELECT *, row_number() OVER (PARTITION BY topic, partition ORDER BY log_end DESC, directory) AS place,
              count(*) OVER (PARTITION BY topic, partition) AS replicas
       FROM partitions JOIN wanted_topics USING (topic))
