@@ -1,16 +1,21 @@
 """The context that a handler gets with its request, and the parts of the cluster that handlers may use."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+from uuid import UUID
 
 from broker.access.authorizer import ANONYMOUS, speaks_as
+from broker.coordination.coordinators import MetadataController
+from broker.coordination.metadata.image import ClusterImage
+from broker.coordination.metadata.quorum import Quorum
+from broker.replication.partition import ReplicatedPartition
 from broker.request.answers import Sending
-from broker.request.cluster_state import ClusterState
-from broker.request.connection import Connection
+from broker.request.connection import Connection, Versions
 from broker.request.node import Node
 from broker.settings.releases import Release
-from broker.time.clock import stopwatch_ns
+from broker.time.clock import Clock, stopwatch_ns
+from broker.time.rng import Random
 from protocol.acls import AclOperation, ResourceType
 from protocol.apis import ApiKey
 from protocol.errors import ErrorCode, KafkaError
@@ -53,10 +58,42 @@ class ServedApi(Protocol):
         ...
 
 
-class ClusterView(ClusterState, Protocol):
-    """The cluster as handlers use it. ``broker.cluster.cluster.Cluster`` is the only implementation outside tests."""
+class ClusterView(Protocol):
+    """The cluster as handlers use it: what its brokers share, and the brokers.
+
+    ``broker.cluster.cluster.Cluster`` is the only implementation outside tests.
+    """
 
     nodes: dict[int, Node]
+    random: Random
+    cluster_id: str
+    controller_id: int
+    metadata: MetadataController
+    quorum: Quorum
+    partitions: dict[tuple[str, int], ReplicatedPartition]
+    versions: Versions
+    release: Release
+    lazy_coordinators: bool
+    between_brokers: Callable[[], Awaitable[None]] | None
+    """Awaited while a coordinator's answer is on its way to another broker; None: it takes no time."""
+
+    @property
+    def clock(self) -> Clock:
+        """The cluster's clock."""
+        ...
+
+    @property
+    def image(self) -> ClusterImage:
+        """The current metadata image."""
+        ...
+
+    def new_uuid(self) -> UUID:
+        """Return a UUID from the cluster's seeded random numbers."""
+        ...
+
+    def allocate_producer_ids(self) -> range:
+        """Allocate a block of producer ids, unique in the cluster (KIP-730)."""
+        ...
 
 
 class ByteFault(Protocol):

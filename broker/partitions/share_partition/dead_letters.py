@@ -14,7 +14,7 @@ from broker.coordination.share_state.persister import SharePartitionKey
 from broker.partitions.share_partition.machine.acknowledge import DeadRecords
 from broker.partitions.share_partition.settings import dead_letter_topic
 from broker.replication.partition import ReplicatedPartition
-from broker.request.cluster_state import ClusterState
+from broker.request.context import ClusterView
 from broker.settings import BrokerSettings, groups
 from broker.settings import topics as topic_settings
 from broker.settings.model import ConfigResourceType
@@ -41,7 +41,7 @@ _log = structlog.get_logger(__name__)
 class DeadLetters:
     """Writes to the dead-letter queues of share groups, for the share partitions of one broker."""
 
-    def __init__(self, cluster: ClusterState, broker_id: int, settings: BrokerSettings) -> None:
+    def __init__(self, cluster: ClusterView, broker_id: int, settings: BrokerSettings) -> None:
         self._cluster, self._broker_id, self._settings = cluster, broker_id, settings
 
     async def write(self, key: SharePartitionKey, source: ReplicatedPartition, dead: DeadRecords) -> None:

@@ -26,7 +26,7 @@ from broker.partitions.share_partition.machine.acknowledge import (
 from broker.partitions.share_partition.machine.inflight import InFlight
 from broker.partitions.share_partition.settings import BY_DURATION, EARLIEST, offset_reset, share_settings
 from broker.replication.partition import ReplicatedPartition
-from broker.request.cluster_state import ClusterState
+from broker.request.context import ClusterView
 from broker.settings import BrokerSettings
 from broker.time.clock import in_slices
 from broker.time.timers import Timer
@@ -61,7 +61,7 @@ class SharePartition:
 
     def __init__(
         self,
-        cluster: ClusterState,
+        cluster: ClusterView,
         broker_id: int,
         settings: BrokerSettings,
         persister: Persister,

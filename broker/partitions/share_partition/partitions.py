@@ -9,7 +9,7 @@ from broker.coordination.share_state.persister import Persister, SharePartitionK
 from broker.partitions.share_partition.partition import SharePartition
 from broker.partitions.share_partition.sessions import SessionKey, ShareSession, ShareSessions
 from broker.replication.partition import known_partition
-from broker.request.cluster_state import ClusterState
+from broker.request.context import ClusterView
 from broker.request.node import Node
 from broker.settings import BrokerSettings
 from protocol.errors import KafkaError
@@ -18,7 +18,7 @@ from protocol.errors import KafkaError
 class SharePartitions:
     """The share partitions in a broker's memory: those that it leads and members fetch from."""
 
-    def __init__(self, cluster: ClusterState, broker_id: int, settings: BrokerSettings, persister: Persister) -> None:
+    def __init__(self, cluster: ClusterView, broker_id: int, settings: BrokerSettings, persister: Persister) -> None:
         self._cluster, self._broker_id, self._settings, self.persister = cluster, broker_id, settings, persister
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
         self._closed = False

@@ -1,7 +1,7 @@
 """Settings of share groups on partition leaders (groups 0.7)."""
 
 from broker.partitions.share_partition.machine.inflight import ShareSettings
-from broker.request.cluster_state import ClusterState
+from broker.request.context import ClusterView
 from broker.settings import BrokerSettings, groups
 from broker.settings.checks import duration_ms
 from broker.settings.model import ConfigResourceType
@@ -13,7 +13,7 @@ _DEAD_LETTER_TOPIC = "errors.deadletterqueue.topic.name"
 _LIMITS = ("share.delivery.count.limit", "share.partition.max.record.locks", "share.record.lock.duration.ms")
 
 
-def share_settings(cluster: ClusterState, settings: BrokerSettings, group_id: str) -> ShareSettings:
+def share_settings(cluster: ClusterView, settings: BrokerSettings, group_id: str) -> ShareSettings:
     """Return a group's settings: its own clamped to the broker's bounds, else the broker's."""
     stored = cluster.image.config(ConfigResourceType.GROUP, group_id)
     if not stored:
@@ -25,24 +25,24 @@ def share_settings(cluster: ClusterState, settings: BrokerSettings, group_id: st
     return ShareSettings(deliveries, locks, lock_ms, renew_enabled, has_dead_letters(cluster, group_id))
 
 
-def dead_letter_topic(cluster: ClusterState, group_id: str) -> str:
+def dead_letter_topic(cluster: ClusterView, group_id: str) -> str:
     """Return the topic of a group's dead-letter queue; "" for none."""
     return cluster.image.config(ConfigResourceType.GROUP, group_id).get(_DEAD_LETTER_TOPIC, "")
 
 
-def has_dead_letters(cluster: ClusterState, group_id: str) -> bool:
+def has_dead_letters(cluster: ClusterView, group_id: str) -> bool:
     """Return whether dead-letter queues are enabled (share.version 2) and the group has one."""
     enabled = cluster.image.features.get("share.version", 0) >= DEAD_LETTERS_SINCE
     return enabled and bool(dead_letter_topic(cluster, group_id))
 
 
-def reads_committed(cluster: ClusterState, group_id: str) -> bool:
+def reads_committed(cluster: ClusterView, group_id: str) -> bool:
     """Return whether the group's isolation level is read_committed."""
     stored = cluster.image.config(ConfigResourceType.GROUP, group_id)
     return stored.get("share.isolation.level") == "read_committed"
 
 
-def offset_reset(cluster: ClusterState, group_id: str) -> tuple[str, int]:
+def offset_reset(cluster: ClusterView, group_id: str) -> tuple[str, int]:
     """Return the group's ``share.auto.offset.reset``: strategy, and for ``by_duration:`` the duration (ms)."""
     text = cluster.image.config(ConfigResourceType.GROUP, group_id).get("share.auto.offset.reset", LATEST)
     if text.startswith(BY_DURATION):
