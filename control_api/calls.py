@@ -13,50 +13,56 @@ def arguments_of(
     verb: Verb, names: Mapping[str, str], query: Mapping[str, Any], body: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments of a call, under their names in the Python client and `ctl`."""
-    found: dict[str, Any] = {name: PLACES.get(name, str)(value) for name, value in names.items()}
-    found |= query
+    arguments: dict[str, Any] = {name: PLACES.get(name, str)(value) for name, value in names.items()}
+    arguments |= query
     named = {each.inside or each.name for each in verb.fields if not each.field.about.spread}
     for parameter in verb.fields:
         if parameter.field.about.spread:
             rest = {name: value for name, value in body.items() if name not in named}
             if rest:
-                found[parameter.name] = rest
+                arguments[parameter.name] = rest
             continue
         place = body.get(parameter.inside, {}) if parameter.inside else body
         if isinstance(place, Mapping) and parameter.name in place:
-            found[parameter.name] = place[parameter.name]
-    return found
+            arguments[parameter.name] = place[parameter.name]
+    return arguments
 
 
 def call(verb: Verb, arguments: Mapping[str, Any]) -> tuple[str, str, str]:
     """Format a call as METHOD PATH BODY, as a Python expression, and as a command."""
-    given = dict(arguments)
-    document = verb.document(given)
-    over_http = f"{verb.method} {verb.target(given)}" + (f" {json.dumps(document)}" if document else "")
-    return over_http, in_python(verb, given), in_shell(verb, given)
+    document = verb.document(arguments)
+    over_http = f"{verb.method} {verb.target(arguments)}" + (f" {json.dumps(document)}" if document else "")
+    return over_http, in_python(verb, arguments), in_shell(verb, arguments)
 
 
-def in_python(verb: Verb, given: Mapping[str, Any]) -> str:
+def in_python(verb: Verb, arguments: Mapping[str, Any]) -> str:
     """Format a call as a Python expression; `kafka` is the client."""
     attributes, _, rest = verb.python.partition("(")
     places = iter(verb.places)
-    attributes = re.sub(r"\[\w+\]", lambda _: f"[{_literal(given[next(places)])}]", attributes)
+    attributes = re.sub(r"\[\w+\]", lambda _: f"[{_literal(arguments[next(places)])}]", attributes)
     if verb.name == "versions set":
-        return f"kafka.{attributes}({', '.join(_limits(given))})"
+        return f"kafka.{attributes}({', '.join(_limits(arguments))})"
     if verb.name == "records write":
-        return f"kafka.{attributes}({', '.join(map(_literal, given['records']))})"
-    positional = [name for name in rest.rstrip(")").split(", ") if name in given]
-    named = [each.name for each in verb.parameters if each.name in given and each.name not in positional]
-    parts = [*(_literal(given[name]) for name in positional), *(f"{name}={_literal(given[name])}" for name in named)]
+        return f"kafka.{attributes}({', '.join(map(_literal, arguments['records']))})"
+    positional = [name for name in rest.rstrip(")").split(", ") if name in arguments]
+    named = [
+        parameter.name
+        for parameter in verb.parameters
+        if parameter.name in arguments and parameter.name not in positional
+    ]
+    parts = [
+        *(_literal(arguments[name]) for name in positional),
+        *(f"{name}={_literal(arguments[name])}" for name in named),
+    ]
     return f"kafka.{attributes}({', '.join(parts)})"
 
 
-def _limits(given: Mapping[str, Any]) -> Iterator[str]:
+def _limits(arguments: Mapping[str, Any]) -> Iterator[str]:
     """Format the arguments of `versions.set`, where versions of APIs are pairs."""
-    if "as_version" in given:
-        yield f"as_version={_literal(given['as_version'])}"
-    for name, each in given.get("apis", {}).items():
-        yield f"{name}={each and (each['min'], each['max'])}"
+    if "as_version" in arguments:
+        yield f"as_version={_literal(arguments['as_version'])}"
+    for name, limits in arguments.get("apis", {}).items():
+        yield f"{name}={limits and (limits['min'], limits['max'])}"
 
 
 def _literal(value: Any) -> str:
@@ -64,20 +70,20 @@ def _literal(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_literal(name)}: {_literal(each)}" for name, each in value.items()) + "}"
+        return "{" + ", ".join(f"{_literal(name)}: {_literal(element)}" for name, element in value.items()) + "}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_literal, value))}]"
     return repr(value)
 
 
-def in_shell(verb: Verb, given: Mapping[str, Any]) -> str:
+def in_shell(verb: Verb, arguments: Mapping[str, Any]) -> str:
     """Format a call as a command of `understudy ctl`."""
-    parts = [*verb.name.split(), *(str(given[name]) for name in verb.places)]
-    parts += [_argument(given[each.name]) for each in verb.parameters if each.required]
-    for each in verb.parameters:
-        if not each.required and each.name in given:
-            option = f"--{each.name.replace('_', '-')}"
-            parts += [option] if each.kind == "flag" else [option, _argument(given[each.name])]
+    parts = [*verb.name.split(), *(str(arguments[name]) for name in verb.places)]
+    parts += [_argument(arguments[parameter.name]) for parameter in verb.parameters if parameter.required]
+    for parameter in verb.parameters:
+        if not parameter.required and parameter.name in arguments:
+            option = f"--{parameter.name.replace('_', '-')}"
+            parts += [option] if parameter.kind == "flag" else [option, _argument(arguments[parameter.name])]
     return f"understudy ctl {shlex.join(parts)}"
 
 
@@ -89,7 +95,7 @@ def _is_one_value(value: Any) -> bool:
 def _argument(value: Any) -> str:
     """Format a value for the command line."""
     if isinstance(value, Mapping) and value and all(map(_is_one_value, value.values())):
-        return ",".join(f"{name}={each}" for name, each in value.items())
+        return ",".join(f"{name}={element}" for name, element in value.items())
     if isinstance(value, Mapping | list | tuple):
         return json.dumps(value)
     return "null" if value is None else str(value)

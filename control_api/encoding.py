@@ -131,8 +131,8 @@ def all_exact(value: Any) -> Any:
     if type(value) is int:
         return exact(value)
     if isinstance(value, dict):
-        return {name: all_exact(each) for name, each in value.items()}
-    return [all_exact(each) for each in value] if isinstance(value, list) else value
+        return {name: all_exact(element) for name, element in value.items()}
+    return [all_exact(element) for element in value] if isinstance(value, list) else value
 
 
 @cache
@@ -164,11 +164,11 @@ def _writer(kind: Kind) -> Write | None:
 
 
 def _list_writer(inner: Write) -> Write:
-    return lambda value: [inner(each) for each in value]
+    return lambda value: [inner(element) for element in value]
 
 
 def _mapping_writer(inner: Write) -> Write:
-    return lambda value: {name: inner(each) for name, each in value.items()}
+    return lambda value: {name: inner(element) for name, element in value.items()}
 
 
 def _nullable_writer(write: Write) -> Write:

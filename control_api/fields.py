@@ -72,7 +72,7 @@ class Kind(NamedTuple):
     @property
     def inner(self) -> "tuple[Kind, ...]":
         """Return the kinds of the parameters: ``int`` for ``list[int]``. For a Literal see ``choices``."""
-        return tuple(kind_of(each) for each in typing.get_args(self.type) if each is not Ellipsis)
+        return tuple(kind_of(argument) for argument in typing.get_args(self.type) if argument is not Ellipsis)
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -119,14 +119,14 @@ def kind_of(annotation: Any) -> Kind:
     while True:
         origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
         if origin is Annotated:
-            about = about or next((each for each in arguments[1:] if isinstance(each, About)), None)
-            short = short or any(isinstance(each, _InShort) for each in arguments[1:])
+            about = about or next((argument for argument in arguments[1:] if isinstance(argument, About)), None)
+            short = short or any(isinstance(argument, _InShort) for argument in arguments[1:])
             annotation = arguments[0]
         elif origin in (Required, NotRequired):
             annotation = arguments[0]
         elif origin in (Union, types.UnionType):
             nullable = nullable or types.NoneType in arguments
-            annotation = next(each for each in arguments if each is not types.NoneType)
+            annotation = next(argument for argument in arguments if argument is not types.NoneType)
         else:
             return Kind(annotation, about or About(), nullable, short)
 

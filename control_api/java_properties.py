@@ -12,7 +12,7 @@ _TRIMMED: Final = "".join(map(chr, range(ord(" ") + 1)))
 
 def properties(text: str) -> dict[str, str]:
     r"""Parse java.util.Properties' format: `=`, `:` or blank after the key, `\` continues a line, # or ! comments."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     lines = iter(_LINE_END.split(text))
     for first in lines:
         line = first.lstrip(_BLANKS)
@@ -21,8 +21,8 @@ def properties(text: str) -> dict[str, str]:
         while (len(line) - len(line.rstrip("\\"))) % 2:
             line = line[:-1] + next(lines, "").lstrip(_BLANKS)
         key, value = split(line)
-        found[unescape(key)] = unescape(value).strip(_TRIMMED)
-    return found
+        values[unescape(key)] = unescape(value).strip(_TRIMMED)
+    return values
 
 
 def split(line: str) -> tuple[str, str]:

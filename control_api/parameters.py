@@ -30,8 +30,8 @@ class Parameter(NamedTuple):
     @property
     def choices(self) -> tuple[str, ...]:
         """Return the allowed strings, if the type lists them."""
-        found = self.field.kind.choices
-        return found if found != (True,) else ()
+        choices = self.field.kind.choices
+        return choices if choices != (True,) else ()
 
     @property
     def kind(self) -> str:

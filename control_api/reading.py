@@ -41,14 +41,14 @@ def read_body_in_steps(cls: Any, document: Mapping[str, Any]) -> Generator[None,
         for name, value in document.items()
         if isinstance(value, list) and len(value) > _STEP and name in fields and _is_plain_list(fields[name].kind)
     }
-    found = read_body(cls, {**document, **{name: value[:_STEP] for name, value in long.items()}})
+    body = read_body(cls, {**document, **{name: value[:_STEP] for name, value in long.items()}})
     for name, value in long.items():
         inner = fields[name].kind.inner[0]
         for at in range(_STEP, len(value)):
             if not at % _STEP:
                 yield
-            found[name].append(_element(inner, value[at], (name,), at))
-    return found
+            body[name].append(_element(inner, value[at], (name,), at))
+    return body
 
 
 def _is_plain_list(kind: Kind) -> bool:
@@ -61,8 +61,8 @@ def read_query(cls: Any, query: Mapping[str, str]) -> dict[str, Any]:
     for name in query:
         if name not in fields:
             raise Unfit(f"unknown parameter {name!r}; known parameters: {', '.join(fields) or 'none'}", name)
-    found = {name: _parameter(fields[name], text) for name, text in query.items()}
-    return {**_defaults(fields), **found}
+    values = {name: _parameter(fields[name], text) for name, text in query.items()}
+    return {**_defaults(fields), **values}
 
 
 def check_no_body(document: Mapping[str, Any]) -> None:
@@ -84,20 +84,20 @@ def _object(kind: Kind, document: Any, where: Place) -> dict[str, Any]:
         raise _unfit(kind, document, where)
     fields = fields_of(kind.type)
     spread = next((field for field in fields.values() if field.about.spread), None)
-    found: dict[str, Any] = _defaults(fields)
+    values: dict[str, Any] = _defaults(fields)
     for name, value in document.items():
         place = (*where, name)
         if spread is not None and (name not in fields or name == spread.name):
-            found.setdefault(spread.name, {})[name] = _value(spread.kind.inner[1], value, place)
+            values.setdefault(spread.name, {})[name] = _value(spread.kind.inner[1], value, place)
         elif name in fields:
-            found[name] = _value(fields[name].kind, value, place)
+            values[name] = _value(fields[name].kind, value, place)
         else:
             raise _unknown(fields, name, value, where)
     for field in fields.values():
-        if field.required and field.name not in found:
+        if field.required and field.name not in values:
             raise _missing(field, where)
     _check_one(kind, fields, document, where)
-    return found
+    return values
 
 
 def _defaults(fields: Mapping[str, Field]) -> dict[str, Any]:
@@ -107,9 +107,9 @@ def _defaults(fields: Mapping[str, Field]) -> dict[str, Any]:
 def _check_one(kind: Kind, fields: Mapping[str, Field], document: Mapping[str, Any], where: Place) -> None:
     """Check `About.one` and `About.goes_with` of an object's fields."""
     alone = [field.name for field in fields.values() if not field.about.goes_with]
-    given = [name for name in alone if name in document]
-    if kind.about.one and len(given) != 1:
-        what = " and ".join(given) or "none"
+    present = [name for name in alone if name in document]
+    if kind.about.one and len(present) != 1:
+        what = " and ".join(present) or "none"
         raise Unfit(f"{_text(where)!r} needs exactly one of {', '.join(alone)}; it has {what}", _text(where))
     for field in fields.values():
         if field.about.goes_with and field.name in document and field.about.goes_with not in document:
@@ -159,7 +159,7 @@ def _value(kind: Kind, value: Any, where: Place) -> Any:
 
 
 def _choice(kind: Kind, value: Any, where: Place) -> Any:
-    if not any(type(value) is type(each) and value == each for each in kind.choices):  # 1 is not True
+    if not any(type(value) is type(choice) and value == choice for choice in kind.choices):  # 1 is not True
         raise _unfit(kind, value, where)
     return value
 
@@ -167,13 +167,13 @@ def _choice(kind: Kind, value: Any, where: Place) -> Any:
 def _list(kind: Kind, value: Any, where: Place) -> list[Any]:
     if not isinstance(value, list) or len(value) < (kind.about.least or 0):
         raise _unfit(kind, value, where)
-    return [_element(kind.inner[0], each, where, at) for at, each in enumerate(value)]
+    return [_element(kind.inner[0], element, where, at) for at, element in enumerate(value)]
 
 
 def _mapping(kind: Kind, value: Any, where: Place) -> dict[str, Any]:
     if not isinstance(value, Mapping) or len(value) < (kind.about.least or 0):
         raise _unfit(kind, value, where)
-    return {name: _value(kind.inner[1], each, (*where, name)) for name, each in value.items()}
+    return {name: _value(kind.inner[1], element, (*where, name)) for name, element in value.items()}
 
 
 def _element(kind: Kind, value: Any, where: Place, at: int) -> Any:
@@ -187,7 +187,7 @@ def _pair(kind: Kind, value: Any, where: Place) -> tuple[Any, ...]:
     if not isinstance(value, list) or len(value) != len(kind.inner):
         raise _unfit(kind, value, where)
     try:
-        return tuple(_value(inner, each, where) for inner, each in zip(kind.inner, value, strict=True))
+        return tuple(_value(inner, element, where) for inner, element in zip(kind.inner, value, strict=True))
     except Unfit:
         raise _unfit(kind, value, where) from None
 

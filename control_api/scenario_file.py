@@ -68,8 +68,8 @@ def _steps(path: str, document: Any) -> list[Any]:
     if not isinstance(document, dict) or "steps" not in document:
         raise ScenarioError(f'{path}: needs an object with "steps", such as {{"scenario": 1, "steps": [{_SUCH}]}}')
     if document.get("scenario") != VERSION:
-        found = json.dumps(document.get("scenario"))
-        raise ScenarioError(f'{path}: needs "scenario": {VERSION}, not {found}; this release reads version {VERSION}')
+        version = json.dumps(document.get("scenario"))
+        raise ScenarioError(f'{path}: needs "scenario": {VERSION}, not {version}; this release reads version {VERSION}')
     steps = document["steps"]
     if not isinstance(steps, list):
         raise ScenarioError(f'{path}: "steps" needs a list of steps such as {_SUCH}')
@@ -93,14 +93,14 @@ def _lines(text: str, count: int) -> list[int]:
 
 def _value_of_steps(text: str, decode: Any) -> int:
     """Return the position of the list of steps in a JSON object; with duplicates the last one, which counts."""
-    at, found = text.index("{") + 1, -1
+    at, last_key_at = text.index("{") + 1, -1
     while True:
         while text[at] in " \t\r\n,":
             at += 1
         if text[at] == "}":
-            return found
+            return last_key_at
         name, at = decode(text, at)
         while text[at] in " \t\r\n:":
             at += 1
-        found = at if name == "steps" else found
+        last_key_at = at if name == "steps" else last_key_at
         _, at = decode(text, at)

@@ -91,8 +91,9 @@ class Schemas:
                 others = self._of(field.kind.inner[1], complete=complete)
             elif not (kind.short and field.about.detail):
                 properties[field.name] = self._of(field.kind, complete=complete)
-        whole = complete and not getattr(kind.type, "__total__", False)  # NotRequired marks optional fields there
-        required = [name for name in properties if whole or fields_of(kind.type)[name].required]
+        # A TypedDict that is total marks its optional fields with NotRequired, so the others are required.
+        all_required = complete and not getattr(kind.type, "__total__", False)
+        required = [name for name in properties if all_required or fields_of(kind.type)[name].required]
         schema: Schema = {"type": "object", "description": _first_line(kind.type), "properties": properties}
         return {**schema, **({"required": required} if required else {}), "additionalProperties": others}
 

@@ -10,14 +10,14 @@ def closest(misspelt: str, names: Iterable[str]) -> str | None:
     import difflib  # noqa: PLC0415 - only for an error message
 
     by_case = {name.lower(): name for name in reversed(list(names))}
-    found = difflib.get_close_matches(misspelt.lower(), list(by_case), n=1, cutoff=0.6)
-    return by_case[found[0]] if found else None
+    matches = difflib.get_close_matches(misspelt.lower(), list(by_case), n=1, cutoff=0.6)
+    return by_case[matches[0]] if matches else None
 
 
 def hint(misspelt: str, names: Iterable[str]) -> str:
     """Return `` (did you mean X?)``, the end of a command line's error message; empty if no name is similar."""
-    found = closest(misspelt, names)
-    return f" (did you mean {found}?)" if found else ""
+    name = closest(misspelt, names)
+    return f" (did you mean {name}?)" if name else ""
 
 
 def suggestion(misspelt: str, names: Iterable[str]) -> str:
@@ -25,19 +25,22 @@ def suggestion(misspelt: str, names: Iterable[str]) -> str:
 
     Names that contain the misspelt one count as similar: FENCED suggests PRODUCER_FENCED.
     """
-    known = list(names)
-    found = closest(misspelt, known)
-    alike = [name for name in known if found is not None and name.upper() == found.upper()]
+    candidates = list(names)
+    nearest = closest(misspelt, candidates)
+    alike = [name for name in candidates if nearest is not None and name.upper() == nearest.upper()]
     part = misspelt.upper()
-    alike = alike or sorted((name for name in known if len(part) > 2 and part in name.upper()), key=len)
+    alike = alike or sorted((name for name in candidates if len(part) > 2 and part in name.upper()), key=len)
     if alike:
         return f"; did you mean {' or '.join(alike[:3])}?"
-    return f"; known: {', '.join(known)}" if 0 < len(known) <= _MOST_NAMED else ""
+    return f"; known: {', '.join(candidates)}" if 0 < len(candidates) <= _MOST_NAMED else ""
 
 
 def plain(text: str) -> str:
     r"""Escape characters that are not printable, such as \x1b: names come from clients and may control a terminal."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
 
 
 def host_and_port(host: str, port: int) -> str:

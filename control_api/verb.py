@@ -66,7 +66,7 @@ class Verb(NamedTuple):
         path = self.path
         for name in self.places:
             path = path.replace(f"{{{name}}}", quote(str(arguments[name]), safe=""))
-        names = [each.name for each in query_parameters(self.query)] if self.query else ()
+        names = [parameter.name for parameter in query_parameters(self.query)] if self.query else ()
         query = {name: arguments[name] for name in names if arguments.get(name) is not None}
         texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
         return f"{path}?{urlencode(texts)}" if texts else path

@@ -43,7 +43,7 @@ BY_NAME: Mapping[str, Verb] = {verb.name: verb for verb in VERBS}
 
 def groups() -> Iterator[tuple[str, list[Verb]]]:
     """Group the verbs by the first part of their names, in the table's order."""
-    found: dict[str, list[Verb]] = {}
+    by_group: dict[str, list[Verb]] = {}
     for verb in VERBS:
-        found.setdefault(verb.name.partition(" ")[0], []).append(verb)
-    yield from found.items()
+        by_group.setdefault(verb.name.partition(" ")[0], []).append(verb)
+    yield from by_group.items()

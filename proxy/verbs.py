@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 from broker.control.explain.transaction import timeline_of, unused
 from broker.control.groups import no_group
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import Function
 from broker.settings.specification import cite
 from control_api.answers import groups as of_groups
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from proxy.proxy import Proxy
 
 
-def _proxy(asked: Asked) -> "Proxy":
-    return cast("Proxy", asked.source)
+def _proxy(request: ControlRequest) -> "Proxy":
+    return cast("Proxy", request.source)
 
 
 # --- the cluster -----------------------------------------------------------------------------------------------------
 
 
-async def describe(asked: Asked) -> ClusterInfo:
+async def describe(request: ControlRequest) -> ClusterInfo:
     """Return the known brokers, with the addresses that the proxy gives to clients."""
-    proxy = _proxy(asked)
+    proxy = _proxy(request)
     brokers = []
     for each in proxy.upstreams:
         host, port = each.advertised
@@ -45,9 +45,9 @@ async def describe(asked: Asked) -> ClusterInfo:
     )
 
 
-async def reset(asked: Asked, body: Reset) -> ResetDone:
+async def reset(request: ControlRequest, body: Reset) -> ResetDone:
     """Remove faults, journal and timelines; the upstream cluster stays as it is."""
-    proxy = _proxy(asked)
+    proxy = _proxy(request)
     proxy.faults.clear(reset=True)
     proxy.journal.clear()
     proxy.journal.era += 1
@@ -61,17 +61,17 @@ async def reset(asked: Asked, body: Reset) -> ResetDone:
     return {"status": "ok", "bootstrap_servers": [host_and_port(*each) for each in proxy.bootstrap]}
 
 
-async def clock(asked: Asked) -> ClockState:
+async def clock(request: ControlRequest) -> ClockState:
     """Return the machine's time: a proxy has no clock of its own."""
-    return ClockState(_proxy(asked).clock.now_ms())
+    return ClockState(_proxy(request).clock.now_ms())
 
 
-async def versions(asked: Asked) -> Versions:  # noqa: ARG001
+async def versions(request: ControlRequest) -> Versions:  # noqa: ARG001
     """Return nothing: the upstream brokers determine the versions that they serve."""
     return {"as_version": "", "releases": [], "apis": {}}
 
 
-async def snapshots(asked: Asked) -> Snapshots:  # noqa: ARG001
+async def snapshots(request: ControlRequest) -> Snapshots:  # noqa: ARG001
     """Return no snapshots: the state is that of the upstream brokers."""
     return {"snapshots": []}
 
@@ -79,25 +79,25 @@ async def snapshots(asked: Asked) -> Snapshots:  # noqa: ARG001
 # --- transactions ----------------------------------------------------------------------------------------------------
 
 
-async def transactions(asked: Asked) -> of_transactions.Transactions:
+async def transactions(request: ControlRequest) -> of_transactions.Transactions:
     """Return the transactional ids that were used, by name."""
-    return {"transactions": [_transaction(asked, name, detail=False) for name in sorted(_seen(asked))]}
+    return {"transactions": [_transaction(request, name, detail=False) for name in sorted(_seen(request))]}
 
 
-async def transaction(asked: Asked) -> of_transactions.Transaction:
+async def transaction(request: ControlRequest) -> of_transactions.Transaction:
     """Return the state of one transactional id, as concluded from its requests and responses."""
-    name = asked.names["transactional_id"]
-    if name not in _seen(asked):
-        raise unused(asked, name)
-    return _transaction(asked, name, detail=True)
+    name = request.names["transactional_id"]
+    if name not in _seen(request):
+        raise unused(request, name)
+    return _transaction(request, name, detail=True)
 
 
-def _seen(asked: Asked) -> Mapping[str, object]:
-    return _proxy(asked).views.seen_transactions
+def _seen(request: ControlRequest) -> Mapping[str, object]:
+    return _proxy(request).views.seen_transactions
 
 
-def _transaction(asked: Asked, name: str, *, detail: bool) -> of_transactions.Transaction:
-    views = _proxy(asked).views
+def _transaction(request: ControlRequest, name: str, *, detail: bool) -> of_transactions.Transaction:
+    views = _proxy(request).views
     record, broker = views.seen_transactions[name]
     history = views.transactions.of(name)
     ongoing = record.state is TransactionState.ONGOING
@@ -118,21 +118,21 @@ def _transaction(asked: Asked, name: str, *, detail: bool) -> of_transactions.Tr
 # --- groups ----------------------------------------------------------------------------------------------------------
 
 
-async def groups(asked: Asked) -> of_groups.Groups:
+async def groups(request: ControlRequest) -> of_groups.Groups:
     """Return the groups of the members that were seen, by name."""
-    return {"groups": [_group(asked, name) for name in sorted(_proxy(asked).views.seen_groups)]}
+    return {"groups": [_group(request, name) for name in sorted(_proxy(request).views.seen_groups)]}
 
 
-async def group(asked: Asked) -> of_groups.Group:
+async def group(request: ControlRequest) -> of_groups.Group:
     """Return the generation and the timeline of one group."""
-    name = asked.names["group"]
-    if name not in _proxy(asked).views.seen_groups:
-        raise no_group(asked, name)
-    return _group(asked, name)
+    name = request.names["group"]
+    if name not in _proxy(request).views.seen_groups:
+        raise no_group(request, name)
+    return _group(request, name)
 
 
-def _group(asked: Asked, name: str) -> of_groups.Group:
-    views = _proxy(asked).views
+def _group(request: ControlRequest, name: str) -> of_groups.Group:
+    views = _proxy(request).views
     state, epoch, broker = views.seen_groups[name]
     history = views.groups.of(name)
     events = (copied(of_groups.GroupEvent, each, citation=cite(each.rule, each.source)) for each in history.events)

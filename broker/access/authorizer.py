@@ -66,10 +66,10 @@ class Authorizer:
             return True
         self._follow(image)
         key = who.principal, who.client_host, int(operation), int(resource_type), name
-        known = self._decisions.get(key)
-        if known is None:
-            known = self._keep(key, self._decide(who, operation, resource_type, name))
-        return known
+        decision = self._decisions.get(key)
+        if decision is None:
+            decision = self._keep(key, self._decide(who, operation, resource_type, name))
+        return decision
 
     def allows_somewhere(
         self, image: ClusterImage, who: Requester, operation: AclOperation, resource_type: ResourceType
@@ -78,10 +78,10 @@ class Authorizer:
         if self.allows(image, who, operation, resource_type, _SOME_NAME):
             return True
         key = who.principal, who.client_host, int(operation), int(resource_type), None
-        known = self._decisions.get(key)
-        if known is None:
-            known = self._keep(key, self._decide_somewhere(image, who, operation, resource_type))
-        return known
+        decision = self._decisions.get(key)
+        if decision is None:
+            decision = self._keep(key, self._decide_somewhere(image, who, operation, resource_type))
+        return decision
 
     def _keep(self, key: tuple[str, str, int, int, str | None], decision: bool) -> bool:
         if sum(map(len, (key[0], key[1], key[4] or ""))) <= _LONGEST_KEPT:
@@ -139,7 +139,9 @@ class Authorizer:
         if (PatternType.LITERAL, WILDCARD) in denied:
             return False
         sizes = {len(name) for kind, name in denied if kind == PatternType.PREFIXED}
-        return (PatternType.LITERAL, WILDCARD) in allowed or any(not _covered(each, denied, sizes) for each in allowed)
+        return (PatternType.LITERAL, WILDCARD) in allowed or any(
+            not _covered(pattern, denied, sizes) for pattern in allowed
+        )
 
 
 def _covered(pattern: tuple[int, str], denied: set[tuple[int, str]], sizes: set[int]) -> bool:

@@ -55,24 +55,24 @@ class Bounds:
 
     def follow(self, quotas: Quotas, default: float | None = None) -> None:
         """Apply the quotas of new metadata; ``default`` is for client ids if there is no default client id."""
-        given: dict[_Pair, float] = {
+        bounds: dict[_Pair, float] = {
             (parts.get(USER, _ABSENT), parts.get(CLIENT_ID, _ABSENT)): values[self._key]
             for entity, values in quotas.items()
             if self._key in values and IP not in (parts := dict(entity))
         }
-        self._bounds = given if default is None else {(_ABSENT, None): default, **given}
+        self._bounds = bounds if default is None else {(_ABSENT, None): default, **bounds}
         self._levels = frozenset((user != _ABSENT, client != _ABSENT) for user, client in self._bounds)
         self._known.clear()
 
     def of(self, user: str, client_id: str) -> tuple[Who, float | None]:
         """Return the entity for which a client's usage counts, and its quota, if any."""
         who = user, client_id
-        known = self._known.get(who)
-        if known is None:
+        bound = self._known.get(who)
+        if bound is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            known = self._known[who] = self._find(user, client_id)
-        return known
+            bound = self._known[who] = self._find(user, client_id)
+        return bound
 
     def _find(self, user: str, client_id: str) -> tuple[Who, float | None]:
         """Find the most specific entity that has a quota (DefaultQuotaCallback)."""
@@ -98,7 +98,7 @@ class Bounds:
         return alone if self._levels == {(True, False)} else ("", client_id), None
 
     def _first(self, *entities: _Pair) -> float | None:
-        return next((self._bounds[each] for each in entities if each in self._bounds), None)
+        return next((self._bounds[entity] for entity in entities if entity in self._bounds), None)
 
 
 class Meters(Generic[M]):
@@ -230,15 +230,15 @@ class BrokerQuotas:
         """Apply the quotas of new metadata; recorded usage stays."""
         self.produce.bounds.follow(quotas, _static(self._settings, "quota.producer.default"))
         self.fetch.bounds.follow(quotas, _static(self._settings, "quota.consumer.default"))
-        for each in (self.request.bounds, self.mutations.bounds):
-            each.follow(quotas)
+        for bounds in (self.request.bounds, self.mutations.bounds):
+            bounds.follow(quotas)
         self.connections.follow(quotas)
 
 
 def _static(settings: BrokerSettings, name: str) -> float | None:
     """Return a default quota in the broker's settings, as before 3.0 (ClientQuotaManagerConfig.quotaDefault)."""
-    found = settings.get(name)
-    return float(found) if isinstance(found, int) and found < MAX_LONG else None
+    value = settings.get(name)
+    return float(value) if isinstance(value, int) and value < MAX_LONG else None
 
 
 def _windows(settings: BrokerSettings, name: str) -> Windows:

@@ -171,13 +171,13 @@ class ClusterBase:
             PortTaken: a port is in use.
         """
         self.servers[node].paused = False
-        for each in self.nodes.values():
+        for other in self.nodes.values():
             most = self.shares.connections * self.options.brokers // len(self.nodes)
-            self.servers[each].connections.most = max(most, 1)
+            self.servers[other].connections.most = max(most, 1)
         for endpoint in node.endpoints:
-            _, known = node.bound.get(endpoint.name, (endpoint, None))
+            _, previous_port = node.bound.get(endpoint.name, (endpoint, None))
             try:
-                node.bound[endpoint.name] = (endpoint, await self.servers[node].listen(endpoint, known))
+                node.bound[endpoint.name] = (endpoint, await self.servers[node].listen(endpoint, previous_port))
             except PortTaken:
                 self.servers[node].close()
                 raise
@@ -187,18 +187,20 @@ class ClusterBase:
         """Return a broker's listener settings as its server.properties would have them, for DescribeConfigs."""
         bound = node.bound.values()
         protocols = node.settings.string("listener.security.protocol.map")
-        known = protocol_map(protocols)
-        unknown = [f"{endpoint.name}:{endpoint.protocol}" for endpoint, _ in bound if endpoint.name not in known]
-        found = {
+        protocol_of_name = protocol_map(protocols)
+        unknown = [
+            f"{endpoint.name}:{endpoint.protocol}" for endpoint, _ in bound if endpoint.name not in protocol_of_name
+        ]
+        settings = {
             "broker.id": str(node.id),
             "listeners": ",".join(endpoint.as_listener(port) for endpoint, port in bound),
             "advertised.listeners": ",".join(endpoint.as_advertised(port) for endpoint, port in bound),
         }
         if unknown:
-            found["listener.security.protocol.map"] = ",".join([protocols, *unknown])
+            settings["listener.security.protocol.map"] = ",".join([protocols, *unknown])
         if self.controller_listener is not None and node.id == self.controller_id:
-            found["controller.listener.names"] = self.controller_listener.name
-            found["listeners"] += f",{self.controller_listener.as_listener}"
+            settings["controller.listener.names"] = self.controller_listener.name
+            settings["listeners"] += f",{self.controller_listener.as_listener}"
         if self.options.data_dir is not None:
-            found["log.dirs"] = path_of(node)
-        return found
+            settings["log.dirs"] = path_of(node)
+        return settings

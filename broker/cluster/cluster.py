@@ -70,7 +70,7 @@ class Cluster(ClusterBase):
     @property
     def listener_names(self) -> Iterable[str]:
         """The names of all listeners."""
-        return dict.fromkeys(each.name for node in self.nodes.values() for each in self.listeners_of(node))
+        return dict.fromkeys(listener.name for node in self.nodes.values() for listener in self.listeners_of(node))
 
     @property
     def topics_state(self) -> object:
@@ -79,7 +79,7 @@ class Cluster(ClusterBase):
 
     def topic_names(self) -> Iterable[tuple[UUID, str]]:
         """Return ids and names of all topics."""
-        return ((each.id, each.name) for each in self.image.topics.values())
+        return ((topic.id, topic.name) for topic in self.image.topics.values())
 
     # --- life --------------------------------------------------------------------------------------------------------
 
@@ -166,9 +166,9 @@ class Cluster(ClusterBase):
 
     def listeners_of(self, node: Node) -> list[OpenListener]:
         """Return a broker's listeners, followed by the controller's if the controller is on this broker."""
-        own = [endpoint.opened(port) for endpoint, port in node.bound.values()]
+        listeners = [endpoint.opened(port) for endpoint, port in node.bound.values()]
         controllers = self.controller_listener
-        return own if controllers is None or node.id != self.controller_id else [*own, controllers]
+        return listeners if controllers is None or node.id != self.controller_id else [*listeners, controllers]
 
     def emulate(self, release: Release) -> None:
         """Emulate another release from now on, for new connections and in the cluster's own behaviour."""

@@ -34,8 +34,8 @@ class ControllerListener:
             )
             self._node.is_controller = True
             self._server = cluster.new_server(self._node, CONTROLLER_APIS)
-        _, known = self._node.bound.get(name, (self._endpoint, None))
-        port = await self._server.listen(self._endpoint, known)
+        _, previous_port = self._node.bound.get(name, (self._endpoint, None))
+        port = await self._server.listen(self._endpoint, previous_port)
         self._node.bound[name], cluster.controller_listener = (self._endpoint, port), self._endpoint.opened(port)
         broker.settings.set_listener_settings(cluster.listener_settings(broker))
 

@@ -84,7 +84,7 @@ def transaction_coordinator(cluster: ClusterBase, node: Node, partition: Replica
 def _longest_wait_ms(records: Sequence[Any]) -> int:
     """Return how long a transition's answer waits for replicas: the transaction's timeout (transactions B.2.2)."""
     return max(
-        (each.timeout_ms for each in records if isinstance(each, transaction_codec.TransactionRecord)), default=0
+        (record.timeout_ms for record in records if isinstance(record, transaction_codec.TransactionRecord)), default=0
     )
 
 

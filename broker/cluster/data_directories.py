@@ -105,9 +105,9 @@ def note_owner(cluster: ClusterBase, node: Node) -> None:
     if not isinstance(files, DiskFiles) or logs is None or logs.directory_id is None or node.incarnation_id is None:
         return
     if node.owns_directory is None:
-        known = cluster.image.brokers.get(node.id)
+        registration = cluster.image.brokers.get(node.id)
         last = last_incarnation(files, logs.directory_id)
-        node.owns_directory = logs.formatted or (known is not None and known.incarnation_id == last)
+        node.owns_directory = logs.formatted or (registration is not None and registration.incarnation_id == last)
     if node.owns_directory:
         write_owner(files, logs.directory_id, node.incarnation_id)
 
@@ -121,7 +121,7 @@ def check_resettable(cluster: ClusterBase, *, empties: bool) -> None:
         ResetRefused: it would remove other data, and `--allow-reset` was not given; or another process uses a
             directory.
     """
-    back = [cluster.removed[each] for each in cluster.options.broker_ids if each in cluster.removed]
+    back = [cluster.removed[broker_id] for broker_id in cluster.options.broker_ids if broker_id in cluster.removed]
     nodes = [*cluster.nodes.values(), *back]
     for node in nodes:
         if isinstance(node.files, DiskFiles) and node.owns_directory is False and not cluster.options.allow_reset:

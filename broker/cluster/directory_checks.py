@@ -18,13 +18,15 @@ def check_owners(roots: Mapping[int, Path]) -> None:
     Raises:
         WrongDirectoryError: one belongs to another node or cluster, or the metadata are missing.
     """
-    found = {
+    properties_of_broker = {
         broker_id: decode_properties((root / META_PROPERTIES).read_bytes())
         for broker_id, root in roots.items()
         if (root / META_PROPERTIES).is_file()
     }
-    cluster_id = next((properties["cluster.id"] for properties in found.values() if "cluster.id" in properties), "")
-    for broker_id, properties in found.items():
+    cluster_id = next(
+        (properties["cluster.id"] for properties in properties_of_broker.values() if "cluster.id" in properties), ""
+    )
+    for broker_id, properties in properties_of_broker.items():
         owner = node_id_of(properties)
         if owner not in (None, str(broker_id)):
             raise WrongDirectoryError(f"the data directory belongs to node {owner}, not to node {broker_id}")
@@ -32,7 +34,7 @@ def check_owners(roots: Mapping[int, Path]) -> None:
             other = properties["cluster.id"]
             raise WrongDirectoryError(f"{roots[broker_id]} belongs to cluster {other}, not to {cluster_id}")
     controller = next(iter(roots))
-    if found and controller not in found:
+    if properties_of_broker and controller not in properties_of_broker:
         raise WrongDirectoryError(
             f"{roots[controller]} is missing or empty, but other brokers' directories are not: without the metadata "
             "that it had, their partitions would become strays; restore it, or remove the others too"
@@ -50,7 +52,7 @@ def check_formats(files: Files) -> None:
     for name in files.list():
         if partition_of(name) is None or not is_log(files, name):
             continue
-        first = next((each for each in files.list(name) if each.endswith(LOG_SUFFIX)), None)
+        first = next((file_name for file_name in files.list(name) if file_name.endswith(LOG_SUFFIX)), None)
         if first is None:
             continue
         file = files.open(f"{name}/{first}", create=False)

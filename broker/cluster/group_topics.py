@@ -54,14 +54,14 @@ class GroupTopics:
     def named(self, name: str) -> GroupTopic | None:
         """Return the topic with this name."""
         image = self._image()
-        found = image.topics.get(name)
-        return None if found is None else GroupTopic(found, image)
+        topic = image.topics.get(name)
+        return None if topic is None else GroupTopic(topic, image)
 
     def of_id(self, topic_id: UUID) -> GroupTopic | None:
         """Return the topic with this id."""
         image = self._image()
-        found = image.topics_by_id.get(topic_id)
-        return None if found is None else GroupTopic(found, image)
+        topic = image.topics_by_id.get(topic_id)
+        return None if topic is None else GroupTopic(topic, image)
 
     def names(self) -> Iterable[str]:
         """Return the names of all topics."""

@@ -142,8 +142,8 @@ class Lifecycle:
             raise WrongState("a broker cannot be added to a read-only data directory")
         if cluster.options.data_dir is not None and cluster.options.brokers == 1:
             raise WrongState("the data directory is that of a single broker; start with --brokers 2, or without it")
-        known = cluster.removed.get(broker_id)
-        node = known or new_node(cluster, broker_id, rack)
+        removed = cluster.removed.get(broker_id)
+        node = removed or new_node(cluster, broker_id, rack)
         before = node.endpoints, node.rack, dict(node.bound)
         if rack is not None:
             node.rack = rack
@@ -158,7 +158,7 @@ class Lifecycle:
             if cluster.nodes.get(node.id) is node:  # a reset may have removed it meanwhile
                 self._remove_node(node)
                 node.endpoints, node.rack, node.bound = before
-                if known is None:  # never added before: the next broker must not get the port that is taken
+                if removed is None:  # never added before: the next broker must not get the port that is taken
                     del cluster.removed[node.id], cluster.servers[node]
             raise
         self._publisher.reconfigure(ConfigResourceType.BROKER, "")

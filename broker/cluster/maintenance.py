@@ -157,7 +157,7 @@ class Maintenance:
 
     def _retention_is_quiet_until_ms(self) -> int | None:
         due_ms = [node.logs.retention_due_ms() for node in self._cluster.nodes.values() if node.logs is not None]
-        return min((each for each in (*due_ms, self._next_removal_ms()) if each is not None), default=None)
+        return min((at_ms for at_ms in (*due_ms, self._next_removal_ms()) if at_ms is not None), default=None)
 
     def _next_removal_ms(self) -> int | None:
         logs = [node.logs for node in self._cluster.nodes.values() if node.logs is not None]
@@ -203,7 +203,7 @@ class Maintenance:
 
     def _cleaner_is_quiet_until_ms(self) -> int | None:
         due_ms = [cleaner.due_ms(self._cluster.clock.now_ms()) for cleaner in self._cleaners()]
-        return min((each for each in due_ms if each is not None), default=None)
+        return min((at_ms for at_ms in due_ms if at_ms is not None), default=None)
 
     def _clean_on(self, work: "_Round") -> None:
         """Do the next piece of a round, and set a timer for the one after it."""
@@ -233,21 +233,21 @@ class Maintenance:
         return [self._cleaner(node, node.logs) for node in self._cluster.nodes.values() if node.logs is not None]
 
     def _cleaner(self, node: Node, logs: LogDir) -> LogCleaner:
-        known = self._cleaner_of.get(node.id)
-        if known is None or known[0] is not logs:
-            known = self._cleaner_of[node.id] = (logs, LogCleaner(logs))
-        return known[1]
+        logs_and_cleaner = self._cleaner_of.get(node.id)
+        if logs_and_cleaner is None or logs_and_cleaner[0] is not logs:
+            logs_and_cleaner = self._cleaner_of[node.id] = (logs, LogCleaner(logs))
+        return logs_and_cleaner[1]
 
     def expire_producers(self) -> bool:
         """Remove producers idle for ``producer.id.expiration.ms`` (transactions D.7); return whether there were any."""
-        now_ms, found = self._cluster.clock.now_ms(), False
+        now_ms, any_expired = self._cluster.clock.now_ms(), False
         for partition in self._cluster.partitions.values():
             for broker_id, log in partition.logs.items():
                 gone = log.producer_log.expire(now_ms)
-                found = found or bool(gone)
+                any_expired = any_expired or bool(gone)
                 if gone and broker_id == partition.state.leader:
                     self._cluster.producer_timelines.expired(gone, partition)
-        return found
+        return any_expired
 
     def _producers_are_quiet_until_ms(self) -> int | None:
         logs = (log for partition in self._cluster.partitions.values() for log in partition.logs.values())

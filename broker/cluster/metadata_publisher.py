@@ -97,15 +97,15 @@ class MetadataPublisher:
     def sync_partition(self, topic: str, index: int, *, loading_ms: int = 0) -> None:
         """Apply one partition's registration. ``loading_ms``: see :meth:`load_coordinator`."""
         cluster = self._cluster
-        found = cluster.image.topic(topic)
-        state = None if found is None else found.partitions.get(index)
-        if found is None or state is None:
+        topic_image = cluster.image.topic(topic)
+        state = None if topic_image is None else topic_image.partitions.get(index)
+        if topic_image is None or state is None:
             return
         partition = cluster.partitions.get((topic, index))
         if partition is None:
-            partition = ReplicatedPartition(topic, index, found.id, state, cluster.clock, cluster.hangs)
+            partition = ReplicatedPartition(topic, index, topic_image.id, state, cluster.clock, cluster.hangs)
             cluster.partitions[topic, index] = partition
-            cluster.journal.add_topic(found.id, topic)
+            cluster.journal.add_topic(topic_image.id, topic)
         config = self.config_of(topic)
         partition.min_isr = config.min_insync_replicas
         partition.apply(state)  # before logs are added, so that none is truncated to an earlier leader's
@@ -225,11 +225,11 @@ class MetadataPublisher:
         if running is not None:
             running.epoch = max(running.epoch, epoch)  # the same leader continues
             return
-        coordinators[partition.index] = runtime = self._loaders[partition.topic](self._cluster, node, partition)
+        coordinators[partition.index] = coordinator = self._loaders[partition.topic](self._cluster, node, partition)
         if loading_ms:
-            self._cluster.clock.call_at(self._cluster.clock.now_ms() + loading_ms, runtime.load)
+            self._cluster.clock.call_at(self._cluster.clock.now_ms() + loading_ms, coordinator.load)
         else:
-            runtime.load()
+            coordinator.load()
 
     def reload_coordinator(self, partition: ReplicatedPartition, loading_ms: int) -> None:
         """Unload a partition's coordinator and load it again from its log, for the control plane."""
@@ -238,5 +238,5 @@ class MetadataPublisher:
 
     def _resign(self, topic: str, index: int, *, keep: int) -> None:
         for node in self._cluster.nodes.values():
-            if node.id != keep and (runtime := node.coordinators.by_topic[topic].pop(index, None)):
-                runtime.close()
+            if node.id != keep and (coordinator := node.coordinators.by_topic[topic].pop(index, None)):
+                coordinator.close()

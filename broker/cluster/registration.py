@@ -29,8 +29,8 @@ def register(cluster: ClusterBase, node: Node, *, same_life: bool = False) -> No
     machine, logs = cluster.metadata.machine, node.open_logs
     topics = cluster.image.topics
     node.internal_counts = {name: len(topics[name].partitions) for name in INTERNAL_TOPICS if name in topics}
-    known = cluster.image.brokers.get(node.id)
-    node.incarnation_id = known.incarnation_id if same_life and known is not None else cluster.new_uuid()
+    registration = cluster.image.brokers.get(node.id)
+    node.incarnation_id = registration.incarnation_id if same_life and registration is not None else cluster.new_uuid()
     note_owner(cluster, node)
     who = Registration(
         node.id,
@@ -63,9 +63,9 @@ def register_controller(cluster: ClusterBase, *, same_life: bool = False) -> Non
     ``same_life``: keep the registered incarnation, as after a restore.
     """
     quorum = cluster.quorum
-    known = cluster.image.controllers.get(quorum.voter_id)
-    if same_life and known is not None:
-        quorum.incarnation_id = known.incarnation_id
+    registration = cluster.image.controllers.get(quorum.voter_id)
+    if same_life and registration is not None:
+        quorum.incarnation_id = registration.incarnation_id
     protocol = "PLAINTEXT" if cluster.controller_listener is None else cluster.controller_listener.protocol
     who = Registration(
         quorum.voter_id,
@@ -93,7 +93,7 @@ def upgraded(cluster: ClusterBase, before: int) -> None:
 def fence_the_absent(cluster: ClusterBase) -> None:
     """Fence brokers that only the metadata has: the directory is from a cluster with more brokers."""
     machine = cluster.metadata.machine
-    for broker_id in [each for each in cluster.image.brokers if each not in cluster.nodes]:
+    for broker_id in [absent_id for absent_id in cluster.image.brokers if absent_id not in cluster.nodes]:
         cluster.metadata.submit(lambda _now_ms, absent=broker_id: machine.fence_broker(absent))  # type: ignore[misc]
 
 

@@ -67,16 +67,16 @@ def new_node(cluster: ClusterBase, broker_id: int, rack: str | None = None) -> N
     rack = rack_of(cluster.options, broker_id) if rack is None else rack
     if rack is not None:
         settings["broker.rack"] = rack
-    known = BrokerSettings(broker_id, settings)
-    apply_release_defaults(cluster.release, known)
+    broker_settings = BrokerSettings(broker_id, settings)
+    apply_release_defaults(cluster.release, broker_settings)
 
     def new_sessions() -> SessionCache:
-        return SessionCache(known.int("max.incremental.fetch.session.cache.slots"), cluster.random)
+        return SessionCache(broker_settings.int("max.incremental.fetch.session.cache.slots"), cluster.random)
 
     def new_shares() -> SharePartitions:
-        return SharePartitions(cluster, broker_id, known, SharePersister(cluster))
+        return SharePartitions(cluster, broker_id, broker_settings, SharePersister(cluster))
 
-    node = Node(broker_id, known, cluster.partitions, new_sessions, new_shares)
+    node = Node(broker_id, broker_settings, cluster.partitions, new_sessions, new_shares)
     node.endpoints = endpoints_of(cluster.options, broker_id)
     cluster.new_server(node)
     node.settings.on_change(partial(_follow_settings, cluster, node))
@@ -110,11 +110,11 @@ def open_node(cluster: ClusterBase, broker_id: int, maintenance: Maintenance) ->
         flush_at=maintenance.flush_at,
         sync_later=SyncThread(node.files) if isinstance(node.files, DiskFiles) else None,
     )
-    known = node.files.exists(META_PROPERTIES)
+    formatted = node.files.exists(META_PROPERTIES)
     node.logs = LogDir.open(
         context,
         node_id=broker_id,
-        cluster_id="" if known and broker_id == cluster.controller_id else cluster.cluster_id,
+        cluster_id="" if formatted and broker_id == cluster.controller_id else cluster.cluster_id,
         now_ms=cluster.clock.now_ms(),
     )
     if broker_id == cluster.controller_id:
@@ -209,13 +209,13 @@ def open_metadata(cluster: ClusterBase, publisher: MetadataPublisher) -> Metadat
     cluster.quorum = Quorum(controller_id, logs.directory_id or UUID(int=0), life)
     if not log.log_end_offset:
         cluster.quorum.version = cluster.options.features.get(KRAFT_VERSION, 0)
-    own = MetadataLog(partition, controller_id, files, cluster.metadata_snapshots.written, cluster.quorum)
-    own.begin(now_ms)
-    cluster.controller_log = own
+    controller_log = MetadataLog(partition, controller_id, files, cluster.metadata_snapshots.written, cluster.quorum)
+    controller_log.begin(now_ms)
+    cluster.controller_log = controller_log
     return Runtime(
         machine,
         MetadataCodec(lambda: machine.image.features.get(METADATA_VERSION, LATEST_METADATA_VERSION)),
-        own,
+        controller_log,
         cluster.clock,
         lambda _runtime, effect: publisher.apply(effect),
         epoch=state.leader_epoch,

@@ -109,18 +109,18 @@ class Activity:
 
     def _fresh(self, journal: Journal) -> tuple[list[Seen], int]:
         """Return the newest requests since the last poll, in order, and the number of all requests since then."""
-        found: list[Seen] = []
+        entries: list[Seen] = []
         total = 0
         for chunk in reversed(journal.chunks):
             begin = self._position if chunk is self._chunk else 0
             total += len(chunk.entries) - begin
-            if len(found) < _MOST_LEFT:
-                newest = chunk.entries[max(begin, len(chunk.entries) - _MOST_LEFT + len(found)) :]
-                found += [(raw, chunk.connections.get(raw[4])) for raw in reversed(newest)]
+            if len(entries) < _MOST_LEFT:
+                newest = chunk.entries[max(begin, len(chunk.entries) - _MOST_LEFT + len(entries)) :]
+                entries += [(raw, chunk.connections.get(raw[4])) for raw in reversed(newest)]
             if chunk is self._chunk:
                 break
         self._chunk, self._position = journal.chunks[-1], len(journal.chunks[-1].entries)
-        return found[::-1], total
+        return entries[::-1], total
 
     def _skip(self, count: int, after: Sequence[Seen]) -> None:
         if count and after:
@@ -132,28 +132,28 @@ class Activity:
         return sum(count for number, count in self._skipped.items() if number > now - STEPS)
 
     def _count(self, entry: Entry, connection: Connection | None, number: int, name_of: TopicName) -> None:
-        known = decode(entry)
-        api = "unreadable" if known.header is None else title(known.header.api_key)
-        found = [(code.name, True) for code in set(errors(known.response))]
+        decoded = decode(entry)
+        api = "unreadable" if decoded.header is None else title(decoded.header.api_key)
+        failures = [(code.name, True) for code in set(errors(decoded.response))]
         if entry.outcome != ANSWERED:
-            found.append((entry.outcome, False))
+            failures.append((entry.outcome, False))
         step = self.steps.setdefault(number, Step(number, entry.id))
         step.first_entry = min(step.first_entry, entry.id)
         step.requests += 1
-        step.apis[api, bool(found)] += 1
-        step.connections[entry.connection, bool(found)] += 1
-        client_id = (known.header.client_id or "") if known.header is not None else ""
-        step.errors += bool(found)
-        for error, is_code in found:
+        step.apis[api, bool(failures)] += 1
+        step.connections[entry.connection, bool(failures)] += 1
+        client_id = (decoded.header.client_id or "") if decoded.header is not None else ""
+        step.errors += bool(failures)
+        for error, is_code in failures:
             step.codes[api, error, is_code] += 1
             self.latest[api, error] = max(self.latest.get((api, error), (-1, "")), (entry.id, client_id))
-        topics = {place(item._replace(partition=None), name_of) for item in requested(known)}
+        topics = {place(item._replace(partition=None), name_of) for item in requested(decoded)}
         step.topics.update(topics - {""})
         about = self.connections.setdefault(entry.connection, Known(connection))
         about.client_id = client_id or about.client_id
         about.last_step = max(number, about.last_step)
-        if known.header is not None:
-            about.apis.add((api, known.header.api_version))
+        if decoded.header is not None:
+            about.apis.add((api, decoded.header.api_version))
 
     def _forget(self, now: int) -> None:
         for number in [each for each in self.steps if each <= now - STEPS]:
@@ -176,16 +176,16 @@ class Activity:
 
     def by(self, kind: str, now: int) -> dict[object, tuple[Series, int]]:
         """Return name -> requests in each step, and errors. ``kind``: apis, topics or connections."""
-        found: defaultdict[object, list[int]] = defaultdict(lambda: [0] * STEPS)
+        totals: defaultdict[object, list[int]] = defaultdict(lambda: [0] * STEPS)
         errors: Counter[object] = Counter()
         for number, step in self.steps.items():
             at = number - (now - STEPS + 1)
             counts: Counter[object] = getattr(step, kind)
             for key, count in counts.items() if 0 <= at < STEPS else ():
                 name, failed = key if isinstance(key, tuple) else (key, False)
-                found[name][at] += count
+                totals[name][at] += count
                 errors[name] += count * failed
-        return {name: (series, errors[name]) for name, series in found.items()}
+        return {name: (series, errors[name]) for name, series in totals.items()}
 
     def first_entry(self, now: int) -> int | None:
         """Return the lowest journal id of the counted requests."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from broker.control.names import served_api
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.handlers import APIS
 from broker.request.api import AnyApi
@@ -25,14 +25,14 @@ _EFFECTS = tuple(name for name, field in fields_of(FaultEffects).items() if not 
 
 
 @answers("apis")
-async def read(asked: Asked, query: ApiQuery) -> Apis:
+async def read(request: ControlRequest, query: ApiQuery) -> Apis:
     """List all APIs in the order of their keys, or one of them."""
     chosen = (served_api(query["api"], "api"),) if "api" in query else APIS
     codes = [code.name for code in ErrorCode if code is not ErrorCode.NONE]
-    return {"apis": [_described(api, asked) for api in chosen], "error_codes": codes}
+    return {"apis": [_described(api, request) for api in chosen], "error_codes": codes}
 
 
-def _described(api: AnyApi, asked: Asked) -> ServedApi:
+def _described(api: AnyApi, request: ControlRequest) -> ServedApi:
     named = request_level(api.key).kinds
     every = named | response_level(api.key).kinds
     response = message_class(api.key, "Response")
@@ -40,7 +40,7 @@ def _described(api: AnyApi, asked: Asked) -> ServedApi:
     return ServedApi(
         name=api.key.title,
         key=int(api.key),
-        versions=_versions(api, asked),
+        versions=_versions(api, request),
         conditions=_in_order(every),
         request_conditions=_in_order(named),
         error_conditions=_in_order(kind for kind in every if has_error_per(api, kind)),
@@ -60,13 +60,13 @@ def _in_order(kinds: typing.Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(kinds, key=KINDS.index))
 
 
-def _versions(api: AnyApi, asked: Asked) -> VersionRange | None:
+def _versions(api: AnyApi, request: ControlRequest) -> VersionRange | None:
     """Return the versions offered to new connections; for a proxy, those that it can decode."""
-    own = asked.source.own
-    limits: tuple[int, int] | None = api.range(unstable=own is None)
-    if own is not None:
-        unstable = own.settings.boolean("unstable.api.versions.enable")
-        limits = own.versions[api.key] if api.key in own.versions else api.range(unstable=unstable)
+    cluster = request.source.own
+    limits: tuple[int, int] | None = api.range(unstable=cluster is None)
+    if cluster is not None:
+        unstable = cluster.settings.boolean("unstable.api.versions.enable")
+        limits = cluster.versions[api.key] if api.key in cluster.versions else api.range(unstable=unstable)
     return None if limits is None else VersionRange(min=limits[0], max=limits[1])
 
 

@@ -19,7 +19,7 @@ from broker.control.activity import Activity
 from broker.control.performing import perform
 from broker.control.problems import Problem, conflict, unprocessable
 from broker.control.recorder import Recorder
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.watched import Watched
 from broker.time.clock import in_slices
 from control_api.encoding import json_in_steps
@@ -42,14 +42,14 @@ def build_app(source: Watched, token: str | None, recorder: Recorder) -> Starlet
 
         return JSONResponse(described.document())
 
-    made = Starlette(
+    app = Starlette(
         routes=[*routes, Route("/openapi.json", openapi), *console.routes()],
         middleware=[Middleware(EncodedPaths)],
         exception_handlers={HTTPException: _http_problem, Exception: _failure},
     )
-    made.router.redirect_slashes = False  # an empty name must be a 404, not a redirect to the list
-    made.state.activity, made.state.recorder = Activity(), recorder
-    return made
+    app.router.redirect_slashes = False  # an empty name must be a 404, not a redirect to the list
+    app.state.activity, app.state.recorder = Activity(), recorder
+    return app
 
 
 class EncodedPaths:
@@ -89,16 +89,16 @@ async def _run(source: Watched, verb: Verb, request: Request) -> Response:
     """Read the body, perform the verb, encode its answer. Raises Unfit, Problem or KafkaError."""
     state, sent = request.app.state, await _body(request)
     names = {name: unquote(value) for name, value in request.path_params.items()}
-    asked = Asked(source, names, sent, request.is_disconnected, state.activity, state.recorder)
-    answer = await perform(asked, verb, request.query_params)
+    command = ControlRequest(source, names, sent, request.is_disconnected, state.activity, state.recorder)
+    answer = await perform(command, verb, request.query_params)
     if isinstance(answer, Response):
         return answer
     return Response(await in_slices(json_in_steps(verb.answer_type, answer)), media_type="application/json")
 
 
 def _check_token(request: Request, token: str) -> None:
-    given = request.headers.get("authorization", "")
-    if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+    authorization = request.headers.get("authorization", "")
+    if not hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
         raise Problem(401, "send the header 'Authorization: Bearer TOKEN' with the token of --control-token")
 
 
@@ -121,14 +121,14 @@ async def _http_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = unquote(request.url.path)
     if error.status_code == 404:
-        meant = closest(path, [each for each in _shaped(path) if each != path])  # equal: an empty name
+        meant = closest(path, [shape for shape in _shaped(path) if shape != path])  # equal: an empty name
         hint = f"did you mean {meant}? " if meant else ""
         return _answer(Problem(404, f"there is no {path}; {hint}/openapi.json lists all paths"))
     if error.status_code == 405:
         sent = request.scope["path"]  # undecoded: a slash in a name is %2F
-        known = [verb.method for verb in VERBS if re.fullmatch(re.sub(r"{\w+}", "[^/]+", verb.path), sent)] or ["GET"]
-        answer = Problem(405, f"{path} does not support {request.method}; write {' or '.join(known)} {path}")
-        return _answer(answer, {"Allow": ", ".join(known)})
+        methods = [verb.method for verb in VERBS if re.fullmatch(re.sub(r"{\w+}", "[^/]+", verb.path), sent)] or ["GET"]
+        answer = Problem(405, f"{path} does not support {request.method}; write {' or '.join(methods)} {path}")
+        return _answer(answer, {"Allow": ", ".join(methods)})
     return _answer(Problem(error.status_code, f"{request.method} {path}: {error.detail}"))
 
 

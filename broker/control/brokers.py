@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from broker.cluster.lifecycle import WrongState
 from broker.control.problems import conflict
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.request.node import Node
 from broker.settings.endpoints import EndpointError, PortTaken
@@ -40,14 +40,14 @@ def broker_of(cluster: "Cluster", node: Node) -> Broker:
         state=state_of(node),
         fenced=registration is None or registration.fenced,
         epoch=node.epoch,
-        listeners=tuple(copied(Listener, each) for each in cluster.listeners_of(node)),
+        listeners=tuple(copied(Listener, listener) for listener in cluster.listeners_of(node)),
     )
 
 
 @asynccontextmanager
-async def _turn(asked: Asked) -> AsyncIterator[None]:
+async def _turn(request: ControlRequest) -> AsyncIterator[None]:
     """Wait for the resets, restores and brokers' changes that came before; what is refused becomes Problem 409."""
-    async with asked.cluster.rebuilding.turn:
+    async with request.cluster.rebuilding.turn:
         try:
             yield
         except (WrongState, PortTaken, EndpointError) as error:
@@ -55,66 +55,66 @@ async def _turn(asked: Asked) -> AsyncIterator[None]:
 
 
 @answers("brokers add")
-async def add(asked: Asked, body: NewBroker) -> Broker:
+async def add(request: ControlRequest, body: NewBroker) -> Broker:
     """Add an empty broker to the cluster; it gets partitions when topics are created or replicas reassigned."""
-    async with _turn(asked):
-        node = await asked.cluster.lifecycle.add(body.get("id"), rack=body.get("rack"), port=body.get("port"))
-        return broker_of(asked.cluster, node)
+    async with _turn(request):
+        node = await request.cluster.lifecycle.add(body.get("id"), rack=body.get("rack"), port=body.get("port"))
+        return broker_of(request.cluster, node)
 
 
 @answers("brokers remove")
-async def remove(asked: Asked) -> BrokerRemoved:
+async def remove(request: ControlRequest) -> BrokerRemoved:
     """Remove a broker: a controlled shutdown, then the cluster unregisters it; its replicas stay listed."""
-    async with _turn(asked):
-        node = asked.node()
-        await asked.cluster.lifecycle.remove(node)
+    async with _turn(request):
+        node = request.node()
+        await request.cluster.lifecycle.remove(node)
     return {"id": node.id, "state": "removed"}
 
 
 @answers("brokers kill")
-async def kill(asked: Asked) -> BrokerState:
+async def kill(request: ControlRequest) -> BrokerState:
     """Kill a broker: connections are reset, memory is lost, its logs are recovered at its next start."""
-    async with _turn(asked):
-        node = asked.node()
-        asked.cluster.lifecycle.kill(node)
+    async with _turn(request):
+        node = request.node()
+        request.cluster.lifecycle.kill(node)
     return _state(node)
 
 
 @answers("brokers stop")
-async def stop(asked: Asked) -> BrokerState:
+async def stop(request: ControlRequest) -> BrokerState:
     """Stop a broker by a controlled shutdown: its leaders move to other replicas first."""
-    async with _turn(asked):
-        node = asked.node()
-        await asked.cluster.lifecycle.stop(node)
+    async with _turn(request):
+        node = request.node()
+        await request.cluster.lifecycle.stop(node)
     return _state(node)
 
 
 @answers("brokers start")
-async def start(asked: Asked) -> BrokerState:
+async def start(request: ControlRequest) -> BrokerState:
     """Start a killed or stopped broker, on the same ports as before."""
-    async with _turn(asked):
-        node = asked.node()
-        await asked.cluster.lifecycle.start(node)
+    async with _turn(request):
+        node = request.node()
+        await request.cluster.lifecycle.start(node)
     return _state(node)
 
 
 @answers("brokers pause")
-async def pause(asked: Asked) -> BrokerState:
+async def pause(request: ControlRequest) -> BrokerState:
     """Make a broker hang: it still accepts connections, but reads nothing."""
-    node = asked.node()
+    node = request.node()
     try:
-        asked.cluster.lifecycle.pause(node)
+        request.cluster.lifecycle.pause(node)
     except WrongState as error:
         raise conflict(str(error)) from error
     return _state(node)
 
 
 @answers("brokers resume")
-async def resume(asked: Asked) -> BrokerState:
+async def resume(request: ControlRequest) -> BrokerState:
     """Resume a paused broker."""
-    node = asked.node()
+    node = request.node()
     try:
-        asked.cluster.lifecycle.resume(node)
+        request.cluster.lifecycle.resume(node)
     except WrongState as error:
         raise conflict(str(error)) from error
     return _state(node)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from broker.control.problems import conflict
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.topics import have_internal, lead
 from broker.control.verbs import answers
 from broker.coordination.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, GroupCoordinator, TransactionCoordinator
@@ -21,12 +21,16 @@ _TOPICS = {"group": GROUP_TOPIC, "transaction": TRANSACTION_TOPIC}
 
 def group_coordinators(cluster: "Cluster") -> list[tuple[Node, GroupCoordinator]]:
     """Return all group coordinators, with their brokers."""
-    return [(node, runtime) for node in cluster.nodes.values() for runtime in node.coordinators.groups.values()]
+    return [(node, coordinator) for node in cluster.nodes.values() for coordinator in node.coordinators.groups.values()]
 
 
 def transaction_coordinators(cluster: "Cluster") -> list[tuple[Node, TransactionCoordinator]]:
     """Return all transaction coordinators, with their brokers."""
-    return [(node, runtime) for node in cluster.nodes.values() for runtime in node.coordinators.transactions.values()]
+    return [
+        (node, coordinator)
+        for node in cluster.nodes.values()
+        for coordinator in node.coordinators.transactions.values()
+    ]
 
 
 def group_coordinator(cluster: "Cluster", group_id: str) -> tuple[Node, GroupCoordinator] | None:
@@ -40,32 +44,38 @@ def transaction_coordinator(cluster: "Cluster", transactional_id: str) -> tuple[
 
 
 def _coordinator(
-    cluster: "Cluster", topic: str, key: str, shards: Callable[[Node], Mapping[int, C]]
+    cluster: "Cluster", topic: str, key: str, coordinators_of: Callable[[Node], Mapping[int, C]]
 ) -> tuple[Node, C] | None:
-    found = partition_of_key(cluster, topic, key)
-    node = None if found is None else cluster.nodes.get(found.state.leader)
-    runtime = None if node is None or found is None else shards(node).get(found.index)
-    return None if node is None or runtime is None else (node, runtime)
+    partition = partition_of_key(cluster, topic, key)
+    node = None if partition is None else cluster.nodes.get(partition.state.leader)
+    coordinator = None if node is None or partition is None else coordinators_of(node).get(partition.index)
+    return None if node is None or coordinator is None else (node, coordinator)
 
 
 def partition_of_key(cluster: "Cluster", topic: str, key: str) -> ReplicatedPartition | None:
     """Return the partition of an internal topic for a key, if the topic exists."""
-    known = cluster.image.topics.get(topic)
-    return None if known is None else cluster.partitions.get((topic, partition_for(key, len(known.partitions))))
+    image = cluster.image.topics.get(topic)
+    return None if image is None else cluster.partitions.get((topic, partition_for(key, len(image.partitions))))
 
 
 @answers("coordinators move")
-async def move(asked: Asked, body: CoordinatorMove) -> CoordinatorMoved:
+async def move(request: ControlRequest, body: CoordinatorMove) -> CoordinatorMoved:
     """Move a group or transactional id to another coordinator, which takes ``loading_ms`` to load."""
     kind, key, broker, loading_ms = body["type"], body["key"], body["broker"], body["loading_ms"]
-    cluster, topic = asked.cluster, _TOPICS[kind]
+    cluster, topic = request.cluster, _TOPICS[kind]
     if topic not in cluster.image.topics:
-        await have_internal(asked, topic)
-    found = partition_of_key(cluster, topic, key)
-    if found is None:
+        await have_internal(request, topic)
+    partition = partition_of_key(cluster, topic, key)
+    if partition is None:
         raise conflict(f"{topic} was just deleted; try again")
-    if found.state.leader == broker:
-        cluster.metadata_publisher.reload_coordinator(found, loading_ms)
+    if partition.state.leader == broker:
+        cluster.metadata_publisher.reload_coordinator(partition, loading_ms)
     else:
-        await lead(asked, found, broker, loading_ms=loading_ms)
-    return {"type": kind, "key": key, "broker": found.state.leader, "partition": found.index, "loading_ms": loading_ms}
+        await lead(request, partition, broker, loading_ms=loading_ms)
+    return {
+        "type": kind,
+        "key": key,
+        "broker": partition.state.leader,
+        "partition": partition.index,
+        "loading_ms": loading_ms,
+    }

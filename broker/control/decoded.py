@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from broker.cluster.beside import Data
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from control_api.answers.topics import Decoded, Record
 
 _MAGIC, _ID_END = 0, 5
@@ -15,16 +15,16 @@ _NOTHING_DECODES = (
 )
 
 
-async def decoded(asked: Asked, topic: str, records: Sequence[Record]) -> list[Record]:
+async def decoded(request: ControlRequest, topic: str, records: Sequence[Record]) -> list[Record]:
     """Return the records with their keys and values decoded."""
-    rows = [each for record in records for each in _data(topic, record)]
-    decode = asked.cluster.beside.decode
-    found = iter([_framed(each) for each in rows] if decode is None else await decode(rows))
-    made = []
+    rows = [row for record in records for row in _data(topic, record)]
+    decode = request.cluster.beside.decode
+    texts = iter([_framed(row) for row in rows] if decode is None else await decode(rows))
+    with_texts = []
     for record in records:
-        sides = {f"{each.side}_decoded": next(found) for each in _data(topic, record)}
-        made.append(replace(record, **sides) if any(sides.values()) else record)
-    return made
+        sides = {f"{row.side}_decoded": next(texts) for row in _data(topic, record)}
+        with_texts.append(replace(record, **sides) if any(sides.values()) else record)
+    return with_texts
 
 
 def _data(topic: str, record: Record) -> Iterator[Data]:

@@ -74,18 +74,18 @@ def _parse_long(raw: bytes) -> Generator[None, None, object]:
 
 def _parse_list(text: str, at: int) -> Generator[None, None, tuple[list[object], int]]:
     """Parse the list at a position; return the list and the position after it."""
-    found: list[object] = []
+    elements: list[object] = []
     at = _skip(text, at + 1)
     if text[at : at + 1] == "]":
-        return found, at + 1
+        return elements, at + 1
     while True:
         element, at = _DECODE(text, _skip(text, at))
-        found.append(element)
+        elements.append(element)
         at = _skip(text, at)
         if text[at : at + 1] == "]":
-            return found, at + 1
+            return elements, at + 1
         at = _after(text, at, ",")
-        if not len(found) % _STEP:
+        if not len(elements) % _STEP:
             yield
 
 
@@ -94,9 +94,9 @@ class _Unexpected(Exception):
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    assert found is not None
-    return found.end()
+    space = _SPACE.match(text, at)
+    assert space is not None
+    return space.end()
 
 
 def _after(text: str, at: int, character: str) -> int:
@@ -118,11 +118,11 @@ def _check(document: dict[str, object]) -> Generator[None, None, None]:
     checked = 0
     pending = [_parts(document, ())]
     while pending:
-        found = next(pending[-1], None)
-        if found is None:
+        entry = next(pending[-1], None)
+        if entry is None:
             pending.pop()
             continue
-        value, place = found
+        value, place = entry
         if isinstance(value, dict | list):
             if len(place) >= _DEEPEST:
                 raise unprocessable(f"the body is nested too deeply, in {place[0]!r}", place[0])

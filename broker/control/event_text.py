@@ -81,5 +81,5 @@ def move(event: Event) -> str:
     how = "without an epoch" if event.request_producer == NO_PRODUCER else f"as {place(event.request_producer)}"
     if event.api == "EndTxn":
         return f"{at} {client(event)} ended its transaction by {call(event)} {how}; {became}{rule}"
-    asked = f"{at} {client(event)} called {call(event)} {how}"
-    return f"{asked} while this producer was at {before}; {became}{rule}"
+    origin = f"{at} {client(event)} called {call(event)} {how}"
+    return f"{origin} while this producer was at {before}; {became}{rule}"

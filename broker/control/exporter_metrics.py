@@ -55,11 +55,11 @@ def _groups(cluster: "Cluster") -> "Iterator[Metric]":
     members: list[tuple[list[str], float]] = []
     offsets: list[tuple[list[str], float]] = []
     lags: list[tuple[list[str], float]] = []
-    for _, runtime in group_coordinators(cluster):
-        for group_id, group in runtime.machine.groups.items():
+    for _, coordinator in group_coordinators(cluster):
+        for group_id, group in coordinator.machine.groups.items():
             name = str(group_id)
             members.append(([name], float(len(getattr(group, "members", ())))))  # simple groups have no members
-            for topic, partitions in runtime.machine.offsets.topics(group_id).items():
+            for topic, partitions in coordinator.machine.offsets.topics(group_id).items():
                 for index, offset in partitions.items():
                     hosted = cluster.partitions.get((topic, index))
                     log = None if hosted is None else log_of(hosted)

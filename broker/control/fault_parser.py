@@ -54,9 +54,9 @@ def read_match(conditions: faults.FaultConditions, source: Watched) -> Match:
 
 def _listener(conditions: faults.FaultConditions, source: Watched) -> str | None:
     name = conditions.get("listener")
-    known = list(source.listener_names)
-    if name is not None and name not in known:
-        raise unprocessable(f"there is no listener {name!r}{suggestion(name, known)}", "match.listener")
+    names = list(source.listener_names)
+    if name is not None and name not in names:
+        raise unprocessable(f"there is no listener {name!r}{suggestion(name, names)}", "match.listener")
     return name
 
 
@@ -76,8 +76,8 @@ def _versions(conditions: faults.FaultConditions, api: AnyApi | None) -> tuple[i
 def _broker(conditions: faults.FaultConditions, source: Watched) -> int | None:
     broker = conditions.get("broker")
     if broker is not None and broker not in source.known_brokers:
-        known = ", ".join(map(str, source.known_brokers))
-        raise unprocessable(f"there is no broker {broker}; there are {known}", "match.broker")
+        brokers = ", ".join(map(str, source.known_brokers))
+        raise unprocessable(f"there is no broker {broker}; there are {brokers}", "match.broker")
     return broker
 
 
@@ -182,13 +182,13 @@ def _is_error(action: ApplyThen) -> bool:
 def _alterations(values: Mapping[str, object], match: Match) -> dict[str, object]:
     if match.api is None:
         raise unprocessable("'alter' needs 'match.api', since each API has its own fields", "match.api")
-    found = {}
+    alterations = {}
     for path, value in values.items():
         try:
-            found[path] = check(message_class(match.api, "Response"), path, value)
+            alterations[path] = check(message_class(match.api, "Response"), path, value)
         except BadPath as error:
             raise unprocessable(f"{match.api.title}: {error}", f"do.alter.{path}") from error
-    return found
+    return alterations
 
 
 def _bytes(spoilt: faults.ByteFault) -> ByteFault:

@@ -14,10 +14,10 @@ def meets(match: Mapping[str, Any], *, skip: int = 0, times: int | None = 1, pro
     if (versions := match.get("versions")) is not None:
         first, last = versions
         parts.append(f"v{first}" if first == last else f"v{first}-{last}")
-    found = [f"{name.replace('_', ' ')} {value}" for name, value in match.items() if name not in _MATCH]
-    found += [f"{path} = {json.dumps(value)}" for path, value in (match.get("request") or {}).items()]
-    if found:
-        parts.append(f"of {', '.join(found)}")
+    conditions = [f"{name.replace('_', ' ')} {value}" for name, value in match.items() if name not in _MATCH]
+    conditions += [f"{path} = {json.dumps(value)}" for path, value in (match.get("request") or {}).items()]
+    if conditions:
+        parts.append(f"of {', '.join(conditions)}")
     return ", ".join([" ".join(parts), *_limits(skip, times, probability)])
 
 

@@ -3,7 +3,7 @@
 from broker.control import fault_text
 from broker.control.fault_parser import read_action, read_match
 from broker.control.problems import not_found
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.steering.faults.rules import Fault
 from control_api.answers.faults import Faults, FaultState
@@ -30,55 +30,55 @@ def state_of(fault: Fault) -> FaultState:
 
 
 @answers("faults add")
-async def add(asked: Asked, body: FaultRequest) -> FaultState:
+async def add(request: ControlRequest, body: FaultRequest) -> FaultState:
     """Add a fault. It applies after the existing faults."""
-    match = read_match(body.get("match", {}), asked.source)
+    match = read_match(body.get("match", {}), request.source)
     action = read_action(body["do"], match)
-    description = {"match": asked.section("match"), "do": asked.section("do")}
+    description = {"match": request.section("match"), "do": request.section("do")}
     if match.api is not None:
         description["match"]["api"] = match.api.title
-    fault = asked.source.faults.add(
+    fault = request.source.faults.add(
         match, action, description, skip=body["skip"], times=body["times"], probability=body["probability"]
     )
     return state_of(fault)
 
 
 @answers("faults list")
-async def read_all(asked: Asked, query: FaultList) -> Faults:
+async def read_all(request: ControlRequest, query: FaultList) -> Faults:
     """List all faults, oldest first; or those that matched no request."""
-    known = asked.source.faults.faults.values()
-    return {"faults": [state_of(fault) for fault in known if not (query["unmet"] and fault.hits)]}
+    faults = request.source.faults.faults.values()
+    return {"faults": [state_of(fault) for fault in faults if not (query["unmet"] and fault.hits)]}
 
 
 @answers("faults show")
-async def read(asked: Asked, query: FaultWait) -> FaultState:
+async def read(request: ControlRequest, query: FaultWait) -> FaultState:
     """Show a fault; with wait_hits, wait for that many hits or until the timeout (real time) is over."""
-    fault = _named(asked)
+    fault = _named(request)
     await fault.wait_hits(query["wait_hits"], query["timeout_ms"] / 1000)
     return state_of(fault)
 
 
 @answers("faults remove")
-async def remove(asked: Asked) -> FaultState:
+async def remove(request: ControlRequest) -> FaultState:
     """Remove one fault."""
-    fault = _named(asked)
-    asked.source.faults.remove(fault.id)
+    fault = _named(request)
+    request.source.faults.remove(fault.id)
     return state_of(fault)
 
 
 @answers("faults clear")
-async def clear(asked: Asked) -> Removed:
+async def clear(request: ControlRequest) -> Removed:
     """Remove all faults."""
-    gone = len(asked.source.faults.faults)
-    asked.source.faults.clear()
+    gone = len(request.source.faults.faults)
+    request.source.faults.clear()
     return {"removed": gone}
 
 
-def _named(asked: Asked) -> Fault:
-    name = asked.names["fault"]
-    fault = asked.source.faults.faults.get(name)
+def _named(request: ControlRequest) -> Fault:
+    name = request.names["fault"]
+    fault = request.source.faults.faults.get(name)
     if fault is None:
-        known = list(asked.source.faults.faults)
-        there = f"there are {', '.join(known[-10:])}" if known else "there are none; a reset removes all faults"
+        ids = list(request.source.faults.faults)
+        there = f"there are {', '.join(ids[-10:])}" if ids else "there are none; a reset removes all faults"
         raise not_found(f"there is no fault {name}; {there}")
     return fault

@@ -7,7 +7,7 @@ from uuid import UUID
 from broker.control.coordinators import group_coordinator, group_coordinators
 from broker.control.lags import lags
 from broker.control.problems import Problem, conflict, not_found
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.share_groups import share_partitions
 from broker.control.topics import log_of
 from broker.control.verbs import answers
@@ -35,67 +35,67 @@ from protocol.consumer_protocol import read_assignment
 Found = tuple[Node, GroupCoordinator]
 
 
-def _named(asked: Asked) -> tuple[str, Found]:
+def _named(request: ControlRequest) -> tuple[str, Found]:
     """Return the group in the path, and its coordinator. Raises Problem 404 or 409."""
-    name = asked.names["group"]
-    found = group_coordinator(asked.cluster, name)
-    if found is not None and found[1].state is State.LOADING:
+    name = request.names["group"]
+    node_and_coordinator = group_coordinator(request.cluster, name)
+    if node_and_coordinator is not None and node_and_coordinator[1].state is State.LOADING:
         raise conflict(f"the coordinator of group {name!r} is loading; advance the clock, or wait")
-    if found is None or name not in found[1].machine.groups:
-        raise no_group(asked, name)
-    return name, found
+    if node_and_coordinator is None or name not in node_and_coordinator[1].machine.groups:
+        raise no_group(request, name)
+    return name, node_and_coordinator
 
 
-def no_group(asked: Asked, name: str) -> Problem:
+def no_group(request: ControlRequest, name: str) -> Problem:
     """Build a 404 for an unknown group; the detail suggests similar names."""
-    found = [] if asked.source.own is None else group_coordinators(asked.cluster)
-    known = [str(each) for _, runtime in found for each in runtime.machine.groups]
-    return not_found(f"there is no group {name!r}{suggestion(name, known)}")
+    coordinators = [] if request.source.own is None else group_coordinators(request.cluster)
+    names = [str(each) for _, coordinator in coordinators for each in coordinator.machine.groups]
+    return not_found(f"there is no group {name!r}{suggestion(name, names)}")
 
 
 @answers("groups list")
-async def read_all(asked: Asked) -> answer.Groups:
+async def read_all(request: ControlRequest) -> answer.Groups:
     """List all groups, by name."""
-    found = [
-        (group, node, runtime.machine)
-        for node, runtime in group_coordinators(asked.cluster)
-        for group in runtime.machine.groups.values()
+    groups = [
+        (group, node, coordinator.machine)
+        for node, coordinator in group_coordinators(request.cluster)
+        for group in coordinator.machine.groups.values()
     ]
-    found.sort(key=lambda each: str(each[0].group_id))
-    return {"groups": [describe(asked, *each) for each in found]}
+    groups.sort(key=lambda each: str(each[0].group_id))
+    return {"groups": [describe(request, *each) for each in groups]}
 
 
 @answers("groups show")
-async def read(asked: Asked) -> answer.Group:
+async def read(request: ControlRequest) -> answer.Group:
     """Show one group: members, assignment, committed offsets, lag, timeline."""
-    name, (node, runtime) = _named(asked)
-    history = asked.cluster.group_timelines.of(name)
-    return describe(asked, runtime.machine.groups[name], node, runtime.machine, history)
+    name, (node, coordinator) = _named(request)
+    history = request.cluster.group_timelines.of(name)
+    return describe(request, coordinator.machine.groups[name], node, coordinator.machine, history)
 
 
-def known_group(asked: Asked, name: str) -> bool:
+def known_group(request: ControlRequest, name: str) -> bool:
     """Return whether the group's coordinator knows it."""
-    found = group_coordinator(asked.cluster, name)
-    return found is not None and name in found[1].machine.groups
+    node_and_coordinator = group_coordinator(request.cluster, name)
+    return node_and_coordinator is not None and name in node_and_coordinator[1].machine.groups
 
 
 _MODERN_HEARTBEATS = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"})
 
 
-def is_classic(asked: Asked, name: str) -> bool:
+def is_classic(request: ControlRequest, name: str) -> bool:
     """Return whether a group is classic, with generations instead of epochs.
 
     For a deleted group, or one behind a proxy, the requests of its members decide.
     """
-    found = None if asked.source.own is None else group_coordinator(asked.cluster, name)
-    group = None if found is None else found[1].machine.groups.get(name)
+    node_and_coordinator = None if request.source.own is None else group_coordinator(request.cluster, name)
+    group = None if node_and_coordinator is None else node_and_coordinator[1].machine.groups.get(name)
     if group is not None:
         return group.type is GroupType.CLASSIC
-    return not any(event.api in _MODERN_HEARTBEATS for event in asked.source.group_timelines.of(name).events)
+    return not any(event.api in _MODERN_HEARTBEATS for event in request.source.group_timelines.of(name).events)
 
 
 def describe(
-    asked: Asked, group: Group, node: Node, machine: GroupMachine, history: GroupHistory = NO_HISTORY
+    request: ControlRequest, group: Group, node: Node, machine: GroupMachine, history: GroupHistory = NO_HISTORY
 ) -> answer.Group:
     """Describe a group for an answer; without a history, its timeline is empty."""
     protocol = None
@@ -103,14 +103,14 @@ def describe(
     if isinstance(group, ClassicGroup):
         protocol, members = group.protocol_name, _members(group)
     elif isinstance(group, ConsumerGroup):
-        protocol, members = machine.consumers.assignor_of(group), _consumers(asked, group)
+        protocol, members = machine.consumers.assignor_of(group), _consumers(request, group)
     elif isinstance(group, ShareGroup):
-        protocol, members = ASSIGNOR, _share_members(asked, group)
+        protocol, members = ASSIGNOR, _share_members(request, group)
     elif isinstance(group, StreamsGroup):
         protocol, members = STICKY, _streams(group)
-    offsets = tuple(_offsets(asked, group.group_id, machine))
-    partitions = tuple(lags(asked.cluster, group, machine))
-    known = [each.lag for each in partitions if each.lag is not None]
+    offsets = tuple(_offsets(request, group.group_id, machine))
+    partitions = tuple(lags(request.cluster, group, machine))
+    known_lags = [partition.lag for partition in partitions if partition.lag is not None]
     return answer.Group(
         group_id=group.group_id,
         type=group.type.value,
@@ -121,12 +121,12 @@ def describe(
         members=members,
         offsets=offsets,
         lags=partitions,
-        share_partitions=tuple(share_partitions(asked.cluster, str(group.group_id))),
+        share_partitions=tuple(share_partitions(request.cluster, str(group.group_id))),
         timeline=tuple(
             copied(answer.GroupEvent, event, citation=cite(event.rule, event.source)) for event in history.events
         ),
         forgotten=history.forgotten,
-        lag=sum(known) if known else None,
+        lag=sum(known_lags) if known_lags else None,
     )
 
 
@@ -142,15 +142,15 @@ def _members(group: ClassicGroup) -> tuple[answer.Member, ...]:
     )
 
 
-def _consumers(asked: Asked, group: ConsumerGroup) -> tuple[answer.Member, ...]:
+def _consumers(request: ControlRequest, group: ConsumerGroup) -> tuple[answer.Member, ...]:
     """Describe the members of a consumer group, with their partitions, including those that they still revoke."""
-    topics = asked.cluster.image.topics_by_id
+    topics = request.cluster.image.topics_by_id
     return tuple(_member(member, member.epoch, _partitions(held(member), topics)) for member in group.members.values())
 
 
-def _share_members(asked: Asked, group: ShareGroup) -> tuple[answer.Member, ...]:
+def _share_members(request: ControlRequest, group: ShareGroup) -> tuple[answer.Member, ...]:
     """Describe the members of a share group, with their partitions, which several members may share."""
-    topics = asked.cluster.image.topics_by_id
+    topics = request.cluster.image.topics_by_id
     return tuple(
         _member(member, member.epoch, _partitions(member.assigned, topics)) for member in group.members.values()
     )
@@ -199,14 +199,14 @@ def _member(member: _AnyMember, epoch: int, partitions: Iterable[str], *, leads:
 
 def assigned(assignment: bytes) -> list[str]:
     """Decode a ``ConsumerProtocolAssignment`` to partitions such as ``topic-0``; none if it cannot be decoded."""
-    found = read_assignment(assignment)
-    return [] if found is None else [f"{name}-{at}" for name, indexes in found.partitions.items() for at in indexes]
+    decoded = read_assignment(assignment)
+    return [] if decoded is None else [f"{name}-{at}" for name, indexes in decoded.partitions.items() for at in indexes]
 
 
-def _offsets(asked: Asked, group_id: str, machine: GroupMachine) -> Iterator[answer.GroupOffset]:
+def _offsets(request: ControlRequest, group_id: str, machine: GroupMachine) -> Iterator[answer.GroupOffset]:
     for topic, partitions in sorted(machine.offsets.topics(group_id).items()):
         for index, offset in sorted(partitions.items()):
-            hosted = asked.cluster.partitions.get((topic, index))
+            hosted = request.cluster.partitions.get((topic, index))
             log = None if hosted is None else log_of(hosted)
             yield answer.GroupOffset(
                 topic=topic,
@@ -221,26 +221,26 @@ def _offsets(asked: Asked, group_id: str, machine: GroupMachine) -> Iterator[ans
 
 
 @answers("groups rebalance")
-async def rebalance(asked: Asked) -> answer.Group:
+async def rebalance(request: ControlRequest) -> answer.Group:
     """Start a rebalance: the members are notified by their next heartbeat response."""
-    name, (node, runtime) = _named(asked)
-    group = _steerable(runtime.machine, name)
+    name, (node, coordinator) = _named(request)
+    group = _steerable(coordinator.machine, name)
     if group.is_empty:
         raise conflict(f"group {name!r} has no members")
-    runtime.submit(lambda now_ms: runtime.machine.rebalance(name, now_ms))
-    return describe(asked, group, node, runtime.machine)
+    coordinator.submit(lambda now_ms: coordinator.machine.rebalance(name, now_ms))
+    return describe(request, group, node, coordinator.machine)
 
 
 @answers("groups evict")
-async def evict(asked: Asked) -> answer.Group:
+async def evict(request: ControlRequest) -> answer.Group:
     """Remove a member as if its session had timed out."""
-    name, (node, runtime) = _named(asked)
-    group, member = _steerable(runtime.machine, name), asked.names["member"]
+    name, (node, coordinator) = _named(request)
+    group, member = _steerable(coordinator.machine, name), request.names["member"]
     if member not in [each.member_id for each in group.members.values()]:
-        known = ", ".join(each.member_id for each in group.members.values()) or "none"
-        raise not_found(f"group {name!r} has no member {member!r}; its members: {known}")
-    runtime.submit(lambda now_ms: runtime.machine.evict(name, member, now_ms))
-    return describe(asked, group, node, runtime.machine)
+        member_ids = ", ".join(each.member_id for each in group.members.values()) or "none"
+        raise not_found(f"group {name!r} has no member {member!r}; its members: {member_ids}")
+    coordinator.submit(lambda now_ms: coordinator.machine.evict(name, member, now_ms))
+    return describe(request, group, node, coordinator.machine)
 
 
 def _steerable(machine: GroupMachine, name: str) -> ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup:

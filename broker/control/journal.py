@@ -14,7 +14,7 @@ from broker.control import pcap
 from broker.control.names import api_key, error_code
 from broker.control.near_misses import NearMisses
 from broker.control.problems import conflict
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.request.connection import Connection
 from broker.steering.journal.entries import TopicName, as_json, decode
@@ -67,13 +67,13 @@ class Sifting(Protocol):
 class Query:
     """Search conditions, joined by AND: those on raw bytes are checked first, then those that need decoding."""
 
-    def __init__(self, asked: Asked, query: JournalQuery) -> None:
+    def __init__(self, request: ControlRequest, query: JournalQuery) -> None:
         """Raises Problem 422 for names that do not exist."""
         topic = query.get("topic")
-        self._topic_ids = [] if topic is None else _ids_of(asked, topic)
+        self._topic_ids = [] if topic is None else _ids_of(request, topic)
         self._wanted = Wanted(topic, None, query.get("group"), query.get("transactional_id"))
-        self._by_id = [replace(self._wanted, topic_id=each) for each in self._topic_ids] or [self._wanted]
-        self._notes_errors = asked.source.journal.notes_errors
+        self._by_id = [replace(self._wanted, topic_id=topic_id) for topic_id in self._topic_ids] or [self._wanted]
+        self._notes_errors = request.source.journal.notes_errors
         self._error = error_code(query["error"], "error") if "error" in query else None
         self._any_error = query.get("errors", False)
         self._glances = [*self._at_the_entry(query), *self._at_the_bytes(query)]
@@ -138,7 +138,7 @@ class Query:
             if name is not None:
                 yield _mentioning(written(name))
         if self._wanted.topic is not None:
-            yield _mentioning((*written(self._wanted.topic), *(each.bytes for each in self._topic_ids)))
+            yield _mentioning((*written(self._wanted.topic), *(topic_id.bytes for topic_id in self._topic_ids)))
 
     def sift(self, raws: Sequence[Raw]) -> list[Raw]:
         """Return the entries that may match, without decoding them."""
@@ -150,24 +150,24 @@ class Query:
         """Decode an entry if necessary, and return whether it matches."""
         if self._error is None and not self._any_error and not self._wanted.kinds:
             return True
-        found = decode(Entry(*raw))
-        if self._error is not None and self._error not in errors(found.response):
+        decoded = decode(Entry(*raw))
+        if self._error is not None and self._error not in errors(decoded.response):
             return False
-        if self._any_error and raw[_OUTCOME] == ANSWERED and first_error(found.response) is None:
+        if self._any_error and raw[_OUTCOME] == ANSWERED and first_error(decoded.response) is None:
             return False
         if not self._wanted.kinds:
             return True
-        return found.header is not None and any(
-            message is not None and any(mentions(level(found.header.api_key), message, each) for each in self._by_id)
-            for level, message in ((request_level, found.request), (response_level, found.response))
+        return decoded.header is not None and any(
+            message is not None and any(mentions(level(decoded.header.api_key), message, each) for each in self._by_id)
+            for level, message in ((request_level, decoded.request), (response_level, decoded.response))
         )
 
 
-def _ids_of(asked: Asked, topic: str) -> list[UUID]:
+def _ids_of(request: ControlRequest, topic: str) -> list[UUID]:
     """Return the current and recent ids of a topic: requests may have the id alone, even a deleted one (KIP-516)."""
-    known = asked.source.image.topics.get(topic)
-    ids = [each for each, name in asked.source.journal.topic_names.items() if name == topic][-_MOST_IDS:]
-    return ids if known is None or known.id in ids else [*ids, known.id]
+    topic_image = request.source.image.topics.get(topic)
+    ids = [topic_id for topic_id, name in request.source.journal.topic_names.items() if name == topic][-_MOST_IDS:]
+    return ids if topic_image is None or topic_image.id in ids else [*ids, topic_image.id]
 
 
 def _front(raw: Raw) -> bytes | bytearray:
@@ -195,10 +195,10 @@ def _holds(kept: Any, part: bytes) -> bool:
     return kept is not None and part in kept
 
 
-async def find(asked: Asked, query: JournalQuery) -> Iterator[Place]:
+async def find(request: ControlRequest, query: JournalQuery) -> Iterator[Place]:
     """Find the entries of a query, oldest first."""
-    wanted = Query(asked, query)
-    return await search(asked.source.journal, wanted, query.get("limit", 1 << 62), Slices(), wanted.select)
+    wanted = Query(request, query)
+    return await search(request.source.journal, wanted, query.get("limit", 1 << 62), Slices(), wanted.select)
 
 
 def whole(part: Part) -> Sequence[Raw]:
@@ -218,20 +218,20 @@ async def search(
     Sorting is spread over the iteration: the iterator merges sorted runs.
     """
     runs: list[list[Place]] = [[]]
-    found = 0
+    matches = 0
     for part in reversed(journal.parts()):
-        if found >= limit:
+        if matches >= limit:
             break  # do not examine older parts: a thousand of them would be one long slice
         await slices.pause()
         for window in windows(select(part)):
-            if found >= limit:
+            if matches >= limit:
                 break
             await slices.pause()
             for raw in query.sift(window):
                 await slices.pause()
-                if found < limit and query.settles(raw):
+                if matches < limit and query.settles(raw):
                     runs[-1].append((raw, part.connections))
-                    found += 1
+                    matches += 1
             if len(runs[-1]) >= _RUN:
                 runs.append([])
     for run in runs:
@@ -260,13 +260,13 @@ def _id_of(place: Place) -> int:
 
 
 @answers("journal list")
-async def read(asked: Asked, query: JournalListing) -> Response:
+async def read(request: ControlRequest, query: JournalListing) -> Response:
     """List requests with their responses, oldest first, including those being served."""
-    journal = asked.source.journal
+    journal = request.source.journal
     following = journal.next_id  # taken before the search, which does not include requests that finish meanwhile
-    found = await find(asked, query)
-    name_of = topic_names(asked)
-    near = NearMisses(asked.source, name_of)
+    places = await find(request, query)
+    name_of = topic_names(request)
+    near = NearMisses(request.source, name_of)
     tail = (
         f'], "kept": {journal.entries}, "dropped": {journal.dropped}, '
         f'"oldest": {journal.oldest_id}, "next": {following}}}'
@@ -276,19 +276,19 @@ async def read(asked: Asked, query: JournalListing) -> Response:
     def line(place: Place) -> bytes:
         raw, connections = place
         entry = Entry(*raw)
-        known = decode(entry)
-        shown = as_json(entry, known, connections.get(raw[_CONNECTION]), name_of, bodies=bodies)
-        hints = near.of(entry, known, shown["listener"])
-        return json.dumps(all_exact({**shown, **columns(known, name_of), "hints": hints})).encode()
+        decoded = decode(entry)
+        shown = as_json(entry, decoded, connections.get(raw[_CONNECTION]), name_of, bodies=bodies)
+        hints = near.of(entry, decoded, shown["listener"])
+        return json.dumps(all_exact({**shown, **columns(decoded, name_of), "hints": hints})).encode()
 
     return StreamingResponse(
-        _joined(b'{"entries": [', b",\n", tail.encode(), found, line), media_type="application/json"
+        _joined(b'{"entries": [', b",\n", tail.encode(), places, line), media_type="application/json"
     )
 
 
-def topic_names(asked: Asked) -> TopicName:
+def topic_names(request: ControlRequest) -> TopicName:
     """Return a function from topic id to name, which knows deleted topics too."""
-    topics, earlier = asked.source.image.topics_by_id, asked.source.journal.topic_names
+    topics, earlier = request.source.image.topics_by_id, request.source.journal.topic_names
 
     @cache
     def name_of(text: str) -> str | None:
@@ -301,17 +301,17 @@ def topic_names(asked: Asked) -> TopicName:
 
 
 @answers("journal clear")
-async def clear(asked: Asked) -> Removed:
+async def clear(request: ControlRequest) -> Removed:
     """Remove all requests from the journal."""
-    gone = asked.source.journal.entries
-    asked.source.journal.clear()
+    gone = request.source.journal.entries
+    request.source.journal.clear()
     return {"removed": gone}
 
 
 @answers("journal rotate")
-async def rotate(asked: Asked) -> JournalFile:
+async def rotate(request: ControlRequest) -> JournalFile:
     """Finish the journal's current file: all requests so far are then in files that no longer change."""
-    recorder = asked.source.journal.recorder
+    recorder = request.source.journal.recorder
     if recorder is None:
         raise conflict("the journal is not written to files; start the server with --journal DIR")
     try:
@@ -321,22 +321,22 @@ async def rotate(asked: Asked) -> JournalFile:
 
 
 @answers("journal pcap")
-async def capture(asked: Asked, query: JournalQuery) -> Response:
+async def capture(request: ControlRequest, query: JournalQuery) -> Response:
     """Return the matching requests as a packet capture for Wireshark: brokers on port 9092, large records omitted."""
-    found, writer = await find(asked, query), pcap.Capture()
+    places, writer = await find(request, query), pcap.Capture()
 
     def packets(place: Place) -> bytes:
         raw, connections = place
         return writer.packets(Entry(*raw), connections.get(raw[_CONNECTION]))
 
-    return StreamingResponse(_joined(pcap.HEADER, b"", b"", found, packets), media_type="application/vnd.tcpdump.pcap")
+    return StreamingResponse(_joined(pcap.HEADER, b"", b"", places, packets), media_type="application/vnd.tcpdump.pcap")
 
 
 async def _joined(
-    head: bytes, between: bytes, tail: bytes, found: Iterable[Place], show: Callable[[Place], bytes]
+    head: bytes, between: bytes, tail: bytes, places: Iterable[Place], show: Callable[[Place], bytes]
 ) -> AsyncIterator[bytes]:
     slices, out = Slices(), bytearray(head)
-    for at, place in enumerate(found):
+    for at, place in enumerate(places):
         out += (between if at else b"") + show(place)
         if len(out) > 64 * 1024:
             yield bytes(out)

@@ -77,8 +77,8 @@ def _assigned(cluster: "Cluster", group: Group) -> Iterator[Place]:
 def _places(cluster: "Cluster", group: Group) -> Iterator[Place]:
     if isinstance(group, ClassicGroup) and group.is_consumer_type:
         for member in group.members.values():
-            found = read_assignment(bytes(member.assignment))
-            yield from () if found is None else _each(found.partitions.items())
+            assignment = read_assignment(bytes(member.assignment))
+            yield from () if assignment is None else _each(assignment.partitions.items())
     elif isinstance(group, ConsumerGroup):
         topics = cluster.image.topics_by_id
         for consumer in group.members.values():
@@ -91,8 +91,8 @@ def _places(cluster: "Cluster", group: Group) -> Iterator[Place]:
                     yield from _each((topic, indexes) for topic in input_topics(subtopologies[name]))
 
 
-def _each(found: Iterable[tuple[str, Iterable[int]]]) -> Iterator[Place]:
-    return ((topic, index) for topic, indexes in found for index in indexes)
+def _each(indexes_by_topic: Iterable[tuple[str, Iterable[int]]]) -> Iterator[Place]:
+    return ((topic, index) for topic, indexes in indexes_by_topic for index in indexes)
 
 
 def _of_share_group(cluster: "Cluster", group: ShareGroup, machine: GroupMachine) -> Iterator[PartitionLag]:
@@ -121,5 +121,5 @@ def _share_state(cluster: "Cluster", key: SharePartitionKey) -> "ShareState | No
         return None
     partition = cluster.partitions.get((SHARE_TOPIC, partition_for(key.coordinator_key, len(topic.partitions))))
     node = None if partition is None else cluster.nodes.get(partition.state.leader)
-    runtime = None if node is None or partition is None else node.coordinators.share_states.get(partition.index)
-    return None if runtime is None else runtime.machine.states.get(key)
+    coordinator = None if node is None or partition is None else node.coordinators.share_states.get(partition.index)
+    return None if coordinator is None else coordinator.machine.states.get(key)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from broker.control.coordinators import group_coordinators, transaction_coordinators
 from broker.control.exporter_metrics import groups_and_partitions
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.control.watched import Watched
 from broker.steering.journal.counts import LATENCY_BOUNDS_NS, Counts
@@ -28,12 +28,12 @@ _STEP = 64
 
 
 @answers("metrics")
-async def read(asked: Asked) -> Response:
+async def read(request: ControlRequest) -> Response:
     """Return the metrics in Prometheus' text format."""
     await to_thread.run_sync(import_module, "prometheus_client")  # slow, the first time
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_1_0_0  # noqa: PLC0415
 
-    return Response(await in_slices(_text(_Gathered(asked.source))), media_type=CONTENT_TYPE_PLAIN_1_0_0)
+    return Response(await in_slices(_text(_Gathered(request.source))), media_type=CONTENT_TYPE_PLAIN_1_0_0)
 
 
 def _text(gathered: "_Gathered") -> Generator[None, None, bytes]:
@@ -159,8 +159,8 @@ def _transactions(cluster: "Cluster") -> "Iterator[Metric]":
     states = _gauge("transactional_ids", "Transactional ids by state of their transaction", ["state"])
     counts: dict[str, int] = {}
     began_ms = []
-    for _, runtime in transaction_coordinators(cluster):
-        for record in runtime.machine.transactions.values():
+    for _, coordinator in transaction_coordinators(cluster):
+        for record in coordinator.machine.transactions.values():
             counts[record.state.text] = counts.get(record.state.text, 0) + 1
             if record.state is TransactionState.ONGOING:
                 began_ms.append(record.start_ms)

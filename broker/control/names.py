@@ -13,10 +13,10 @@ _SERVED = {api.key: api for api in APIS}
 def api_key(name: str, field: str) -> ApiKey:
     """Return Kafka's API of that name. Raises Problem 422."""
     plain = name.replace("_", "").lower()
-    found = next((key for key in ApiKey if key.title.lower() == plain), None)
-    if found is None:
+    api = next((key for key in ApiKey if key.title.lower() == plain), None)
+    if api is None:
         raise unprocessable(f"there is no API {name!r}{suggestion(name, (key.title for key in ApiKey))}", field)
-    return found
+    return api
 
 
 def served_api(name: str, field: str) -> AnyApi:
@@ -30,7 +30,7 @@ def served_api(name: str, field: str) -> AnyApi:
 def error_code(name: str, field: str) -> ErrorCode:
     """Return Kafka's error code of that name. Raises Problem 422."""
     if name.upper() not in ErrorCode.__members__:
-        meant = suggestion(name, (each for each in ErrorCode.__members__ if each != ErrorCode.NONE.name))
+        meant = suggestion(name, (code for code in ErrorCode.__members__ if code != ErrorCode.NONE.name))
         raise unprocessable(
             f"there is no error {name!r}{meant or '; use the names of Kafka, such as NOT_COORDINATOR'}", field
         )

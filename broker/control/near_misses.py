@@ -45,25 +45,25 @@ class NearMisses:
         self._suggested: dict[tuple[str, str], str] = {}
         """(kind, name) -> the suggestion that ends its hint, cached because clients retry the same topic many times."""
 
-    def of(self, entry: Entry, known: Decoded, listener: str) -> tuple[str, ...]:
+    def of(self, entry: Entry, decoded: Decoded, listener: str) -> tuple[str, ...]:
         """Return the hints about one request, at most five; none if it has no near miss."""
-        found = dict.fromkeys(distinct(self.names(known), _MOST_HINTS))
+        hints = dict.fromkeys(distinct(self.names(decoded), _MOST_HINTS))
         for fault in self.unmet:
             if entry.began_us < fault.added_us:
                 continue  # every request before the fault was added would get this hint
-            if (why := self.fault(fault, entry, known, listener)) is not None:
-                found[f"fault {fault.id} {why}"] = None
-        return tuple(map(plain, list(found)[:_MOST_HINTS]))
+            if (why := self.fault(fault, entry, decoded, listener)) is not None:
+                hints[f"fault {fault.id} {why}"] = None
+        return tuple(map(plain, list(hints)[:_MOST_HINTS]))
 
     # --- names -------------------------------------------------------------------------------------------------------
 
-    def names(self, known: Decoded) -> Iterator[str]:
+    def names(self, decoded: Decoded) -> Iterator[str]:
         """Yield a hint for each topic, partition and group that does not exist according to the response."""
-        for item in answered(known):
+        for item in answered(decoded):
             if item.error in _LOOKED_UP:
                 yield from self._of_group(item.group) if item.group else self._of_topic(item)
-        if isinstance(known.response, DescribeGroupsResponse):
-            for group in known.response.groups:
+        if isinstance(decoded.response, DescribeGroupsResponse):
+            for group in decoded.response.groups:
                 if group.error_code is ErrorCode.NONE and group.group_state in _NO_GROUP:
                     yield from self._of_group(group.group_id)
 
@@ -91,10 +91,10 @@ class NearMisses:
             yield f"group {name!r} does not exist{self._suggestion('group', name, self._groups)}"
 
     def _suggestion(self, kind: str, name: str, names: list[str]) -> str:
-        found = self._suggested.get((kind, name))
-        if found is None:
-            found = self._suggested[kind, name] = suggestion(name, names)
-        return found
+        suggested = self._suggested.get((kind, name))
+        if suggested is None:
+            suggested = self._suggested[kind, name] = suggestion(name, names)
+        return suggested
 
     @cached_property
     def _topics(self) -> list[str]:
@@ -103,19 +103,19 @@ class NearMisses:
 
     @cached_property
     def _groups(self) -> list[str]:
-        found = [] if self._source.own is None else group_coordinators(self._source.own)
-        return [str(name) for _, runtime in found for name in runtime.machine.groups]
+        coordinators = [] if self._source.own is None else group_coordinators(self._source.own)
+        return [str(name) for _, coordinator in coordinators for name in coordinator.machine.groups]
 
     # --- faults ------------------------------------------------------------------------------------------------------
 
-    def fault(self, fault: Fault, entry: Entry, known: Decoded, listener: str) -> str | None:
+    def fault(self, fault: Fault, entry: Entry, decoded: Decoded, listener: str) -> str | None:
         """Return why a fault did not match this request, as the end of a sentence; ``None`` if it is no near miss."""
-        if known.header is None or known.request is None or not _is_about(fault.match, known.header.api_key):
+        if decoded.header is None or decoded.request is None or not _is_about(fault.match, decoded.header.api_key):
             return None
-        item = self._item(fault.match, known.header.api_key, known.request)
+        item = self._item(fault.match, decoded.header.api_key, decoded.request)
         if item is None:
             return None
-        different = [*item, *self._differences(fault.match, entry, known.header, known.request, listener)]
+        different = [*item, *self._differences(fault.match, entry, decoded.header, decoded.request, listener)]
         if len(different) > 1:
             return None
         early = entry.began_us < fault.added_us
@@ -163,11 +163,11 @@ class NearMisses:
         if not wanted.kinds <= level.kinds:
             return None  # only the response names them
         topic = None if wanted.topic is None else self._source.image.topics.get(wanted.topic)
-        whole = wanted if topic is None else replace(wanted, topic_id=topic.id)
-        if mentions(level, request, whole) or asks_for_all(level, request):
+        complete = wanted if topic is None else replace(wanted, topic_id=topic.id)
+        if mentions(level, request, complete) or asks_for_all(level, request):
             return []
         for kind in sorted(wanted.kinds):
-            rest = replace(whole, **{kind: None, **({"topic_id": None} if kind == TOPIC else {})})
+            rest = replace(complete, **{kind: None, **({"topic_id": None} if kind == TOPIC else {})})
             had = sorted({text for item in items_of(level, request) if (text := self._shown(item, kind))})
             if had and (not rest.kinds or mentions(level, request, rest)):
                 return [(kind.replace("_", " "), getattr(wanted, kind), few(had))]
@@ -199,5 +199,12 @@ def _is_about(match: Match, key: int) -> bool:
 
 def _conditions(match: Match) -> int:
     """Return the number of conditions."""
-    given: Iterable[object] = (match.api, match.versions, match.broker, match.listener, match.client_id, match.offset)
-    return sum(each is not None for each in given) + len(match.request) + len(match.items.kinds)
+    conditions: Iterable[object] = (
+        match.api,
+        match.versions,
+        match.broker,
+        match.listener,
+        match.client_id,
+        match.offset,
+    )
+    return sum(condition is not None for condition in conditions) + len(match.request) + len(match.items.kinds)

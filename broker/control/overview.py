@@ -8,7 +8,7 @@ from broker.control.faults import state_of
 from broker.control.groups import read_all as read_groups
 from broker.control.journal import topic_names
 from broker.control.refusals import refusals_since
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from control_api.answers.overview import Activity as Counted
 from control_api.answers.overview import (
@@ -29,12 +29,12 @@ _DONE = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, Tra
 
 
 @answers("overview")
-async def overview(asked: Asked) -> Overview:
+async def overview(request: ControlRequest) -> Overview:
     """Return all data of the start page in one answer."""
-    activity = asked.activity
-    now = await activity.look(asked.source, topic_names(asked))
+    activity = request.activity
+    now = await activity.look(request.source, topic_names(request))
     series, errors = activity.series(now)
-    now_ms = asked.cluster.clock.now_ms()
+    now_ms = request.cluster.clock.now_ms()
     return Overview(
         now_ms=now_ms,
         window_ms=STEPS * STEP_MS,
@@ -49,11 +49,11 @@ async def overview(asked: Asked) -> Overview:
         topics=_counted(activity, "topics", now),
         clients=tuple(_clients(activity, now, now_ms)),
         counted_errors=tuple(_errors(activity)),
-        groups=tuple([each async for each in _groups(asked)]),
-        transactions=tuple(_transactions(asked)),
-        refusals=tuple([each async for each in _refusals(asked, now_ms)]),
-        faults=tuple(map(state_of, asked.source.faults.faults.values())),
-        oddities=tuple(_oddities(asked)),
+        groups=tuple([each async for each in _groups(request)]),
+        transactions=tuple(_transactions(request)),
+        refusals=tuple([each async for each in _refusals(request, now_ms)]),
+        faults=tuple(map(state_of, request.source.faults.faults.values())),
+        oddities=tuple(_oddities(request)),
     )
 
 
@@ -61,11 +61,11 @@ async def overview(asked: Asked) -> Overview:
 
 
 def _counted(activity: Activity, kind: str, now: int) -> tuple[Counted, ...]:
-    found = [
+    items = [
         Counted(name=str(name), requests=sum(series), errors=errors, series=tuple(series))
         for name, (series, errors) in activity.by(kind, now).items()
     ]
-    most = sorted(found, key=lambda each: -each.requests)[:_MOST]
+    most = sorted(items, key=lambda each: -each.requests)[:_MOST]
     return tuple(
         sorted(most, key=lambda each: each.name)
     )  # a stable order, so that the list can be read while it updates
@@ -80,12 +80,12 @@ def _errors(activity: Activity) -> Iterator[CountedError]:
 def _clients(activity: Activity, now: int, now_ms: int) -> Iterator[ClientActivity]:
     """Yield clients: connections with the same client id, software and host together."""
     clients: dict[tuple[str, str, str], list[int]] = {}
-    for number, known in activity.connections.items():
-        connection = known.connection
+    for number, seen in activity.connections.items():
+        connection = seen.connection
         named = connection is not None and connection.software_name != "unknown"
         software = f"{connection.software_name} {connection.software_version}" if named and connection else ""
         host = "" if connection is None else connection.client_host
-        clients.setdefault((known.client_id, software, host), []).append(number)
+        clients.setdefault((seen.client_id, software, host), []).append(number)
     counted = activity.by("connections", now)
     for (client_id, software, host), numbers in sorted(list(clients.items())[-_MOST_CLIENTS:]):
         series = [
@@ -111,19 +111,19 @@ def _clients(activity: Activity, now: int, now_ms: int) -> Iterator[ClientActivi
 # --- state -----------------------------------------------------------------------------------------------------------
 
 
-async def _groups(asked: Asked) -> AsyncIterator[OverviewGroup]:
+async def _groups(request: ControlRequest) -> AsyncIterator[OverviewGroup]:
     """Yield the groups with the most lag, by name."""
-    found = sorted((await read_groups(asked))["groups"], key=lambda each: -(each.lag or 0))
-    for group in sorted(found[:_MOST], key=lambda each: each.group_id):
+    groups = sorted((await read_groups(request))["groups"], key=lambda each: -(each.lag or 0))
+    for group in sorted(groups[:_MOST], key=lambda each: each.group_id):
         yield OverviewGroup(
             group_id=group.group_id, type=group.type, state=group.state, members=len(group.members), lag=group.lag
         )
 
 
-def _transactions(asked: Asked) -> Iterator[OverviewTransaction]:
-    holds = asked.cluster.markers.holds
-    for _, runtime in transaction_coordinators(asked.cluster):
-        for record in list(runtime.machine.transactions.values()):
+def _transactions(request: ControlRequest) -> Iterator[OverviewTransaction]:
+    holds = request.cluster.markers.holds
+    for _, coordinator in transaction_coordinators(request.cluster):
+        for record in list(coordinator.machine.transactions.values()):
             name = str(record.transactional_id)
             held = holds.held(name)
             if held is None and record.state in _DONE:
@@ -139,18 +139,18 @@ def _transactions(asked: Asked) -> Iterator[OverviewTransaction]:
             )
 
 
-async def _refusals(asked: Asked, now_ms: int) -> AsyncIterator[LatestRefusal]:
-    found = [each async for each in refusals_since(asked, now_ms - _REFUSALS_MS)]
-    found.sort(key=lambda each: each[1].at_ms or 0, reverse=True)
-    for subject, last in found[:_MOST]:
+async def _refusals(request: ControlRequest, now_ms: int) -> AsyncIterator[LatestRefusal]:
+    refusals = [each async for each in refusals_since(request, now_ms - _REFUSALS_MS)]
+    refusals.sort(key=lambda each: each[1].at_ms or 0, reverse=True)
+    for subject, last in refusals[:_MOST]:
         yield LatestRefusal(
             kind=subject.kind, name=subject.name, error=str(last.error), why=last.why, at_ms=last.at_ms or 0
         )
 
 
-def _oddities(asked: Asked) -> Iterator[str]:
+def _oddities(request: ControlRequest) -> Iterator[str]:
     """Yield deliberate disturbances that explain what clients see."""
-    cluster = asked.cluster
+    cluster = request.cluster
     if cluster.clock.frozen:
         yield "the clock is frozen"
     for node in cluster.nodes.values():

@@ -16,12 +16,12 @@ def partition_for(key: bytes | None, partitions: int, turn: Iterator[int]) -> in
 def murmur2(data: bytes) -> int:
     """Return the 32-bit hash, unsigned (Kafka: ``Utils.murmur2``)."""
     value = (_SEED ^ len(data)) & _MASK
-    whole = len(data) // 4 * 4
-    for at in range(0, whole, 4):
+    aligned = len(data) // 4 * 4
+    for at in range(0, aligned, 4):
         part = int.from_bytes(data[at : at + 4], "little") * _M & _MASK
         part = (part ^ part >> _R) * _M & _MASK
         value = (value * _M & _MASK) ^ part
-    if rest := data[whole:]:
+    if rest := data[aligned:]:
         value = (value ^ int.from_bytes(rest, "little")) * _M & _MASK
     value = (value ^ value >> 13) * _M & _MASK
     return value ^ value >> 15

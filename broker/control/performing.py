@@ -5,7 +5,7 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from broker.control.recorder import Done
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import function_of
 from broker.time.clock import in_slices
 from control_api.calls import arguments_of
@@ -17,42 +17,42 @@ _NOT_RECORDED = frozenset({"scenario run", "journal clear", "journal rotate", "u
 _STEP = 256
 
 
-async def perform(asked: Asked, verb: Verb, query: Mapping[str, str]) -> Any:
+async def perform(request: ControlRequest, verb: Verb, query: Mapping[str, str]) -> Any:
     """Perform a verb and return its answer. Raises Unfit, Problem or KafkaError."""
-    if asked.source.own is not None and verb.name != "health":
-        await asked.source.own.rebuilding.over()
-    resets = asked.recorder.resets
+    if request.source.own is not None and verb.name != "health":
+        await request.source.own.rebuilding.over()
+    resets = request.recorder.resets
     asked_for = read_query(verb.query, query)
     arguments: list[Any] = []
     if verb.body:
-        arguments.append(await in_slices(read_body_in_steps(verb.body, asked.document)))
+        arguments.append(await in_slices(read_body_in_steps(verb.body, request.document)))
     else:
-        check_no_body(asked.document)
+        check_no_body(request.document)
     if verb.query:
         arguments.append(asked_for)
-    function = asked.source.function_of(verb.name) or function_of(verb)
-    answer = await function(asked, *arguments)
+    function = request.source.function_of(verb.name) or function_of(verb)
+    answer = await function(request, *arguments)
     if verb.method != "GET" and verb.name not in _NOT_RECORDED:
-        await _record(asked, verb, query, answer, resets)
+        await _record(request, verb, query, answer, resets)
     return answer
 
 
-async def _record(asked: Asked, verb: Verb, query: Mapping[str, str], answer: Any, resets: int) -> None:
-    if verb.name == "reset" and not asked.document.get("keep"):
-        asked.recorder.clear()
+async def _record(request: ControlRequest, verb: Verb, query: Mapping[str, str], answer: Any, resets: int) -> None:
+    if verb.name == "reset" and not request.document.get("keep"):
+        request.recorder.clear()
         return
-    if asked.recorder.resets != resets:  # e.g. an advance of the clock that a reset ended
+    if request.recorder.resets != resets:  # e.g. an advance of the clock that a reset ended
         return
-    made = str(answer.id) if verb.name == "faults add" else ""
-    given = arguments_of(verb, asked.names, query, asked.document)
-    at_ms = -1 if asked.source.own is None else asked.source.own.clock.now_ms()
-    asked.recorder.add(Done(verb.name, given, at_ms, made, await in_slices(_size_of(given))))
+    fault_id = str(answer.id) if verb.name == "faults add" else ""
+    arguments = arguments_of(verb, request.names, query, request.document)
+    at_ms = -1 if request.source.own is None else request.source.own.clock.now_ms()
+    request.recorder.add(Done(verb.name, arguments, at_ms, fault_id, await in_slices(_size_of(arguments))))
 
 
-def _size_of(given: Mapping[str, Any]) -> Generator[None, None, int]:
+def _size_of(arguments: Mapping[str, Any]) -> Generator[None, None, int]:
     """Estimate the size of the arguments as JSON, in bytes; long lists are measured in steps."""
     size = 0
-    for value in given.values():
+    for value in arguments.values():
         if isinstance(value, list):
             for at in range(0, len(value), _STEP):
                 size += len(json.dumps(value[at : at + _STEP]))

@@ -22,15 +22,15 @@ class Problem(Exception):
             409: "Conflict",
             422: "Unprocessable",
         }
-        found: dict[str, object] = {
+        document: dict[str, object] = {
             "type": "about:blank",
             "title": titles.get(self.status, "Error"),
             "status": self.status,
             "detail": self.detail,
         }
         if self.field is not None:
-            found["field"] = self.field
-        return found
+            document["field"] = self.field
+        return document
 
 
 def not_found(what: str) -> Problem:

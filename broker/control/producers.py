@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 
 from broker.control.problems import not_found, unprocessable
-from broker.control.request import Asked, number_in
+from broker.control.request import ControlRequest, number_in
 from broker.control.topics import log_of, producer_answer
 from broker.control.verbs import answers
 from broker.settings.specification import cite
@@ -22,43 +22,43 @@ _Placed = tuple[tuple[int, int], ProducerEvent]
 
 
 @answers("producers list")
-async def read_all(asked: Asked) -> Producers:
+async def read_all(request: ControlRequest) -> Producers:
     """List all producer ids with a state in a partition or with a timeline, by id."""
     places: dict[int, list[ProducerPlace]] = {}
     slices = Slices()
-    for partition in list(asked.source.partitions.values()):
+    for partition in list(request.source.partitions.values()):
         await slices.pause()
         log = log_of(partition)
         for entry in () if log is None else log.producer_log.entries():
             places.setdefault(entry.producer_id, []).append(_place(partition.name, entry))
-    timelines = asked.source.producer_timelines
-    found = []
+    timelines = request.source.producer_timelines
+    producers = []
     for producer_id in sorted({*places, *timelines.ids()}):
         await slices.pause()
-        found.append(_producer(producer_id, timelines.of(producer_id), places.get(producer_id, [])))
-    return {"producers": found}
+        producers.append(_producer(producer_id, timelines.of(producer_id), places.get(producer_id, [])))
+    return {"producers": producers}
 
 
 @answers("producers show")
-async def read(asked: Asked) -> ProducerLife:
+async def read(request: ControlRequest) -> ProducerLife:
     """Show one producer id: its state in each partition, and its timeline."""
-    producer_id, history, places = known(asked)
+    producer_id, history, places = known(request)
     timeline = tuple(
         copied(answer.ProducerEvent, event, citation=cite(event.rule, event.source))
-        for event in events_of(asked, producer_id, history)
+        for event in events_of(request, producer_id, history)
     )
     return _producer(producer_id, history, places, timeline)
 
 
-def known(asked: Asked) -> tuple[int, ProducerHistory | None, list[ProducerPlace]]:
+def known(request: ControlRequest) -> tuple[int, ProducerHistory | None, list[ProducerPlace]]:
     """Return the producer id in the path, its timeline, and its state in partitions. Raises Problem 404, 422."""
-    text, timelines = asked.names["producer_id"], asked.source.producer_timelines
+    text, timelines = request.names["producer_id"], request.source.producer_timelines
     producer_id = number_in(text)
     if producer_id is None:
         wanted = "a producer id is a whole number"
         raise unprocessable(f"{wanted}, not {text!r}; GET /v1/producers lists them", "producer_id")
     places = []
-    for partition in asked.source.partitions.values():
+    for partition in request.source.partitions.values():
         log = log_of(partition)
         entry = None if log is None else log.producer_log.get(producer_id)
         if entry is not None:
@@ -71,13 +71,13 @@ def known(asked: Asked) -> tuple[int, ProducerHistory | None, list[ProducerPlace
     return producer_id, history, places
 
 
-def events_of(asked: Asked, producer_id: int, history: ProducerHistory | None) -> Iterator[ProducerEvent]:
+def events_of(request: ControlRequest, producer_id: int, history: ProducerHistory | None) -> Iterator[ProducerEvent]:
     """Merge the events of a producer with those of its transactional id, if it has one, oldest first."""
-    own = [] if history is None else history.events
+    life = [] if history is None else history.events
     name = None if history is None else history.transactional_id
-    moves = [] if name is None else asked.source.transaction_timelines.of(name).events
+    moves = [] if name is None else request.source.transaction_timelines.of(name).events
     mine = [_moved(event) for event in moves if event.producer_id == producer_id and event.api != "Produce"]
-    placed = (((event.at_ms, 1), event) for event in own)
+    placed = (((event.at_ms, 1), event) for event in life)
     return (event for _, event in heapq.merge(placed, _ranked(mine), key=_place_of))
 
 
@@ -120,8 +120,8 @@ def _moved(event: Event) -> ProducerEvent:
 
 
 def _place(partition: str, entry: ProducerEntry) -> ProducerPlace:
-    known = producer_answer(entry)
-    return copied(ProducerPlace, known, partition=partition)
+    producer = producer_answer(entry)
+    return copied(ProducerPlace, producer, partition=partition)
 
 
 def _producer(

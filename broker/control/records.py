@@ -8,7 +8,7 @@ from typing import cast
 from broker.control.decoded import decoded
 from broker.control.partitioner import partition_for
 from broker.control.problems import conflict, unprocessable
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.topics import log_of, partition_of, topic_of
 from broker.control.verbs import answers
 from broker.replication.partition import ReplicatedPartition
@@ -29,13 +29,13 @@ _STEP = 64
 
 
 @answers("records read")
-async def read(asked: Asked, query: RecordsQuery) -> answer.Records:
+async def read(request: ControlRequest, query: RecordsQuery) -> answer.Records:
     """Read records of a partition; control records too, unless the isolation is read_committed."""
-    found = partition_of(asked)
+    partition = partition_of(request)
     committed, limit = query["isolation"] == _COMMITTED, min(query["limit"], _MOST_RECORDS)
-    log = log_of(found)
+    log = log_of(partition)
     if log is None:
-        raise conflict(f"no broker that holds {found.name} is running")
+        raise conflict(f"no broker that holds {partition.name} is running")
     bound = log.last_stable_offset if committed else log.high_watermark
     start, text = _start(query, log, bound), query.get("text", "").encode()
     records: list[answer.Record] = []
@@ -47,7 +47,7 @@ async def read(asked: Asked, query: RecordsQuery) -> answer.Records:
             break
         if text and not batch.codec and text not in bytes(batch.records_view):
             continue
-        for record in _records(found, batch, start, bound, aborted, committed=committed):
+        for record in _records(partition, batch, start, bound, aborted, committed=committed):
             if text and not _has_text(record, text):
                 continue
             records.append(record)
@@ -56,7 +56,7 @@ async def read(asked: Asked, query: RecordsQuery) -> answer.Records:
             if not len(records) % _STEP:
                 await slices.pause()
     if query["decode"]:
-        records = await decoded(asked, found.topic, records)
+        records = await decoded(request, partition.topic, records)
     return {"records": records, "high_watermark": log.high_watermark, "log_start_offset": log.log_start_offset}
 
 
@@ -81,11 +81,11 @@ def _has_text(record: answer.Record, text: bytes) -> bool:
 
 def _aborted(log: PartitionLog) -> dict[int, list[tuple[int, int]]]:
     """Return producer id -> offset ranges of its aborted transactions."""
-    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for segment in log.segments:
-        for each in segment.txn_index.entries:
-            found[each.producer_id].append((each.first_offset, each.last_offset))
-    return found
+        for transaction in segment.txn_index.entries:
+            spans[transaction.producer_id].append((transaction.first_offset, transaction.last_offset))
+    return spans
 
 
 def _held(partition: ReplicatedPartition, batch: RecordBatch) -> Iterator[Record]:
@@ -132,13 +132,13 @@ def _is_aborted(batch: RecordBatch, aborted: Mapping[int, list[tuple[int, int]]]
 
 
 @answers("records write")
-async def write(asked: Asked, body: NewRecords) -> answer.RecordsWritten:
+async def write(request: ControlRequest, body: NewRecords) -> answer.RecordsWritten:
     """Append records, each to its partition. Nothing is written if one of them is invalid.
 
     Records are appended in batches, with pauses in between: if a leader refuses a later batch (409), earlier ones stay.
     """
-    topic = topic_of(asked)
-    now_ms, turn, slices = asked.cluster.clock.now_ms(), count(), Slices()
+    topic = topic_of(request)
+    now_ms, turn, slices = request.cluster.clock.now_ms(), count(), Slices()
     places: list[tuple[_Batch, int]] = []
     batches: dict[int, list[_Batch]] = {}
     for at, row in enumerate(body["records"]):
@@ -148,32 +148,32 @@ async def write(asked: Asked, body: NewRecords) -> answer.RecordsWritten:
         if partition not in topic.partitions:
             last = len(topic.partitions) - 1
             raise unprocessable(f"{topic.name!r} has partitions 0 to {last}", f"records.{at}.partition")
-        begun = batches.setdefault(partition, [])
-        if not begun or begun[-1].full:
-            end = begun[-1].end if begun else _log_end(asked, topic.name, partition)
-            begun.append(_Batch(f"{topic.name}-{partition}", partition, end, record.timestamp_ms))
-        places.append((begun[-1], begun[-1].add(record, row.get("offset"), at)))
+        of_partition = batches.setdefault(partition, [])
+        if not of_partition or of_partition[-1].full:
+            end = of_partition[-1].end if of_partition else _log_end(request, topic.name, partition)
+            of_partition.append(_Batch(f"{topic.name}-{partition}", partition, end, record.timestamp_ms))
+        places.append((of_partition[-1], of_partition[-1].add(record, row.get("offset"), at)))
         if not at % _STEP:
             await slices.pause()
     for batch in chain.from_iterable(batches.values()):
-        if topic_of(asked).id != topic.id:
+        if topic_of(request).id != topic.id:
             raise conflict(f"topic {topic.name!r} was deleted and created again")
-        _append(asked, topic.name, batch, now_ms)
+        _append(request, topic.name, batch, now_ms)
         await slices.pause()
     written = (answer.Written(partition=batch.partition, offset=batch.base_offset + at) for batch, at in places)
     return {"written": cast("list[answer.Written]", written)}
 
 
-def _log_end(asked: Asked, topic: str, partition: int) -> int:
+def _log_end(request: ControlRequest, topic: str, partition: int) -> int:
     """Return the leader's log end offset; 0 without a leader, which :func:`_append` refuses."""
-    hosted = asked.cluster.partitions.get((topic, partition))
+    hosted = request.cluster.partitions.get((topic, partition))
     log = None if hosted is None else hosted.logs.get(hosted.state.leader)
     return 0 if log is None else log.log_end_offset
 
 
-def _append(asked: Asked, topic: str, batch: "_Batch", now_ms: int) -> None:
+def _append(request: ControlRequest, topic: str, batch: "_Batch", now_ms: int) -> None:
     """Append a batch at its leader. Raises Problem 409."""
-    hosted = asked.cluster.partitions.get((topic, batch.partition))
+    hosted = request.cluster.partitions.get((topic, batch.partition))
     if hosted is None:
         raise conflict(f"{topic}-{batch.partition} is still being created")
     try:

@@ -8,11 +8,11 @@ from broker.control.explain.group import why as why_group
 from broker.control.explain.producer import why as why_producer
 from broker.control.explain.transaction import why as why_transaction
 from broker.control.problems import Problem
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from control_api.answers.common import Refusal
 
 _MOST_SUBJECTS = 50
-Why = Callable[[Asked], Awaitable[Refusal]]
+Why = Callable[[ControlRequest], Awaitable[Refusal]]
 
 
 class Subject(NamedTuple):
@@ -23,32 +23,32 @@ class Subject(NamedTuple):
     text: str
 
 
-async def refusals_since(asked: Asked, since_ms: int) -> AsyncIterator[tuple[Subject, Refusal]]:
+async def refusals_since(request: ControlRequest, since_ms: int) -> AsyncIterator[tuple[Subject, Refusal]]:
     """Yield the refusals since a time of the cluster's clock, for the 50 ids of each kind that were refused last."""
-    for subject, why, names in _subjects(asked):
+    for subject, why, names in _subjects(request):
         try:
-            last = await why(Asked(asked.cluster, names))
+            last = await why(ControlRequest(request.cluster, names))
         except Problem:  # its coordinator is loading, or has just moved
             continue
         if last.error is not None and (last.at_ms or 0) >= since_ms:
             yield subject, last
 
 
-def _subjects(asked: Asked) -> Iterator[tuple[Subject, Why, dict[str, str]]]:
+def _subjects(request: ControlRequest) -> Iterator[tuple[Subject, Why, dict[str, str]]]:
     # Ids come from the timelines: coordinators do not know ids that they refused from the start, or have removed.
-    for name in asked.cluster.transaction_timelines.refused()[-_MOST_SUBJECTS:]:
+    for name in request.cluster.transaction_timelines.refused()[-_MOST_SUBJECTS:]:
         subject = Subject("transactions", name, f"transactional id {name}")
         yield subject, why_transaction, {"transactional_id": name}
     transactional = {
         record.producer_id
-        for _, runtime in transaction_coordinators(asked.cluster)
-        for record in runtime.machine.transactions.values()
+        for _, coordinator in transaction_coordinators(request.cluster)
+        for record in coordinator.machine.transactions.values()
     }
-    timelines = asked.cluster.producer_timelines
+    timelines = request.cluster.producer_timelines
     for producer_id in timelines.refused()[-_MOST_SUBJECTS:]:
         history = timelines.of(producer_id)
         if history is not None and producer_id not in transactional:
             subject = Subject("producers", str(producer_id), f"producer {producer_id} ({history.client_id})")
             yield subject, why_producer, {"producer_id": str(producer_id)}
-    for name in asked.cluster.group_timelines.refused()[-_MOST_SUBJECTS:]:
+    for name in request.cluster.group_timelines.refused()[-_MOST_SUBJECTS:]:
         yield Subject("groups", name, f"group {name}"), why_group, {"group": name}

@@ -1,7 +1,7 @@
 """Verbs of the schema registry on a server without one; a registry answers them itself (``Cluster.beside``)."""
 
 from broker.control.problems import Problem, conflict
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from control_api.answers.registry import RegistryFaults, RegistryFaultState, RegistryInfo
 from control_api.registry import RegistryFault
@@ -13,24 +13,24 @@ def _none() -> Problem:
 
 
 @answers("registry show")
-async def show(asked: Asked) -> RegistryInfo:  # noqa: ARG001
+async def show(request: ControlRequest) -> RegistryInfo:  # noqa: ARG001
     """Refuse: this server has no schema registry."""
     raise _none()
 
 
 @answers("registry fail")
-async def fail(asked: Asked, body: RegistryFault) -> RegistryFaultState:  # noqa: ARG001
+async def fail(request: ControlRequest, body: RegistryFault) -> RegistryFaultState:  # noqa: ARG001
     """Refuse: this server has no schema registry."""
     raise _none()
 
 
 @answers("registry faults")
-async def faults(asked: Asked) -> RegistryFaults:  # noqa: ARG001
+async def faults(request: ControlRequest) -> RegistryFaults:  # noqa: ARG001
     """Refuse: this server has no schema registry."""
     raise _none()
 
 
 @answers("registry heal")
-async def heal(asked: Asked) -> Removed:  # noqa: ARG001
+async def heal(request: ControlRequest) -> Removed:  # noqa: ARG001
     """Refuse: this server has no schema registry."""
     raise _none()

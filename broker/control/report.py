@@ -14,7 +14,7 @@ from broker.control.journal import find, topic_names
 from broker.control.near_misses import NearMisses, distinct
 from broker.control.problems import Problem
 from broker.control.refusals import Subject, refusals_since
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.control.waiting import hints_of
 from broker.request.connection import Connection
@@ -58,20 +58,20 @@ class Found(NamedTuple):
 
 
 @answers("report")
-async def report(asked: Asked, query: ReportQuery) -> Report:
+async def report(request: ControlRequest, query: ReportQuery) -> Report:
     """Build the report: requests, refusals, unmatched faults and hints, as fields and as one text."""
     since_ms, limit = query["since"], query["limit"]
-    unmet = [state_of(fault) for fault in asked.cluster.faults.faults.values() if not fault.hits]
-    near = NearMisses(asked.source, topic_names(asked))
-    found = await _found(asked, since_ms, max(_SEARCHED * limit, _SEARCHED_AT_LEAST))
-    requests = _requests(found, near.name_of, limit)
-    known = [each async for each in refusals_since(asked, since_ms)]
+    unmet = [state_of(fault) for fault in request.cluster.faults.faults.values() if not fault.hits]
+    near = NearMisses(request.source, topic_names(request))
+    entries = await _found(request, since_ms, max(_SEARCHED * limit, _SEARCHED_AT_LEAST))
+    requests = _requests(entries, near.name_of, limit)
+    reasons = [each async for each in refusals_since(request, since_ms)]
     refusals = [
         ReportedRefusal(subject=plain(subject.text), error=str(last.error), why=plain(last.why), at_ms=last.at_ms or 0)
-        for subject, last in known
+        for subject, last in reasons
     ]
-    diagrams = [text async for text in _diagrams(asked, since_ms, known)]
-    hints = [hint async for hint in _hints(asked, found, near, since_ms)]
+    diagrams = [text async for text in _diagrams(request, since_ms, reasons)]
+    hints = [hint async for hint in _hints(request, entries, near, since_ms)]
     faults = [json.dumps({"match": fault.match, "do": fault.do}) for fault in unmet]
     parts = (
         ("last requests", [each.text for each in requests] or ["none"]),
@@ -83,7 +83,7 @@ async def report(asked: Asked, query: ReportQuery) -> Report:
     text = "\n".join(f"{name}:\n" + "\n".join(f"  {plain(line)}" for line in lines) for name, lines in parts if lines)
     return Report(
         text=text,
-        now_ms=asked.cluster.clock.now_ms(),
+        now_ms=request.cluster.clock.now_ms(),
         requests=tuple(requests),
         refusals=tuple(refusals),
         unmet_faults=tuple(unmet),
@@ -95,50 +95,52 @@ async def report(asked: Asked, query: ReportQuery) -> Report:
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-async def _found(asked: Asked, since_ms: int, most: int) -> list[Found]:
+async def _found(request: ControlRequest, since_ms: int, most: int) -> list[Found]:
     """Return the newest ``most`` journal entries, oldest first."""
     query: JournalQuery = {"limit": most}
     if since_ms >= _A_TIME_FROM:
         query["since"] = since_ms
-    slices, found = Slices(), []
-    for raw, connections in await find(asked, query):
+    slices, entries = Slices(), []
+    for raw, connections in await find(request, query):
         entry = Entry(*raw)
-        found.append(Found(entry, decode(entry), connections.get(entry.connection)))
+        entries.append(Found(entry, decode(entry), connections.get(entry.connection)))
         await slices.pause()
-    return found
+    return entries
 
 
-def _requests(found: list[Found], name_of: TopicName, limit: int) -> list[ReportedRequest]:
+def _requests(entries: list[Found], name_of: TopicName, limit: int) -> list[ReportedRequest]:
     """Return the newest ``limit`` requests, oldest first, without successful polls, heartbeats and ApiVersions."""
     shown: list[ReportedRequest] = []
-    for entry, known, _ in reversed(found):
+    for entry, decoded, _ in reversed(entries):
         if len(shown) >= limit:
             break
-        error = next(errors(known.response), None)
-        api = "unreadable" if known.header is None else title(known.header.api_key)
-        if error is None and entry.fault is None and _is_routine(api, known):
+        error = next(errors(decoded.response), None)
+        api = "unreadable" if decoded.header is None else title(decoded.header.api_key)
+        if error is None and entry.fault is None and _is_routine(api, decoded):
             continue
-        shown.append(_request(entry, known, api, error, name_of))
+        shown.append(_request(entry, decoded, api, error, name_of))
     return shown[::-1]
 
 
-def _is_routine(api: str, known: Decoded) -> bool:
+def _is_routine(api: str, decoded: Decoded) -> bool:
     """Return whether clients send such a request all the time, and a successful one changes nothing."""
-    request: Any = known.request
-    response: Any = known.response
+    request: Any = decoded.request
+    response: Any = decoded.response
     if api in _HEARTBEATS and request is not None:
         return bool(request.member_epoch > 0 and (response is None or response.member_epoch == request.member_epoch))
     if api == "ShareFetch" and request is not None:
         parts = [part for topic in request.topics for part in topic.partitions]
-        found = [] if response is None else [part for topic in response.responses for part in topic.partitions]
-        return not any(part.acknowledgement_batches for part in parts) and not any(p.acquired_records for p in found)
+        partitions = [] if response is None else [part for topic in response.responses for part in topic.partitions]
+        return not any(part.acknowledgement_batches for part in parts) and not any(
+            p.acquired_records for p in partitions
+        )
     return api in _ROUTINE
 
 
-def _request(entry: Entry, known: Decoded, api: str, error: ErrorCode | None, name_of: TopicName) -> ReportedRequest:
-    header = known.header
-    names = list(names_in(requested(known), name_of))
-    refused = list(names_in((each for each in answered(known) if each.error is error), name_of)) if error else []
+def _request(entry: Entry, decoded: Decoded, api: str, error: ErrorCode | None, name_of: TopicName) -> ReportedRequest:
+    header = decoded.header
+    names = list(names_in(requested(decoded), name_of))
+    refused = list(names_in((item for item in answered(decoded) if item.error is error), name_of)) if error else []
     result = ("ok" if entry.outcome == "answered" else entry.outcome) if error is None else error.name
     parts = [
         local_time(entry.at_ms)[_TIME_OF_DAY] or str(entry.at_ms),
@@ -165,9 +167,11 @@ def _request(entry: Entry, known: Decoded, api: str, error: ErrorCode | None, na
 # --- diagrams --------------------------------------------------------------------------------------------------------
 
 
-async def _diagrams(asked: Asked, since_ms: int, refused: Sequence[tuple[Subject, Refusal]]) -> AsyncIterator[str]:
+async def _diagrams(
+    request: ControlRequest, since_ms: int, refused: Sequence[tuple[Subject, Refusal]]
+) -> AsyncIterator[str]:
     """Draw the latest transactional ids, those with refusals first; then the latest refused group or producer."""
-    timelines = asked.source.transaction_timelines
+    timelines = request.source.transaction_timelines
     names = dict.fromkeys((*timelines.refused()[-_MOST_SUBJECTS:], *timelines.ids()[-_MOST_SUBJECTS:]))
     histories = [(name, timelines.of(name).events) for name in names]
     recent = [(name, events) for name, events in histories if events and events[-1].until_ms >= since_ms]
@@ -182,7 +186,7 @@ async def _diagrams(asked: Asked, since_ms: int, refused: Sequence[tuple[Subject
         query: DiagramQuery = {**each, "since": since_ms, "until": None, "limit": _DRAWN_REQUESTS,
                                "errors": False, "polls": False}  # fmt: skip
         try:
-            yield (await diagram_of(asked, query)).text
+            yield (await diagram_of(request, query)).text
         except Problem:  # the journal was cleared, or is off
             continue
 
@@ -190,30 +194,31 @@ async def _diagrams(asked: Asked, since_ms: int, refused: Sequence[tuple[Subject
 # --- hints -----------------------------------------------------------------------------------------------------------
 
 
-async def _hints(asked: Asked, found: list[Found], near: NearMisses, since_ms: int) -> AsyncIterator[str]:
+async def _hints(request: ControlRequest, entries: list[Found], near: NearMisses, since_ms: int) -> AsyncIterator[str]:
     """Yield, once each, hints that may explain why a test fails, waits or gets no records."""
     slices = Slices()
-    for hint in distinct((hint for each in found for hint in near.names(each.known)), _MOST_NAMES):
+    for hint in distinct((hint for entry in entries for hint in near.names(entry.known)), _MOST_NAMES):
         yield plain(hint)
         await slices.pause()
     for fault in near.unmet:
-        yield plain(_of_fault(fault, found, near))
-    for hint in hints_of(asked, ((each.entry, each.known) for each in found), near.name_of, since_ms):
+        yield plain(_of_fault(fault, entries, near))
+    for hint in hints_of(request, ((entry.entry, entry.known) for entry in entries), near.name_of, since_ms):
         yield hint
 
 
-def _of_fault(fault: Fault, found: list[Found], near: NearMisses) -> str:
+def _of_fault(fault: Fault, entries: list[Found], near: NearMisses) -> str:
     """Return the hint about a fault that matched no request: the latest near miss, or that its API was not called."""
-    for entry, known, connection in reversed(found):
-        why = near.fault(fault, entry, known, "" if connection is None else connection.listener)
-        if why is not None and known.header is not None:
-            client = known.header.client_id or "-"
-            return f"fault {fault.id} {why}: {title(known.header.api_key)} of client {client}, request {entry.id}"
-    if not found:
+    for entry, decoded, connection in reversed(entries):
+        why = near.fault(fault, entry, decoded, "" if connection is None else connection.listener)
+        if why is not None and decoded.header is not None:
+            client = decoded.header.client_id or "-"
+            return f"fault {fault.id} {why}: {title(decoded.header.api_key)} of client {client}, request {entry.id}"
+    if not entries:
         return f"fault {fault.id} matched no request: the journal has none to compare it with"
     api = fault.match.api
-    if api is not None and not any(known.header is not None and known.header.api_key == api for _, known, _ in found):
-        return f"fault {fault.id} matched no request: no {api.title} is among the last {len(found)} requests"
-    return (
-        f"fault {fault.id} matched no request, and none of the last {len(found)} matches all of its conditions but one"
-    )
+    if api is not None and not any(
+        decoded.header is not None and decoded.header.api_key == api for _, decoded, _ in entries
+    ):
+        return f"fault {fault.id} matched no request: no {api.title} is among the last {len(entries)} requests"
+    others = f"none of the last {len(entries)} matches all of its conditions but one"
+    return f"fault {fault.id} matched no request, and {others}"

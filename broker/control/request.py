@@ -22,7 +22,7 @@ def number_in(text: str) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ControlRequest:
     """A request to the control plane. ``document`` is its body as sent; empty without a body."""
 
     source: Watched
@@ -42,18 +42,18 @@ class Asked:
         Raises:
             Problem: 409, this process is a proxy, which has none.
         """
-        own = self.source.own
-        if own is None:
+        cluster = self.source.own
+        if cluster is None:
             raise conflict(
                 f"this is {self.source.description}: it observes requests and injects faults, but does not control "
                 "the brokers, their clock or their data; that needs a server of `understudy serve`"
             )
-        return own
+        return cluster
 
     def section(self, name: str) -> dict[str, object]:
         """Return an object in the body as it was sent; empty if it is missing."""
-        found = self.document.get(name)
-        return dict(found) if isinstance(found, Mapping) else {}
+        section = self.document.get(name)
+        return dict(section) if isinstance(section, Mapping) else {}
 
     def node(self) -> Node:
         """Return the broker named in the path. Raises Problem 404."""

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from broker.control.performing import perform
 from broker.control.problems import Problem, unprocessable
 from broker.control.recorder import Recorder
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.control.watched import Watched
 from broker.time.clock import Slices, in_slices
@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
 
 @answers("scenario record")
-async def record(asked: Asked) -> ScenarioRecord:
+async def record(request: ControlRequest) -> ScenarioRecord:
     """Return the steps since the start or the last reset."""
     steps = [
         RecordedStep(
@@ -49,28 +49,28 @@ async def record(asked: Asked) -> ScenarioRecord:
             made=done.made,
             calls=call(BY_NAME[done.verb], done.arguments),
         )
-        for done in asked.recorder.steps
+        for done in request.recorder.steps
     ]
-    return {"scenario": 1, "steps": steps, "dropped": asked.recorder.dropped}
+    return {"scenario": 1, "steps": steps, "dropped": request.recorder.dropped}
 
 
 @answers("scenario run")
-async def run(asked: Asked, body: ScenarioRequest) -> ScenarioDone:
+async def run(request: ControlRequest, body: ScenarioRequest) -> ScenarioDone:
     """Run the steps in order, after checking all of them."""
-    await _run(asked, body["steps"])
+    await _run(request, body["steps"])
     return {"steps": len(body["steps"])}
 
 
 async def run_file(source: Watched, scenario: Scenario, recorder: Recorder) -> None:
     """Run the steps of a file. Raises CannotRun."""
     try:
-        await _run(Asked(source, {}, recorder=recorder), scenario.steps)
+        await _run(ControlRequest(source, {}, recorder=recorder), scenario.steps)
     except Problem as problem:
         number = int(str(problem.field).split(".")[1]) + 1
         raise CannotRun(f"{scenario.path}, line {scenario.lines[number - 1]}, {problem.detail}") from None
 
 
-async def _run(asked: Asked, steps: Sequence[ScenarioStep | Mapping[str, Any]]) -> None:
+async def _run(request: ControlRequest, steps: Sequence[ScenarioStep | Mapping[str, Any]]) -> None:
     ready, slices = [], Slices()
     for at, step in enumerate(steps):
         await slices.pause()
@@ -78,18 +78,18 @@ async def _run(asked: Asked, steps: Sequence[ScenarioStep | Mapping[str, Any]]) 
             ready.append(await _prepared(step))
         except (Unfit, Problem) as error:
             raise _failed(at, str(step.get("verb")), error, "no step was done") from None
-    made: dict[str, str] = {}
+    fault_ids: dict[str, str] = {}
     for at, each in enumerate(ready):
         await slices.pause()
-        names = {name: made.get(value, value) if name == "fault" else value for name, value in each.names.items()}
-        one = replace(asked, names=names, document=each.document)
+        names = {name: fault_ids.get(value, value) if name == "fault" else value for name, value in each.names.items()}
+        one = replace(request, names=names, document=each.document)
         try:
             answer = await perform(one, each.verb, each.query)
         except (Unfit, Problem, KafkaError) as error:
             before = f"steps 1 to {at} were done" if at else "no step was done"
             raise _failed(at, each.verb.name, error, before) from None
         if each.made and each.verb.name == "faults add":
-            made[each.made] = answer.id
+            fault_ids[each.made] = answer.id
 
 
 def _failed(at: int, verb: str, error: Exception, before: str) -> Problem:
@@ -110,21 +110,21 @@ async def _prepared(step: ScenarioStep | Mapping[str, Any]) -> Step:
     verb = BY_NAME.get(step["verb"])
     if verb is None or verb.name == "scenario run":
         raise unprocessable(f"there is no verb {step['verb']!r}{suggestion(step['verb'], BY_NAME)}")
-    given = step.get("arguments") or {}
-    if not isinstance(given, Mapping):
-        raise unprocessable(f"'arguments' must be an object, not {json.dumps(given)}")
-    known = [*verb.places, *(each.name for each in verb.parameters)]
-    for name in given:
-        if name not in known:
-            takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise unprocessable(f"{verb.name} has no argument {name!r}{suggestion(name, known)}; {takes}", name)
-    for name in (*verb.places, *(each.name for each in verb.parameters if each.required)):
-        if name not in given:
+    arguments = step.get("arguments") or {}
+    if not isinstance(arguments, Mapping):
+        raise unprocessable(f"'arguments' must be an object, not {json.dumps(arguments)}")
+    parameters = [*verb.places, *(parameter.name for parameter in verb.parameters)]
+    for name in arguments:
+        if name not in parameters:
+            takes = f"it takes {', '.join(parameters)}" if parameters else "it takes none"
+            raise unprocessable(f"{verb.name} has no argument {name!r}{suggestion(name, parameters)}; {takes}", name)
+    for name in (*verb.places, *(parameter.name for parameter in verb.parameters if parameter.required)):
+        if name not in arguments:
             raise unprocessable(f"{verb.name} needs the argument {name!r}", name)
-    query = dict(parse_qsl(verb.target(given).partition("?")[2], keep_blank_values=True))
-    document = verb.document(given) or {}
+    query = dict(parse_qsl(verb.target(arguments).partition("?")[2], keep_blank_values=True))
+    document = verb.document(arguments) or {}
     read_query(verb.query, query)
     if verb.body:
         await in_slices(read_body_in_steps(verb.body, document))
-    names = {name: str(given[name]) for name in verb.places}
+    names = {name: str(arguments[name]) for name in verb.places}
     return Step(verb, names, query, document, str(step.get("made") or ""))

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from uuid import UUID
 
 from broker.control.problems import conflict, not_found, unprocessable
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.coordination.metadata import acls
 from broker.coordination.metadata.quotas import CLIENT_ID, IP, USER, Alteration, Altered
@@ -28,15 +28,15 @@ _PERMISSIONS: Mapping[int, Permission] = {PermissionType[each]: each for each in
 
 
 @answers("acls list")
-async def list_acls(asked: Asked) -> Acls:
+async def list_acls(request: ControlRequest) -> Acls:
     """List all ACLs, and whether an authorizer enforces them."""
-    return {"enforced": _enforced(asked), "acls": [_acl(each) for each in asked.cluster.image.acls.values()]}
+    return {"enforced": _enforced(request), "acls": [_acl(acl) for acl in request.cluster.image.acls.values()]}
 
 
 @answers("acls add")
-async def add_acl(asked: Asked, body: NewAcl) -> Acl:
+async def add_acl(request: ControlRequest, body: NewAcl) -> Acl:
     """Add an ACL, unless it exists. Raises Problem 409 without an authorizer, 422 if Kafka would refuse it."""
-    if not _enforced(asked):
+    if not _enforced(request):
         raise conflict("the brokers have no authorizer: serve with --set authorizer.class.name=...StandardAuthorizer")
     wanted = acls.Acl(
         ZERO_UUID,
@@ -48,22 +48,22 @@ async def add_acl(asked: Asked, body: NewAcl) -> Acl:
         AclOperation[body["operation"]],
         PermissionType[body["permission"]],
     )
-    check_hosts = asked.cluster.release.has(Behaviour.ACL_HOSTS_CHECKED)
-    answered: list[KafkaError | None] = await asked.cluster.metadata.ask(
+    check_hosts = request.cluster.release.has(Behaviour.ACL_HOSTS_CHECKED)
+    answered: list[KafkaError | None] = await request.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.create_acls([wanted], token, check_hosts=check_hosts)
     )
     (problem,) = answered
     if problem is not None:
         raise unprocessable(problem.message or problem.code.name)
-    return next(each for each in map(_acl, asked.cluster.image.acls.values()) if _is(each, _acl(wanted)))
+    return next(acl for acl in map(_acl, request.cluster.image.acls.values()) if _is(acl, _acl(wanted)))
 
 
 @answers("acls remove")
-async def remove_acl(asked: Asked) -> Removed:
+async def remove_acl(request: ControlRequest) -> Removed:
     """Remove an ACL by its id. Raises Problem 404 if it is unknown."""
-    wanted = asked.cluster.image.acls.get(_uuid(asked.names["acl"]))
+    wanted = request.cluster.image.acls.get(_uuid(request.names["acl"]))
     if wanted is None:
-        raise not_found(f"there is no ACL with the id {asked.names['acl']!r}; `acls list` shows them")
+        raise not_found(f"there is no ACL with the id {request.names['acl']!r}; `acls list` shows them")
     only = acls.AclFilter(
         wanted.resource_type,
         wanted.resource_name,
@@ -73,29 +73,29 @@ async def remove_acl(asked: Asked) -> Removed:
         wanted.operation,
         wanted.permission_type,
     )
-    await asked.cluster.metadata.ask(lambda machine, _now_ms, token: machine.delete_acls([only], token))
+    await request.cluster.metadata.ask(lambda machine, _now_ms, token: machine.delete_acls([only], token))
     return {"removed": 1}
 
 
 @answers("quotas list")
-async def list_quotas(asked: Asked) -> Quotas:
+async def list_quotas(request: ControlRequest) -> Quotas:
     """List the entities with quotas, in the order of DescribeClientQuotas."""
-    stored = asked.cluster.image.quotas
+    stored = request.cluster.image.quotas
     return {"quotas": [_quota(dict(entity), quotas) for entity, quotas in stored.items()]}
 
 
 @answers("quotas set")
-async def set_quotas(asked: Asked, body: NewQuota) -> Quota:
+async def set_quotas(request: ControlRequest, body: NewQuota) -> Quota:
     """Set or remove quotas of an entity; return all of its quotas. Raises Problem 422 if Kafka would refuse it."""
     entity = {kind: None if name == DEFAULT else name for kind, name in _entity(body).items()}
     wanted = Alteration(entity, list(body["quotas"].items()))
-    answered: list[Altered] = await asked.cluster.metadata.ask(
+    answered: list[Altered] = await request.cluster.metadata.ask(
         lambda machine, _now_ms, token: machine.alter_client_quotas([wanted], token, resolves=_is_address)
     )
     ((_, problem),) = answered
     if problem is not None:
         raise unprocessable(problem.message or problem.code.name)
-    return _quota(entity, asked.cluster.image.quotas.get(wanted.key, {}))
+    return _quota(entity, request.cluster.image.quotas.get(wanted.key, {}))
 
 
 def _uuid(text: str) -> UUID:
@@ -106,8 +106,8 @@ def _uuid(text: str) -> UUID:
         return ZERO_UUID  # the id of no ACL
 
 
-def _enforced(asked: Asked) -> bool:
-    return any(node.authorizer is not None for node in asked.cluster.nodes.values())
+def _enforced(request: ControlRequest) -> bool:
+    return any(node.authorizer is not None for node in request.cluster.nodes.values())
 
 
 def _entity(body: NewQuota) -> dict[str, str]:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def share_partitions(cluster: "Cluster", group_id: str) -> Iterator[answer.SharePartition]:
     """Yield a group's share partitions that are loaded at their leaders, by topic and partition."""
-    found = [(share, node.id) for node in cluster.nodes.values() for share in led_by(node).of_group(group_id)]
-    found.sort(key=lambda each: (each[0].partition.topic, each[0].key.partition))
-    for share, leader in found:
+    shares = [(share, node.id) for node in cluster.nodes.values() for share in led_by(node).of_group(group_id)]
+    shares.sort(key=lambda each: (each[0].partition.topic, each[0].key.partition))
+    for share, leader in shares:
         yield answer.SharePartition(
             topic=share.partition.topic,
             partition=share.key.partition,
@@ -31,8 +31,8 @@ def share_partitions(cluster: "Cluster", group_id: str) -> Iterator[answer.Share
 def _records(share: SharePartition) -> Iterator[answer.ShareRecords]:
     """Yield runs of offsets in the same state; equal neighbours are merged."""
     start = share.inflight.start_offset
-    runs = (each for each in share.inflight.runs() if each[1] >= start)
-    for _, group in groupby(runs, key=lambda each: _alike(each[2])):
+    runs = (run for run in share.inflight.runs() if run[1] >= start)
+    for _, group in groupby(runs, key=lambda run: _alike(run[2])):
         offsets = list(group)
         state = offsets[0][2]
         held = state.state is RecordState.ACQUIRED

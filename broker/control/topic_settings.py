@@ -1,6 +1,6 @@
 """Verb that changes the settings of a topic, with the checks and errors of IncrementalAlterConfigs."""
 
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.topics import topic_answer, topic_of
 from broker.control.verbs import answers
 from broker.coordination.metadata.configs import NewConfigs
@@ -14,9 +14,9 @@ from protocol.topic_names import check_topic_name
 
 
 @answers("topics configure")
-async def configure(asked: Asked, body: TopicSettings) -> answer.Topic:
+async def configure(request: ControlRequest, body: TopicSettings) -> answer.Topic:
     """Set and remove settings of a topic. Raises KafkaError if Kafka's controller would refuse it."""
-    topic, cluster = topic_of(asked), asked.cluster
+    topic, cluster = topic_of(request), request.cluster
     image = cluster.image
     changes = [
         Change(name, value, Operation.DELETE if value is None else Operation.SET)
@@ -40,4 +40,4 @@ async def configure(asked: Asked, body: TopicSettings) -> answer.Topic:
     if new is not None:
         stored = NewConfigs(ConfigResourceType.TOPIC, topic.name, new, list(body["configs"]))
         await cluster.metadata.ask(lambda machine, _now_ms, to: machine.alter_configs([stored], to))
-    return topic_answer(asked, image.topics[topic.name])
+    return topic_answer(request, image.topics[topic.name])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from broker.control.problems import conflict, not_found, unprocessable
-from broker.control.request import Asked, number_in
+from broker.control.request import ControlRequest, number_in
 from broker.control.verbs import answers
 from broker.coordination.metadata import topics as metadata_topics
 from broker.coordination.metadata.image import INTERNAL_TOPICS, METADATA_TOPIC, NO_LEADER, Topic
@@ -26,29 +26,29 @@ _BY_SETTINGS = -1
 # --- finding ---------------------------------------------------------------------------------------------------------
 
 
-def topic_of(asked: Asked) -> Topic:
+def topic_of(request: ControlRequest) -> Topic:
     """Return the topic named in the path. Raises Problem 404."""
-    return topic_named(asked, asked.names["topic"])
+    return topic_named(request, request.names["topic"])
 
 
-def topic_named(asked: Asked, name: str) -> Topic:
+def topic_named(request: ControlRequest, name: str) -> Topic:
     """Return the topic of that name. Raises Problem 404."""
-    topics = asked.cluster.image.topics
-    found = topics.get(name)
-    if found is None:
+    topics = request.cluster.image.topics
+    topic = topics.get(name)
+    if topic is None:
         raise not_found(f"there is no topic {name!r}{suggestion(name, topics)}")
-    return found
+    return topic
 
 
-def partition_of(asked: Asked) -> ReplicatedPartition:
+def partition_of(request: ControlRequest) -> ReplicatedPartition:
     """Return the partition named in the path. Raises Problem 404."""
-    topic, text = topic_of(asked), asked.names["partition"]
+    topic, text = topic_of(request), request.names["partition"]
     number = number_in(text)
-    found = None if number is None else asked.cluster.partitions.get((topic.name, number))
-    if found is None:
+    partition = None if number is None else request.cluster.partitions.get((topic.name, number))
+    if partition is None:
         last = len(topic.partitions) - 1
         raise not_found(f"topic {topic.name!r} has no partition {text}; it has 0 to {last}")
-    return found
+    return partition
 
 
 def log_of(partition: ReplicatedPartition) -> PartitionLog | None:
@@ -103,17 +103,17 @@ def producer_answer(entry: ProducerEntry) -> answer.Producer:
     )
 
 
-def topic_answer(asked: Asked, topic: Topic) -> answer.Topic:
+def topic_answer(request: ControlRequest, topic: Topic) -> answer.Topic:
     """Describe a topic. Its partitions are read lazily while the answer is encoded: there may be many thousands."""
-    hosted = asked.cluster.partitions
-    found = (hosted.get((topic.name, index)) for index in list(topic.partitions))
-    partitions = (partition_answer(each, detail=False) for each in found if each is not None)
+    hosted = request.cluster.partitions
+    by_index = (hosted.get((topic.name, index)) for index in list(topic.partitions))
+    partitions = (partition_answer(each, detail=False) for each in by_index if each is not None)
     return answer.Topic(
         name=topic.name,
         id=uuid_text(topic.id),
         internal=topic.internal,
         partitions=cast("tuple[answer.Partition, ...]", partitions),
-        configs=dict(asked.cluster.image.config(ConfigResourceType.TOPIC, topic.name)),
+        configs=dict(request.cluster.image.config(ConfigResourceType.TOPIC, topic.name)),
     )
 
 
@@ -121,22 +121,22 @@ def topic_answer(asked: Asked, topic: Topic) -> answer.Topic:
 
 
 @answers("topics list")
-async def topics(asked: Asked) -> answer.Topics:
+async def topics(request: ControlRequest) -> answer.Topics:
     """List all topics with their partitions, by name."""
-    known = [each for _, each in sorted(asked.cluster.image.topics.items())]
-    return {"topics": cast("list[answer.Topic]", (topic_answer(asked, each) for each in known))}
+    images = [topic for _, topic in sorted(request.cluster.image.topics.items())]
+    return {"topics": cast("list[answer.Topic]", (topic_answer(request, topic) for topic in images))}
 
 
 @answers("topics show")
-async def topic(asked: Asked) -> answer.Topic:
+async def topic(request: ControlRequest) -> answer.Topic:
     """Show one topic: its partitions, and its settings that differ from the default."""
-    return topic_answer(asked, topic_of(asked))
+    return topic_answer(request, topic_of(request))
 
 
 @answers("topics create")
-async def create(asked: Asked, body: NewTopic) -> answer.Topic:
+async def create(request: ControlRequest, body: NewTopic) -> answer.Topic:
     """Create a topic. Raises KafkaError if Kafka's controller would refuse it."""
-    cluster, name = asked.cluster, body["name"]
+    cluster, name = request.cluster, body["name"]
     if name == METADATA_TOPIC:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
     if body["partitions"] > metadata_topics.MOST_PARTITIONS:
@@ -146,8 +146,8 @@ async def create(asked: Asked, body: NewTopic) -> answer.Topic:
         body["partitions"] == body["replication_factor"] == _BY_SETTINGS,
     )
     if name in INTERNAL_TOPICS and by_settings and not configs:  # as the coordinators would create it
-        await have_internal(asked, name)
-        return topic_answer(asked, cluster.image.topics[name])
+        await have_internal(request, name)
+        return topic_answer(request, cluster.image.topics[name])
     wanted = metadata_topics.NewTopic(name, body["partitions"], body["replication_factor"], configs=configs)
     created: list[metadata_topics.CreatedTopic] = await cluster.metadata.ask(
         lambda machine, _now_ms, to: machine.create_topics(
@@ -157,12 +157,12 @@ async def create(asked: Asked, body: NewTopic) -> answer.Topic:
     )
     if created[0].error is not None:
         raise created[0].error
-    return topic_answer(asked, cluster.image.topics[name])
+    return topic_answer(request, cluster.image.topics[name])
 
 
-async def have_internal(asked: Asked, name: str) -> None:
+async def have_internal(request: ControlRequest, name: str) -> None:
     """Create an internal topic if it is missing. Raises KafkaError if there are too few brokers for it."""
-    created: metadata_topics.CreatedTopic = await asked.cluster.metadata.ask(
+    created: metadata_topics.CreatedTopic = await request.cluster.metadata.ask(
         lambda machine, _now_ms, to: machine.create_internal_topic(name, to)
     )
     if created.error is not None:
@@ -170,9 +170,9 @@ async def have_internal(asked: Asked, name: str) -> None:
 
 
 @answers("topics delete")
-async def delete(asked: Asked) -> TopicDeleted:
+async def delete(request: ControlRequest) -> TopicDeleted:
     """Delete a topic, with its records and settings."""
-    topic, cluster = topic_of(asked), asked.cluster
+    topic, cluster = topic_of(request), request.cluster
     if not cluster.settings.boolean("delete.topic.enable"):
         raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false")
     await cluster.metadata.ask(
@@ -182,45 +182,47 @@ async def delete(asked: Asked) -> TopicDeleted:
 
 
 @answers("partitions show")
-async def partition(asked: Asked) -> answer.Partition:
+async def partition(request: ControlRequest) -> answer.Partition:
     """Show one partition: leader, epochs, offsets, segments, producers, open and aborted transactions."""
-    return partition_answer(partition_of(asked))
+    return partition_answer(partition_of(request))
 
 
 @answers("partitions start-at")
-async def start_at(asked: Asked, body: LogStart) -> answer.Partition:
+async def start_at(request: ControlRequest, body: LogStart) -> answer.Partition:
     """Empty a partition and set its log start offset, as if retention had deleted all records before it."""
-    found = partition_of(asked)
-    if topic_of(asked).internal:
-        raise conflict(f"{found.name} holds the state of coordinators, which would be lost")
+    partition = partition_of(request)
+    if topic_of(request).internal:
+        raise conflict(f"{partition.name} holds the state of coordinators, which would be lost")
     try:
-        found.start_at(found.state.leader, body["offset"], asked.cluster.clock.now_ms())
+        partition.start_at(partition.state.leader, body["offset"], request.cluster.clock.now_ms())
         # Otherwise, after a kill the old checkpoint would set the log start offset, and delete what is before it.
-        asked.cluster.maintenance.checkpoint()
+        request.cluster.maintenance.checkpoint()
     except KafkaError as error:
-        raise conflict(f"{found.name} has no log to empty: {error.code.name}") from error
-    return partition_answer(found)
+        raise conflict(f"{partition.name} has no log to empty: {error.code.name}") from error
+    return partition_answer(partition)
 
 
 @answers("leader move")
-async def move_leader(asked: Asked, body: LeaderMove) -> answer.Partition:
+async def move_leader(request: ControlRequest, body: LeaderMove) -> answer.Partition:
     """Move a partition's leader, or leave it without one; a broker without a replica replaces the old leader's."""
-    found = partition_of(asked)
-    await lead(asked, found, body["broker"])
-    return partition_answer(found)
+    partition = partition_of(request)
+    await lead(request, partition, body["broker"])
+    return partition_answer(partition)
 
 
-async def lead(asked: Asked, partition: ReplicatedPartition, broker: int | None, *, loading_ms: int = 0) -> None:
+async def lead(
+    request: ControlRequest, partition: ReplicatedPartition, broker: int | None, *, loading_ms: int = 0
+) -> None:
     """Make a broker the leader of a partition, until its next election. Raises Problem 404, or KafkaError.
 
     ``loading_ms`` is how long a coordinator that moves with the partition takes to load.
     """
-    cluster, place, state = asked.cluster, (partition.topic, partition.index), partition.state
+    cluster, place, state = request.cluster, (partition.topic, partition.index), partition.state
     if broker is not None and broker not in cluster.nodes:
         raise not_found(f"there is no broker {broker}; there are {', '.join(map(str, cluster.nodes))}")
     if broker is not None and broker not in state.replicas:
         replaced = state.leader if state.leader != NO_LEADER else state.replicas[0]
-        target = [broker if each == replaced else each for each in state.replicas]
+        target = [broker if replica == replaced else replica for replica in state.replicas]
         results: list[Result] = await cluster.metadata.ask(
             lambda machine, _now_ms, to: machine.alter_partition_reassignments([(*place, target)], to)
         )
@@ -237,10 +239,10 @@ async def lead(asked: Asked, partition: ReplicatedPartition, broker: int | None,
 
 
 @answers("isr set")
-async def change_isr(asked: Asked, body: InSync) -> answer.Partition:
+async def change_isr(request: ControlRequest, body: InSync) -> answer.Partition:
     """Set the in-sync replicas; the others stop replicating until they are in sync again."""
-    found = partition_of(asked)
-    state = found.state
+    partition = partition_of(request)
+    state = partition.state
     in_sync = _brokers("replicas", body["replicas"], state.replicas)
     if state.leader != NO_LEADER and state.leader not in in_sync:
         raise unprocessable(
@@ -250,33 +252,33 @@ async def change_isr(asked: Asked, body: InSync) -> answer.Partition:
     held = _brokers("held", body["held"], state.replicas) if "held" in body else out_of_sync
     if state.leader in held:
         raise unprocessable(f"broker {state.leader} is the leader, which cannot be held", "held")
-    cluster, place = asked.cluster, (found.topic, found.index)
-    before, found.held = found.held, frozenset(held)
-    found.replicate()
+    cluster, place = request.cluster, (partition.topic, partition.index)
+    before, partition.held = partition.held, frozenset(held)
+    partition.replicate()
     if tuple(in_sync) != state.isr:
         try:
             await cluster.metadata.ask(lambda machine, _now_ms, to: machine.change_isr(*place, tuple(in_sync), to))
         except KafkaError:  # an in-sync follower that is held would block all writes
-            found.held = before
-            found.replicate()
+            partition.held = before
+            partition.replicate()
             raise
-    return partition_answer(found)
+    return partition_answer(partition)
 
 
 def _brokers(name: str, ids: Sequence[int], replicas: tuple[int, ...]) -> list[int]:
     """Return these replicas in the partition's order. Raises Problem 422 for others."""
     if any(each not in replicas for each in ids):
-        known = ", ".join(map(str, replicas))
-        raise unprocessable(f"{name!r} must be a list of the partition's replicas, which are {known}", name)
+        listed = ", ".join(map(str, replicas))
+        raise unprocessable(f"{name!r} must be a list of the partition's replicas, which are {listed}", name)
     return [broker for broker in replicas if broker in ids]
 
 
 @answers("producers forget")
-async def forget_producer(asked: Asked) -> ProducerForgotten:
+async def forget_producer(request: ControlRequest) -> ProducerForgotten:
     """Remove a producer's state from a partition, as if it had expired; clients recover from it by KIP-360."""
-    found, text = partition_of(asked), asked.names["producer_id"]
+    partition, text = partition_of(request), request.names["producer_id"]
     producer_id = number_in(text)
-    if producer_id is None or not [log for log in found.logs.values() if log.producer_log.forget(producer_id)]:
-        raise not_found(f"{found.name} has no state of a producer {text}")
-    asked.cluster.producer_timelines.forgotten(producer_id, found)
+    if producer_id is None or not [log for log in partition.logs.values() if log.producer_log.forget(producer_id)]:
+        raise not_found(f"{partition.name} has no state of a producer {text}")
+    request.cluster.producer_timelines.forgotten(producer_id, partition)
     return {"producer_id": producer_id, "forgotten": True}

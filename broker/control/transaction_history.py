@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from broker.control.explain.transaction import unused
 from broker.control.problems import Problem, not_found, unprocessable
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.steering.timelines.transaction_events import Event
 from control_api.answers.transactions import PastTransaction, TransactionHistory
@@ -35,17 +35,17 @@ class Episode:
     @property
     def begun(self) -> Event | None:
         """Return the event that began the transaction; None if it was dropped."""
-        return next((each for each in self.events if _moves(each) and each.state_after == _ONGOING), None)
+        return next((event for event in self.events if _moves(event) and event.state_after == _ONGOING), None)
 
     @property
     def last_entry(self) -> int:
         """Return the journal id of the latest request; 0 if unknown."""
-        return max((each.entry or 0 for each in self.events), default=0)
+        return max((event.entry or 0 for event in self.events), default=0)
 
     @property
     def outcome(self) -> str:
         """Return ``committed`` or ``aborted``; before that, ``open`` or ``ending``."""
-        last = next(each for each in reversed(self.events) if each.error is None)
+        last = next(event for event in reversed(self.events) if event.error is None)
         return _ENDS.get(last.state_after, "open" if last.state_after == _ONGOING else "ending")
 
     @property
@@ -55,23 +55,31 @@ class Episode:
 
     def described(self) -> PastTransaction:
         """Describe the transaction for an answer."""
-        begun, moves = self.begun, [each for each in self.events if _moves(each)]
+        first_event, moves = self.begun, [event for event in self.events if _moves(event)]
         last = moves[-1]
         # Its beginning may have been folded into earlier transactions; later events have its start time.
-        opened = next((each for each in moves if each.open_since_ms >= 0), None) if begun is None else None
-        decided = next((each for each in moves if each.state_before == _ONGOING != each.state_after), None)
-        added = (name for each in self.events if _adds(each) for name in each.detail.split(", ") if name)
+        opened = next((event for event in moves if event.open_since_ms >= 0), None) if first_event is None else None
+        decided = next((event for event in moves if event.state_before == _ONGOING != event.state_after), None)
+        added = (name for event in self.events if _adds(event) for name in event.detail.split(", ") if name)
         return PastTransaction(
-            id=None if begun is None else begun.entry,
-            began_ms=begun.at_ms if begun is not None else None if opened is None else opened.open_since_ms,
+            id=None if first_event is None else first_event.entry,
+            began_ms=first_event.at_ms if first_event is not None else None if opened is None else opened.open_since_ms,
             ended_ms=last.until_ms if self.is_over else None,
             outcome=self.outcome,
             how="" if decided is None else decided.event,
             producer_id=last.producer_id,
-            producer_epoch=last.epoch_before if begun is None else begun.epoch_after,
-            partitions=tuple(dict.fromkeys(added)) if begun is not None else () if opened is None else opened.wrote_to,
-            refusals=sum(each.count for each in self.events if each.error is not None),
-            client_id=begun.client_id if begun is not None else None if opened is None else opened.client_id,
+            producer_epoch=last.epoch_before if first_event is None else first_event.epoch_after,
+            partitions=tuple(dict.fromkeys(added))
+            if first_event is not None
+            else ()
+            if opened is None
+            else opened.wrote_to,
+            refusals=sum(event.count for event in self.events if event.error is not None),
+            client_id=first_event.client_id
+            if first_event is not None
+            else None
+            if opened is None
+            else opened.client_id,
             count=1,
         )
 
@@ -86,37 +94,37 @@ def _moves(event: Event) -> bool:
 
 def episodes(events: Sequence[Event]) -> list[Episode | Event]:
     """Split events into transactions; an event stays one if the timeline has folded several transactions into it."""
-    found: list[Episode | Event] = []
+    parts: list[Episode | Event] = []
     here: list[Event] = []
     begins = after = 0
     for at, event in enumerate(events):
         if event.error is None and event.count > 1:
-            found.append(event)
+            parts.append(event)
             here, begins, after = [], at + 1, 0
             continue
         here.append(event)
         if _moves(event) and event.state_after in _ENDS:
             episode = Episode(here, begins, after)
-            found.append(episode)
+            parts.append(episode)
             here, begins, after = [], at + 1, episode.last_entry or after
     if any(_adds(each) for each in here):
-        found.append(Episode(here, begins, after))
-    nexts = [each.begun.entry if isinstance(each, Episode) and each.begun is not None else None for each in found[1:]]
+        parts.append(Episode(here, begins, after))
+    nexts = [each.begun.entry if isinstance(each, Episode) and each.begun is not None else None for each in parts[1:]]
     return [
         replace(each, before=following) if isinstance(each, Episode) else each
-        for each, following in zip(found, [*nexts, None], strict=False)  # the last one has no successor
+        for each, following in zip(parts, [*nexts, None], strict=False)  # the last one has no successor
     ]
 
 
 @answers("transactions history")
-async def history(asked: Asked) -> TransactionHistory:
+async def history(request: ControlRequest) -> TransactionHistory:
     """List the transactions in the timeline; none if the id has only been initialised."""
-    name = asked.names["transactional_id"]
-    known = asked.source.transaction_timelines.of(name)
-    if not known.events:
-        raise unused(asked, name)
-    listed = [each.described() if isinstance(each, Episode) else _merged(each) for each in episodes(known.events)]
-    return {"transactional_id": name, "transactions": listed, "forgotten": known.forgotten}
+    name = request.names["transactional_id"]
+    timeline = request.source.transaction_timelines.of(name)
+    if not timeline.events:
+        raise unused(request, name)
+    listed = [part.described() if isinstance(part, Episode) else _merged(part) for part in episodes(timeline.events)]
+    return {"transactional_id": name, "transactions": listed, "forgotten": timeline.forgotten}
 
 
 def _merged(event: Event) -> PastTransaction:
@@ -135,17 +143,19 @@ def _merged(event: Event) -> PastTransaction:
     )
 
 
-def chosen(asked: Asked, name: str, transaction: int) -> Episode:
+def chosen(request: ControlRequest, name: str, transaction: int) -> Episode:
     """Return the transaction that the request with this journal id began. Raises Problem 404."""
-    found = [each for each in episodes(asked.source.transaction_timelines.of(name).events) if isinstance(each, Episode)]
-    begun = {each.begun.entry: each for each in found if each.begun is not None}
-    if transaction not in begun:
-        raise _no_such(name, transaction, [each for each in begun if each is not None])
-    return begun[transaction]
+    parts = [
+        each for each in episodes(request.source.transaction_timelines.of(name).events) if isinstance(each, Episode)
+    ]
+    by_entry = {each.begun.entry: each for each in parts if each.begun is not None}
+    if transaction not in by_entry:
+        raise _no_such(name, transaction, [each for each in by_entry if each is not None])
+    return by_entry[transaction]
 
 
-def _no_such(name: str, transaction: int, known: Sequence[int]) -> Problem:
-    latest = ", ".join(map(str, known[-5:])) or "none"
+def _no_such(name: str, transaction: int, entries: Sequence[int]) -> Problem:
+    latest = ", ".join(map(str, entries[-5:])) or "none"
     return not_found(
         f"transactional id {name!r} has no transaction {transaction}, or its events were dropped; the latest: {latest}"
     )

@@ -3,7 +3,7 @@
 from broker.control.coordinators import group_coordinators, transaction_coordinator, transaction_coordinators
 from broker.control.explain.transaction import timeline_of, unused
 from broker.control.problems import Problem, conflict, unprocessable
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.coordination.coordinators import TransactionCoordinator
 from broker.coordination.runtime import State
@@ -19,53 +19,58 @@ from protocol.log_records.transaction import TransactionRecord, TransactionState
 Found = tuple[Node, TransactionCoordinator]
 
 
-def _named(asked: Asked) -> tuple[str, Found]:
+def _named(request: ControlRequest) -> tuple[str, Found]:
     """Return the transactional id in the path, and its coordinator. Raises Problem 404 or 409."""
-    name = asked.names["transactional_id"]
-    found = transaction_coordinator(asked.cluster, name)
-    if found is None:
-        raise unused(asked, name)
-    _check_loaded(found[1])
-    if name not in found[1].machine.transactions:
-        raise unused(asked, name)
-    return name, found
+    name = request.names["transactional_id"]
+    node_and_coordinator = transaction_coordinator(request.cluster, name)
+    if node_and_coordinator is None:
+        raise unused(request, name)
+    _check_loaded(node_and_coordinator[1])
+    if name not in node_and_coordinator[1].machine.transactions:
+        raise unused(request, name)
+    return name, node_and_coordinator
 
 
-def _check_loaded(runtime: TransactionCoordinator) -> None:
-    if runtime.state is State.LOADING:
+def _check_loaded(coordinator: TransactionCoordinator) -> None:
+    if coordinator.state is State.LOADING:
         raise conflict("its coordinator is loading; advance the clock, or wait")
 
 
 @answers("transactions list")
-async def read_all(asked: Asked) -> answer.Transactions:
+async def read_all(request: ControlRequest) -> answer.Transactions:
     """List all transactional ids with their transactions, by name."""
-    found = [
-        (record, node, runtime)
-        for node, runtime in transaction_coordinators(asked.cluster)
-        for record in runtime.machine.transactions.values()
+    transactions = [
+        (record, node, coordinator)
+        for node, coordinator in transaction_coordinators(request.cluster)
+        for record in coordinator.machine.transactions.values()
     ]
-    found.sort(key=lambda each: str(each[0].transactional_id))
-    return {"transactions": [_transaction(asked, *each, detail=False) for each in found]}
+    transactions.sort(key=lambda each: str(each[0].transactional_id))
+    return {"transactions": [_transaction(request, *each, detail=False) for each in transactions]}
 
 
 @answers("transactions show")
-async def read(asked: Asked) -> answer.Transaction:
+async def read(request: ControlRequest) -> answer.Transaction:
     """Show one transactional id: state, epochs, partitions, pending offsets, deadline, hold, timeline."""
-    name, (node, runtime) = _named(asked)
-    return _transaction(asked, runtime.machine.transactions[name], node, runtime)
+    name, (node, coordinator) = _named(request)
+    return _transaction(request, coordinator.machine.transactions[name], node, coordinator)
 
 
 def _transaction(
-    asked: Asked, record: TransactionRecord, node: Node, runtime: TransactionCoordinator, *, detail: bool = True
+    request: ControlRequest,
+    record: TransactionRecord,
+    node: Node,
+    coordinator: TransactionCoordinator,
+    *,
+    detail: bool = True,
 ) -> answer.Transaction:
     name = record.transactional_id
-    _, partitions = describe(runtime.machine, name)
-    held = asked.cluster.markers.holds.held(name)
-    history = asked.cluster.transaction_timelines.of(name)
+    _, partitions = describe(coordinator.machine, name)
+    held = request.cluster.markers.holds.held(name)
+    history = request.cluster.transaction_timelines.of(name)
     ongoing = record.state is TransactionState.ONGOING
     last = next((event for event in reversed(history.events) if event.client_id is not None), None)
     number = None if last is None else last.connection
-    client = None if number is None else asked.cluster.journal.connection(number)
+    client = None if number is None else request.cluster.journal.connection(number)
     return answer.Transaction(
         transactional_id=name,
         state=record.state.text,
@@ -76,7 +81,7 @@ def _transaction(
         deadline_ms=record.start_ms + record.timeout_ms if ongoing else None,
         coordinator=node.id,
         partitions=tuple(f"{topic}-{index}" for topic, index in sorted(partitions)),
-        pending_offsets=_pending_offsets(asked, record.producer_id),
+        pending_offsets=_pending_offsets(request, record.producer_id),
         held_at=None if held is None else held[0].value,
         timeline=timeline_of(history) if detail else (),
         forgotten=history.forgotten,
@@ -88,58 +93,58 @@ def _transaction(
     )
 
 
-def _pending_offsets(asked: Asked, producer_id: int) -> dict[str, dict[str, int]]:
+def _pending_offsets(request: ControlRequest, producer_id: int) -> dict[str, dict[str, int]]:
     """Return group -> partition -> offset of the pending transactional offset commits."""
-    found: dict[str, dict[str, int]] = {}
-    for _, runtime in group_coordinators(asked.cluster):
-        for (group, topic, partition), offset in runtime.machine.offsets.pending_of(producer_id):
-            found.setdefault(group, {})[f"{topic}-{partition}"] = offset.commit.offset
-    return found
+    pending: dict[str, dict[str, int]] = {}
+    for _, coordinator in group_coordinators(request.cluster):
+        for (group, topic, partition), offset in coordinator.machine.offsets.pending_of(producer_id):
+            pending.setdefault(group, {})[f"{topic}-{partition}"] = offset.commit.offset
+    return pending
 
 
 # --- steering --------------------------------------------------------------------------------------------------------
 
 
 @answers("transactions hold")
-async def hold(asked: Asked, body: Hold) -> Held:
+async def hold(request: ControlRequest, body: Hold) -> Held:
     """Hold commits and aborts of an id at a step, from now on; an id may be held before its first use."""
-    name, at, after = asked.names["transactional_id"], body["at"], body.get("after_markers", 0)
+    name, at, after = request.names["transactional_id"], body["at"], body.get("after_markers", 0)
     if "after_markers" in body and at != Step.MARKERS.value:
         raise unprocessable("'after_markers' needs 'at': 'markers'", "after_markers")
-    asked.cluster.markers.holds.hold(name, Step(at), after)
+    request.cluster.markers.holds.hold(name, Step(at), after)
     return {"transactional_id": name, "held_at": at, "after_markers": after}
 
 
 @answers("transactions release")
-async def release(asked: Asked) -> Released:
+async def release(request: ControlRequest) -> Released:
     """Release a held id: its transaction continues from the step where it was held."""
-    name = asked.names["transactional_id"]
-    if not asked.cluster.markers.holds.release(name):
+    name = request.names["transactional_id"]
+    if not request.cluster.markers.holds.release(name):
         raise conflict(f"transactional id {name!r} is not held; hold it with POST /v1/transactions/{name}/hold")
     return {"transactional_id": name, "held_at": None}
 
 
 @answers("transactions abort")
-async def abort(asked: Asked) -> answer.Transaction:
+async def abort(request: ControlRequest) -> answer.Transaction:
     """Abort the open transaction as its timeout would: the producer is fenced."""
-    name, (_, runtime) = _named(asked)
+    name, (_, coordinator) = _named(request)
     try:
-        await runtime.ask(lambda machine, now_ms, to: machine.abort(name, now_ms, to))
+        await coordinator.ask(lambda machine, now_ms, to: machine.abort(name, now_ms, to))
     except KafkaError as error:
         raise _refused(error) from error
-    return await read(asked)
+    return await read(request)
 
 
 @answers("transactions set-epoch")
-async def set_epoch(asked: Asked, body: ProducerEpoch) -> answer.Transaction:
+async def set_epoch(request: ControlRequest, body: ProducerEpoch) -> answer.Transaction:
     """Set the producer epoch of an id, for tests of epoch exhaustion."""
-    name, (_, runtime) = _named(asked)
+    name, (_, coordinator) = _named(request)
     epoch = body["epoch"]
     try:
-        await runtime.ask(lambda machine, now_ms, to: machine.set_epoch(name, epoch, now_ms, to))
+        await coordinator.ask(lambda machine, now_ms, to: machine.set_epoch(name, epoch, now_ms, to))
     except KafkaError as error:
         raise _refused(error) from error
-    return await read(asked)
+    return await read(request)
 
 
 def _refused(error: KafkaError) -> Problem:

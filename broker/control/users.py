@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from broker.access.sasl.scram import credential, salted
 from broker.control.problems import not_found, unprocessable
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.coordination.metadata import scram
 from broker.coordination.metadata.features import METADATA_VERSION, SCRAM_LEVEL
@@ -25,57 +25,61 @@ _SALT_BYTES = 20
 
 
 @answers("users list")
-async def listed(asked: Asked) -> Users:
+async def listed(request: ControlRequest) -> Users:
     """List all users, by name."""
-    stored = scram.describe(asked.cluster.image, ())
+    stored = scram.describe(request.cluster.image, ())
     return {
-        "users": [_user(name, found) for name, found in sorted(stored.items()) if not isinstance(found, KafkaError)]
+        "users": [
+            _user(name, credentials)
+            for name, credentials in sorted(stored.items())
+            if not isinstance(credentials, KafkaError)
+        ]
     }
 
 
 @answers("users set")
-async def set_password(asked: Asked, body: NewCredential) -> User:
+async def set_password(request: ControlRequest, body: NewCredential) -> User:
     """Set a user's credential for a mechanism."""
-    if asked.cluster.image.features.get(METADATA_VERSION, SCRAM_LEVEL) < SCRAM_LEVEL:
+    if request.cluster.image.features.get(METADATA_VERSION, SCRAM_LEVEL) < SCRAM_LEVEL:
         raise unprocessable(f"metadata.version is below {SCRAM_LEVEL}, the first with SCRAM in KRaft")
-    name, mechanism = asked.names["user"], MECHANISMS[body["mechanism"]]
+    name, mechanism = request.names["user"], MECHANISMS[body["mechanism"]]
     salt = unguessable(8 * _SALT_BYTES).to_bytes(_SALT_BYTES, "big")
     password = salted(mechanism, body["password"], salt, body["iterations"])
-    await _alter(asked, upsertions=[credential(name, mechanism, salt, password, body["iterations"])])
-    return _user(name, _stored(asked))
+    await _alter(request, upsertions=[credential(name, mechanism, salt, password, body["iterations"])])
+    return _user(name, _stored(request))
 
 
 @answers("users delete")
-async def delete(asked: Asked, query: CredentialQuery) -> User:
+async def delete(request: ControlRequest, query: CredentialQuery) -> User:
     """Remove one credential of a user, or all; return what remains. Raises Problem 404 if there is none."""
-    name, wanted, mine = asked.names["user"], query.get("mechanism"), _stored(asked)
-    doomed = [each for each in mine if wanted is None or each.mechanism == MECHANISMS[wanted]]
+    name, wanted, mine = request.names["user"], query.get("mechanism"), _stored(request)
+    doomed = [record for record in mine if wanted is None or record.mechanism == MECHANISMS[wanted]]
     if not mine:
         raise not_found(
-            f"there is no SCRAM user {name!r}{suggestion(name, {user for user, _ in asked.cluster.image.scram})}"
+            f"there is no SCRAM user {name!r}{suggestion(name, {user for user, _ in request.cluster.image.scram})}"
         )
     if not doomed:
         raise not_found(f"SCRAM user {name!r} has no password for {wanted}")
-    for each in doomed:
-        await _alter(asked, deletions=[(name, each.mechanism)])
-    return _user(name, _stored(asked))
+    for record in doomed:
+        await _alter(request, deletions=[(name, record.mechanism)])
+    return _user(name, _stored(request))
 
 
-def _stored(asked: Asked) -> list[UserScramCredentialRecord]:
-    return [each for each in asked.cluster.image.scram.values() if each.name == asked.names["user"]]
+def _stored(request: ControlRequest) -> list[UserScramCredentialRecord]:
+    return [record for record in request.cluster.image.scram.values() if record.name == request.names["user"]]
 
 
 async def _alter(
-    asked: Asked,
+    request: ControlRequest,
     *,
     deletions: Iterable[tuple[str, int]] = (),
     upsertions: Iterable[UserScramCredentialRecord] = (),
 ) -> None:
-    answered, records = scram.alter(asked.cluster.image, deletions, upsertions)
+    answered, records = scram.alter(request.cluster.image, deletions, upsertions)
     for problem in answered.values():
         if problem is not None:
             raise unprocessable(problem.message or problem.code.name)
-    await asked.cluster.metadata.ask(lambda machine, _now_ms, token: machine.remember(records, token))
+    await request.cluster.metadata.ask(lambda machine, _now_ms, token: machine.remember(records, token))
 
 
 def _user(name: str, stored: Iterable[UserScramCredentialRecord]) -> User:

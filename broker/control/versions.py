@@ -3,7 +3,7 @@
 from broker.cluster.emulation import versions_of
 from broker.control.names import served_api
 from broker.control.problems import unprocessable
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.handlers import APIS
 from broker.request.api import AnyApi
@@ -14,21 +14,21 @@ from protocol.apis import ApiKey
 
 
 @answers("versions show")
-async def read(asked: Asked) -> Versions:
+async def read(request: ControlRequest) -> Versions:
     """Show the API versions offered to new connections."""
-    changed = asked.cluster.versions
-    unstable = asked.cluster.settings.boolean("unstable.api.versions.enable")
+    changed = request.cluster.versions
+    unstable = request.cluster.settings.boolean("unstable.api.versions.enable")
     apis = {}
     for api in APIS:
         limits = changed[api.key] if api.key in changed else api.range(unstable=unstable)
         apis[api.key.title] = None if limits is None else VersionRange(min=limits[0], max=limits[1])
-    return {"as_version": asked.cluster.release.name, "releases": list(NAMES), "apis": apis}
+    return {"as_version": request.cluster.release.name, "releases": list(NAMES), "apis": apis}
 
 
 @answers("versions set")
-async def write(asked: Asked, body: VersionsChange) -> Versions:
+async def write(request: ControlRequest, body: VersionsChange) -> Versions:
     """Emulate another release, or offer other versions of some APIs, for new connections; {} undoes that."""
-    cluster, apis = asked.cluster, body.get("apis", {})
+    cluster, apis = request.cluster, body.get("apis", {})
     started_as = cluster.options.as_version or DEFAULT
     named = body.get("as_version") if body.get("as_version") is not None else started_as
     as_version = cluster.release.name if apis and "as_version" not in body else named
@@ -42,7 +42,7 @@ async def write(asked: Asked, body: VersionsChange) -> Versions:
         cluster.emulate(release(as_version))
         cluster.versions = versions_of(cluster.release)
     cluster.versions = {**cluster.versions, **limits}
-    return await read(asked)
+    return await read(request)
 
 
 def _limits(api: AnyApi, name: str, limits: VersionLimits, played: Release) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from broker.control.coordinators import group_coordinators, transaction_coordinators
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.coordination.group.classic.group import ClassicGroup
 from broker.coordination.group.classic.states import State
 from broker.coordination.group.group import Group
@@ -36,27 +36,27 @@ _SECOND_MS = 1000
 
 
 def hints_of(
-    asked: Asked, requests: Iterable[tuple[Entry, Decoded]], name_of: TopicName, since_ms: int
+    request: ControlRequest, requests: Iterable[tuple[Entry, Decoded]], name_of: TopicName, since_ms: int
 ) -> Iterator[str]:
     """Yield hints, one sentence each. ``requests`` are the newest journal entries, oldest first."""
-    cluster, found = asked.cluster, list(requests)
-    known = [each for _, each in found]
-    returned = set(_returned(cluster, found))
+    cluster, calls = request.cluster, list(requests)
+    decoded = [each for _, each in calls]
+    returned = set(_returned(cluster, calls))
     if cluster.clock.frozen:
         yield "the clock is frozen: no timeout, session or long poll ends until you advance it"
-    for _, runtime in group_coordinators(cluster):
-        for group in runtime.machine.groups.values():
+    for _, coordinator in group_coordinators(cluster):
+        for group in coordinator.machine.groups.values():
             if isinstance(group, ClassicGroup) and group.state is State.PREPARING_REBALANCE:
-                yield plain(_of_rebalance(group, asked.source.settings.int(_DELAY)))
+                yield plain(_of_rebalance(group, request.source.settings.int(_DELAY)))
             yield from map(plain, _of_earlier_members(cluster, group, since_ms, returned))
-    yield from map(plain, _of_ends(cluster, known, name_of))
+    yield from map(plain, _of_ends(cluster, decoded, name_of))
     for _, transactions in transaction_coordinators(cluster):
         for record in transactions.machine.transactions.values():
             held = cluster.markers.holds.held(record.transactional_id)
             if held is not None and held[1]:
                 yield plain(f"transactional id {record.transactional_id} is held at {held[0].value} until released")
-    yield from map(plain, _of_open_transactions(cluster, known, name_of))
-    yield from map(plain, _of_last_deliveries(cluster, asked.source.settings, known, name_of))
+    yield from map(plain, _of_open_transactions(cluster, decoded, name_of))
+    yield from map(plain, _of_last_deliveries(cluster, request.source.settings, decoded, name_of))
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------
@@ -82,11 +82,11 @@ def _returned(cluster: "Cluster", requests: Iterable[tuple[Entry, Decoded]]) -> 
     """Yield connections of members that the last reset disconnected: no group has issued their member ids since."""
     if not cluster.journal.era:
         return
-    for entry, known in requests:
-        member = getattr(known.request, "member_id", "")
-        if not member or next(errors(known.response), None) is not ErrorCode.UNKNOWN_MEMBER_ID:
+    for entry, decoded in requests:
+        member = getattr(decoded.request, "member_id", "")
+        if not member or next(errors(decoded.response), None) is not ErrorCode.UNKNOWN_MEMBER_ID:
             continue
-        history = cluster.group_timelines.of(str(getattr(known.request, "group_id", ""))).events
+        history = cluster.group_timelines.of(str(getattr(decoded.request, "group_id", ""))).events
         if not any(event.member_id == member and not event.error and event.at_ms < entry.at_ms for event in history):
             yield entry.connection
 
@@ -104,8 +104,8 @@ def _of_earlier_members(cluster: "Cluster", group: Group, since_ms: int, returne
     for event in cluster.group_timelines.of(str(group.group_id)).events:
         if event.member_id in wanted and event.connection is not None:
             numbers[event.member_id] = event.connection
-    found = {name: cluster.journal.connection(number) for name, number in numbers.items()}
-    connections = [each for each in found.values() if each is not None]
+    by_name = {name: cluster.journal.connection(number) for name, number in numbers.items()}
+    connections = [each for each in by_name.values() if each is not None]
     before_reset = [each for each in connections if each.era < cluster.journal.era or each.number in returned]
     before = before_reset or [each for each in connections if each.first_at_ms < since_ms]
     if not before or len(before) == len(members):
@@ -129,36 +129,36 @@ def _client(connection: Connection, clients: dict[int, str]) -> str:
 def _of_ends(cluster: "Cluster", requests: Iterable[Decoded], name_of: TopicName) -> Iterator[str]:
     """Yield a hint about each consumer without a committed offset that started at the end of a non-empty log."""
     groups: dict[tuple[str, str], str] = {}
-    begun: dict[str, list[str]] = defaultdict(list)
-    for known in requests:
-        client = "" if known.header is None else known.header.client_id or ""
-        for name in _begun(known, name_of):  # later, it may list the end offset for another reason
+    starts: dict[str, list[str]] = defaultdict(list)
+    for decoded in requests:
+        client = "" if decoded.header is None else decoded.header.client_id or ""
+        for name in _begun(decoded, name_of):  # later, it may list the end offset for another reason
             groups.pop((client, name), None)
-        if isinstance(known.response, OffsetFetchResponse):
-            for item in _uncommitted(known.response):
+        if isinstance(decoded.response, OffsetFetchResponse):
+            for item in _uncommitted(decoded.response):
                 groups[client, place(item, name_of)] = str(item.group)
-        elif isinstance(known.request, ListOffsetsRequest) and isinstance(known.response, ListOffsetsResponse):
-            for name, topic, index in _at_the_end(known.request):
+        elif isinstance(decoded.request, ListOffsetsRequest) and isinstance(decoded.response, ListOffsetsResponse):
+            for name, topic, index in _at_the_end(decoded.request):
                 partition = cluster.partitions.get((topic, index))
                 log = None if partition is None else partition.logs.get(partition.state.leader)
-                end = _answered_offset(known.response, topic, index)
+                end = _answered_offset(decoded.response, topic, index)
                 group = groups.pop((client, name), None)
                 if group is not None and log is not None and end > log.log_start_offset:
-                    begun[f"group {group} had no committed offset, so client {client} started"].append(
+                    starts[f"group {group} had no committed offset, so client {client} started"].append(
                         f"{name} at offset {end}"
                     )
-    for begin, ends in begun.items():
+    for begin, ends in starts.items():
         more = f" and {len(ends) - _MOST_PLACES} more" if len(ends) > _MOST_PLACES else ""
         places = ", ".join(ends[:_MOST_PLACES])
         yield f"{begin} {places}{more}, the log end, and skips the records before it: auto.offset.reset is latest"
 
 
-def _begun(known: Decoded, name_of: TopicName) -> Iterator[str]:
+def _begun(decoded: Decoded, name_of: TopicName) -> Iterator[str]:
     """Yield partitions whose consumer did not start at the log end, according to this request."""
-    if isinstance(known.request, FetchRequest):
-        yield from (place(item, name_of) for item in requested(known))
-    elif isinstance(known.request, ListOffsetsRequest):
-        for topic in known.request.topics:
+    if isinstance(decoded.request, FetchRequest):
+        yield from (place(item, name_of) for item in requested(decoded))
+    elif isinstance(decoded.request, ListOffsetsRequest):
+        for topic in decoded.request.topics:
             for partition in topic.partitions:
                 if partition.timestamp != _LATEST:
                     yield f"{topic.name}-{partition.partition_index}"
@@ -181,16 +181,16 @@ def _at_the_end(request: ListOffsetsRequest) -> Iterator[tuple[str, str, int]]:
 
 
 def _answered_offset(response: ListOffsetsResponse, name: str, index: int) -> int:
-    found = (each for topic in response.topics if topic.name == name for each in topic.partitions)
-    return next((each.offset for each in found if each.partition_index == index), -1)
+    partitions = (partition for topic in response.topics if topic.name == name for partition in topic.partitions)
+    return next((partition.offset for partition in partitions if partition.partition_index == index), -1)
 
 
 def _of_open_transactions(cluster: "Cluster", requests: Iterable[Decoded], name_of: TopicName) -> Iterator[str]:
     """Yield a hint about each open transaction that holds back read_committed consumers (last stable offset)."""
     read: dict[str, None] = {}
-    for known in requests:
-        if isinstance(known.request, FetchRequest) and known.request.isolation_level == _READ_COMMITTED:
-            for item in (*requested(known), *answered(known)):
+    for decoded in requests:
+        if isinstance(decoded.request, FetchRequest) and decoded.request.isolation_level == _READ_COMMITTED:
+            for item in (*requested(decoded), *answered(decoded)):
                 read[place(item, name_of)] = None
     open_in = _open_in(cluster)
     waiting: dict[str, list[str]] = defaultdict(list)
@@ -209,12 +209,12 @@ def _of_last_deliveries(
 ) -> Iterator[str]:
     """Yield a hint about the records that members of a share group got as often as the group allows."""
     last: dict[tuple[str, str, int], dict[str, None]] = defaultdict(dict)
-    for known in requests:
-        if not isinstance(known.request, ShareFetchRequest) or not isinstance(known.response, ShareFetchResponse):
+    for decoded in requests:
+        if not isinstance(decoded.request, ShareFetchRequest) or not isinstance(decoded.response, ShareFetchResponse):
             continue
-        group = known.request.group_id or ""
+        group = decoded.request.group_id or ""
         limit = share_settings(cluster, settings, group).max_delivery_count
-        for topic in known.response.responses:
+        for topic in decoded.response.responses:
             topic_id = "" if topic.topic_id is None else uuid_text(topic.topic_id)
             name = name_of(topic_id) or topic_id
             for part in topic.partitions:
@@ -234,7 +234,7 @@ def _open_in(cluster: "Cluster") -> dict[str, str]:
     """Return partition name -> a transactional id with an open transaction there."""
     return {
         f"{topic}-{index}": str(record.transactional_id)
-        for _, runtime in transaction_coordinators(cluster)
-        for record in runtime.machine.transactions.values()
+        for _, coordinator in transaction_coordinators(cluster)
+        for record in coordinator.machine.transactions.values()
         for topic, index in record.partitions or ()
     }

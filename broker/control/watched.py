@@ -1,7 +1,7 @@
 """The interface that verbs need to observe requests and inject faults: of a cluster here, or of a proxy.
 
-Verbs that control a cluster, such as those of the clock or of brokers, use the cluster itself (``Asked.cluster``); a
-proxy has none, and refuses them.
+Commands that control a cluster, such as those of the clock or of brokers, use the cluster itself
+(``ControlRequest.cluster``); a proxy has none, and refuses them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -109,83 +109,83 @@ class ServeOptions:
             return "--control-port"
         if self.controller is not None and self.controller.port == port:
             return "--set listeners" if "listeners" in self.settings else "--controller-port"
-        if any(own[0].port == port for own in self.listeners):
+        if any(endpoints[0].port == port for endpoints in self.listeners):
             return "--set listeners" if "listeners" in self.settings else "--port"
         return "--listener"
 
     def option_of_host(self, host: str) -> str:
         """Return the option that gave this address, for the message that this machine does not have it."""
-        if any(own[0].host == host for own in self.listeners):
+        if any(endpoints[0].host == host for endpoints in self.listeners):
             return "--set listeners" if "listeners" in self.settings else "--host"
         return "--control-host" if host == self.control_host else "--listener"
 
 
-def parse(given: Given) -> ServeOptions:
+def parse(arguments: Given) -> ServeOptions:
     """Parse and validate the options; raises OptionError for the first problem."""
-    as_version = release(last(given, "as-version"))
+    as_version = release(last(arguments, "as-version"))
     tables = setting_tables(as_version or DEFAULT)
-    settings, ignored, notes = settings_of(given, tables)
+    settings, ignored, notes = settings_of(arguments, tables)
     try:
-        ids, ids_given = given_ids(count_of(given), last(given, "broker-id"), settings)
+        ids, ids_given = given_ids(count_of(arguments), last(arguments, "broker-id"), settings)
     except BrokerIdError as error:
         raise OptionError(str(error)) from error
     settings = {name: value for name, value in settings.items() if name not in {"node.id", "broker.id"}}
-    topics = {topic.name: topic for topic in map(topic_option, given.get("topic", ()))}
+    topics = {topic.name: topic for topic in map(topic_option, arguments.get("topic", ()))}
     check_together({**ignored, **settings}, topics.values(), tables)
     try:
-        opened = listeners(given, settings, len(ids))
-        controller = endpoints.controller(settings, last(given, "controller-port"), opened)
+        opened = listeners(arguments, settings, len(ids))
+        controller = endpoints.controller(settings, last(arguments, "controller-port"), opened)
     except EndpointError as error:
         raise OptionError(str(error)) from error
-    check_listeners(settings, opened[0], advertise="advertise" in given)
+    check_listeners(settings, opened[0], advertise="advertise" in arguments)
     check_security((*opened[0], *(() if controller is None else (controller,))), settings)
-    control_host, control_port, control_token = control(given)
-    data_dir = path(given, "data-dir")
+    control_host, control_port, control_token = control(arguments)
+    data_dir = path(arguments, "data-dir")
     for name in ("read-only", "allow-reset"):
-        if name in given and data_dir is None:
+        if name in arguments and data_dir is None:
             raise OptionError(f"--{name} needs --data-dir DIR")
-    seed = last(given, "seed")
-    features = features_of(as_version, given.get("feature", ()))
+    seed = last(arguments, "seed")
+    features = features_of(as_version, arguments.get("feature", ()))
     return ServeOptions(
         broker_ids=ids,
         ids_given=ids_given,
-        racks=racks_of(last(given, "rack"), len(ids)),
+        racks=racks_of(last(arguments, "rack"), len(ids)),
         listeners=opened,
         controller=controller,
         topics=tuple(topics.values()),
-        users=users_of(given, features, as_version),
+        users=users_of(arguments, features, as_version),
         settings=settings,
         features=features,
         as_version=as_version,
         data_dir=data_dir,
-        read_only="read-only" in given,
-        allow_reset="allow-reset" in given,
-        lazy_coordinators="lazy-coordinators" in given,
+        read_only="read-only" in arguments,
+        allow_reset="allow-reset" in arguments,
+        lazy_coordinators="lazy-coordinators" in arguments,
         control_host=control_host,
         control_port=control_port,
         control_token=control_token,
-        ready_file=path(given, "ready-file"),
-        journal_dir=path(given, "journal"),
-        otlp_endpoint=last(given, "otlp-endpoint"),
-        scenario=path(given, "scenario"),
+        ready_file=path(arguments, "ready-file"),
+        journal_dir=path(arguments, "journal"),
+        otlp_endpoint=last(arguments, "otlp-endpoint"),
+        scenario=path(arguments, "scenario"),
         seed=None if seed is None else integer(seed, "--seed", -(2**63), 2**64 - 1),
-        log_format=one_of(last(given, "log-format") or "console", "--log-format", ("console", "json")),
-        log_level=one_of(last(given, "log-level") or "info", "--log-level", LOG_LEVELS),
-        lifeline="lifeline" in given,
+        log_format=one_of(last(arguments, "log-format") or "console", "--log-format", ("console", "json")),
+        log_level=one_of(last(arguments, "log-level") or "info", "--log-level", LOG_LEVELS),
+        lifeline="lifeline" in arguments,
         notes=notes,
     )
 
 
-def settings_of(given: Given, tables: Tables) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+def settings_of(arguments: Given, tables: Tables) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
     """Return the settings of `--config`, `--set` and `--for-tests`, those ignored but checked, and notes on both."""
-    if {"strict-settings", "no-strict-settings"} <= given.keys():
+    if {"strict-settings", "no-strict-settings"} <= arguments.keys():
         raise OptionError("--strict-settings and --no-strict-settings cannot be combined")
-    check_secrets(given.get("typed", ()))
-    lines, typed = resolved(given.get("properties", ()), given.get("set", ()))
-    found, ignored = from_properties(lines, strict="strict-settings" in given, tables=tables)
-    sets, unknown = from_sets(typed, strict="no-strict-settings" not in given, tables=tables)
-    settings = {**found, **sets}
-    settings.update(for_tests(settings) if "for-tests" in given else {})
+    check_secrets(arguments.get("typed", ()))
+    lines, typed = resolved(arguments.get("properties", ()), arguments.get("set", ()))
+    from_file, ignored = from_properties(lines, strict="strict-settings" in arguments, tables=tables)
+    sets, unknown = from_sets(typed, strict="no-strict-settings" not in arguments, tables=tables)
+    settings = {**from_file, **sets}
+    settings.update(for_tests(settings) if "for-tests" in arguments else {})
     notes = [f"settings of server.properties that are ignored: {', '.join(ignored)}"] if ignored else []
     notes += [f"unknown settings of --set that are ignored: {', '.join(unknown)}"] if unknown else []
     checked = {name: value for name, value in ignored.items() if tables is TODAY and is_setting(name)}
@@ -200,9 +200,9 @@ def feature(text: str) -> tuple[str, int]:
     return name, integer(level, f"--feature {name}", 0, 32767)
 
 
-def features_of(as_version: str | None, given: Iterable[str]) -> dict[str, int]:
+def features_of(as_version: str | None, texts: Iterable[str]) -> dict[str, int]:
     """Return the levels of `--feature`; the emulated release must support each of them."""
-    levels = dict(map(feature, given))
+    levels = dict(map(feature, texts))
     supported = release_named(as_version or DEFAULT).supported
     for name, level in levels.items():
         low, high = supported.get(name, (0, 0))
@@ -226,10 +226,10 @@ def racks_of(text: str | None, brokers: int) -> tuple[str, ...]:
 
 
 def users_of(
-    given: Given, features: Mapping[str, int], as_version: str | None
+    arguments: Given, features: Mapping[str, int], as_version: str | None
 ) -> tuple[UserScramCredentialRecord, ...]:
     """Return the SCRAM users of `--add-scram`; of two credentials for one user and mechanism the last is used."""
-    users = {(user.name, user.mechanism): user for user in map(scram_user, given.get("add-scram", ()))}
+    users = {(user.name, user.mechanism): user for user in map(scram_user, arguments.get("add-scram", ()))}
     levels = {**release_named(as_version or DEFAULT).levels, **features}
     level = levels.get(METADATA_VERSION, SCRAM_LEVEL)
     if users and level < SCRAM_LEVEL:
@@ -243,15 +243,15 @@ def release(text: str | None) -> str | None:
         return None
     short = ".".join(text.split(".")[:2])
     if short not in NAMES:
-        known = f"{NAMES[0]} to {NAMES[-1]}"
-        raise OptionError(f"--as-version {text} cannot be emulated: there are {known}{hint(short, NAMES)}")
+        releases = f"{NAMES[0]} to {NAMES[-1]}"
+        raise OptionError(f"--as-version {text} cannot be emulated: there are {releases}{hint(short, NAMES)}")
     return short
 
 
-def control(given: Given) -> tuple[str, int | None, str | None]:
+def control(arguments: Given) -> tuple[str, int | None, str | None]:
     """Return host, port (None: off) and token of the control plane; a host other than loopback requires a token."""
-    host, token = last(given, "control-host") or "127.0.0.1", last(given, "control-token")
-    text = last(given, "control-port") or "9099"
+    host, token = last(arguments, "control-host") or "127.0.0.1", last(arguments, "control-token")
+    text = last(arguments, "control-port") or "9099"
     if text == "off":
         return host, None, token
     port = integer(text, "--control-port", 0, 65535)

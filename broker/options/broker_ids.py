@@ -39,10 +39,10 @@ def given_ids(brokers: str, first: str | None, settings: Mapping[str, str]) -> t
             `node.id` and `broker.id` differ.
     """
     option = "--broker-id"
-    found = {name: settings[name].strip() for name in ("node.id", "broker.id") if name in settings}
-    if len({text.lstrip("+0") for text in found.values()}) > 1:
+    texts = {name: settings[name].strip() for name in ("node.id", "broker.id") if name in settings}
+    if len({text.lstrip("+0") for text in texts.values()}) > 1:
         raise BrokerIdError("node.id and broker.id must have the same value; give only node.id")
-    for name, text in found.items():
+    for name, text in texts.items():
         if first is None and text != "-1":
             first, option = text, name
     if "," in brokers:
@@ -65,9 +65,9 @@ def found_ids(data_dir: Path, ids: Sequence[int]) -> tuple[int, ...]:
     if len(ids) == 1:
         owner = _owner(data_dir)
         return tuple(ids) if owner is None else (owner,)
-    found = sorted(directories(data_dir))[: len(ids)]
-    following = max([0, *found]) + 1
-    return (*found, *range(following, following + len(ids) - len(found)))
+    present = sorted(directories(data_dir))[: len(ids)]
+    following = max([0, *present]) + 1
+    return (*present, *range(following, following + len(ids) - len(present)))
 
 
 def directories(data_dir: Path) -> set[int]:
@@ -77,10 +77,10 @@ def directories(data_dir: Path) -> set[int]:
     be replaced, and some may be empty by now.
     """
     is_under_way = any(True for mark in (REPLACING, RESTORED) for _ in data_dir.glob(f"broker-*/{mark}"))
-    found = (
+    paths = (
         data_dir.glob("broker-*/") if is_under_way else (p.parent for p in data_dir.glob(f"broker-*/{META_PROPERTIES}"))
     )
-    matches = (_DIRECTORY.fullmatch(path.name) for path in found if path.is_dir())
+    matches = (_DIRECTORY.fullmatch(path.name) for path in paths if path.is_dir())
     return {int(match[1]) for match in matches if match}
 
 
@@ -92,8 +92,8 @@ def is_directory_name(name: str) -> bool:
 def _owner(data_dir: Path) -> int | None:
     places = (data_dir, data_dir / REPLACING, data_dir / RESTORED)  # the latter two: a reset or a restore was killed
     try:
-        found = next((place for place in places if (place / META_PROPERTIES).exists()), data_dir)
-        properties = decode_properties((found / META_PROPERTIES).read_bytes())
+        formatted = next((place for place in places if (place / META_PROPERTIES).exists()), data_dir)
+        properties = decode_properties((formatted / META_PROPERTIES).read_bytes())
     except (OSError, ValueError):
         return None
     owner = node_id_of(properties) or ""

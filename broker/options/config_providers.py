@@ -19,13 +19,13 @@ Provider = Callable[[str, str], str | None]
 """Path and key -> the value; None if there is none, so that the variable is left as it is."""
 
 
-def resolved(given: Iterable[str], sets: Iterable[str]) -> tuple[list[str], list[str]]:
+def resolved(lines: Iterable[str], sets: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the settings of server.properties and of `--set`, as KEY=VALUE, with all provider variables replaced.
 
     Raises:
         OptionError: a provider's class is not one of Kafka's, or a provider refuses a path.
     """
-    file = dict(pair(line, "server.properties", "KEY=VALUE") for line in given)
+    file = dict(pair(line, "server.properties", "KEY=VALUE") for line in lines)
     command_line = dict(pair(text, "--set", "KEY=VALUE") for text in sets)
     providers = _providers({**file, **command_line})
 
@@ -37,7 +37,7 @@ def resolved(given: Iterable[str], sets: Iterable[str]) -> tuple[list[str], list
 
 def _providers(settings: Mapping[str, str]) -> dict[str, Provider]:
     """Return the providers that `config.providers` lists and that have a class."""
-    found: dict[str, Provider] = {}
+    providers: dict[str, Provider] = {}
     for name in filter(None, map(str.strip, settings.get("config.providers", "").split(","))):
         prefix = f"config.providers.{name}."
         class_name = settings.get(f"{prefix}class")
@@ -45,13 +45,13 @@ def _providers(settings: Mapping[str, str]) -> dict[str, Provider]:
             continue
         make = _CLASSES.get(class_name.removeprefix(_PACKAGE))
         if make is None:
-            known = ", ".join(_PACKAGE + each for each in _CLASSES)
-            raise OptionError(f"{prefix}class={class_name} is not supported; supported are {known}")
+            supported = ", ".join(_PACKAGE + each for each in _CLASSES)
+            raise OptionError(f"{prefix}class={class_name} is not supported; supported are {supported}")
         parameters = f"{prefix}param."
-        found[name] = make(
+        providers[name] = make(
             {key.removeprefix(parameters): value for key, value in settings.items() if key.startswith(parameters)}
         )
-    return found
+    return providers
 
 
 def _replace(name: str, value: str, providers: Mapping[str, Provider]) -> str:
@@ -60,10 +60,10 @@ def _replace(name: str, value: str, providers: Mapping[str, Provider]) -> str:
         if provider not in providers:
             return match[0]
         try:
-            found = providers[provider](path or "", key)
+            text = providers[provider](path or "", key)
         except (OSError, UnicodeDecodeError, ValueError) as error:
             raise OptionError(f"{name}={value}: {error}") from error
-        return match[0] if found is None else found
+        return match[0] if text is None else text
 
     return _VARIABLE.sub(of, value)
 
@@ -74,7 +74,7 @@ def _allowed(path: Path, parameters: Mapping[str, str]) -> bool:
     if not allowed:
         return True
     normal = Path(os.path.normpath(path))
-    return any(normal.is_relative_to(os.path.normpath(each)) for each in allowed.split(","))
+    return any(normal.is_relative_to(os.path.normpath(directory)) for directory in allowed.split(","))
 
 
 def _file(parameters: Mapping[str, str]) -> Provider:

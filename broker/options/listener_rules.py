@@ -39,14 +39,19 @@ def _problems(settings: Mapping[str, str], opened: Collection[Endpoint], adverti
     duplicate = _named_twice(settings.get(_MAP, ""))
     if duplicate is not None:
         yield f"{_MAP} names listener {duplicate} twice"
-    made = BrokerSettings(1, settings)
-    controllers = {*controller_names(settings), *(name.upper() for name in made.list("controller.listener.names"))}
-    listed = [_parsed(each, "listeners") for each in made.list("listeners")] if "listeners" in settings else []
-    advertised = [_parsed(each, _ADVERTISED) for each in made.list(_ADVERTISED)]
-    for setting, found in (("listeners", listed), (_ADVERTISED, advertised)):
-        yield from (each for each in found if isinstance(each, str))
-        names = [each.name for each in found if isinstance(each, _Named)]
-        protocols = _effective_map(settings, made, controllers)
+    broker_settings = BrokerSettings(1, settings)
+    controllers = {
+        *controller_names(settings),
+        *(name.upper() for name in broker_settings.list("controller.listener.names")),
+    }
+    listed = (
+        [_parsed(each, "listeners") for each in broker_settings.list("listeners")] if "listeners" in settings else []
+    )
+    advertised = [_parsed(each, _ADVERTISED) for each in broker_settings.list(_ADVERTISED)]
+    for setting, parsed in (("listeners", listed), (_ADVERTISED, advertised)):
+        yield from (each for each in parsed if isinstance(each, str))
+        names = [each.name for each in parsed if isinstance(each, _Named)]
+        protocols = _effective_map(settings, broker_settings, controllers)
         missing = next((name for name in names if name not in protocols), None)
         if missing is not None:
             yield f"no security protocol is defined for listener {missing} of {setting}: add it to {_MAP}"
@@ -61,9 +66,11 @@ def _problems(settings: Mapping[str, str], opened: Collection[Endpoint], adverti
     checked = advertised or (named[1:] if advertise else named)
     if any(each.host == "0.0.0.0" for each in checked if isinstance(each, _Named)):  # noqa: S104 - recognised, not bound
         yield f"clients cannot connect to 0.0.0.0: set {_ADVERTISED} to addresses that they can connect to"
-    yield from _early(made, names_open | controllers)
+    yield from _early(broker_settings, names_open | controllers)
     names_advertised = {each.name for each in named} if advertised else names_open
-    yield from _between_brokers(settings, made, names_advertised, _effective_map(settings, made, controllers))
+    yield from _between_brokers(
+        settings, broker_settings, names_advertised, _effective_map(settings, broker_settings, controllers)
+    )
 
 
 def _parsed(text: str, setting: str) -> "_Named | str":
@@ -85,41 +92,43 @@ def _named_twice(text: str) -> str | None:
     return None
 
 
-def _effective_map(settings: Mapping[str, str], made: BrokerSettings, controllers: Collection[str]) -> dict[str, str]:
+def _effective_map(
+    settings: Mapping[str, str], broker_settings: BrokerSettings, controllers: Collection[str]
+) -> dict[str, str]:
     """Return each listener's protocol; unless the map is given, controllers use PLAINTEXT beside insecure listeners."""
-    parts = (part.rpartition(":") for part in pairs(made.string(_MAP)))
+    parts = (part.rpartition(":") for part in pairs(broker_settings.string(_MAP)))
     protocols = {name.strip().upper(): protocol.strip().upper() for name, _, protocol in parts}
-    used = {*controllers, *(each.partition(":")[0].upper() for each in made.list("listeners"))}
+    used = {*controllers, *(each.partition(":")[0].upper() for each in broker_settings.list("listeners"))}
     if _MAP not in settings and used.isdisjoint(_SECURE):
         protocols.update((name, "PLAINTEXT") for name in controllers)
     return protocols
 
 
-def _early(made: BrokerSettings, names: Collection[str]) -> Iterator[str]:
-    for each in made.list("early.start.listeners"):
-        if each and each not in names:
-            yield f"early.start.listeners has {each}, which is neither in listeners nor in controller.listener.names"
+def _early(broker_settings: BrokerSettings, names: Collection[str]) -> Iterator[str]:
+    for name in broker_settings.list("early.start.listeners"):
+        if name and name not in names:
+            yield f"early.start.listeners has {name}, which is neither in listeners nor in controller.listener.names"
 
 
 def _between_brokers(
-    settings: Mapping[str, str], made: BrokerSettings, names: Collection[str], protocols: Mapping[str, str]
+    settings: Mapping[str, str], broker_settings: BrokerSettings, names: Collection[str], protocols: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the problems of the listener between brokers, if it is given."""
     if _BETWEEN in settings:
         if _PROTOCOL_BETWEEN in settings:
             yield f"only one of {_BETWEEN} and {_PROTOCOL_BETWEEN} should be set"
-        name = made.string(_BETWEEN).upper()
+        name = broker_settings.string(_BETWEEN).upper()
         if name not in protocols and name not in names:
             yield f"{_BETWEEN} is {name or 'empty'}, which is not in {_MAP}"
     elif _PROTOCOL_BETWEEN in settings:
-        name = made.string(_PROTOCOL_BETWEEN)
+        name = broker_settings.string(_PROTOCOL_BETWEEN)
     else:
         return
     if name not in names:
-        given = _BETWEEN if _BETWEEN in settings else _PROTOCOL_BETWEEN
-        yield f"{given} is {name}, which is not among the advertised listeners: {', '.join(sorted(names))}"
+        setting = _BETWEEN if _BETWEEN in settings else _PROTOCOL_BETWEEN
+        yield f"{setting} is {name}, which is not among the advertised listeners: {', '.join(sorted(names))}"
     protocol = protocols.get(name, name) if _BETWEEN in settings else name
-    offered = made.as_opened(name, "sasl.enabled.mechanisms")
-    used = made.string(_MECHANISM)
+    offered = broker_settings.as_opened(name, "sasl.enabled.mechanisms")
+    used = broker_settings.string(_MECHANISM)
     if protocol.startswith("SASL") and isinstance(offered, tuple) and used not in offered:
         yield f"{_MECHANISM} is {used}, which is not in sasl.enabled.mechanisms of listener {name}"

@@ -7,27 +7,29 @@ from broker.settings import endpoints
 from broker.settings.endpoints import Endpoint, EndpointError
 
 
-def count_of(given: Given) -> str:
+def count_of(arguments: Given) -> str:
     """Return the value of `--brokers`; without it, the number of ports in `--port`."""
-    ports = (last(given, "port") or "").count(",") + 1
-    return str(ports) if ports > 1 and "brokers" not in given.get("given", ()) else last(given, "brokers") or "1"
+    ports = (last(arguments, "port") or "").count(",") + 1
+    return (
+        str(ports) if ports > 1 and "brokers" not in arguments.get("given", ()) else last(arguments, "brokers") or "1"
+    )
 
 
-def listeners(given: Given, settings: Mapping[str, str], brokers: int) -> tuple[tuple[Endpoint, ...], ...]:
+def listeners(arguments: Given, settings: Mapping[str, str], brokers: int) -> tuple[tuple[Endpoint, ...], ...]:
     """Return each broker's listeners: the setting `listeners` or else `--host` and `--port`, plus `--listener`s."""
-    ports = [endpoints.port_number(part.strip(), "--port") for part in (last(given, "port") or "9092").split(",")]
+    ports = [endpoints.port_number(part.strip(), "--port") for part in (last(arguments, "port") or "9092").split(",")]
     if len(ports) > 1 and len(ports) != brokers:
         raise OptionError(f"--port names {len(ports)} ports for --brokers {brokers}")
     protocols = endpoints.protocol_map(settings.get("listener.security.protocol.map", ""))
-    own = endpoints.from_settings(settings, protocols)
-    if not own:
-        host = last(given, "host") or "127.0.0.1"
+    first_broker = endpoints.from_settings(settings, protocols)
+    if not first_broker:
+        host = last(arguments, "host") or "127.0.0.1"
         protocol = endpoints.protocol_of("PLAINTEXT", protocols)
-        own = endpoints.with_advertised((Endpoint("PLAINTEXT", protocol, host, ports[0]),), settings)
-    advertise = last(given, "advertise")
+        first_broker = endpoints.with_advertised((Endpoint("PLAINTEXT", protocol, host, ports[0]),), settings)
+    advertise = last(arguments, "advertise")
     advertised = (None, None) if advertise is None else endpoints.address(advertise, "--advertise", port_needed=False)
-    first = [main_endpoint(own[0], ports, index, advertised) for index in range(brokers)]
-    further = (*own[1:], *(endpoints.listener(text, protocols) for text in given.get("listener", ())))
+    first = [main_endpoint(first_broker[0], ports, index, advertised) for index in range(brokers)]
+    further = (*first_broker[1:], *(endpoints.listener(text, protocols) for text in arguments.get("listener", ())))
     return endpoints.per_broker(first, further)
 
 

@@ -10,5 +10,5 @@ from broker.settings.releases.definitions import known_versions
 @cache
 def setting_tables(name: str) -> Tables:
     """Return the settings that a release has, with their defaults. Raises KeyError."""
-    found = release(name)
-    return TODAY if found.newest else tables_of(found.settings, known_versions())
+    emulated = release(name)
+    return TODAY if emulated.newest else tables_of(emulated.settings, known_versions())

@@ -43,24 +43,24 @@ or streams protocol gets its assignment after 5 s, and a client retries for a to
 """
 
 
-def for_tests(given: Mapping[str, str]) -> dict[str, str]:
+def for_tests(requested_settings: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of `--for-tests` without those given, and without intervals that contradict those given."""
     limits = {name.replace(".min.", "."): name for name in _HEARTBEATS if ".min." in name}
-    decided = {each for pair in limits.items() for each in pair if not given.keys().isdisjoint(pair)}
-    return {name: value for name, value in FOR_TESTS.items() if name not in given and name not in decided}
+    decided = {setting for pair in limits.items() for setting in pair if not requested_settings.keys().isdisjoint(pair)}
+    return {name: value for name, value in FOR_TESTS.items() if name not in requested_settings and name not in decided}
 
 
-def from_sets(given: Iterable[str], *, strict: bool, tables: Tables = TODAY) -> tuple[dict[str, str], list[str]]:
+def from_sets(texts: Iterable[str], *, strict: bool, tables: Tables = TODAY) -> tuple[dict[str, str], list[str]]:
     """Validate and return the settings of `--set`, with the unknown names; ``strict`` makes unknown names errors."""
     rows = {**BROKER, **tables.removed}
-    found = dict(pair(text, "--set", "KEY=VALUE") for text in given)
-    unknown = [] if strict else [name for name in found if not is_setting(name, rows)]
-    known = {name: value for name, value in found.items() if name not in unknown}
-    for name, value in known.items():
+    requested_settings = dict(pair(text, "--set", "KEY=VALUE") for text in texts)
+    unknown = [] if strict else [name for name in requested_settings if not is_setting(name, rows)]
+    accepted = {name: value for name, value in requested_settings.items() if name not in unknown}
+    for name, value in accepted.items():
         problem = static_problem(name, value, rows)
         if problem is not None:
             raise OptionError(f"--set {name}={shown_value(name, value)}: {problem}")
-    return known, unknown
+    return accepted, unknown
 
 
 def from_properties(
@@ -71,7 +71,7 @@ def from_properties(
     Values of ignored settings are checked too, because Kafka would not start with invalid ones.
     """
     rows = {**BROKER, **tables.removed}
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     ignored: dict[str, str] = {}
     for line in lines:
         name, value = pair(line, "server.properties", "KEY=VALUE")
@@ -81,8 +81,8 @@ def from_properties(
             if problem is not None:
                 raise OptionError(f"server.properties {name}={shown_value(name, value)}: {problem}")
         is_ignored = not is_known or (is_place and name != "controller.listener.names")
-        (ignored if is_ignored else found)[name] = value
-    return found, ignored
+        (ignored if is_ignored else settings)[name] = value
+    return settings, ignored
 
 
 def check_secrets(typed: Iterable[str]) -> None:
@@ -99,17 +99,17 @@ def check_together(settings: Mapping[str, str], topics: Iterable[TopicOption], t
     """Refuse settings with which a real broker does not start, and topic configs that it would refuse."""
     where = _REFUSAL
     try:
-        made = BrokerSettings(1, settings)
-        made.emulate(tables)
-        problem = start_problem(made)
+        broker_settings = BrokerSettings(1, settings)
+        broker_settings.emulate(tables)
+        problem = start_problem(broker_settings)
         if problem is not None:
             raise OptionError(f"{where}: {problem}")
         for topic in topics:
             where = f"--topic {topic.name}"
             for name in topic.configs:
-                if made.topic_row(name) is None:
+                if broker_settings.topic_row(name) is None:
                     raise OptionError(f"{where}: Kafka has no topic setting {name}{hint(name, tables.topic)}")
-            validate(topic.configs, made)
+            validate(topic.configs, broker_settings)
     except KafkaError as error:
         raise OptionError(f"{where}: {error.message}") from error
 
@@ -123,13 +123,13 @@ def check_listeners(settings: Mapping[str, str], opened: Collection[Endpoint], *
 
 def check_security(opened: Iterable[Endpoint], settings: Mapping[str, str]) -> None:
     """Refuse a SASL listener without mechanisms or with one that has no users; a TLS listener without certificate."""
-    made = BrokerSettings(1, settings)
+    broker_settings = BrokerSettings(1, settings)
     for endpoint in opened:
-        found = mechanisms.problem(made, endpoint.name) if endpoint.has_sasl else None
-        if found is not None:
-            raise OptionError(found)
+        problem = mechanisms.problem(broker_settings, endpoint.name) if endpoint.has_sasl else None
+        if problem is not None:
+            raise OptionError(problem)
         try:
-            if context_of(made, endpoint) is not None:
-                mapping_of(made, endpoint.name)
+            if context_of(broker_settings, endpoint) is not None:
+                mapping_of(broker_settings, endpoint.name)
         except TlsError as error:
             raise OptionError(str(error)) from error

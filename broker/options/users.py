@@ -28,27 +28,31 @@ def scram_user(text: str) -> UserScramCredentialRecord:
         raise OptionError(f"{_OPTION} needs {_SHAPE}")
     if name not in MECHANISMS:
         raise OptionError(f"{_OPTION} has no mechanism {name}: there are {' and '.join(MECHANISMS)}")
-    given = _components(config[1:-1])
-    if not given.get("name"):
+    components = _components(config[1:-1])
+    if not components.get("name"):
         raise OptionError(f"{_OPTION} needs name=USER")
-    if not given.get("password") and "saltedpassword" not in given:
+    if not components.get("password") and "saltedpassword" not in components:
         raise OptionError(f"{_OPTION} needs password=PASSWORD, or saltedpassword and salt in base64")
-    if "password" not in given and "salt" not in given:
+    if "password" not in components and "salt" not in components:
         raise OptionError(f"{_OPTION} needs the salt of a saltedpassword")
     iterations = integer(
-        given.get("iterations", str(LEAST_ITERATIONS)), f"{_OPTION} iterations", LEAST_ITERATIONS, MOST_ITERATIONS
+        components.get("iterations", str(LEAST_ITERATIONS)), f"{_OPTION} iterations", LEAST_ITERATIONS, MOST_ITERATIONS
     )
     mechanism = MECHANISMS[name]
-    salt = _bytes(given, "salt") if "salt" in given else unguessable(8 * _SALT_BYTES).to_bytes(_SALT_BYTES, "big")
-    if "password" in given:
-        hashed = salted(mechanism, given["password"], salt, iterations)
+    salt = (
+        _bytes(components, "salt")
+        if "salt" in components
+        else unguessable(8 * _SALT_BYTES).to_bytes(_SALT_BYTES, "big")
+    )
+    if "password" in components:
+        hashed = salted(mechanism, components["password"], salt, iterations)
     else:
-        hashed = _bytes(given, "saltedpassword")
-    return credential(given["name"], mechanism, salt, hashed, iterations)
+        hashed = _bytes(components, "saltedpassword")
+    return credential(components["name"], mechanism, salt, hashed, iterations)
 
 
 def _components(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    components: dict[str, str] = {}
     for part in text.split(","):
         name, mark, value = part.partition("=")
         if not mark:
@@ -56,13 +60,13 @@ def _components(text: str) -> dict[str, str]:
         if name not in _KNOWN:
             raise OptionError(f"{_OPTION} knows {', '.join(_KNOWN)}, without blanks, not {name!r}")
         quoted = len(value) >= 2 and value[0] == value[-1] == '"'
-        found[name] = value[1:-1] if quoted else value
-    return found
+        components[name] = value[1:-1] if quoted else value
+    return components
 
 
-def _bytes(given: dict[str, str], name: str) -> bytes:
+def _bytes(components: dict[str, str], name: str) -> bytes:
     try:
-        decoded = base64.b64decode(given[name], validate=True)
+        decoded = base64.b64decode(components[name], validate=True)
     except binascii.Error:
         decoded = b""
     if not decoded:

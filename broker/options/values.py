@@ -13,15 +13,15 @@ class OptionError(Exception):
     """An invalid option; the message is one sentence."""
 
 
-def last(given: Given, name: str) -> str | None:
+def last(arguments: Given, name: str) -> str | None:
     """Return the value of highest precedence, of an option that takes one value."""
-    values = given.get(name)
+    values = arguments.get(name)
     return values[-1] if values else None
 
 
-def path(given: Given, name: str) -> Path | None:
+def path(arguments: Given, name: str) -> Path | None:
     """Return the path of an option that names a file or a folder."""
-    value = last(given, name)
+    value = last(arguments, name)
     return None if value is None else Path(value)
 
 

@@ -283,13 +283,20 @@ def _applied(one: Alteration, stored: Mapping[str, str], *, distinct: bool = Tru
 def _edited(text: str, elements: str, *, subtract: bool, distinct: bool) -> str:
     """Remove elements from a list's text, or append them; it is split at commas only, so blanks belong to elements."""
     parts = [part for part in text.split(",") if part]
-    given = split(elements, ",")
+    requested = split(elements, ",")
     if not subtract:
-        known = set(parts)
+        present = set(parts)
         return ",".join(
-            [*parts, *(each for each in (dict.fromkeys(given) if distinct else given) if each not in known)]
+            [
+                *parts,
+                *(
+                    element
+                    for element in (dict.fromkeys(requested) if distinct else requested)
+                    if element not in present
+                ),
+            ]
         )
-    unwanted, kept = Counter(given), []
+    unwanted, kept = Counter(requested), []
     for part in parts:  # each given element removes its first remaining occurrence
         if unwanted[part]:
             unwanted[part] -= 1

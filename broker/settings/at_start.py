@@ -29,15 +29,19 @@ _NAME = re.compile(r"[a-z]+(?:\.[a-z]+)+")
 def start_problem(settings: BrokerSettings) -> str | None:
     """Return the first rule that a broker's static settings violate, in one sentence with their values, or None."""
     values = settings.preview({}, {})
-    found = next(_own_problems(values, settings), None) or problem_beside_listeners(values)
-    return None if found is None else with_values(found.removeprefix("requirement failed: "), values, settings.static)
+    problem = next(_own_problems(values, settings), None) or problem_beside_listeners(values)
+    return (
+        None if problem is None else with_values(problem.removeprefix("requirement failed: "), values, settings.static)
+    )
 
 
 def with_values(problem: str, values: Values, static: Mapping[str, str]) -> str:
     """Append the values of the settings that a problem names, unless it shows them."""
     parts = []
     for name in dict.fromkeys(_NAME.findall(problem)):
-        source = next((each for each in SYNONYMS_OF_A_BROKER.get(name, (name,)) if values.get(each) is not None), None)
+        source = next(
+            (synonym for synonym in SYNONYMS_OF_A_BROKER.get(name, (name,)) if values.get(synonym) is not None), None
+        )
         if source is None or f"{name}=" in problem or f"configuration {name}" in problem:
             continue
         origin = "" if source in static else " by default"
@@ -94,11 +98,12 @@ def _idle_problems(values: Values) -> Iterator[str]:
 
 def _assignor_problems(values: Values) -> Iterator[str]:
     """Yield assignors that are neither Kafka's nor can be the name of a class."""
-    for name, known in _ASSIGNORS.items():
-        given = values[name]
-        for each in given if isinstance(given, tuple) else ():
-            if each not in known and not java_class(each):
-                yield f"Invalid value {each} for configuration {name}: it is neither {' nor '.join(known)} nor a class"
+    for name, builtin in _ASSIGNORS.items():
+        listed = values[name]
+        for assignor in listed if isinstance(listed, tuple) else ():
+            if assignor not in builtin and not java_class(assignor):
+                reason = f"it is neither {' nor '.join(builtin)} nor a class"
+                yield f"Invalid value {assignor} for configuration {name}: {reason}"
     share = values["group.share.assignors"]
     if isinstance(share, tuple) and len(share) > 1:
         yield "group.share.assignors must contain exactly one assignor"
@@ -108,7 +113,7 @@ def _topic_problems(values: Values, settings: BrokerSettings) -> Iterator[str]:
     """Yield problems of the values that topics inherit (LogConfig.validateBrokerLogConfigValues)."""
     for row in settings.tables.topic.values():
         value = settings.topic_defaults[row.name]
-        source = next((each.name for each in row.synonyms if values[each.name] is not None), None)
+        source = next((synonym.name for synonym in row.synonyms if values[synonym.name] is not None), None)
         if row.check is not None and source is not None and (problem := row.check(source, value)) is not None:
             yield problem
     least, most = "log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"

@@ -92,7 +92,7 @@ class BrokerSettings:
         """Return the row of a broker setting, with or without a listener prefix, if the emulated release has it."""
         return broker_row(name, self.tables.broker)
 
-    def set_dynamic(self, cluster_wide: Mapping[_Str, _Str], own: Mapping[_Str, _Str]) -> frozenset[_Str]:
+    def set_dynamic(self, cluster_wide: Mapping[_Str, _Str], per_broker: Mapping[_Str, _Str]) -> frozenset[_Str]:
         """Replace both dynamic layers by the configs stored for BROKER "" and BROKER "<id>", and call the listeners.
 
         Values that may not be set there, or are no longer valid, are ignored, as by Kafka when it reads such a record.
@@ -102,7 +102,7 @@ class BrokerSettings:
             The names of settings whose effective value changed.
         """
         self.cluster_wide = self._acceptable(cluster_wide, per_broker=False)
-        self.own = self._acceptable(own, per_broker=True)
+        self.own = self._acceptable(per_broker, per_broker=True)
         texts = {**self.cluster_wide, **self.own}
         if self.problem_of_providers(texts) is not None:
             return frozenset()
@@ -151,9 +151,9 @@ class BrokerSettings:
             self._topic_defaults = _topic_defaults(self._values, self.tables.topic)
         return self._topic_defaults
 
-    def preview(self, cluster_wide: Mapping[_Str, _Str], own: Mapping[_Str, _Str]) -> dict[_Str, Value]:
+    def preview(self, cluster_wide: Mapping[_Str, _Str], per_broker: Mapping[_Str, _Str]) -> dict[_Str, Value]:
         """Return the effective values that result from these dynamic layers, without providers; all must parse."""
-        texts = {**cluster_wide, **own}
+        texts = {**cluster_wide, **per_broker}
         texts.pop(PROVIDERS, None)
         return {**self._base, **self._dynamic(texts)}
 
@@ -171,12 +171,12 @@ class BrokerSettings:
     def _dynamic(self, texts: Mapping[_Str, _Str]) -> dict[_Str, Value]:
         """Parse the dynamic layers, without settings that the release does not have, or that plugins read only once."""
         ignored = self.tables.missing | PLUGIN_SETTINGS
-        known = {name: text for name, text in texts.items() if base_name(name) not in ignored}
-        return _parsed(known, self.tables.removed)
+        readable = {name: text for name, text in texts.items() if base_name(name) not in ignored}
+        return _parsed(readable, self.tables.removed)
 
     def _acceptable(self, texts: Mapping[_Str, _Str], *, per_broker: bool) -> dict[_Str, _Str]:
         """Return the valid part of a stored dynamic layer."""
-        found = {}
+        acceptable = {}
         for name, text in texts.items():
             row = self.broker_row(name)
             if row is not None:
@@ -187,18 +187,18 @@ class BrokerSettings:
                 except KafkaError:
                     if name != PROVIDERS:
                         continue
-            found[name] = text
-        return found
+            acceptable[name] = text
+        return acceptable
 
     def value(self, name: _Str) -> Value:
         """Return the effective value, of any type."""
-        found: Value = self._values[name]
-        return found
+        value: Value = self._values[name]
+        return value
 
     def get(self, name: _Str) -> Value:
         """Return the effective value, or None for a name that is neither known nor set."""
-        found: Value = self._values.get(name)
-        return found
+        value: Value = self._values.get(name)
+        return value
 
     def of_listener(self, listener: _Str, name: _Str, mechanism: _Str | None = None) -> Value:
         """Return a listener's value: of listener.name.<l>.<mechanism>.<name>, listener.name.<l>.<name>, or <name>."""
@@ -214,49 +214,49 @@ class BrokerSettings:
 
     def boolean(self, name: _Str) -> bool:
         """Return the effective value of a BOOLEAN."""
-        found: bool = self._values[name]
-        return found
+        value: bool = self._values[name]
+        return value
 
     def int(self, name: _Str) -> _Int:
         """Return the effective value of an INT or SHORT whose default is not null."""
-        found: _Int = self._values[name]
-        return found
+        value: _Int = self._values[name]
+        return value
 
     def long(self, name: _Str) -> _Int:
         """Return the effective value of a LONG whose default is not null."""
-        found: _Int = self._values[name]
-        return found
+        value: _Int = self._values[name]
+        return value
 
     def optional_int(self, name: _Str) -> _Int | None:
         """Return the effective value of an INT or LONG that may be null."""
-        found: _Int | None = self._values[name]
-        return found
+        value: _Int | None = self._values[name]
+        return value
 
     def double(self, name: _Str) -> _Float:
         """Return the effective value of a DOUBLE."""
-        found: _Float = self._values[name]
-        return found
+        value: _Float = self._values[name]
+        return value
 
     def string(self, name: _Str) -> _Str:
         """Return the effective value of a STRING, CLASS or PASSWORD whose default is not null."""
-        found: _Str = self._values[name]
-        return found
+        value: _Str = self._values[name]
+        return value
 
     def optional_string(self, name: _Str) -> _Str | None:
         """Return the effective value of a STRING, CLASS or PASSWORD that may be null."""
-        found: _Str | None = self._values[name]
-        return found
+        value: _Str | None = self._values[name]
+        return value
 
     def list(self, name: _Str) -> tuple[_Str, ...]:
         """Return the effective value of a LIST; null is empty."""
-        found: tuple[_Str, ...] | None = self._values[name]
-        return found or ()
+        value: tuple[_Str, ...] | None = self._values[name]
+        return value or ()
 
 
 def _of_listener(values: Mapping[str, Value], listener: str, name: str, mechanism: str | None) -> Value:
     prefix = f"listener.name.{listener.lower()}."
-    own = [prefix + name] if mechanism is None else [f"{prefix}{mechanism.lower()}.{name}", prefix + name]
-    return values[next((each for each in own if each in values), name)]
+    prefixed = [prefix + name] if mechanism is None else [f"{prefix}{mechanism.lower()}.{name}", prefix + name]
+    return values[next((candidate for candidate in prefixed if candidate in values), name)]
 
 
 def _parsed(texts: Mapping[str, str], removed: Mapping[str, Row]) -> dict[str, Value]:
@@ -275,8 +275,8 @@ _default_texts: dict[str, str] = {}
 def default_texts() -> Mapping[str, str]:
     """Return the defaults that are not null, as texts."""
     if not _default_texts:
-        known = (row for row in BROKER.values() if row.visibility is not Visibility.PLUGIN)
-        texts = ((row.name, shown(row.default)) for row in known)
+        definitions = (row for row in BROKER.values() if row.visibility is not Visibility.PLUGIN)
+        texts = ((row.name, shown(row.default)) for row in definitions)
         _default_texts.update((name, text) for name, text in texts if text is not None)
     return _default_texts
 

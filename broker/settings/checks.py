@@ -203,14 +203,14 @@ def quorum_voters(name: str, value: Value) -> str | None:
     return None
 
 
-def version_of_kafka(known: frozenset[str], name: str, value: Value) -> str | None:
+def version_of_kafka(versions: frozenset[str], name: str, value: Value) -> str | None:
     """Refuse all but known versions and prefixes of them: 2.3 and 2.3.1 mean the latest of 2.3 (MetadataVersion)."""
     text = str(value)
     parts = text.split(".")
     short = ".".join(parts[: 3 if parts[0] == "0" else 2])
-    if text in known or any(each == short or each.startswith(f"{short}-") for each in known):
+    if text in versions or any(version == short or version.startswith(f"{short}-") for version in versions):
         return None
-    written = text if "3.3-IV0" in known else f"`{text}`"
+    written = text if "3.3-IV0" in versions else f"`{text}`"
     return invalid(name, text, f"Version {written} is not a valid version")
 
 

@@ -37,17 +37,17 @@ def patterns(match: tuple[str, ...]) -> dict[str, Pattern]:
     Raises:
         KafkaError: INVALID_CONFIG for an entry that is not name=regex with a known name.
     """
-    found: dict[str, Pattern] = {}
+    patterns_by_name: dict[str, Pattern] = {}
     for entry in match:
         parts = split(entry, "=")
         illegal = KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {entry}")
         if len(parts) != NAME_AND_REGEX or (name := parts[0].strip(BLANKS)) not in MATCH_NAMES:
             raise illegal
         try:  # not Python's re: on clients' ids, backtracking could block the process
-            found[name] = compiled(parts[1].strip(BLANKS))
+            patterns_by_name[name] = compiled(parts[1].strip(BLANKS))
         except InvalidPattern:
             raise illegal from None
-    return found
+    return patterns_by_name
 
 
 def validate(proposed: Mapping[str, str]) -> None:

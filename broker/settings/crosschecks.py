@@ -36,12 +36,12 @@ def number_of(values: Values, name: str) -> int:
 
 def log_default(values: Values, topic_setting: str) -> int:
     """Return the value that topics inherit, in the topic's unit: the first of its broker settings that is set."""
-    found = (
+    defaults = (
         value * synonym.factor
         for synonym in TOPIC[topic_setting].synonyms
         if isinstance(value := values[synonym.name], int)
     )
-    return next(found)
+    return next(defaults)
 
 
 def _log_times(values: Values) -> Iterator[str]:

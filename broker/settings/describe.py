@@ -124,30 +124,30 @@ def _chain(settings: BrokerSettings, name: str, synonyms: Sequence[str], *, sens
     Quirk (core C.2.11): entries before the first one of exactly that name are dropped, so with only
     `log.retention.hours` set, `log.retention.ms` has no entry at all.
     """
-    found = [
+    layers = [
         Layer(synonym, None if sensitive else texts[synonym], source)
         for source, texts in settings.layers
         for synonym in synonyms
         if synonym in texts
     ]
-    first = next((index for index, layer in enumerate(found) if layer.name == name), len(found))
-    return found[first:]
+    first = next((index for index, layer in enumerate(layers) if layer.name == name), len(layers))
+    return layers[first:]
 
 
 def _derived(
     table: Mapping[str, Row],
     values: Mapping[str, Value],
-    own: Mapping[str, str],
+    overrides: Mapping[str, str],
     settings: BrokerSettings | None,
     *,
     source: ConfigSource,
     keys: Iterable[str] | None,
 ) -> Iterator[Entry]:
     """Yield the settings of a resource whose defaults are the broker's."""
-    for name in _wanted(keys, table, own):
+    for name in _wanted(keys, table, overrides):
         row = table.get(name)
         synonyms: list[Layer] = []
-        if name in own:
+        if name in overrides:
             synonyms.append(Layer(name, None if row is None else shown(values[name]), source))
         if row is not None and row.synonyms and settings is not None:
             first = row.synonyms[0].name

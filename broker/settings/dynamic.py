@@ -56,20 +56,20 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
     # Quirk: config.providers is removed before all checks, so only the other layer's are checked (core C.4.8).
     texts = {name: text for name, text in texts.items() if not name.startswith("config.providers")}
     rows = {name: settings.broker_row(name) for name in texts}
-    known = {name: row for name, row in rows.items() if row is not None}
-    _refuse_names("Cannot update these configs dynamically", (n for n, row in known.items() if _is_fixed(n, row)))
+    defined = {name: row for name, row in rows.items() if row is not None}
+    _refuse_names("Cannot update these configs dynamically", (n for n, row in defined.items() if _is_fixed(n, row)))
     _refuse_names(
         "These security configs can be dynamically updated only per-listener using the listener prefix",
         (name for name in texts if _is_secret_of_a_listener(name)),
     )
     distinct = settings.refuses_duplicates
-    problems = {name: problem for name, row in known.items() if (problem := _problem(row, texts[name], distinct))}
+    problems = {name: problem for name, row in defined.items() if (problem := _problem(row, texts[name], distinct))}
     for name in as_defined("broker", problems) if problems else ():
         raise _refused(problems[name])
     if not per_broker:
         _refuse_names(
             "Cannot update these configs at default cluster level, broker id must be specified",
-            (name for name, row in known.items() if row.mode is UpdateMode.PER_BROKER),
+            (name for name, row in defined.items() if row.mode is UpdateMode.PER_BROKER),
         )
     problem = settings.problem_of_providers(settings.cluster_wide if per_broker else settings.own)
     if problem is not None:
@@ -94,10 +94,10 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
 
 def _has_controller(values: Values) -> bool:
     """Whether a controller listener is among the listeners; the broker is a controller too (process.roles)."""
-    names, found = values["controller.listener.names"], values["listeners"]
+    names, listeners = values["controller.listener.names"], values["listeners"]
     controllers = names if isinstance(names, tuple) and names else ("CONTROLLER",)
-    listed = found if isinstance(found, tuple) else ()
-    return any(each.strip().upper().startswith(f"{name.upper()}://") for each in listed for name in controllers)
+    listed = listeners if isinstance(listeners, tuple) else ()
+    return any(listener.strip().upper().startswith(f"{name.upper()}://") for listener in listed for name in controllers)
 
 
 def _refused(message: str) -> KafkaError:
@@ -105,9 +105,9 @@ def _refused(message: str) -> KafkaError:
 
 
 def _refuse_names(complaint: str, names: Iterable[str]) -> None:
-    found = list(names)
-    if found:
-        raise _refused(f"{complaint}: [{', '.join(as_hashed(found))}]")
+    refused = list(names)
+    if refused:
+        raise _refused(f"{complaint}: [{', '.join(as_hashed(refused))}]")
 
 
 def _problem(row: Row, text: str, distinct: bool) -> str | None:
@@ -149,7 +149,7 @@ def _reconfiguration_problems(before: Values, after: Values) -> Iterable[str]:
 def _connection_problems(before: Values, after: Values) -> Iterable[str]:
     """Yield invalid limits of listeners; the controller's has those without a prefix (ListenerConnectionQuota)."""
     listed = before["listeners"] if isinstance(before["listeners"], tuple) else ()
-    for prefix in (*(f"listener.name.{each.partition(':')[0].lower()}." for each in listed), ""):
+    for prefix in (*(f"listener.name.{listener.partition(':')[0].lower()}." for listener in listed), ""):
         old, new = (
             {name: values.get(prefix + name, values[name]) for name in _OF_CONNECTIONS} for values in (before, after)
         )

@@ -133,18 +133,18 @@ def listener(text: str, protocols: Mapping[str, str]) -> Endpoint:
     """Parse `NAME://HOST:PORT[,advertised=HOST:PORT][,protocol=P]`, the value of `--listener`."""
     main, *extras = text.split(",")
     name, host, port = named_address(main, "--listener")
-    made = Endpoint(name, "", host, port)
+    endpoint = Endpoint(name, "", host, port)
     chosen: str | None = None
     for extra in extras:
         key, _, value = extra.partition("=")
         if key == "advertised":
             advertised_host, advertised_port = address(value, f"advertised= of --listener {name}", port_needed=False)
-            made = replace(made, advertised_host=advertised_host, advertised_port=advertised_port)
+            endpoint = replace(endpoint, advertised_host=advertised_host, advertised_port=advertised_port)
         elif key == "protocol":
             chosen = value.upper()
         else:
             raise EndpointError(f"--listener {name} takes advertised=HOST:PORT and protocol=P, not {extra!r}")
-    return replace(made, protocol=protocol_of(name, protocols, chosen))
+    return replace(endpoint, protocol=protocol_of(name, protocols, chosen))
 
 
 def named_address(text: str, what: str) -> tuple[str, str, int]:
@@ -160,11 +160,11 @@ def named_address(text: str, what: str) -> tuple[str, str, int]:
 def protocol_map(text: str) -> dict[str, str]:
     """Parse `listener.security.protocol.map`: NAME:PROTOCOL,... with names in upper case; the last entry counts."""
     entries = (part.rpartition(":") for part in text.split(",") if part.strip())
-    found = {name.strip().upper(): protocol.strip().upper() for name, _, protocol in entries}
-    for name, protocol in found.items():
+    protocol_of_name = {name.strip().upper(): protocol.strip().upper() for name, _, protocol in entries}
+    for name, protocol in protocol_of_name.items():
         if protocol not in PROTOCOLS:
             raise EndpointError(f"listener.security.protocol.map gives {name} the protocol {protocol!r}")
-    return found
+    return protocol_of_name
 
 
 def protocol_of(name: str, protocols: Mapping[str, str], chosen: str | None = None) -> str:
@@ -178,7 +178,7 @@ def protocol_of(name: str, protocols: Mapping[str, str], chosen: str | None = No
 def from_settings(settings: Mapping[str, str], protocols: Mapping[str, str]) -> tuple[Endpoint, ...]:
     """Return the listeners of Kafka's own settings, without controller listeners; empty without `listeners`."""
     controllers = controller_names(settings)
-    return tuple(each for each in _all_from_settings(settings, protocols) if each.name not in controllers)
+    return tuple(endpoint for endpoint in _all_from_settings(settings, protocols) if endpoint.name not in controllers)
 
 
 def controller_names(settings: Mapping[str, str]) -> list[str]:
@@ -195,28 +195,30 @@ def controller(settings: Mapping[str, str], port: str | None, brokers: Sequence[
     """
     protocols = protocol_map(settings.get("listener.security.protocol.map", ""))
     name, *_ = (*controller_names(settings), CONTROLLER)
-    made = next((each for each in _all_from_settings(settings, protocols) if each.name == name), None)
-    if made is not None and name not in controller_names(settings):
-        made = None
+    listener = next((endpoint for endpoint in _all_from_settings(settings, protocols) if endpoint.name == name), None)
+    if listener is not None and name not in controller_names(settings):
+        listener = None
     if port is not None:
-        own = brokers[0][0]
-        made = made or Endpoint(name, protocol_of(name, protocols), own.host, 0, own.advertised_host)
-        made = replace(made, port=port_number(port, "--controller-port"), advertised_port=None)
-    if made is not None:
-        for each in (endpoint for own in brokers for endpoint in own):
-            if each.name == made.name:
-                raise EndpointError(f"listener {made.name} is the controller's, and cannot be a broker's too")
-            if made.port and each.port == made.port:
-                raise EndpointError(f"port {made.port} is used by {each.name} and by the controller")
-    return made
+        of_first_broker = brokers[0][0]
+        listener = listener or Endpoint(
+            name, protocol_of(name, protocols), of_first_broker.host, 0, of_first_broker.advertised_host
+        )
+        listener = replace(listener, port=port_number(port, "--controller-port"), advertised_port=None)
+    if listener is not None:
+        for other in (endpoint for endpoints in brokers for endpoint in endpoints):
+            if other.name == listener.name:
+                raise EndpointError(f"listener {listener.name} is the controller's, and cannot be a broker's too")
+            if listener.port and other.port == listener.port:
+                raise EndpointError(f"port {listener.port} is used by {other.name} and by the controller")
+    return listener
 
 
 def _all_from_settings(settings: Mapping[str, str], protocols: Mapping[str, str]) -> tuple[Endpoint, ...]:
-    made = []
+    endpoints = []
     for part in dict.fromkeys(part.strip() for part in settings.get("listeners", "").split(",") if part.strip()):
         name, host, port = named_address(part, "listeners")
-        made.append(Endpoint(name, protocol_of(name, protocols), host, port))
-    return with_advertised(made, settings)
+        endpoints.append(Endpoint(name, protocol_of(name, protocols), host, port))
+    return with_advertised(endpoints, settings)
 
 
 def with_advertised(listed: Iterable[Endpoint], settings: Mapping[str, str]) -> tuple[Endpoint, ...]:
@@ -225,18 +227,18 @@ def with_advertised(listed: Iterable[Endpoint], settings: Mapping[str, str]) -> 
     for part in filter(None, settings.get("advertised.listeners", "").split(",")):
         name, host, port = named_address(part, "advertised.listeners")
         advertised[name] = (host, port)
-    made = []
-    for each in listed:
-        host_for_clients, port_for_clients = advertised.get(each.name, (None, None))
+    endpoints = []
+    for endpoint in listed:
+        host_for_clients, port_for_clients = advertised.get(endpoint.name, (None, None))
         # If the advertised port equals the listener's, the bound port is advertised, also with port 0.
-        port_for_clients = None if port_for_clients == each.port else port_for_clients
-        made.append(replace(each, advertised_host=host_for_clients or None, advertised_port=port_for_clients))
-    return tuple(made)
+        port_for_clients = None if port_for_clients == endpoint.port else port_for_clients
+        endpoints.append(replace(endpoint, advertised_host=host_for_clients or None, advertised_port=port_for_clients))
+    return tuple(endpoints)
 
 
 def per_broker(main: Sequence[Endpoint], further: Sequence[Endpoint]) -> tuple[tuple[Endpoint, ...], ...]:
     """Return each broker's listeners: its own first one, then the further ones, given once for all brokers."""
-    brokers = tuple((own, *(more.of_broker(index) for more in further)) for index, own in enumerate(main))
+    brokers = tuple((endpoint, *(more.of_broker(index) for more in further)) for index, endpoint in enumerate(main))
     check(brokers)
     return brokers
 

@@ -62,18 +62,18 @@ def validate(proposed: Mapping[str, str], settings: BrokerSettings) -> None:
         if name not in settings.tables.group:
             raise _refused(f"Unknown group config name: {name}")
     _check_tags(proposed.get(_TAGS))
-    given = {name: parse(GROUP[name], proposed[name]) for name in as_defined("group", proposed)}
+    values = {name: parse(GROUP[name], proposed[name]) for name in as_defined("group", proposed)}
     for name, (least, most) in _BOUNDS.items():
-        value = given.get(name)
+        value = values.get(name)
         if not isinstance(value, int):
             continue
         if problem := _out_of_bounds(name, value, least, most, settings):
             raise _refused(problem)
-    _check_names(given, settings)
+    _check_names(values, settings)
     for kind in ("consumer", "share", "streams"):
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
-        session_ms = given.get(session, settings.int(f"group.{session}"))
-        heartbeat_ms = given.get(heartbeat, settings.int(f"group.{heartbeat}"))
+        session_ms = values.get(session, settings.int(f"group.{session}"))
+        heartbeat_ms = values.get(heartbeat, settings.int(f"group.{heartbeat}"))
         assert isinstance(session_ms, int)  # an INT without null
         assert isinstance(heartbeat_ms, int)  # an INT without null
         if session_ms <= heartbeat_ms:
@@ -93,14 +93,14 @@ def _out_of_bounds(name: str, value: int, least: str | None, most: str | None, s
     return f"{name} must be less than or equal to {high if settings.bounds_as_ranges else most}"
 
 
-def _check_names(given: Mapping[str, Value], settings: BrokerSettings) -> None:
+def _check_names(values: Mapping[str, Value], settings: BrokerSettings) -> None:
     """Check the configs of 4.4 that refer to a topic or an assignor. Raises INVALID_CONFIG."""
-    topic, assignor = given.get("errors.deadletterqueue.topic.name"), given.get("streams.assignor.name")
-    known = settings.list("group.streams.assignors")
-    if assignor is not None and assignor not in known:
+    topic, assignor = values.get("errors.deadletterqueue.topic.name"), values.get("streams.assignor.name")
+    assignors = settings.list("group.streams.assignors")
+    if assignor is not None and assignor not in assignors:
         raise _refused(
             f"streams.assignor.name '{assignor}' is not a registered task assignor. "
-            f"Registered assignors are: [{', '.join(known)}]."
+            f"Registered assignors are: [{', '.join(assignors)}]."
         )
     if isinstance(topic, str) and topic.startswith("__"):
         raise _refused("errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'")

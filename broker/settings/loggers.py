@@ -43,10 +43,10 @@ class Loggers:
                 allowed, UNKNOWN_SERVER_ERROR for an unknown operation, unless ``names_unknown``.
         """
         if operation not in {Operation.SET, Operation.DELETE}:
-            known = operation in set(Operation)
-            if not known and not names_unknown:
+            is_known = operation in set(Operation)
+            if not is_known and not names_unknown:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # null in Kafka 4.3, which fails on it
-            kind = f"{Operation(operation).name} operation" if known else f"Unknown operation type {operation}"
+            kind = f"{Operation(operation).name} operation" if is_known else f"Unknown operation type {operation}"
             reason = f"{kind} is not allowed for the BROKER_LOGGER resource"
             raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
         if name not in NAMES:

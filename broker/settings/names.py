@@ -56,7 +56,7 @@ def base_name(name: str) -> str:
     match = re.fullmatch(_OF_LISTENER, name) if name.startswith("listener.name.") else None
     if match is None:
         return name
-    return next((known for known in _OF_MECHANISM if match[1].endswith(known)), match[1])
+    return next((base for base in _OF_MECHANISM if match[1].endswith(base)), match[1])
 
 
 def broker_row(name: str, rows: Mapping[str, Row] = BROKER) -> Row | None:

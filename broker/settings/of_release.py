@@ -126,16 +126,16 @@ def _removed(kind: str, name: str, definition: Defined, versions: Sequence[str])
 def _changed(row: Row, definition: Defined) -> Row:
     """Build the row of a current setting as it was then: type and meaning stay, for the code that reads it."""
     type_then = ConfigType[definition.type]
-    own = row._replace(
+    changed = row._replace(
         mode=_MODES[definition.mode],
         visibility=_visibility(definition, row.visibility),
         described_as=None if type_then is row.type else type_then,
     )
     if row.type in {ConfigType.SHORT, ConfigType.INT, ConfigType.LONG}:
-        own = own._replace(check=_check(definition.check, ()) if definition.check else None)
+        changed = changed._replace(check=_check(definition.check, ()) if definition.check else None)
     if definition.default != shown(row.default) and _is_described_only(row.name):
-        own = own._replace(described_default=(definition.default,))
-    return own
+        changed = changed._replace(described_default=(definition.default,))
+    return changed
 
 
 def _is_described_only(name: str) -> bool:
@@ -152,9 +152,9 @@ def _check(printed: str | None, versions: Sequence[str]) -> Check | None:
     """Return the validator that prints this text; ``None`` for those that no removed setting has."""
     if printed is None:
         return None
-    if (found := _VERSIONS.fullmatch(printed)) is not None:
-        return partial(version_of_kafka, frozenset(versions[: versions.index(found[1]) + 1]))
-    if (found := _RANGE.fullmatch(printed)) is not None:
-        return at_least(int(found[1])) if found[2] is None else between(int(found[1]), int(found[2]))
-    found = _CHOICE.fullmatch(printed)
-    return None if found is None else one_of(*found[1].split(", "))
+    if (match := _VERSIONS.fullmatch(printed)) is not None:
+        return partial(version_of_kafka, frozenset(versions[: versions.index(match[1]) + 1]))
+    if (match := _RANGE.fullmatch(printed)) is not None:
+        return at_least(int(match[1])) if match[2] is None else between(int(match[1]), int(match[2]))
+    match = _CHOICE.fullmatch(printed)
+    return None if match is None else one_of(*match[1].split(", "))

@@ -68,10 +68,10 @@ def validate(
             raise _refused(f"Unknown topic config name: {name}")
         rows[name] = row
     ordered = as_defined("topic", proposed) if len(proposed) > 1 else proposed
-    given = {name: parse(rows[name], text) for name in ordered if (text := proposed[name]) is not None}
+    overrides = {name: parse(rows[name], text) for name in ordered if (text := proposed[name]) is not None}
     tiered = settings.boolean("remote.log.storage.system.enable")
     # Quirk: the broker's own defaults are validated too only if it has tiered storage.
-    values = {**(settings.topic_defaults if tiered else _SCHEMA_DEFAULTS), **given}
+    values = {**(settings.topic_defaults if tiered else _SCHEMA_DEFAULTS), **overrides}
     least, most = _number(values, "min.compaction.lag.ms"), _number(values, "max.compaction.lag.ms")
     if least > most:
         raise _refused(

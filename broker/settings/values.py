@@ -84,7 +84,7 @@ def _string(_row: Row, text: str) -> Value:
 def elements_of(text: str) -> tuple[str, ...]:
     """Return the elements of a list's text, duplicates included."""
     trimmed = text.strip(BLANKS)
-    return tuple(each.strip(_AROUND_COMMAS) for each in trimmed.split(",")) if trimmed else ()
+    return tuple(element.strip(_AROUND_COMMAS) for element in trimmed.split(",")) if trimmed else ()
 
 
 def _list(row: Row, text: str) -> Value:

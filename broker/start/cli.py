@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from broker.options import OptionError, parse
 
 
-def main(given: Mapping[str, Sequence[str]]) -> int:
+def main(arguments: Mapping[str, Sequence[str]]) -> int:
     """Run the server and return its exit code; for an invalid option, print one sentence to stderr and return 2."""
     try:
-        options = parse(given)
+        options = parse(arguments)
     except OptionError as error:
         print(f"understudy serve: {error}", file=sys.stderr)
         return 2

@@ -32,6 +32,6 @@ def on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Non
             os._exit(_SECOND_SIGNAL_EXIT)
         stop()
 
-    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if each is not signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN:
-            loop.add_signal_handler(each, received)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, received)

@@ -75,5 +75,5 @@ class ReadyFile:
                 contents = json.loads(file.read(_HEAD_BYTES))
         except (OSError, ValueError):
             return None
-        known = isinstance(contents, dict) and {"bootstrap_servers", "cluster_id", "pid"} <= contents.keys()
-        return contents["pid"] if known and isinstance(contents["pid"], int) else None
+        is_ready_file = isinstance(contents, dict) and {"bootstrap_servers", "cluster_id", "pid"} <= contents.keys()
+        return contents["pid"] if is_ready_file and isinstance(contents["pid"], int) else None

@@ -25,7 +25,7 @@ def announcement(cluster: Cluster) -> Announcement:
             "id": node.id,
             "host": host,
             "port": port,
-            "listeners": [each._asdict() for each in cluster.listeners_of(node)],
+            "listeners": [listener._asdict() for listener in cluster.listeners_of(node)],
         }
         for node, (host, port) in zip(cluster.nodes.values(), cluster.bootstrap, strict=True)
     ]

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from broker.cluster.reset import reset
 from broker.cluster.startup import endpoints_of
 from broker.control.cluster import describe
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.options import ServeOptions
 from broker.request.node import Node
 from broker.settings.endpoints import Endpoint, EndpointError
@@ -284,7 +284,7 @@ async def test_a_broker_is_described_once_its_listeners_are_open(monkeypatch: py
         cluster, listed, bind = stage.cluster, list[list[int]](), stage.cluster.bind
 
         async def looked(node: Node) -> None:
-            listed.append([broker.id for broker in (await describe(Asked(cluster, {}))).brokers])
+            listed.append([broker.id for broker in (await describe(ControlRequest(cluster, {}))).brokers])
             assert len(cluster.bootstrap) == len(listed[-1])
             await bind(node)
 

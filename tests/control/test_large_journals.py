@@ -11,7 +11,7 @@ from broker.control import activity as activities
 from broker.control import journal as searching
 from broker.control.activity import STEP_MS, STEPS, Activity
 from broker.control.journal import Query, find
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.request.connection import Connection
 from broker.steering.faults.rules import Script
 from broker.steering.journal import entries
@@ -111,9 +111,9 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 async def ids(journal: Journal, **query: Any) -> list[int]:
     """What a search finds."""
-    asked = Asked(Source(journal), {})  # type: ignore[arg-type]  # what a search asks of it
+    request = ControlRequest(Source(journal), {})  # type: ignore[arg-type]  # what a search asks of it
     conditions: JournalQuery = {**query}  # type: ignore[typeddict-item]
-    return [raw[0] for raw, _ in await find(asked, conditions)]
+    return [raw[0] for raw, _ in await find(request, conditions)]
 
 
 async def test_the_journal_page_looks_at_what_it_shows(journal: Journal, looked: Counter[str]) -> None:

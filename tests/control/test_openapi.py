@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 import broker.control
 from broker.control.openapi import document as described
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import function_of
 from broker.options import parse
 from control_api.fields import kind_of
@@ -72,7 +72,7 @@ def test_a_function_takes_and_answers_the_types_of_its_row(verb: Verb) -> None:
     hints = get_type_hints(function_of(verb))
     answer = hints.pop("return")
     assert answer is Response or kind_of(answer).type is kind_of(verb.answer_type).type
-    assert hints.pop("asked") is Asked
+    assert hints.pop("request") is ControlRequest
     assert list(hints.values()) == [each for each in (verb.body, verb.query) if each is not None]
 
 

@@ -26,21 +26,21 @@ def options_of(text: str) -> dict[str, str]:
     flag, at = _token(text, at, "a flag such as required")
     if flag.lower() not in _FLAGS:
         raise JaasError(f"{flag!r} is not a flag; there are {', '.join(sorted(_FLAGS))}")
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     while not (end := _END.match(text, at)):
         name, at = _token(text, at, "an option or a semicolon")
         equals = _EQUALS.match(text, at)
         if equals is None:
             raise JaasError(f"option {name} needs =VALUE")
-        found[name], at = _token(text, equals.end(), f"a value of {name}")
+        options[name], at = _token(text, equals.end(), f"a value of {name}")
     if end.end() != len(text):
         raise JaasError("only one login module may be named, and nothing may follow its semicolon")
-    return found
+    return options
 
 
 def _token(text: str, at: int, what: str) -> tuple[str, int]:
-    found = _TOKEN.match(text, at)
-    if found is None:
+    token = _TOKEN.match(text, at)
+    if token is None:
         raise JaasError(f"{what} is missing at character {at}")
-    quoted, plain = found.groups()
-    return (re.sub(r"\\(.)", r"\1", quoted) if plain is None else plain), found.end()
+    quoted, plain = token.groups()
+    return (re.sub(r"\\(.)", r"\1", quoted) if plain is None else plain), token.end()

@@ -34,12 +34,12 @@ class KerberosNames:
 
     def short_name(self, principal: str) -> str:
         """Map a principal to a user name. Raises NoRule."""
-        found = _NAME.fullmatch(principal)
-        if found is None:
+        parsed = _NAME.fullmatch(principal)
+        if parsed is None:
             if "@" in principal:
                 raise NoRule(f"Malformed Kerberos name: {principal}")
             return principal
-        service, host, realm = found.groups()
+        service, host, realm = parsed.groups()
         parts = [realm, service] if host is None else [realm, service, host]
         for rule in self._rules:
             name = rule(parts)
@@ -49,10 +49,10 @@ class KerberosNames:
 
 
 def _rule(text: str, default_realm: Callable[[], str]) -> Rule:
-    found = _RULE.fullmatch(text)
-    if found is None:
+    parsed = _RULE.fullmatch(text)
+    if parsed is None:
         raise BadRule(f"sasl.kerberos.principal.to.local.rules has an invalid rule: {text}")
-    is_default, count, form, match, old, new, repeat, case = found.groups()
+    is_default, count, form, match, old, new, repeat, case = parsed.groups()
     if is_default:
         return lambda parts: parts[1] if parts[0] == default_realm() else None
     try:
@@ -64,7 +64,7 @@ def _rule(text: str, default_realm: Callable[[], str]) -> Rule:
     def apply(parts: list[str]) -> str | None:
         if not count or len(parts) - 1 != int(count):
             return None
-        base = _PARAMETER.sub(lambda each: _part(parts, each[1]), form)
+        base = _PARAMETER.sub(lambda parameter: _part(parts, parameter[1]), form)
         if matching is not None and not matching.fullmatch(base):
             return None
         name = base if replaced is None else replaced.sub(_python_form(new), base, count=0 if repeat else 1)

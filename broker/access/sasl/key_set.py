@@ -70,10 +70,10 @@ class KeySet:
 
     def find(self, key_id: str | None, now_ms: int) -> list[Key]:
         """Return the keys with this id, or all for None; an unknown id makes a refresh due."""
-        found = [key for key in self._keys if key_id is None or key.get("kid") == key_id]
-        if not found and key_id is not None and len(key_id) <= _LONGEST_ID:
+        keys = [key for key in self._keys if key_id is None or key.get("kid") == key_id]
+        if not keys and key_id is not None and len(key_id) <= _LONGEST_ID:
             self._note_missing(key_id, now_ms)
-        return found
+        return keys
 
     def _note_missing(self, key_id: str, now_ms: int) -> None:
         if now_ms - self._missing.get(key_id, now_ms - MISSING_MS) < MISSING_MS:
@@ -87,8 +87,8 @@ class KeySet:
 
 def _fetch(url: str) -> bytes:
     with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the operator's own setting
-        found: bytes = answer.read(_MOST_BYTES)
-        return found
+        content: bytes = answer.read(_MOST_BYTES)
+        return content
 
 
 def _keys(raw: bytes) -> list[Key]:

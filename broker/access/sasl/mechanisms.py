@@ -74,13 +74,13 @@ def problem(settings: BrokerSettings, listener: str) -> str | None:
             options = _options(settings, listener, name)
         except JaasError as error:
             return f"{where}.{name.lower()}.{_JAAS} is invalid: {error}"
-        if name == GSSAPI and (found := _problem_of_tickets(settings, listener, options)) is not None:
-            return found
+        if name == GSSAPI and (trouble := _problem_of_tickets(settings, listener, options)) is not None:
+            return trouble
         if name in _NEEDS_JAAS and options is None:
             example = _example(name)
             return f"listener {listener} offers {name} but has no users: set {where}.{name.lower()}.{_JAAS}={example}"
-        if name == OAUTHBEARER and (found := _problem_of_tokens(settings, listener, options or {})) is not None:
-            return found
+        if name == OAUTHBEARER and (trouble := _problem_of_tokens(settings, listener, options or {})) is not None:
+            return trouble
     return None
 
 

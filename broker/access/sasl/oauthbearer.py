@@ -35,16 +35,16 @@ class OAuthBearerExchange:
         """See :class:`~broker.access.sasl.exchange.Exchange`."""
         if self._problem is not None:
             raise Refused(self._problem if token == _GIVEN_UP else None)
-        found = _FIRST.fullmatch(token)
-        auth = None if found is None else _AUTH.fullmatch(_pairs(found["pairs"]).get(b"auth", b""))
-        if found is None or auth is None:
+        first = _FIRST.fullmatch(token)
+        auth = None if first is None else _AUTH.fullmatch(_pairs(first["pairs"]).get(b"auth", b""))
+        if first is None or auth is None:
             raise Refused
         try:
             identity = self._authenticated(auth["token"].decode())
         except InvalidToken as invalid:
             self._problem = invalid.response
             return self._problem.encode()
-        wanted = (found["authorization"] or b"").decode("utf-8", "replace")
+        wanted = (first["authorization"] or b"").decode("utf-8", "replace")
         if wanted not in ("", identity.name):
             raise Refused(
                 f"Authentication failed: Client requested an authorization id ({wanted}) that is different from the "
@@ -72,8 +72,8 @@ class OAuthBearerExchange:
         if issued_ms is not None and (issued_ms - skew_ms > self._now_ms or expires_ms <= issued_ms):
             raise InvalidToken
         required = self._option("RequiredScope", "").split()
-        given = claims.get(self._option("ScopeClaimName", "scope"), "")
-        scopes = given if isinstance(given, list) else str(given).split()
+        claim = claims.get(self._option("ScopeClaimName", "scope"), "")
+        scopes = claim if isinstance(claim, list) else str(claim).split()
         if not all(scope in scopes for scope in required):
             raise InvalidToken(" ".join(required))
         return Identity(name, expires_ms)
@@ -107,18 +107,18 @@ def _claims(token: str) -> dict[str, Any]:
 
 def _decoded(piece: str) -> dict[str, Any]:
     try:
-        found = json.loads(base64.urlsafe_b64decode(piece + "=" * (-len(piece) % 4)))
+        decoded = json.loads(base64.urlsafe_b64decode(piece + "=" * (-len(piece) % 4)))
     except (binascii.Error, ValueError, RecursionError):
         raise InvalidToken from None
-    if not isinstance(found, dict):
+    if not isinstance(decoded, dict):
         raise InvalidToken
-    return found
+    return decoded
 
 
 def principal_name(claims: Mapping[str, Any], claim: str) -> str:
     """Return the principal's name. Raises InvalidToken if it is not a valid string, such as half a surrogate pair."""
     name = claims.get(claim)
-    if not isinstance(name, str) or not name.strip() or any("\ud800" <= each <= "\udfff" for each in name):
+    if not isinstance(name, str) or not name.strip() or any("\ud800" <= character <= "\udfff" for character in name):
         raise InvalidToken
     return name
 

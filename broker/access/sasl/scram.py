@@ -26,7 +26,7 @@ _FINAL = re.compile(rf"(?P<unproved>c={_BASE64},r=(?P<nonce>{_PRINTABLE}){_EXTEN
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Challenge:
     """The state after the first message and its response."""
 
     nonce: str
@@ -57,7 +57,7 @@ class ScramExchange:
     ) -> None:
         self._mechanism, self._hash = mechanism, _HASHES[mechanism]
         self._find, self._new_nonce, self._token = find, new_nonce, token
-        self._asked: _Asked | None = None
+        self._challenge: _Challenge | None = None
         self.identity: Identity | None = None
 
     def step(self, token: bytes) -> bytes:
@@ -66,21 +66,21 @@ class ScramExchange:
             message = token.decode()
         except UnicodeDecodeError:
             raise Refused from None
-        return self._first(message) if self._asked is None else self._final(message, self._asked)
+        return self._first(message) if self._challenge is None else self._final(message, self._challenge)
 
     def _first(self, message: str) -> bytes:
-        found = _FIRST.fullmatch(message)
-        if found is None:
+        first = _FIRST.fullmatch(message)
+        if first is None:
             raise Refused
-        user = _unescaped(found["user"])
-        stored, identity = self._known(user, by_token="tokenauth=true" in found["extensions"].lower().split(","))
-        if found["authorization"] is not None and _unescaped(found["authorization"]) != user:
+        user = _unescaped(first["user"])
+        stored, identity = self._known(user, by_token="tokenauth=true" in first["extensions"].lower().split(","))
+        if first["authorization"] is not None and _unescaped(first["authorization"]) != user:
             raise Refused("Authentication failed: Client requested an authorization id that is different from username")
         if stored.iterations < LEAST_ITERATIONS:
             raise Refused
-        nonce = found["nonce"] + self._new_nonce()
+        nonce = first["nonce"] + self._new_nonce()
         answer = f"r={nonce},s={base64.b64encode(stored.salt).decode()},i={stored.iterations}"
-        self._asked = _Asked(nonce, stored, identity, f"{found['bare']},{answer}")
+        self._challenge = _Challenge(nonce, stored, identity, f"{first['bare']},{answer}")
         return answer.encode()
 
     def _known(self, user: str, *, by_token: bool) -> tuple[UserScramCredentialRecord, Identity]:
@@ -95,26 +95,26 @@ class ScramExchange:
             raise Refused
         password, salt = base64.b64encode(token.proof).decode(), user.encode()
         key = salted(self._mechanism, password, salt, LEAST_ITERATIONS)
-        made = credential(user, self._mechanism, salt, key, LEAST_ITERATIONS)
-        return made, Identity(token.owner, token.expires_at_ms, by_token=True)
+        token_credential = credential(user, self._mechanism, salt, key, LEAST_ITERATIONS)
+        return token_credential, Identity(token.owner, token.expires_at_ms, by_token=True)
 
-    def _final(self, message: str, asked: _Asked) -> bytes:
-        found = _FINAL.fullmatch(message)
-        if found is None or found["nonce"] != asked.nonce:
+    def _final(self, message: str, challenge: _Challenge) -> bytes:
+        final = _FINAL.fullmatch(message)
+        if final is None or final["nonce"] != challenge.nonce:
             raise Refused
-        signed = f"{asked.messages},{found['unproved']}".encode()
+        signed = f"{challenge.messages},{final['unproved']}".encode()
         try:
-            proof = base64.b64decode(found["proof"], validate=True)
+            proof = base64.b64decode(final["proof"], validate=True)
         except binascii.Error:
             raise Refused from None
-        signature = hmac.digest(asked.credential.stored_key, signed, self._hash)
+        signature = hmac.digest(challenge.credential.stored_key, signed, self._hash)
         if len(proof) != len(signature):  # ScramFormatter.xor
             raise Refused
         key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
-        if not hmac.compare_digest(hashlib.new(self._hash, key).digest(), asked.credential.stored_key):
+        if not hmac.compare_digest(hashlib.new(self._hash, key).digest(), challenge.credential.stored_key):
             raise Refused
-        self.identity = asked.identity
-        return b"v=" + base64.b64encode(hmac.digest(asked.credential.server_key, signed, self._hash))
+        self.identity = challenge.identity
+        return b"v=" + base64.b64encode(hmac.digest(challenge.credential.server_key, signed, self._hash))
 
 
 def credential(

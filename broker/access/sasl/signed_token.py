@@ -103,9 +103,9 @@ def _identity(claims: Mapping[str, Any], demands: Demands, now_ms: int) -> Ident
         raise InvalidToken
     if not_before_ms is not None and now_ms + demands.skew_ms < not_before_ms:
         raise InvalidToken
-    given = claims.get("aud", ())
-    audiences = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    if demands.audiences and not any(each in audiences for each in demands.audiences):
+    audience = claims.get("aud", ())
+    audiences = [audience] if isinstance(audience, str) else audience if isinstance(audience, list) else []
+    if demands.audiences and not any(accepted in audiences for accepted in demands.audiences):
         raise InvalidToken
     if demands.issuer is not None and claims.get("iss") != demands.issuer:
         raise InvalidToken
@@ -113,9 +113,9 @@ def _identity(claims: Mapping[str, Any], demands: Demands, now_ms: int) -> Ident
     return Identity(principal_name(claims, demands.subject_claim).strip(), expires_ms)
 
 
-def _check_scopes(given: Any) -> None:
+def _check_scopes(claim: Any) -> None:
     """Check that scopes are strings, none of them empty or repeated (`ClaimValidationUtils.validateScopes`)."""
-    scopes = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    stripped = [each.strip() if isinstance(each, str) else "" for each in scopes]
+    scopes = [claim] if isinstance(claim, str) else claim if isinstance(claim, list) else []
+    stripped = [scope.strip() if isinstance(scope, str) else "" for scope in scopes]
     if not all(stripped) or len(set(stripped)) < len(stripped):
         raise InvalidToken

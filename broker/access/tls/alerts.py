@@ -32,6 +32,6 @@ class AlertingContext(ssl.SSLContext):
         """See `ssl.SSLContext`."""
         if self.arrived:
             incoming.write(self.arrived.popleft())
-        made = super().wrap_bio(incoming, outgoing, *args, **kwargs)
-        cast("AlertingObject", made).out = outgoing
-        return made
+        wrapped = super().wrap_bio(incoming, outgoing, *args, **kwargs)
+        cast("AlertingObject", wrapped).out = outgoing
+        return wrapped

@@ -14,10 +14,10 @@ def is_of_tls_13(suite: str) -> bool:
 
 def openssl_name(suite: str) -> str | None:
     """Return OpenSSL's name of a TLS 1.2 suite; ``None`` for other names."""
-    found = _V12.fullmatch(suite)
-    if found is None:
+    parsed = _V12.fullmatch(suite)
+    if parsed is None:
         return None
-    exchange = "" if found["exchange"] == "RSA" else found["exchange"].replace("_", "-") + "-"
-    cipher = re.sub(r"AES_(\d+)", r"AES\1", found["cipher"]).replace("_CBC", "").replace("_", "-")
-    digest = "" if cipher.startswith("CHACHA20") or found["hash"] is None else f"-{found['hash']}"
+    exchange = "" if parsed["exchange"] == "RSA" else parsed["exchange"].replace("_", "-") + "-"
+    cipher = re.sub(r"AES_(\d+)", r"AES\1", parsed["cipher"]).replace("_CBC", "").replace("_", "-")
+    digest = "" if cipher.startswith("CHACHA20") or parsed["hash"] is None else f"-{parsed['hash']}"
     return f"{exchange}{cipher}{digest}"

@@ -78,22 +78,22 @@ class _TlsSettings:
         self._settings, self._listener, self._has_sasl = settings, endpoint.name, endpoint.has_sasl
 
     def _text(self, name: str) -> str | None:
-        found = self._settings.of_listener(self._listener, name)
-        return None if found is None else str(found)
+        value = self._settings.of_listener(self._listener, name)
+        return None if value is None else str(value)
 
     def _names(self, name: str) -> list[str]:
-        found = self._settings.of_listener(self._listener, name)
-        return [str(each) for each in found] if isinstance(found, list | tuple) else []
+        value = self._settings.of_listener(self._listener, name)
+        return [str(element) for element in value] if isinstance(value, list | tuple) else []
 
     def context(self) -> AlertingContext:
-        made = AlertingContext(ssl.PROTOCOL_TLS_SERVER)
-        made.arrived = deque()
-        self._limit_versions(made)
-        self._load_own(made)
-        made.verify_mode = _VERIFY[self._client_auth()]
-        made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Java, a trusted certificate need not be a root
-        self._load_trusted(made)
-        return made
+        context = AlertingContext(ssl.PROTOCOL_TLS_SERVER)
+        context.arrived = deque()
+        self._limit_versions(context)
+        self._load_own(context)
+        context.verify_mode = _VERIFY[self._client_auth()]
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Java, a trusted certificate need not be a root
+        self._load_trusted(context)
+        return context
 
     def _client_auth(self) -> str:
         """Return ssl.client.auth; with SASL only the listener's own setting counts (KIP-684)."""
@@ -101,30 +101,32 @@ class _TlsSettings:
             return str(self._settings.of_listener_alone(self._listener, "ssl.client.auth") or "none")
         return str(self._text("ssl.client.auth"))
 
-    def _limit_versions(self, made: ssl.SSLContext) -> None:
+    def _limit_versions(self, context: ssl.SSLContext) -> None:
         enabled, suites = self._names("ssl.enabled.protocols"), self._names("ssl.cipher.suites")
         versions = [_VERSIONS[name] for name in enabled if name in _VERSIONS]
         if not versions:
-            known = " and ".join(_VERSIONS)
-            raise TlsError(f"listener {self._listener} needs ssl.enabled.protocols of {known}, not {tuple(enabled)}")
+            supported = " and ".join(_VERSIONS)
+            raise TlsError(
+                f"listener {self._listener} needs ssl.enabled.protocols of {supported}, not {tuple(enabled)}"
+            )
         if suites:
             older = [name for suite in suites if (name := openssl_name(suite)) is not None]
             newer = any(map(is_of_tls_13, suites))
-            versions = [each for each in versions if (newer if each is ssl.TLSVersion.TLSv1_3 else older)]
+            versions = [version for version in versions if (newer if version is ssl.TLSVersion.TLSv1_3 else older)]
             try:
                 if not versions:
                     raise ssl.SSLError("no suite of an enabled protocol")
                 if older:
-                    made.set_ciphers(":".join(older))
+                    context.set_ciphers(":".join(older))
             except ssl.SSLError as error:
                 raise TlsError(
                     f"listener {self._listener} can use none of the suites in ssl.cipher.suites={','.join(suites)}; "
                     f"give names such as TLS_AES_256_GCM_SHA384 or TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
                 ) from error
-        made.minimum_version, made.maximum_version = min(versions), max(versions)
+        context.minimum_version, context.maximum_version = min(versions), max(versions)
 
-    def _load_own(self, made: ssl.SSLContext) -> None:
-        location, chain, key = (self._text(f"ssl.keystore.{each}") for each in ("location", "certificate.chain", "key"))
+    def _load_own(self, context: ssl.SSLContext) -> None:
+        location, chain, key = (self._text(f"ssl.keystore.{part}") for part in ("location", "certificate.chain", "key"))
         if location is None and (chain is None or key is None):
             raise TlsError(
                 f"listener {self._listener} needs a certificate: set ssl.keystore.type=PEM and ssl.keystore.location "
@@ -135,33 +137,33 @@ class _TlsSettings:
         try:
             if location is not None and self._is_pem("ssl.keystore.type"):
                 # Without any password OpenSSL would ask for one at the terminal, and the server would wait for it.
-                made.load_cert_chain(location, password=password or "")
+                context.load_cert_chain(location, password=password or "")
                 return
             if location is not None:
-                found = read_store(location, self._text("ssl.keystore.password"), password)
-                key, chain, password = found.key, found.chain, None
+                contents = read_store(location, self._text("ssl.keystore.password"), password)
+                key, chain, password = contents.key, contents.chain, None
                 if not key:
                     raise StoreError("it holds no private key")
             with _written(f"{chain}\n{key}\n") as file:
-                made.load_cert_chain(file, password=password or "")
+                context.load_cert_chain(file, password=password or "")
         except (OSError, ValueError) as error:
             remedy = "; an encrypted key needs ssl.key.password" if isinstance(error, ssl.SSLError) else ""
             raise TlsError(f"the certificate of listener {self._listener} cannot be read: {error}{remedy}") from error
 
-    def _load_trusted(self, made: ssl.SSLContext) -> None:
+    def _load_trusted(self, context: ssl.SSLContext) -> None:
         location, certificates = self._text("ssl.truststore.location"), self._text("ssl.truststore.certificates")
         if location is None and certificates is None:
-            if made.verify_mode is not ssl.CERT_NONE:
-                made.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+            if context.verify_mode is not ssl.CERT_NONE:
+                context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
             return
         self._check_store("truststore", ("certificates",))
         try:
             if location is not None and self._is_pem("ssl.truststore.type"):
-                made.load_verify_locations(location)
+                context.load_verify_locations(location)
                 return
             if location is not None:
                 certificates = read_store(location, self._text("ssl.truststore.password"), None).trusted
-            made.load_verify_locations(cadata=str(certificates))
+            context.load_verify_locations(cadata=str(certificates))
         except (OSError, ValueError) as error:
             message = f"the trusted certificates of listener {self._listener} cannot be read: {error}"
             raise TlsError(message) from error
@@ -169,13 +171,13 @@ class _TlsSettings:
     def _check_store(self, store: str, parts: Sequence[str]) -> None:
         """Refuse settings of a store that exclude each other (DefaultSslEngineFactory). Raises TlsError."""
         prefix = f"ssl.{store}."
-        given = [f"{prefix}{part}" for part in parts if self._text(f"{prefix}{part}") is not None]
+        inline = [f"{prefix}{part}" for part in parts if self._text(f"{prefix}{part}") is not None]
         location, kind = self._text(f"{prefix}location"), self._text(f"{prefix}type")
-        if given and location is not None:
-            raise TlsError(f"listener {self._listener} needs {prefix}location or {given[0]}, not both")
-        if given and kind != "PEM":
-            raise TlsError(f"listener {self._listener} needs {prefix}type=PEM for {given[0]}, not {kind}")
-        if (given or kind == "PEM") and self._text(f"{prefix}password") is not None:
+        if inline and location is not None:
+            raise TlsError(f"listener {self._listener} needs {prefix}location or {inline[0]}, not both")
+        if inline and kind != "PEM":
+            raise TlsError(f"listener {self._listener} needs {prefix}type=PEM for {inline[0]}, not {kind}")
+        if (inline or kind == "PEM") and self._text(f"{prefix}password") is not None:
             raise TlsError(f"listener {self._listener} cannot have {prefix}password, because {prefix}type is PEM")
 
     def _is_pem(self, name: str) -> bool:

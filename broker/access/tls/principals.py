@@ -39,12 +39,12 @@ class PrincipalMapping:
         self._rules: list[Callable[[str], str | None]] = []
         at, text = 0, text.strip()
         while at < len(text):
-            found = _SPLIT.match(text, at)
-            if found is None:
+            match = _SPLIT.match(text, at)
+            if match is None:
                 raise MappingError(f"`ssl.principal.mapping.rules` has an invalid rule: {text[at:]}")
-            is_default, pattern, replacement, case = found.groups()
+            is_default, pattern, replacement, case = match.groups()
             self._rules.append(_keep if is_default else _rule(pattern, replacement, case))
-            at = found.end()
+            at = match.end()
 
     def name_of(self, distinguished: str) -> str:
         """Map a distinguished name. Raises MappingError if no rule matches."""
@@ -69,8 +69,8 @@ def _rule(pattern: str, replacement: str, case: str) -> Callable[[str], str | No
     def mapped(name: str) -> str | None:
         if compiled.fullmatch(name) is None:
             return None
-        found = compiled.sub(form, name)
-        return found.lower() if case == "L" else found.upper() if case == "U" else found
+        short = compiled.sub(form, name)
+        return short.lower() if case == "L" else short.upper() if case == "U" else short
 
     return mapped
 
@@ -78,15 +78,15 @@ def _rule(pattern: str, replacement: str, case: str) -> Callable[[str], str | No
 def _python_replacement(text: str, groups: int) -> str:
     """Convert Java's replacement string to Python's: `$1` is a group, unless the pattern has no such group."""
 
-    def changed(found: re.Match[str]) -> str:
-        escaped, number, named = found.groups()
+    def changed(reference: re.Match[str]) -> str:
+        escaped, number, named = reference.groups()
         if escaped is not None:
             return "\\\\" if escaped == "\\" else escaped
         if named is not None:
             return rf"\g<{named}>"
         if number is not None and int(number) <= groups:
             return rf"\g<{number}>"
-        return found[0]
+        return reference[0]
 
     return _GROUP.sub(changed, text)
 
@@ -104,9 +104,9 @@ def distinguished_name(transport: asyncio.BaseTransport) -> str | None:
         [
             [
                 f"{_SHORT[name]}={_escaped(value)}" if name in _SHORT else f"{oid}=#{der.hex()}"
-                for (name, value), (oid, der) in zip(rdn, own, strict=True)
+                for (name, value), (oid, der) in zip(rdn, encoded_rdn, strict=True)
             ]
-            for rdn, own in zip(subject, encoded, strict=True)
+            for rdn, encoded_rdn in zip(subject, encoded, strict=True)
         ]
     )
 
@@ -118,27 +118,27 @@ def _joined(parts: Sequence[Sequence[str]]) -> str:
 
 def _encoded_subject(certificate: bytes) -> list[list[tuple[str, bytes]]]:
     """Return a certificate's subject: the object id of each attribute, and its DER-encoded value."""
-    ((_, whole),) = _elements(certificate)
-    signed = _elements(_elements(whole)[0][1])
+    ((_, outer),) = _elements(certificate)
+    signed = _elements(_elements(outer)[0][1])
     names = [content for first, content in signed if first[0] == _SEQUENCE]  # algorithm, issuer, validity, subject
-    found = []
+    subject = []
     for _, rdn in _elements(names[3]):
         attributes = [_elements(attribute) for _, attribute in _elements(rdn)]
-        found.append([(_object_id(oid), value) for (_, oid), (value, _) in attributes])
-    return found
+        subject.append([(_object_id(oid), value) for (_, oid), (value, _) in attributes])
+    return subject
 
 
 def _elements(data: bytes) -> list[tuple[bytes, bytes]]:
     """Split DER data into its elements: each as a whole, and its content."""
-    found, at = [], 0
+    elements, at = [], 0
     while at < len(data):
         size, begin = data[at + 1], at + 2
         if size & 0x80:
             begin += size & 0x7F
             size = int.from_bytes(data[at + 2 : begin], "big")
-        found.append((data[at : begin + size], data[begin : begin + size]))
+        elements.append((data[at : begin + size], data[begin : begin + size]))
         at = begin + size
-    return found
+    return elements
 
 
 def _object_id(content: bytes) -> str:
@@ -153,7 +153,7 @@ def _object_id(content: bytes) -> str:
 
 
 def _escaped(value: str) -> str:
-    text = "".join(f"\\{each}" if each in ',+"\\<>;' else each for each in value)
+    text = "".join(f"\\{character}" if character in ',+"\\<>;' else character for character in value)
     if text[:1] in (" ", "#"):
         text = f"\\{text}"
     return f"{text[:-1]}\\ " if text.endswith(" ") and len(text) > 1 else text

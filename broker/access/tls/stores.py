@@ -57,12 +57,12 @@ def _read_pkcs12(data: bytes, password: str | None) -> Contents:
     from cryptography.hazmat.primitives.serialization import pkcs12  # noqa: PLC0415 - optional
 
     try:
-        found = pkcs12.load_pkcs12(data, None if password is None else password.encode())
+        entries = pkcs12.load_pkcs12(data, None if password is None else password.encode())
     except ValueError as error:
         raise StoreError(f"not a PKCS12 or JKS store, or the password is wrong ({error})") from error
-    chain = [found.cert, *found.additional_certs] if found.cert is not None else list(found.additional_certs)
-    certificates = [each.certificate for each in chain]
-    return Contents("" if found.key is None else _pem_key(found.key), _pem(certificates), _pem(certificates))
+    chain = [entries.cert, *entries.additional_certs] if entries.cert is not None else list(entries.additional_certs)
+    certificates = [entry.certificate for entry in chain]
+    return Contents("" if entries.key is None else _pem_key(entries.key), _pem(certificates), _pem(certificates))
 
 
 # --- JKS -------------------------------------------------------------------------------------------------------------
@@ -76,11 +76,11 @@ class _Reader:
 
     def take(self, size: int) -> bytes:
         """Read this many bytes. Raises StoreError."""
-        found = self._data[self.at : self.at + size]
-        if len(found) != size:
+        piece = self._data[self.at : self.at + size]
+        if len(piece) != size:
             raise StoreError("the JKS store is truncated")
         self.at += size
-        return found
+        return piece
 
     def number(self, size: int) -> int:
         """Read a big-endian integer of this many bytes."""
@@ -165,7 +165,7 @@ def _utf16(password: str) -> bytes:
 def _pem(certificates: "Sequence[Certificate]") -> str:
     from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 - optional
 
-    return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)
+    return "".join(certificate.public_bytes(Encoding.PEM).decode() for certificate in certificates)
 
 
 def _pem_key(key: object) -> str:

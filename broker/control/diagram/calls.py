@@ -7,7 +7,7 @@ from typing import Any
 
 from broker.control.groups import is_classic
 from broker.control.journal import Pausing, Place, Query, Sifting, search, topic_names
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.request.connection import Connection
 from broker.steering.journal.entries import Decoded, TopicName, decode, title
 from broker.steering.journal.mentioned import answered, few, names, place, requested
@@ -95,7 +95,7 @@ class _OfProducer:
 
     def settles(self, raw: Raw) -> bool:
         """Decode an entry, and return whether the producer id is in one of its fields."""
-        return any(each[0] == self._id for each in producers_of(decode(Entry(*raw))))
+        return any(producer[0] == self._id for producer in producers_of(decode(Entry(*raw))))
 
 
 class _Until:
@@ -119,15 +119,15 @@ class _Until:
         return self._inner.settles(raw)
 
 
-async def find(asked: Asked, query: DiagramQuery, ids: tuple[int, int | None] | None = None) -> list[Call]:
+async def find(request: ControlRequest, query: DiagramQuery, ids: tuple[int, int | None] | None = None) -> list[Call]:
     """Find the requests of a diagram, oldest first; more than it shows, since equal ones become one step.
 
     ``ids``: the first and last journal id that may be in it; None for no last one.
     """
-    limit, name_of, slices = query["limit"], topic_names(asked), Slices()
-    has_generations = cache(partial(is_classic, asked))
-    found: list[Call] = []
-    for raw, connections in await _entries(asked, query, _SEARCHED * limit, ids):
+    limit, name_of, slices = query["limit"], topic_names(request), Slices()
+    has_generations = cache(partial(is_classic, request))
+    calls: list[Call] = []
+    for raw, connections in await _entries(request, query, _SEARCHED * limit, ids):
         await slices.pause()
         entry = Entry(*raw)
         if ids is not None and entry.id < ids[0]:
@@ -135,8 +135,8 @@ async def find(asked: Asked, query: DiagramQuery, ids: tuple[int, int | None] | 
         call = read(entry, connections.get(entry.connection), name_of, has_generations, query.get("group", ""))
         odd = call.error is not None or entry.fault is not None or entry.outcome != "answered"
         if odd or (not query["errors"] and (query["polls"] or call.api not in POLLS or _moves(call))):
-            found.append(call)
-    return found
+            calls.append(call)
+    return calls
 
 
 def _moves(call: Call) -> bool:
@@ -148,7 +148,7 @@ def _moves(call: Call) -> bool:
 
 
 async def _entries(
-    asked: Asked, query: DiagramQuery, limit: int, ids: tuple[int, int | None] | None
+    request: ControlRequest, query: DiagramQuery, limit: int, ids: tuple[int, int | None] | None
 ) -> Iterator[Place]:
     slices: Pausing = Slices()
     sifting: Sifting
@@ -159,10 +159,10 @@ async def _entries(
         for name in ("transactional_id", "group", "connection"):
             if name in query:
                 conditions[name] = query[name]
-        sifting = Query(asked, conditions)
+        sifting = Query(request, conditions)
     if query["until"] is not None or ids is not None:
         sifting = _Until(sifting, query["until"], None if ids is None else ids[1])
-    return await search(asked.source.journal, sifting, limit, slices)
+    return await search(request.source.journal, sifting, limit, slices)
 
 
 def read(
@@ -170,76 +170,80 @@ def read(
     connection: Connection | None,
     name_of: TopicName,
     has_generations: Callable[[str], bool],
-    own: str,
+    group: str,
 ) -> Call:
     """Describe a journal entry as text, without the name of the diagram's own group (``own``).
 
     ``has_generations`` returns whether the members of a group have generations instead of epochs.
     """
-    known = decode(entry)
-    error = next(errors(known.response), None)
-    written = tuple(_written(known, name_of))
+    decoded = decode(entry)
+    error = next(errors(decoded.response), None)
+    written = tuple(_written(decoded, name_of))
     done = "ok" if entry.outcome == "answered" else entry.outcome
     result = done if error is None else error.name
-    asked_for = [_asks(known.request, has_generations)]
+    asked_for = [_asks(decoded.request, has_generations)]
     if written:
-        asked_for.append(few([f"{each.place} {_span('sequence', *each.sequences)}".strip() for each in written], 3))
+        asked_for.append(
+            few([f"{append.place} {_span('sequence', *append.sequences)}".strip() for append in written], 3)
+        )
     else:
-        named = [each for each in names(requested(known), name_of) if not each.startswith("transactional id")]
-        asked_for.append(few([each for each in named if each != f"group {own}"]))
-    gains = _gains(known) if error is None else _refused_at(known, error, name_of)
+        named = [name for name in names(requested(decoded), name_of) if not name.startswith("transactional id")]
+        asked_for.append(few([name for name in named if name != f"group {group}"]))
+    gains = _gains(decoded) if error is None else _refused_at(decoded, error, name_of)
     return Call(
         entry,
         connection,
-        known,
-        "unreadable request" if known.header is None else title(known.header.api_key),
+        decoded,
+        "unreadable request" if decoded.header is None else title(decoded.header.api_key),
         ", ".join(filter(None, asked_for)),
         f"{result}: {gains}" if gains else result,
         None if result.startswith("ok") else error.name if error is not None else entry.outcome,
-        producers_of(known),
+        producers_of(decoded),
         written,
     )
 
 
-def _refused_at(known: Decoded, error: ErrorCode, name_of: TopicName) -> str:
+def _refused_at(decoded: Decoded, error: ErrorCode, name_of: TopicName) -> str:
     """Name the partitions with the error, if the response has several items."""
-    places = list(answered(known))
-    return few([place(each, name_of) for each in places if each.error is error], 3) if len(places) > 1 else ""
+    places = list(answered(decoded))
+    return few([place(item, name_of) for item in places if item.error is error], 3) if len(places) > 1 else ""
 
 
 # --- producers and what they wrote -----------------------------------------------------------------------------------
 
 
-def producers_of(known: Decoded) -> tuple[Producer, ...]:
+def producers_of(decoded: Decoded) -> tuple[Producer, ...]:
     """Return the producer ids and epochs in a request and its response, without those that are -1."""
-    found = []
-    transactions = getattr(known.request, "transactions", None) or ()
-    for message in (known.request, *transactions, known.response):
-        given = (getattr(message, "producer_id", -1), getattr(message, "producer_epoch", -1))
-        if type(given[0]) is int and given[0] >= 0:
-            found.append(given)
-    found += [(batch.producer_id, batch.producer_epoch) for _, _, batch in _batches(known) if batch.producer_id >= 0]
-    return tuple(dict.fromkeys(found))
+    producers = []
+    transactions = getattr(decoded.request, "transactions", None) or ()
+    for message in (decoded.request, *transactions, decoded.response):
+        producer = (getattr(message, "producer_id", -1), getattr(message, "producer_epoch", -1))
+        if type(producer[0]) is int and producer[0] >= 0:
+            producers.append(producer)
+    producers += [
+        (batch.producer_id, batch.producer_epoch) for _, _, batch in _batches(decoded) if batch.producer_id >= 0
+    ]
+    return tuple(dict.fromkeys(producers))
 
 
-def _batches(known: Decoded) -> Iterator[tuple[Any, Any, RecordBatch]]:
+def _batches(decoded: Decoded) -> Iterator[tuple[Any, Any, RecordBatch]]:
     """Yield the first batch of each partition of a Produce request."""
-    if known.header is None or known.header.api_key != ApiKey.PRODUCE or known.request is None:
+    if decoded.header is None or decoded.header.api_key != ApiKey.PRODUCE or decoded.request is None:
         return
-    for topic in known.request.topic_data:
+    for topic in decoded.request.topic_data:
         for data in topic.partition_data:
             if data.records and begins_with_batch(bytes(data.records)):
                 yield topic, data, RecordBatch(bytes(data.records))
 
 
-def _written(known: Decoded, name_of: TopicName) -> Iterator[Written]:
+def _written(decoded: Decoded, name_of: TopicName) -> Iterator[Written]:
     offsets: dict[tuple[Any, Any, int], int] = {}
-    if known.response is not None and known.header is not None and known.header.api_key == ApiKey.PRODUCE:
-        for topic in known.response.responses:
+    if decoded.response is not None and decoded.header is not None and decoded.header.api_key == ApiKey.PRODUCE:
+        for topic in decoded.response.responses:
             for part in topic.partition_responses:
                 offsets[topic.name, topic.topic_id, part.index] = part.base_offset
-    items = {(each.topic, each.partition): each for each in requested(known)}
-    for topic, data, batch in _batches(known):
+    items = {(each.topic, each.partition): each for each in requested(decoded)}
+    for topic, data, batch in _batches(decoded):
         item = items.get((topic.name or topic.topic_id, data.index))
         named = f"{topic.name}-{data.index}" if item is None else place(item, name_of)
         sequences = (batch.base_sequence, batch.last_sequence) if batch.producer_id >= 0 else (-1, -1)
@@ -274,23 +278,23 @@ def _asks(request: Any, has_generations: Callable[[str], bool]) -> str:
     return ", ".join(parts)
 
 
-def _gains(known: Decoded) -> str:
+def _gains(decoded: Decoded) -> str:
     """Describe a response without an error, such as ``producer 4000, epoch 0``."""
-    response, parts = known.response, []
+    response, parts = decoded.response, []
     if type(getattr(response, "producer_id", None)) is int and response.producer_id >= 0:  # type: ignore[union-attr]
         parts.append(f"producer {response.producer_id}, epoch {response.producer_epoch}")  # type: ignore[union-attr]
     for name, noun in (("generation_id", "generation"), ("member_epoch", "member epoch")):
         value = getattr(response, name, None)
         if type(value) is int and value >= 0:
             parts.append(f"{noun} {value}")
-    nodes = {each.node_id for each in _coordinators(response)}
+    nodes = {coordinator.node_id for coordinator in _coordinators(response)}
     parts += [f"broker {node}" for node in sorted(nodes)]
     return ", ".join(parts)
 
 
 def _coordinators(response: Any) -> Iterable[Any]:
     """Return the coordinators in a FindCoordinator response of any version."""
-    found = getattr(response, "coordinators", None)
-    if found:
-        return tuple(found)
+    coordinators = getattr(response, "coordinators", None)
+    if coordinators:
+        return tuple(coordinators)
     return (response,) if type(getattr(response, "node_id", None)) is int and hasattr(response, "port") else ()

@@ -10,7 +10,7 @@ from broker.control.explain.group import Refused as GroupRefused
 from broker.control.explain.producer import Refused as ProducerRefused
 from broker.control.explain.transaction import Refused as TransactionRefused
 from broker.control.groups import is_classic
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.coordination.reasons import STEERING
 from broker.partitions.transactions.markers import MarkerNote
 from broker.steering.timelines.producer_events import ACCEPTED
@@ -33,13 +33,13 @@ class Event:
     """The journal id of the request of the same millisecond before which the event happened."""
 
 
-def of_transaction(asked: Asked, name: str, positions: range | None = None) -> Iterator[Event]:
+def of_transaction(request: ControlRequest, name: str, positions: range | None = None) -> Iterator[Event]:
     """Yield the events of a transactional id's timeline, or those at these positions."""
-    events = asked.source.transaction_timelines.of(name).events
+    events = request.source.transaction_timelines.of(name).events
     for at in range(len(events)) if positions is None else positions:
         event = events[at]
         if event.error is not None:
-            cause = TransactionRefused(asked, name, events[:at], event).cause()
+            cause = TransactionRefused(request, name, events[:at], event).cause()
             text = "" if event.count == 1 else f"refused {event.count} times"
             yield Event(event.at_ms, "transaction", text, event.connection, event.api, event.error, cause)
             continue
@@ -53,30 +53,30 @@ def of_transaction(asked: Asked, name: str, positions: range | None = None) -> I
         yield Event(event.at_ms, "transaction", text, connection, event.api)
 
 
-def of_producer(asked: Asked, producer_id: int) -> Iterator[Event]:
+def of_producer(request: ControlRequest, producer_id: int) -> Iterator[Event]:
     """Yield the refusals, duplicates and losses of state in a producer id's timeline."""
-    history = asked.source.producer_timelines.of(producer_id)
+    history = request.source.producer_timelines.of(producer_id)
     events = [] if history is None else history.events
     for at, event in enumerate(events):
         if event.error is not None:
-            cause = ProducerRefused(asked, events[:at], event).cause()
+            cause = ProducerRefused(request, events[:at], event).cause()
             yield Event(event.at_ms, "leader", "", event.connection, event.api, event.error, cause)
         elif event.event != ACCEPTED and event.count == 1 and event.place is not None:
             text = f"{event.event}: {event.partition}" + (f", {event.detail}" if event.detail else "")
             yield Event(event.at_ms, "leader", text, event.connection, event.api)
 
 
-def counter_of(asked: Asked, name: str) -> str:
+def counter_of(request: ControlRequest, name: str) -> str:
     """Return ``generation`` or ``group epoch``, the number that each rebalance of the group raises."""
-    return "generation" if is_classic(asked, name) else "group epoch"
+    return "generation" if is_classic(request, name) else "group epoch"
 
 
-def of_group(asked: Asked, name: str) -> Iterator[Event]:
+def of_group(request: ControlRequest, name: str) -> Iterator[Event]:
     """Yield the refusals and state changes in a group's timeline."""
-    counter = counter_of(asked, name)
-    for event in asked.source.group_timelines.of(name).events:
+    counter = counter_of(request, name)
+    for event in request.source.group_timelines.of(name).events:
         if event.error is not None:
-            cause = GroupRefused(asked, name, event).cause()
+            cause = GroupRefused(request, name, event).cause()
             yield Event(event.at_ms, "group", "", event.connection, event.api, event.error, cause)
             continue
         moved = _moved(event.state_before, event.state_after)
@@ -87,9 +87,9 @@ def of_group(asked: Asked, name: str) -> Iterator[Event]:
             yield Event(event.at_ms, "group", f"{event.event}: {moved}", connection, event.api)
 
 
-def marker_notes(asked: Asked, name: str) -> list[MarkerNote]:
+def marker_notes(request: ControlRequest, name: str) -> list[MarkerNote]:
     """Return the notes on markers of a transactional id; none behind a proxy."""
-    return [] if asked.source.own is None else list(asked.cluster.markers.notes.of(name))
+    return [] if request.source.own is None else list(request.cluster.markers.notes.of(name))
 
 
 def _moved(before: str, after: str) -> str:
@@ -105,19 +105,19 @@ def assign(calls: Sequence[Call], events: Iterable[Event]) -> list[Event]:
         places[call.entry.connection, call.api].append(call)
     matched = []
     for event in events:
-        found = _call_of(places, event)
-        matched.append((event, found))
-        if found is None:
+        changed = _call_of(places, event)
+        matched.append((event, changed))
+        if changed is None:
             continue
-        if event.text and (event.at_ms, event.text) not in found.changes:
-            found.changes.append((event.at_ms, event.text))
-        found.reason = found.reason or event.reason
+        if event.text and (event.at_ms, event.text) not in changed.changes:
+            changed.changes.append((event.at_ms, event.text))
+        changed.reason = changed.reason or event.reason
     left: list[Event] = []
     after: Event | None = None
     request = -1
-    for event, found in reversed(matched):
-        if found is not None:
-            after, request = event, found.entry.id
+    for event, changed in reversed(matched):
+        if changed is not None:
+            after, request = event, changed.entry.id
         else:
             follows = after is not None and after.role == event.role and after.at_ms == event.at_ms
             left.append(replace(event, before=request) if follows else event)

@@ -168,7 +168,7 @@ def _joined(calls: Sequence[Call]) -> dict[int, Key]:
         for key in (*call.producers, *([member] if member else [])):
             clients.join(("identity", (call.client_id, key)), connection)
             named.add(call.entry.connection)
-    found = {call.entry.connection: clients.of(("connection", call.entry.connection)) for call in calls}
+    actors = {call.entry.connection: clients.of(("connection", call.entry.connection)) for call in calls}
     for at, call in enumerate(calls):
         number = call.entry.connection
         if number in named:
@@ -182,8 +182,8 @@ def _joined(calls: Sequence[Call]) -> dict[int, Key]:
             None,
         )
         if alike is not None:
-            found[number] = found[alike]
-    return found
+            actors[number] = actors[alike]
+    return actors
 
 
 def _in_turn(calls: Sequence[Call], clients: dict[int, Key]) -> dict[int, Key]:

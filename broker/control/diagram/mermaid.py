@@ -35,5 +35,7 @@ def _lines(step: Step) -> Iterator[str]:
 
 def _escaped(text: str) -> str:
     """Escape a text for Mermaid."""
-    shown = "".join(each if each.isalnum() or each in _PLAIN else f"#{ord(each)};" for each in text)
+    shown = "".join(
+        character if character.isalnum() or character in _PLAIN else f"#{ord(character)};" for character in text
+    )
     return shown.replace("end", "e#110;d")  # "end" ends a block

@@ -8,7 +8,7 @@ from broker.control.diagram.calls import Call
 from broker.control.diagram.events import Event
 from broker.control.diagram.lanes import Key, Lanes, role_of
 from broker.control.fault_text import does
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.partitions.transactions.markers import MarkerNote
 from control_api.answers.diagrams import Step, StepKind
 from control_api.spelling import plain
@@ -50,19 +50,19 @@ def folded(calls: Sequence[Call]) -> list[Call]:
 
     Equal offset commits are folded too if only commits of other members are between them: members commit in turn.
     """
-    found: list[Call] = []
+    kept: list[Call] = []
     for call in calls:
-        equal = None if call.changes else _equal(found, call)
+        equal = None if call.changes else _equal(kept, call)
         if equal is None:
-            found.append(call)
+            kept.append(call)
         else:
             equal.count += 1
             equal.result = call.result
-    return found
+    return kept
 
 
-def _equal(found: Sequence[Call], call: Call) -> Call | None:
-    for before in reversed(found[-_MOST_IN_TURN:]):
+def _equal(kept: Sequence[Call], call: Call) -> Call | None:
+    for before in reversed(kept[-_MOST_IN_TURN:]):
         if before.changes:
             return None
         if _alike(before, call):
@@ -86,10 +86,10 @@ def _alike(one: Call, other: Call) -> bool:
 
 
 def build(
-    asked: Asked, calls: Sequence[Call], events: Iterable[Event], notes: Iterable[MarkerNote], lanes: Lanes
+    request: ControlRequest, calls: Sequence[Call], events: Iterable[Event], notes: Iterable[MarkerNote], lanes: Lanes
 ) -> tuple[Step, ...]:
     """Build all steps, earliest first."""
-    drafts = [each for call in calls for each in _of_call(asked, call, calls, lanes)]
+    drafts = [each for call in calls for each in _of_call(request, call, calls, lanes)]
     alone = list(events)
     anchors = {event.at_ms: event.before for event in reversed(alone)}
     drafts += [_of_event(event, lanes) for event in alone]
@@ -125,7 +125,7 @@ def _step(draft: _Draft, at_ms: int, positions: Mapping[Key, int]) -> Step:
 # --- a request -------------------------------------------------------------------------------------------------------
 
 
-def _of_call(asked: Asked, call: Call, calls: Sequence[Call], lanes: Lanes) -> Iterator[_Draft]:
+def _of_call(request: ControlRequest, call: Call, calls: Sequence[Call], lanes: Lanes) -> Iterator[_Draft]:
     entry = call.entry
     client, broker = lanes.client(call), lanes.broker(role_of(call.api), entry.broker)
 
@@ -135,14 +135,14 @@ def _of_call(asked: Asked, call: Call, calls: Sequence[Call], lanes: Lanes) -> I
     text = f"{call.api} v{call.version}" + (f" {call.asks}" if call.asks else "")
     yield _Draft(order(0), "request", client, broker, text, call.count, entry=entry.id)
     if entry.fault is not None:
-        yield _Draft(order(1), "fault", broker, broker, _fault(asked, entry.fault), fault=entry.fault)
+        yield _Draft(order(1), "fault", broker, broker, _fault(request, entry.fault), fault=entry.fault)
     for at_ms, change in call.changes:
         yield _Draft(_Order(max(at_ms, entry.at_ms), entry.id, 3), "state", broker, broker, change)
-    written = [each for each in call.written if each.offset >= 0]
-    for each in written[:_MOST_APPENDS]:
-        last = each.offset + max(each.records, 1) - 1
-        offsets = f"offset {each.offset}" if last == each.offset else f"offsets {each.offset} to {last}"
-        yield _Draft(order(4), "append", broker, lanes.log(each.place), offsets)
+    written = [append for append in call.written if append.offset >= 0]
+    for append in written[:_MOST_APPENDS]:
+        last = append.offset + max(append.records, 1) - 1
+        offsets = f"offset {append.offset}" if last == append.offset else f"offsets {append.offset} to {last}"
+        yield _Draft(order(4), "append", broker, lanes.log(append.place), offsets)
     if len(written) > _MOST_APPENDS:
         more = f"{len(written) - _MOST_APPENDS} more partitions"
         yield _Draft(order(4), "append", broker, lanes.log(written[_MOST_APPENDS].place), more)
@@ -168,11 +168,13 @@ def _end(call: Call, calls: Sequence[Call]) -> float:
     return max(float(entry.at_ms), min(call.ends_ms, min(later, default=call.ends_ms)))
 
 
-def _fault(asked: Asked, ids: str) -> str:
-    known = asked.source.faults.faults
+def _fault(request: ControlRequest, ids: str) -> str:
+    faults = request.source.faults.faults
     return "; ".join(
-        f"fault {each}: {does(known[each].description['do'])}" if each in known else f"fault {each}, removed since"
-        for each in ids.split(",")
+        f"fault {fault_id}: {does(faults[fault_id].description['do'])}"
+        if fault_id in faults
+        else f"fault {fault_id}, removed since"
+        for fault_id in ids.split(",")
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from broker.control.event_text import nothing_refused, refused
 from broker.control.explain.transaction import explanation, faults
 from broker.control.groups import is_classic, known_group, no_group
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.settings.specification import cite
 from broker.steering.timelines.group_events import LEAVE, NO_GENERATION, Causes, GroupEvent
@@ -17,49 +17,54 @@ E = ErrorCode
 
 
 @answers("groups why")
-async def why(asked: Asked) -> Refusal:
+async def why(request: ControlRequest) -> Refusal:
     """Explain the last refusal of a request from a group's member."""
-    name = asked.names["group"]
-    history = asked.source.group_timelines.of(name)
-    it = next((event for event in reversed(history.events) if event.error), None)
-    if it is None:
-        if not history.events and (asked.source.own is None or not known_group(asked, name)):
-            raise no_group(asked, name)
+    name = request.names["group"]
+    history = request.source.group_timelines.of(name)
+    refusal = next((event for event in reversed(history.events) if event.error), None)
+    if refusal is None:
+        if not history.events and (request.source.own is None or not known_group(request, name)):
+            raise no_group(request, name)
         return explanation(nothing_refused(f"the members of {name!r}", history.forgotten), history.forgotten)
-    text = Refused(asked, name, it).explain()
-    return explanation(text, history.forgotten, error=it.error, at_ms=it.until_ms, rule=it.rule, source=it.source)
+    text = Refused(request, name, refusal).explain()
+    return explanation(
+        text, history.forgotten, error=refusal.error, at_ms=refusal.until_ms, rule=refusal.rule, source=refusal.source
+    )
 
 
 class Refused:
     """A refused request of a group member, and the events that caused the refusal."""
 
-    def __init__(self, asked: Asked, name: str, it: GroupEvent) -> None:
-        self._asked, self._name, self._it = asked, name, it
-        self._causes = it.causes or Causes(None, None, None, None, None, complete=False)
+    def __init__(self, request: ControlRequest, name: str, refusal: GroupEvent) -> None:
+        self._request, self._name, self._refusal = request, name, refusal
+        self._causes = refusal.causes or Causes(None, None, None, None, None, complete=False)
 
     def explain(self) -> str:
         """Return the cause first, then the refused request."""
-        it = self._it
-        return f"{self.cause()} {refused(_request(it), it.until_ms, it.error, cite(it.rule, it.source), it.count)}"
+        refusal = self._refusal
+        source = cite(refusal.rule, refusal.source)
+        return f"{self.cause()} {refused(_request(refusal), refusal.until_ms, refusal.error, source, refusal.count)}"
 
     def cause(self) -> str:
         """Return the cause without the refused request."""
-        it = self._it
-        if it.fault is not None:
-            return f"a fault: {faults(self._asked, it.fault)}; the error did not come from the coordinator."
-        return _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)(self)
+        refusal = self._refusal
+        if refusal.fault is not None:
+            return f"a fault: {faults(self._request, refusal.fault)}; the error did not come from the coordinator."
+        return _EXPLAIN.get(ErrorCode[refusal.error or "NONE"], Refused.plainly)(self)
 
     def generation(self) -> str:
         """Explain ILLEGAL_GENERATION."""
         joined = self._causes.joined
         since = "" if joined is None else f" since {local_time(joined.at_ms)}, when all members had joined"
-        number = self._it.request_generation
+        number = self._refusal.request_generation
         sent = "no generation" if number == NO_GENERATION else f"generation {number}"
-        return f"wrong generation: the request has {sent}, the group is in generation {self._it.epoch_after}{since}."
+        return (
+            f"wrong generation: the request has {sent}, the group is in generation {self._refusal.epoch_after}{since}."
+        )
 
     def member(self) -> str:
         """Explain UNKNOWN_MEMBER_ID."""
-        name, sign = self._it.member_id, self._causes.last_sign
+        name, sign = self._refusal.member_id, self._causes.last_sign
         if sign is None and self._causes.complete:
             return f"not a member: {name!r} has never joined this group at this coordinator."
         if sign is None:
@@ -73,23 +78,23 @@ class Refused:
 
     def rebalancing(self) -> str:
         """Explain REBALANCE_IN_PROGRESS."""
-        begun, beginner = self._causes.begun, self._causes.beginner
-        if begun is None:
-            return f"rebalance in progress: the group is in {self._it.state_after}, and its members must rejoin."
+        first_event, beginner = self._causes.begun, self._causes.beginner
+        if first_event is None:
+            return f"rebalance in progress: the group is in {self._refusal.state_after}, and its members must rejoin."
         by = "" if beginner is None else f", after {_request(beginner)}"
-        return f"rebalance in progress: it began at {local_time(begun.at_ms)}{by}."
+        return f"rebalance in progress: it began at {local_time(first_event.at_ms)}{by}."
 
     def instance(self) -> str:
         """Explain FENCED_INSTANCE_ID."""
-        static, taken = self._it.instance_id, self._causes.taken
+        static, taken = self._refusal.instance_id, self._causes.taken
         by = "" if taken is None else f": at {local_time(taken.at_ms)} {_request(taken)} replaced this one"
         return f"another member has the group.instance.id {static!r}{by} (KIP-345)."
 
     def elsewhere(self) -> str:
         """Explain NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and COORDINATOR_LOAD_IN_PROGRESS."""
-        loads = self._it.error == E.COORDINATOR_LOAD_IN_PROGRESS.name
+        loads = self._refusal.error == E.COORDINATOR_LOAD_IN_PROGRESS.name
         what = "was still loading the group" if loads else "is not the group's coordinator"
-        return f"the coordinator: the request went to broker {self._it.broker}, which {what}."
+        return f"the coordinator: the request went to broker {self._refusal.broker}, which {what}."
 
     def protocol(self) -> str:
         """Explain INCONSISTENT_GROUP_PROTOCOL."""
@@ -99,8 +104,9 @@ class Refused:
 
     def member_epoch(self) -> str:
         """Explain FENCED_MEMBER_EPOCH and STALE_MEMBER_EPOCH (KIP-848)."""
+        number = self._refusal.request_generation
         return (
-            f"wrong member epoch: the request has {self._it.request_generation}, but the member is in another epoch, "
+            f"wrong member epoch: the request has {number}, but the member is in another epoch, "
             "or the request lists partitions that the member does not own. After FENCED_MEMBER_EPOCH a member abandons "
             "its partitions and rejoins; after STALE_MEMBER_EPOCH it retries with the epoch of its next heartbeat "
             "response."
@@ -108,7 +114,7 @@ class Refused:
 
     def unreleased(self) -> str:
         """Explain UNRELEASED_INSTANCE_ID."""
-        return f"the group.instance.id {self._it.instance_id!r} belongs to a member that has not left the group."
+        return f"the group.instance.id {self._refusal.instance_id!r} belongs to a member that has not left the group."
 
     def full(self) -> str:
         """Explain GROUP_MAX_SIZE_REACHED."""
@@ -116,7 +122,7 @@ class Refused:
 
     def malformed(self) -> str:
         """Explain INVALID_REQUEST and UNSUPPORTED_ASSIGNOR."""
-        if self._it.rule.startswith(_SHARE_SESSIONS):
+        if self._refusal.rule.startswith(_SHARE_SESSIONS):
             return "the request: a field is invalid, or it acknowledges offsets beyond the records in flight."
         return "the heartbeat: a field is missing or invalid."
 
@@ -136,9 +142,13 @@ class Refused:
 
     def plainly(self) -> str:
         """Describe any other error, with the group's state."""
-        counter = "generation" if is_classic(self._asked, self._name) else "group epoch"
-        state = f" in {self._it.state_after}, {counter} {self._it.epoch_after}" if self._it.state_after else ""
-        return f"refused: {self._it.error}{state}."
+        counter = "generation" if is_classic(self._request, self._name) else "group epoch"
+        state = (
+            f" in {self._refusal.state_after}, {counter} {self._refusal.epoch_after}"
+            if self._refusal.state_after
+            else ""
+        )
+        return f"refused: {self._refusal.error}{state}."
 
 
 _SHARE_SESSIONS = ("groups D.5", "groups D.6")

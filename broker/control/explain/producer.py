@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from broker.control.event_text import citation, nothing_refused, refused, span
 from broker.control.explain import transaction as transactional
 from broker.control.producers import known
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.settings.specification import cite
 from broker.steering.timelines.producer_events import FORGOTTEN, REFUSED, ProducerEvent, loss, mover_past, writer_of
@@ -19,87 +19,92 @@ _OF_SEQUENCES = frozenset({E.OUT_OF_ORDER_SEQUENCE_NUMBER.name, E.UNKNOWN_PRODUC
 
 
 @answers("producers why")
-async def why(asked: Asked) -> Refusal:
+async def why(request: ControlRequest) -> Refusal:
     """Explain the last refusal of a producer."""
-    producer_id, history, _ = known(asked)
+    producer_id, history, _ = known(request)
     events, forgotten = ([], 0) if history is None else (history.events, history.forgotten)
     last = next((at for at in reversed(range(len(events))) if events[at].error), None)
-    it = None if last is None else events[last]
+    refusal = None if last is None else events[last]
     name = None if history is None else history.transactional_id
-    if name is not None and (it is None or it.error not in _OF_SEQUENCES):
-        by_id = transactional.last_refusal(asked, name, producer_id, since_ms=0 if it is None else it.until_ms)
+    if name is not None and (refusal is None or refusal.error not in _OF_SEQUENCES):
+        by_id = transactional.last_refusal(
+            request, name, producer_id, since_ms=0 if refusal is None else refusal.until_ms
+        )
         if by_id is not None:
             return by_id
-    if it is None or last is None:
+    if refusal is None or last is None:
         return transactional.explanation(nothing_refused(f"the producer id {producer_id}", forgotten), forgotten)
-    text = Refused(asked, events[:last], it).explain()
-    return transactional.explanation(text, forgotten, error=it.error, at_ms=it.until_ms, rule=it.rule, source=it.source)
+    text = Refused(request, events[:last], refusal).explain()
+    return transactional.explanation(
+        text, forgotten, error=refusal.error, at_ms=refusal.until_ms, rule=refusal.rule, source=refusal.source
+    )
 
 
 class Refused:
     """A refused batch of a producer, and the events before it."""
 
-    def __init__(self, asked: Asked, before: Sequence[ProducerEvent], it: ProducerEvent) -> None:
-        self._asked, self._it = asked, it
-        self._here = [event for event in reversed(before) if event.place == it.place]  # the newest first
+    def __init__(self, request: ControlRequest, before: Sequence[ProducerEvent], refusal: ProducerEvent) -> None:
+        self._request, self._refusal = request, refusal
+        self._here = [event for event in reversed(before) if event.place == refusal.place]  # the newest first
 
     def explain(self) -> str:
         """Return the cause first, then the refused request."""
-        it = self._it
-        batch = f"{_request(it)} to {it.partition}, {_sequences(it)} at epoch {it.producer_epoch},"
-        return f"{self.cause()} {refused(batch, it.until_ms, it.error, cite(it.rule, it.source), it.count)}"
+        refusal = self._refusal
+        batch = f"{_request(refusal)} to {refusal.partition}, {_sequences(refusal)} at epoch {refusal.producer_epoch},"
+        source = cite(refusal.rule, refusal.source)
+        return f"{self.cause()} {refused(batch, refusal.until_ms, refusal.error, source, refusal.count)}"
 
     def cause(self) -> str:
         """Return the cause without the refused request."""
-        it = self._it
-        if it.fault is not None:
-            written = "" if it.event == REFUSED else "; the batch was written nevertheless"
-            return f"a fault: {transactional.faults(self._asked, it.fault)}; the error is not the partition's{written}."
-        return _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)(self)
+        refusal = self._refusal
+        if refusal.fault is not None:
+            written = "" if refusal.event == REFUSED else "; the batch was written nevertheless"
+            fault = transactional.faults(self._request, refusal.fault)
+            return f"a fault: {fault}; the error is not the partition's{written}."
+        return _EXPLAIN.get(ErrorCode[refusal.error or "NONE"], Refused.plainly)(self)
 
     # --- causes ------------------------------------------------------------------------------------------------------
 
     def fenced(self) -> str:
         """Explain INVALID_PRODUCER_EPOCH and PRODUCER_FENCED."""
-        it = self._it
-        mover = mover_past(it.producer_epoch, self._here)
+        refusal = self._refusal
+        mover = mover_past(refusal.producer_epoch, self._here)
         if mover is None:
-            here = f"{it.partition} knows this producer at epoch {it.epoch_after}"
-            return f"fenced: {here}, the request has {it.producer_epoch}; the log no longer has the cause."
+            here = f"{refusal.partition} knows this producer at epoch {refusal.epoch_after}"
+            return f"fenced: {here}, the request has {refusal.producer_epoch}; the log no longer has the cause."
         by = f" by {mover.api} v{mover.version}" if mover.api is not None else ""
-        who = f"{span(mover.at_ms, mover.until_ms)} {_client(mover)} wrote to {it.partition}{by}"
+        who = f"{span(mover.at_ms, mover.until_ms)} {_client(mover)} wrote to {refusal.partition}{by}"
         at = "unknown here" if mover.epoch_before < 0 else f"at epoch {mover.epoch_before}"
         became = f"while this producer was {at}; the epoch became {mover.epoch_after}"
         return f"fenced: {who}, {_sequences(mover)}, {became}{citation(mover.rule, mover.source)}."
 
     def sequence(self) -> str:
         """Explain OUT_OF_ORDER_SEQUENCE_NUMBER."""
-        it = self._it
-        if it.epoch_after not in (-1, it.producer_epoch):
-            moved = (
-                f"{it.partition} has the producer at epoch {it.epoch_after}, the batch starts epoch {it.producer_epoch}"
-            )
-            return f"the sequence: {moved}, and a new epoch starts at sequence 0, not {it.first_sequence}."
-        if it.known_sequence < 0:
-            return f"the sequence: {it.detail or f'{it.partition} expected another sequence'}.{self._lost()}"
-        had = f"{it.partition} has the producer's sequences up to {it.known_sequence}{self._written_by()}"
-        if it.first_sequence > it.known_sequence + 1:
-            missing = f"{_from_to(it.known_sequence + 1, it.first_sequence - 1)} missing{self._missed()}"
-            return f"the sequence: {had}; the batch starts at {it.first_sequence}, with {missing}."
+        refusal = self._refusal
+        if refusal.epoch_after not in (-1, refusal.producer_epoch):
+            epochs = f"{refusal.partition} has the producer at epoch {refusal.epoch_after}"
+            moved = f"{epochs}, the batch starts epoch {refusal.producer_epoch}"
+            return f"the sequence: {moved}, and a new epoch starts at sequence 0, not {refusal.first_sequence}."
+        if refusal.known_sequence < 0:
+            return f"the sequence: {refusal.detail or f'{refusal.partition} expected another sequence'}.{self._lost()}"
+        had = f"{refusal.partition} has the producer's sequences up to {refusal.known_sequence}{self._written_by()}"
+        if refusal.first_sequence > refusal.known_sequence + 1:
+            missing = f"{_from_to(refusal.known_sequence + 1, refusal.first_sequence - 1)} missing{self._missed()}"
+            return f"the sequence: {had}; the batch starts at {refusal.first_sequence}, with {missing}."
         old = f"only an exact resend of one of the last {REMEMBERED_BATCHES} batches is accepted as a duplicate"
         rule = citation(S1.rule, S1.source)
-        return f"the sequence: {had}; the batch starts at {it.first_sequence} again, and {old}{rule}."
+        return f"the sequence: {had}; the batch starts at {refusal.first_sequence} again, and {old}{rule}."
 
     def _written_by(self) -> str:
         """Name the client that wrote the partition's last sequence of this producer."""
-        run = writer_of(self._it.known_sequence, self._here)
+        run = writer_of(self._refusal.known_sequence, self._here)
         return "" if run is None else f", written by {_client(run)} at {local_time(run.until_ms)}"
 
     def _missed(self) -> str:
         """Describe the refusal of the batch with the missing sequence, if there was one."""
-        it = self._it
-        first = next((each for each in self._here if each.error is not None
-                      and each.first_sequence == it.known_sequence + 1), None)  # fmt: skip
+        refusal = self._refusal
+        first = next((event for event in self._here if event.error is not None
+                      and event.first_sequence == refusal.known_sequence + 1), None)  # fmt: skip
         if first is None:
             return ""
         return f" (refused at {local_time(first.at_ms)} with {first.error})"
@@ -114,39 +119,43 @@ class Refused:
 
     def unknown(self) -> str:
         """Explain UNKNOWN_PRODUCER_ID."""
-        it = self._it
+        refusal = self._refusal
         reasons = "its records were deleted, or it wrote nothing for producer.id.expiration.ms, or it never wrote there"
         lost = self._lost() or f" {reasons[0].upper()}{reasons[1:]}."
-        return (
-            f"unknown: {it.partition} has no state of this producer, and the batch does not start at sequence 0.{lost}"
-        )
+        state = f"{refusal.partition} has no state of this producer"
+        return f"unknown: {state}, and the batch does not start at sequence 0.{lost}"
 
     def transaction(self) -> str:
         """Explain INVALID_TXN_STATE."""
-        return f"the wrong state: {self._it.detail or 'the batch is not part of an open transaction'}."
+        return f"the wrong state: {self._refusal.detail or 'the batch is not part of an open transaction'}."
 
     def elsewhere(self) -> str:
         """Explain NOT_LEADER_OR_FOLLOWER."""
-        if self._asked.source.own is None:
-            return (
-                f"the leader: the request went to broker {self._it.broker}, which does not lead {self._it.partition}."
-            )
-        found = self._asked.source.partitions.get(self._it.place or ("", -1))
-        leader = "no broker leads" if found is None or found.state.leader < 0 else f"broker {found.state.leader} leads"
-        return f"the leader: the request went to broker {self._it.broker}; {leader} {self._it.partition} now."
+        if self._request.source.own is None:
+            broker, partition_name = self._refusal.broker, self._refusal.partition
+            return f"the leader: the request went to broker {broker}, which does not lead {partition_name}."
+        partition = self._request.source.partitions.get(self._refusal.place or ("", -1))
+        leader = (
+            "no broker leads"
+            if partition is None or partition.state.leader < 0
+            else f"broker {partition.state.leader} leads"
+        )
+        return f"the leader: the request went to broker {self._refusal.broker}; {leader} {self._refusal.partition} now."
 
     def replicas(self) -> str:
         """Explain NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND and REQUEST_TIMED_OUT."""
-        found = self._asked.source.partitions.get(self._it.place or ("", -1))
-        written = "the batch was not written" if self._it.event == REFUSED else "the batch was written nevertheless"
-        if found is None:
+        partition = self._request.source.partitions.get(self._refusal.place or ("", -1))
+        written = (
+            "the batch was not written" if self._refusal.event == REFUSED else "the batch was written nevertheless"
+        )
+        if partition is None:
             return f"the replicas: too few are in sync; {written}."
-        isr = ", ".join(map(str, found.state.isr))
-        return f"the replicas: the ISR is {isr} now, min.insync.replicas is {found.min_isr}; {written}."
+        isr = ", ".join(map(str, partition.state.isr))
+        return f"the replicas: the ISR is {isr} now, min.insync.replicas is {partition.min_isr}; {written}."
 
     def plainly(self) -> str:
         """Describe any other error."""
-        return f"refused: {self._it.detail or self._it.error}."
+        return f"refused: {self._refusal.detail or self._refusal.error}."
 
 
 def _client(event: ProducerEvent) -> str:

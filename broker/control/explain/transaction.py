@@ -14,7 +14,7 @@ from broker.control.event_text import (
 )
 from broker.control.fault_text import does
 from broker.control.problems import Problem, not_found
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.control.verbs import answers
 from broker.coordination.runtime import State
 from broker.coordination.transaction.completion import CANNOT_BE_COMPLETED
@@ -44,48 +44,54 @@ def explanation(
 
 
 @answers("transactions why")
-async def why(asked: Asked) -> Refusal:
+async def why(request: ControlRequest) -> Refusal:
     """Explain the last refusal of a transactional id."""
-    name = asked.names["transactional_id"]
-    history = asked.source.transaction_timelines.of(name)
+    name = request.names["transactional_id"]
+    history = request.source.transaction_timelines.of(name)
     last = next((at for at in reversed(range(len(history.events))) if history.events[at].error), None)
     if last is None:
-        found = None if asked.source.own is None else transaction_coordinator(asked.cluster, name)
-        if not history.events and (found is None or name not in found[1].machine.transactions):
-            raise unused(asked, name)
+        node_and_coordinator = None if request.source.own is None else transaction_coordinator(request.cluster, name)
+        if not history.events and (
+            node_and_coordinator is None or name not in node_and_coordinator[1].machine.transactions
+        ):
+            raise unused(request, name)
         return explanation(nothing_refused(repr(name), history.forgotten), history.forgotten)
-    return _refusal(asked, name, history, last)
+    return _refusal(request, name, history, last)
 
 
-def unused(asked: Asked, name: str) -> Problem:
+def unused(request: ControlRequest, name: str) -> Problem:
     """Build a 404 for an unknown transactional id; the detail suggests similar ids."""
-    found = [] if asked.source.own is None else transaction_coordinators(asked.cluster)
-    known = [str(each) for _, runtime in found for each in runtime.machine.transactions]
-    return not_found(f"no client has used the transactional id {name!r}{suggestion(name, known)}")
+    coordinators = [] if request.source.own is None else transaction_coordinators(request.cluster)
+    names = [str(each) for _, coordinator in coordinators for each in coordinator.machine.transactions]
+    return not_found(f"no client has used the transactional id {name!r}{suggestion(name, names)}")
 
 
-def last_refusal(asked: Asked, name: str, producer_id: int, *, since_ms: int) -> Refusal | None:
+def last_refusal(request: ControlRequest, name: str, producer_id: int, *, since_ms: int) -> Refusal | None:
     """Explain the last refusal of a transactional id; ``None`` if it is older or was of another producer id."""
-    history = asked.source.transaction_timelines.of(name)
+    history = request.source.transaction_timelines.of(name)
     events = history.events
     last = next((at for at in reversed(range(len(events))) if events[at].error), None)
     if last is None or events[last].at_ms < since_ms or events[last].request_producer.producer_id != producer_id:
         return None
-    return _refusal(asked, name, history, last)
+    return _refusal(request, name, history, last)
 
 
-def _refusal(asked: Asked, name: str, history: History, at: int) -> Refusal:
-    it = history.events[at]
-    text = Refused(asked, name, history.events[:at], it).explain()
-    return explanation(text, history.forgotten, error=it.error, at_ms=it.until_ms, rule=it.rule, source=it.source)
+def _refusal(request: ControlRequest, name: str, history: History, at: int) -> Refusal:
+    refusal = history.events[at]
+    text = Refused(request, name, history.events[:at], refusal).explain()
+    return explanation(
+        text, history.forgotten, error=refusal.error, at_ms=refusal.until_ms, rule=refusal.rule, source=refusal.source
+    )
 
 
-def faults(asked: Asked, ids: str) -> str:
+def faults(request: ControlRequest, ids: str) -> str:
     """Describe faults. ``ids`` is a comma-separated list of fault ids."""
-    known = asked.source.faults.faults
+    faults_by_id = request.source.faults.faults
     return " and ".join(
-        f"fault {each} ({does(known[each].description['do'])})" if each in known else f"fault {each}, removed since"
-        for each in ids.split(",")
+        f"fault {fault_id} ({does(faults_by_id[fault_id].description['do'])})"
+        if fault_id in faults_by_id
+        else f"fault {fault_id}, removed since"
+        for fault_id in ids.split(",")
     )
 
 
@@ -97,39 +103,40 @@ def _is_move(event: Event) -> bool:
 class Refused:
     """A refused request about a transactional id, and the events before it."""
 
-    def __init__(self, asked: Asked, name: str, before: Sequence[Event], it: Event) -> None:
-        self._asked, self._name, self._before, self._it = asked, name, before, it
+    def __init__(self, request: ControlRequest, name: str, before: Sequence[Event], refusal: Event) -> None:
+        self._request, self._name, self._before, self._refusal = request, name, before, refusal
         self._moves = [event for event in before if _is_move(event)]
 
     def explain(self) -> str:
         """Return the cause first, then the refused request."""
-        it = self._it
-        return f"{self.cause()} {refused(request(it), it.until_ms, it.error, cite(it.rule, it.source), it.count)}"
+        refusal = self._refusal
+        source = cite(refusal.rule, refusal.source)
+        return f"{self.cause()} {refused(request(refusal), refusal.until_ms, refusal.error, source, refusal.count)}"
 
     def cause(self) -> str:
         """Return the cause without the refused request."""
-        it = self._it
-        if it.fault is not None:
-            return f"a fault: {faults(self._asked, it.fault)}; the error did not come from the coordinator."
-        return _EXPLAIN.get(ErrorCode[it.error or "NONE"], Refused.plainly)(self)
+        refusal = self._refusal
+        if refusal.fault is not None:
+            return f"a fault: {faults(self._request, refusal.fault)}; the error did not come from the coordinator."
+        return _EXPLAIN.get(ErrorCode[refusal.error or "NONE"], Refused.plainly)(self)
 
     # --- causes ------------------------------------------------------------------------------------------------------
 
     def fenced(self) -> str:
         """Explain PRODUCER_FENCED and INVALID_PRODUCER_EPOCH, its code in older versions."""
-        sent, now = self._it.request_producer, self._it.after
+        sent, now = self._refusal.request_producer, self._refusal.after
         mover = self._fencing_event(sent)
         if mover is not None:
             return f"fenced: {move(mover)}."
         if sent.producer_epoch > now.producer_epoch >= 0 and sent.producer_id == now.producer_id:
             return f"an epoch that was never assigned: the producer is at {place(now)}, the request has {place(sent)}."
-        if self._it.detail:
-            return f"fenced: {self._it.detail}."
+        if self._refusal.detail:
+            return f"fenced: {self._refusal.detail}."
         return f"fenced: the request has {place(sent)}, the transactional id is at {place(now)}; {self._unseen()}."
 
     def _unseen(self) -> str:
         """Return why the cause is not known."""
-        if self._asked.source.own is None:
+        if self._request.source.own is None:
             return (
                 "the cause did not pass through this proxy, such as another client's request or a transaction timeout"
             )
@@ -142,19 +149,19 @@ class Refused:
     def mapping(self) -> str:
         """Explain INVALID_PRODUCER_ID_MAPPING."""
         expired = next((event for event in reversed(self._before) if event.event == "expired"), None)
-        known, name = self._it.after, self._name
+        state, name = self._refusal.after, self._name
         if expired is not None and not self._known_since(expired):
             unused = "the transactional id had not been used for transactional.id.expiration.ms"
             return f"expired: at {local_time(expired.at_ms)} {unused}{citation(expired.rule, expired.source)}."
-        if known.producer_id < 0:
+        if state.producer_id < 0:
             return f"unknown: no client has called InitProducerId for {name!r} at this coordinator."
         mover = next(
             (event for event in reversed(self._moves) if event.before.producer_id not in (-1, event.producer_id)), None
         )
-        sent = self._it.request_producer.producer_id
+        sent = self._refusal.request_producer.producer_id
         if mover is not None and mover.producer_before == sent:
             return f"wrong producer id: {move(mover)}."
-        return f"wrong producer id: {name!r} has producer id {known.producer_id}, the request has {sent}."
+        return f"wrong producer id: {name!r} has producer id {state.producer_id}, the request has {sent}."
 
     def _known_since(self, expired: Event) -> bool:
         return any(event.at_ms >= expired.at_ms and event.event == "initialised" for event in self._moves)
@@ -170,8 +177,8 @@ class Refused:
             why = f"{stuck.detail}{citation(stuck.rule, stuck.source)}"
             return f"stuck: at {local_time(stuck.at_ms)} {actor(stuck)}, which was refused: {why}."
         since = "" if decided is None else f"at {local_time(decided.at_ms)} {actor(decided)} ({decided.event}), and "
-        own = self._asked.source.own
-        held = None if own is None else own.markers.holds.held(self._name)
+        cluster = self._request.source.own
+        held = None if cluster is None else cluster.markers.holds.held(self._name)
         if decided is not None and decided.event == "aborted for a new producer" and held is None:
             rule = citation(decided.rule, decided.source)
             return f"busy: {since}the open transaction had to be aborted first{rule}; a retry succeeds."
@@ -190,52 +197,53 @@ class Refused:
     def wrong_state(self) -> str:
         """Explain INVALID_TXN_STATE."""
         if not self._moves:
-            return f"the wrong state: {self._it.detail or 'no transaction is open'}."
+            return f"the wrong state: {self._refusal.detail or 'no transaction is open'}."
         last = self._moves[-1]
         since = f"since {local_time(last.at_ms)}, when {actor(last)} ({last.event})"
         return f"the wrong state: the transactional id is in {last.state_after} {since}."
 
     def elsewhere(self) -> str:
         """Explain NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE and COORDINATOR_LOAD_IN_PROGRESS."""
-        if self._asked.source.own is None:
-            return f"the coordinator: broker {self._it.broker} is not the coordinator, or is still loading."
-        found = transaction_coordinator(self._asked.cluster, self._name)
-        if found is None:
+        if self._request.source.own is None:
+            return f"the coordinator: broker {self._refusal.broker} is not the coordinator, or is still loading."
+        node_and_coordinator = transaction_coordinator(self._request.cluster, self._name)
+        if node_and_coordinator is None:
             return "the coordinator: no broker coordinates this transactional id now."
-        node, runtime = found
-        if self._it.error == E.COORDINATOR_LOAD_IN_PROGRESS.name:
+        node, coordinator = node_and_coordinator
+        if self._refusal.error == E.COORDINATOR_LOAD_IN_PROGRESS.name:
             loading = (
-                "is still loading" if runtime.state is State.LOADING else "was loading then, and has finished since"
+                "is still loading" if coordinator.state is State.LOADING else "was loading then, and has finished since"
             )
             return f"the coordinator: broker {node.id} {loading}."
-        return (
-            f"the coordinator: the request went to broker {self._it.broker}; broker {node.id} is the coordinator now."
-        )
+        broker = self._refusal.broker
+        return f"the coordinator: the request went to broker {broker}; broker {node.id} is the coordinator now."
 
     def not_added(self) -> str:
         """Explain TRANSACTION_ABORTABLE."""
-        state = f"; the transactional id is in {self._it.state_before}" if self._it.state_before else ""
-        return f"not in the transaction: {self._it.detail or 'the partition was never added'}{state}."
+        state = f"; the transactional id is in {self._refusal.state_before}" if self._refusal.state_before else ""
+        return f"not in the transaction: {self._refusal.detail or 'the partition was never added'}{state}."
 
     def timeout(self) -> str:
         """Explain INVALID_TRANSACTION_TIMEOUT."""
-        if self._asked.source.own is None:
+        if self._request.source.own is None:
             return "the timeout: it must be between 1 and the broker's transaction.max.timeout.ms."
-        most_ms = self._asked.cluster.settings.int("transaction.max.timeout.ms")
+        most_ms = self._request.cluster.settings.int("transaction.max.timeout.ms")
         rule = citation("transactions A.1 A9", "KIP-98")
         return f"the timeout: it must be between 1 and transaction.max.timeout.ms, which is {most_ms}{rule}."
 
     def sequence(self) -> str:
         """Explain OUT_OF_ORDER_SEQUENCE_NUMBER and UNKNOWN_PRODUCER_ID."""
-        mover = self._fencing_event(self._it.request_producer)
+        mover = self._fencing_event(self._refusal.request_producer)
         moved = "" if mover is None else f"; {move(mover)}"
         rule = citation("transactions D.4", "ProducerAppendInfo")
-        return f"the sequence: {self._it.detail or 'the partition expected another sequence'}{moved}{rule}."
+        return f"the sequence: {self._refusal.detail or 'the partition expected another sequence'}{moved}{rule}."
 
     def plainly(self) -> str:
         """Describe any other error, with the id's state."""
-        state = f", in {self._it.state_before} at {place(self._it.after)}" if self._it.state_before else ""
-        return f"refused: {self._it.detail or self._it.error}{state}."
+        state = (
+            f", in {self._refusal.state_before} at {place(self._refusal.after)}" if self._refusal.state_before else ""
+        )
+        return f"refused: {self._refusal.detail or self._refusal.error}{state}."
 
 
 _EXPLAIN: Mapping[ErrorCode, Callable[[Refused], str]] = {

@@ -84,10 +84,10 @@ def release(name: str) -> Release:
     """Return a release by its name. Raises KeyError."""
     table = _table()
     facts = table["releases"][name]
-    own = NAMES.index(name)
+    position = NAMES.index(name)
     apis: dict[str, tuple[int, int]] = {}
     for api, ranges in table["apis"].items():
-        limits = next((ranges[each] for each in reversed(NAMES[: own + 1]) if each in ranges), None)
+        limits = next((ranges[each] for each in reversed(NAMES[: position + 1]) if each in ranges), None)
         if limits is not None:
             apis[api] = (limits[0], limits[1])
     return Release(
@@ -99,7 +99,7 @@ def release(name: str) -> Release:
         facts.get("levels", {}),
         facts.get("features_epoch", -1),
         facts["last_error"],
-        frozenset(each for each in Behaviour if NAMES.index(each.since) <= own),
+        frozenset(each for each in Behaviour if NAMES.index(each.since) <= position),
     )
 
 

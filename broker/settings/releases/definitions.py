@@ -38,39 +38,39 @@ class Definition(NamedTuple):
 def rows() -> Mapping[str, Mapping[str, Definition | None]]:
     """Return `broker NAME`, `topic NAME`, `group NAME` -> release -> definition from then on; ``None``: removed."""
     return {
-        setting: {release: _definition(found) for release, found in row.items()}
+        setting: {release: _definition(printed) for release, printed in row.items()}
         for setting, row in _table()["settings"].items()
     }
 
 
 def known_versions() -> Sequence[str]:
     """Return all valid values of message format and inter-broker protocol settings, oldest first."""
-    found: Sequence[str] = _table()["versions"]
-    return found
+    versions: Sequence[str] = _table()["versions"]
+    return versions
 
 
 def definitions_of(release: str, names: Sequence[str]) -> dict[str, Definition]:
     """Return the settings that a release of `names` defined differently from the last one, or did not have yet."""
-    known = names[: names.index(release) + 1]
-    found = {}
+    releases = names[: names.index(release) + 1]
+    definitions = {}
     for setting, row in rows().items():
-        own, today = _latest(row, known), _latest(row, names)
-        if own is not None and own != today:
-            found[setting] = own
-        elif own is None and today is not None:
-            first = next(each for each in row.values() if each is not None)
-            found[setting] = first._replace(known=False)
-    return found
+        at_release, today = _latest(row, releases), _latest(row, names)
+        if at_release is not None and at_release != today:
+            definitions[setting] = at_release
+        elif at_release is None and today is not None:
+            first = next(definition for definition in row.values() if definition is not None)
+            definitions[setting] = first._replace(known=False)
+    return definitions
 
 
 def _latest(row: Mapping[str, Definition | None], names: Sequence[str]) -> Definition | None:
-    return next((row[each] for each in reversed(names) if each in row), None)
+    return next((row[release] for release in reversed(names) if release in row), None)
 
 
-def _definition(found: Sequence[Any] | None) -> Definition | None:
-    if found is None:
+def _definition(printed: Sequence[Any] | None) -> Definition | None:
+    if printed is None:
         return None
-    type_name, default, check, mode, internal = found
+    type_name, default, check, mode, internal = printed
     return Definition(type_name, default, check, mode, internal is not None)
 
 

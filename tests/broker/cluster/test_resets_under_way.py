@@ -8,7 +8,7 @@ import pytest
 
 from broker.cluster import reset
 from broker.control import brokers
-from broker.control.request import Asked
+from broker.control.request import ControlRequest
 from broker.coordination.share_state.persister import SharePartitionKey
 from broker.request.node import Node
 from broker.request.share_state import ATTEMPTS, BACKOFF_MS, initialize_partitions
@@ -113,11 +113,11 @@ async def test_a_broker_is_killed_behind_the_reset_that_came_first(
 ) -> None:
     """Not within it, which would open the ports of a broker that is down, and they would be taken at its start."""
     cluster, bind = stage.cluster, stage.cluster.bind
-    asked, killing = Asked(cluster, {"broker": "3"}), list[asyncio.Task[Any]]()
+    request, killing = ControlRequest(cluster, {"broker": "3"}), list[asyncio.Task[Any]]()
 
     async def meanwhile(node: Node) -> None:
         if not killing:
-            killing.append(asyncio.create_task(brokers.kill(asked)))
+            killing.append(asyncio.create_task(brokers.kill(request)))
         await bind(node)
 
     cluster.lifecycle.kill(cluster.nodes[2])
@@ -126,4 +126,4 @@ async def test_a_broker_is_killed_behind_the_reset_that_came_first(
     await reset.reset(cluster)
     assert await killing[0] == {"id": 3, "state": "down"}
     assert not cluster.servers[cluster.nodes[3]].listening
-    assert await brokers.start(asked) == {"id": 3, "state": "running"}
+    assert await brokers.start(request) == {"id": 3, "state": "running"}
