@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 Function = Callable[..., Awaitable[Any]]
-"""A function for a verb of the control plane, as in ``broker.control.verbs``."""
+"""A function for a command of the control plane, as in ``broker.control.verbs``."""
 
 
 class Data(NamedTuple):
@@ -28,7 +28,7 @@ class Beside:
     addresses: dict[str, str] = field(default_factory=dict)
     """Name, such as ``schema_registry_url`` -> URL, for the ready file and, with dots in the name, for the banner."""
     verbs: dict[str, Function] = field(default_factory=dict)
-    """Verb -> its function."""
+    """Name of a command -> its function."""
     decode: Decode | None = None
     """Decodes keys and values by their schemas; ``None`` without a schema registry."""
     on_reset: list[Callable[[frozenset[str]], None]] = field(default_factory=list)

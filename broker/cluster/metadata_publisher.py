@@ -1,6 +1,6 @@
 """Applies metadata changes to the brokers: creates and deletes logs, changes leaders, loads and unloads coordinators.
 
-The effects of the metadata machine become logs on disk and coordinator runtimes in memory here.
+The effects of the metadata machine become logs on disk and coordinators in memory here.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Verbs of the schema registry on a server without one; a registry answers them itself (``Cluster.beside``)."""
+"""Commands of the schema registry on a server without one; a registry answers them itself (``Cluster.beside``)."""
 
 from broker.control.problems import Problem, conflict
 from broker.control.request import ControlRequest

@@ -1,4 +1,4 @@
-"""A request to the control plane as verbs get it: the cluster, the names in the path, and the raw body."""
+"""A request to the control plane as commands get it: the cluster, the names in the path, and the raw body."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

@@ -36,7 +36,7 @@ _CLEANER = "log.cleaner.threads"
 _OF_OPEN_LISTENERS = ("listeners", "listener.security.protocol.map")
 # Limits that may be 0 in a file, but that a running listener refuses as 0.
 _OF_CONNECTIONS = ("max.connections", "max.connection.creation.rate")
-_AS_MUCH_AS_AT_ALL = -2
+_AS_TOTAL_RETENTION = -2
 # The one metrics reporter that needs no class to be loaded.
 _REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 
@@ -57,6 +57,8 @@ def validate_broker(texts: Mapping[str, str], settings: BrokerSettings, *, per_b
     texts = {name: text for name, text in texts.items() if not name.startswith("config.providers")}
     rows = {name: settings.broker_row(name) for name in texts}
     defined = {name: row for name, row in rows.items() if row is not None}
+    # The order of DynamicBrokerConfig.validateConfigs: fixed names, names that need a listener's prefix, values, and
+    # only then whether a name may be a default of the cluster. A setting that fails two has the error of the first.
     _refuse_names("Cannot update these configs dynamically", (n for n, row in defined.items() if _is_fixed(n, row)))
     _refuse_names(
         "These security configs can be dynamically updated only per-listener using the listener prefix",
@@ -212,6 +214,6 @@ def _copy_lag_problems(before: Values, after: Values) -> Iterable[str]:
         name, kept, limit = f"log.remote.copy.lag.{unit}", f"log.local.retention.{unit}", f"retention.{unit}"
         lag, local, total = after[name], after[kept], log_default(after, limit)
         unchanged = before[name] == lag and before[kept] == local and log_default(before, limit) == total
-        effective = total if local == _AS_MUCH_AS_AT_ALL else local
+        effective = total if local == _AS_TOTAL_RETENTION else local
         if isinstance(lag, int) and isinstance(effective, int) and lag > effective >= 0 and not unchanged:
             yield invalid(name, str(lag), f"Value must not exceed {kept} (effective value: {effective})")
