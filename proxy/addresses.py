@@ -61,24 +61,24 @@ async def rewritten(response: Message, place: Place) -> Message:
 
 
 async def _placed(items: Sequence[Any], place: Place, *, id_field: str, kind: int = BROKERS) -> list[Any]:
-    found = []
+    placed = []
     for item in items:
         if item.host and item.port >= 0:
             host, port = await place(kind, getattr(item, id_field), item.host, item.port)
-            found.append(item.changed(host=host, port=port))
+            placed.append(item.changed(host=host, port=port))
         else:
-            found.append(item)
-    return found
+            placed.append(item)
+    return placed
 
 
 def _readable(response: ApiVersionsResponse) -> ApiVersionsResponse:
     """Limit the offered versions of APIs with addresses to those that the proxy can read; keep all others."""
     offered, limited = [], False
-    for each in response.api_keys:
-        known = known_versions(each.api_key) if each.api_key in _READ else None
-        if known is not None and each.max_version > known[1]:
-            offered.append(each.changed(max_version=known[1]))
+    for api_range in response.api_keys:
+        served = known_versions(api_range.api_key) if api_range.api_key in _READ else None
+        if served is not None and api_range.max_version > served[1]:
+            offered.append(api_range.changed(max_version=served[1]))
             limited = True
         else:
-            offered.append(each)
+            offered.append(api_range)
     return response.changed(api_keys=offered) if limited else response

@@ -7,10 +7,10 @@ from broker.options import OptionError
 from proxy.options import parse
 
 
-def main(given: Mapping[str, Sequence[str]]) -> int:
+def main(arguments: Mapping[str, Sequence[str]]) -> int:
     """Run the proxy and return the exit code; 2 and one sentence on stderr if an option is invalid."""
     try:
-        options = parse(given)
+        options = parse(arguments)
     except OptionError as error:
         print(f"understudy proxy: {error}", file=sys.stderr)
         return 2

@@ -75,7 +75,7 @@ def journal_parts(header: RequestHeader | None, raw: bytearray | bytes, response
 
 def _pieces(raw: bytearray | bytes, response: Any, *, flexible: bool) -> Parts:
     """Cut a Fetch response as `broker` writes its own: small parts, the size of each set of records, the records."""
-    found: Parts = []
+    parts: Parts = []
     view, at = memoryview(raw), 0
     for topic in response.responses:
         for partition in topic.partitions:
@@ -85,10 +85,10 @@ def _pieces(raw: bytearray | bytes, response: Any, *, flexible: bool) -> Parts:
             size = len(records)
             begin = raw.find(bytes(records[:64]), at)  # the records are parts of the response, in its order
             prefix = len(uvarint(size + 1)) if flexible else 4
-            found += [*_small(view[at : begin - prefix]), bytes(view[begin - prefix : begin])]
-            found.append(view[begin : begin + size])
+            parts += [*_small(view[at : begin - prefix]), bytes(view[begin - prefix : begin])]
+            parts.append(view[begin : begin + size])
             at = begin + size
-    return [*found, *_small(view[at:])]
+    return [*parts, *_small(view[at:])]
 
 
 def _small(view: memoryview) -> list[bytes]:

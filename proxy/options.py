@@ -54,64 +54,64 @@ class ProxyOptions:
         return "--host" if host == self.listener.host else "--control-host"
 
 
-def parse(given: Given) -> ProxyOptions:
+def parse(arguments: Given) -> ProxyOptions:
     """Parse the options. Raises OptionError for the first invalid one."""
-    check_secrets(given.get("typed", ()))
-    settings, _ = from_sets(given.get("set", ()), strict=True)
-    protocol = one_of(last(given, "protocol") or "plaintext", "--protocol", _PROTOCOLS).upper()
+    check_secrets(arguments.get("typed", ()))
+    settings, _ = from_sets(arguments.get("set", ()), strict=True)
+    protocol = one_of(last(arguments, "protocol") or "plaintext", "--protocol", _PROTOCOLS).upper()
     try:
-        upstream = _addresses(given.get("upstream", ()))
-        listener = _listener(given, protocol)
+        upstream = _addresses(arguments.get("upstream", ()))
+        listener = _listener(arguments, protocol)
         listener.of_broker(len(upstream) - 1)  # each upstream address needs its own port
     except EndpointError as error:
         raise OptionError(str(error)) from error
     check_security((listener,), settings)
-    control_host, control_port, control_token = control(given)
-    seed = last(given, "seed")
+    control_host, control_port, control_token = control(arguments)
+    seed = last(arguments, "seed")
     return ProxyOptions(
         upstream=upstream,
-        security=_security(last(given, "client-config")),
+        security=_security(last(arguments, "client-config")),
         listener=listener,
         settings=settings,
         control_host=control_host,
         control_port=control_port,
         control_token=control_token,
-        ready_file=path(given, "ready-file"),
-        journal_dir=path(given, "journal"),
-        otlp_endpoint=last(given, "otlp-endpoint"),
+        ready_file=path(arguments, "ready-file"),
+        journal_dir=path(arguments, "journal"),
+        otlp_endpoint=last(arguments, "otlp-endpoint"),
         seed=None if seed is None else integer(seed, "--seed", -(2**63), 2**64 - 1),
-        log_format=one_of(last(given, "log-format") or "console", "--log-format", ("console", "json")),
-        log_level=one_of(last(given, "log-level") or "info", "--log-level", LOG_LEVELS),
+        log_format=one_of(last(arguments, "log-format") or "console", "--log-format", ("console", "json")),
+        log_level=one_of(last(arguments, "log-level") or "info", "--log-level", LOG_LEVELS),
     )
 
 
 def _addresses(values: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    found = []
+    addresses = []
     for part in (part.strip() for value in values for part in value.split(",")):
         if part:
             host, port = endpoints.address(part, "--upstream")
             if not port or not host:
                 raise OptionError(f"--upstream needs HOST:PORT, not {part!r}")
-            found.append((host, port))
-    if not found:
+            addresses.append((host, port))
+    if not addresses:
         raise OptionError("--upstream HOST:PORT is missing: the address of a broker of the cluster")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(addresses))
 
 
-def _listener(given: Given, protocol: str) -> Endpoint:
-    port = endpoints.port_number(last(given, "port") or "19092", "--port")
-    advertise = last(given, "advertise")
+def _listener(arguments: Given, protocol: str) -> Endpoint:
+    port = endpoints.port_number(last(arguments, "port") or "19092", "--port")
+    advertise = last(arguments, "advertise")
     host, advertised = (
         (None, None) if advertise is None else endpoints.address(advertise, "--advertise", port_needed=False)
     )
-    return Endpoint(protocol, protocol, last(given, "host") or "127.0.0.1", port, host, advertised)
+    return Endpoint(protocol, protocol, last(arguments, "host") or "127.0.0.1", port, host, advertised)
 
 
 def _security(file: str | None) -> Security:
     try:
-        found = read_security(file)
-        if found.has_tls:
-            found.context()
+        security = read_security(file)
+        if security.has_tls:
+            security.context()
     except SecurityError as error:
         raise OptionError(str(error)) from error
-    return found
+    return security

@@ -119,7 +119,7 @@ class Proxy:
 
     def topic_names(self) -> Iterable[tuple[UUID, str]]:
         """Return ids and names of all known topics."""
-        return ((each.id, each.name) for each in self.image.topics.values())
+        return ((topic.id, topic.name) for topic in self.image.topics.values())
 
     # --- life --------------------------------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class Proxy:
     @property
     def bootstrap(self) -> list[tuple[str, int]]:
         """Return the addresses of the listeners for ``--upstream``."""
-        return [each.advertised for each in self.upstreams[: len(self.options.upstream)]]
+        return [upstream.advertised for upstream in self.upstreams[: len(self.options.upstream)]]
 
     # --- brokers -----------------------------------------------------------------------------------------------------
 
@@ -151,26 +151,28 @@ class Proxy:
         If no listener can be opened, return the broker's own address: the client then goes past the proxy.
         """
         async with self._placing:
-            known = self._by_id.get((kind, broker_id))
-            if known is None:
-                known = await self._unnamed(host, port)
-                if known is None:
+            upstream = self._by_id.get((kind, broker_id))
+            if upstream is None:
+                upstream = await self._unnamed(host, port)
+                if upstream is None:
                     try:
-                        known = await self._add(broker_id, host, port)
+                        upstream = await self._add(broker_id, host, port)
                     except PortTaken as error:
                         _log.error("no listener could be opened for a broker", broker=broker_id, reason=str(error))
                         return host, port
-                known.id = broker_id
-                self._by_id[kind, broker_id] = known
-                _log.info("broker", id=broker_id, upstream=f"{host}:{port}", proxy=":".join(map(str, known.advertised)))
-            known.host, known.port = host, port
-            return known.advertised
+                upstream.id = broker_id
+                self._by_id[kind, broker_id] = upstream
+                _log.info(
+                    "broker", id=broker_id, upstream=f"{host}:{port}", proxy=":".join(map(str, upstream.advertised))
+                )
+            upstream.host, upstream.port = host, port
+            return upstream.advertised
 
     async def _unnamed(self, host: str, port: int) -> Upstream | None:
         """Return the upstream of an ``--upstream`` address that is this one, if its broker id was not known yet."""
-        for each in self.upstreams:
-            if each.id == UNKNOWN_ID and await each.is_at(host, port):
-                return each
+        for upstream in self.upstreams:
+            if upstream.id == UNKNOWN_ID and await upstream.is_at(host, port):
+                return upstream
         return None
 
     async def _add(self, broker_id: int, host: str, port: int) -> Upstream:

@@ -20,5 +20,5 @@ def _function_of(verb: str) -> Function | None:
 
 
 def _announcement(proxy: Proxy) -> Announcement:
-    brokers = [{"id": each.id, "host": each.host, "port": each.port} for each in proxy.upstreams]
+    brokers = [{"id": upstream.id, "host": upstream.host, "port": upstream.port} for upstream in proxy.upstreams]
     return Announcement(proxy.description, brokers)

@@ -30,18 +30,18 @@ class Sessions:
     """The fetch sessions of one broker; if there are too many, the least recently used one is dropped."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[int, Session] = OrderedDict()
+        self._sessions: OrderedDict[int, Session] = OrderedDict()
 
     def get(self, session_id: int) -> Session | None:
         """Return the session with this id."""
-        return self._known.get(session_id)
+        return self._sessions.get(session_id)
 
     def note(self, header: RequestHeader, frame: bytes | bytearray, answer: bytes | bytearray) -> None:
         """Apply the partitions that a fetch adds to its session and removes from it."""
         session_id, epoch = self._ids(header, frame)
         if epoch < 0:
             if epoch == -1 and session_id:
-                self._known.pop(session_id, None)
+                self._sessions.pop(session_id, None)
             return
         answered = self._answered(header, answer)
         if not answered:
@@ -50,13 +50,13 @@ class Sessions:
             request = decode_request(frame, header)
         except BadFrame:
             return
-        session = self._known.get(answered) if epoch else None
+        session = self._sessions.get(answered) if epoch else None
         if session is None:
             session = Session()
-        self._known[answered] = session
-        self._known.move_to_end(answered)
-        if len(self._known) > _MOST_SESSIONS:
-            self._known.popitem(last=False)
+        self._sessions[answered] = session
+        self._sessions.move_to_end(answered)
+        if len(self._sessions) > _MOST_SESSIONS:
+            self._sessions.popitem(last=False)
         _update(session, request)
 
     @staticmethod
@@ -64,6 +64,7 @@ class Sessions:
         """Return session id and epoch of a request; (0, -1) if it has none."""
         if header.api_version < _FIRST_WITH_SESSIONS:
             return 0, -1
+        # 13 bytes: max_wait_ms, min_bytes and max_bytes (4 each), isolation_level (1); all there before sessions were.
         at = header.body_at + (4 if header.api_version <= _LAST_WITH_REPLICA_ID else 0) + 13
         if at + _IDS.size > len(frame):
             return 0, -1
@@ -83,6 +84,8 @@ def _update(session: Session, request: FetchRequest) -> None:
         for index in gone.partitions:
             interests.pop((gone.topic_id or gone.topic, index), None)
     for topic in request.topics:
-        for each in topic.partitions:
+        for partition in topic.partitions:
             if len(interests) < MOST_INTERESTS:
-                interests[topic.topic_id or topic.topic, each.partition] = Interest(topic.topic, topic.topic_id, each)
+                interests[topic.topic_id or topic.topic, partition.partition] = Interest(
+                    topic.topic, topic.topic_id, partition
+                )

@@ -37,25 +37,25 @@ class KnownTopics:
         """Note a topic; return ``None`` if it is known already. If there are too many, the oldest are dropped."""
         if not name or topic_id is None or not topic_id.int:
             return None
-        known = self.topics.get(name)
-        if known is not None and known.id == topic_id:
+        topic = self.topics.get(name)
+        if topic is not None and topic.id == topic_id:
             return None
-        made = self.topics[name] = self.topics_by_id[topic_id] = Topic(name, topic_id)
+        topic = self.topics[name] = self.topics_by_id[topic_id] = Topic(name, topic_id)
         if len(self.topics_by_id) > MOST_TOPIC_NAMES:
             oldest = self.topics_by_id.pop(next(iter(self.topics_by_id)))
             if self.topics.get(oldest.name) is oldest:
                 del self.topics[oldest.name]
         self.changes += 1
-        return made
+        return topic
 
 
 async def _addresses_of(host: str, port: int) -> frozenset[str]:
     """Resolve a host. Raises OSError, also for an impossible host name or port."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (ValueError, OverflowError) as error:
         raise OSError(str(error)) from error
-    return frozenset(str(address[0]) for *_, address in found)
+    return frozenset(str(address[0]) for *_, address in infos)
 
 
 class Upstream:

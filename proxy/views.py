@@ -44,12 +44,12 @@ _WRITTEN = Rule("transactions D.4", _ANSWERED)
 _REBALANCING = frozenset({State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE})
 
 
-def _put(known: "OrderedDict[K, V]", key: K, value: V) -> None:
+def _put(latest: "OrderedDict[K, V]", key: K, value: V) -> None:
     """Store a value; if there are too many, drop the least recently used one."""
-    known[key] = value
-    known.move_to_end(key)
-    if len(known) > LIMITS.ids:
-        known.popitem(last=False)
+    latest[key] = value
+    latest.move_to_end(key)
+    if len(latest) > LIMITS.ids:
+        latest.popitem(last=False)
 
 
 class Views:
@@ -70,8 +70,8 @@ class Views:
 
     def clear(self) -> None:
         """Remove all timelines and states."""
-        for each in (self.transactions, self.groups, self.producers, self.seen_transactions, self.seen_groups):
-            each.clear()
+        for view in (self.transactions, self.groups, self.producers, self.seen_transactions, self.seen_groups):
+            view.clear()
         self._epochs.clear()
 
     @property
@@ -105,8 +105,8 @@ class Views:
         self.transactions.note_moves((after,), reason, (before,), ctx)
 
     def _record(self, name: str) -> TransactionRecord | None:
-        found = self.seen_transactions.get(name)
-        return None if found is None else found[0]
+        seen = self.seen_transactions.get(name)
+        return None if seen is None else seen[0]
 
     def note_init(self, request: Any, response: Any, ctx: RequestContext) -> None:
         """Note a successful InitProducerId: the producer has an id and epoch."""
@@ -129,15 +129,15 @@ class Views:
         """Note that partitions were added to a transaction, or began one."""
         before, now_ms = self._record(name), self._clock.now_ms()
         ongoing = before is not None and before.state is TransactionState.ONGOING
-        known = before.partitions or frozenset() if before is not None and ongoing else frozenset()
-        if ongoing and added <= known:
+        before_partitions = before.partitions or frozenset() if before is not None and ongoing else frozenset()
+        if ongoing and added <= before_partitions:
             return
         after = TransactionRecord(
             name,
             *producer,
             -1 if before is None else before.timeout_ms,
             TransactionState.ONGOING,
-            known | added,
+            before_partitions | added,
             now_ms,
             before.start_ms if before is not None and ongoing else now_ms,
         )
@@ -147,9 +147,9 @@ class Views:
         """Note a successful AddPartitionsToTxn."""
         if next(errors(response), None) is not None:
             return
-        for each in request.transactions:
-            added = frozenset((topic.name, index) for topic in each.topics for index in topic.partitions)
-            self._open(ctx, each.transactional_id, (each.producer_id, each.producer_epoch), added)
+        for transaction in request.transactions:
+            added = frozenset((topic.name, index) for topic in transaction.topics for index in topic.partitions)
+            self._open(ctx, transaction.transactional_id, (transaction.producer_id, transaction.producer_epoch), added)
 
     def note_offsets(self, request: Any, response: Any, ctx: RequestContext) -> None:
         """Note a successful AddOffsetsToTxn or TxnOffsetCommit: a group's offsets are part of a transaction."""
@@ -185,33 +185,33 @@ class Views:
         ctx.notes.produced = produced
         if not request.transactional_id:
             return
-        written = [each for each in produced if each.info is not None]
+        written = [batch for batch in produced if batch.info is not None]
         if written and (batch := written[0].batch) is not None:
             producer = (batch.producer_id, batch.producer_epoch)
-            added = frozenset((each.topic, each.index) for each in written)
+            added = frozenset((batch.topic, batch.index) for batch in written)
             self._open(ctx, request.transactional_id, producer, added)
 
     def _produced(self, request: ProduceRequest, response: ProduceResponse, ctx: RequestContext) -> Iterator[Produced]:
         answers = {
-            (topic.name, topic.topic_id, each.index): each
+            (topic.name, topic.topic_id, partition.index): partition
             for topic in response.responses
-            for each in topic.partition_responses
+            for partition in topic.partition_responses
         }
         for topic in request.topic_data:
-            known = ctx.cluster.image.topics_by_id.get(topic.topic_id) if topic.topic_id is not None else None
-            name = topic.name or ("" if known is None else known.name)
+            topic_of_id = ctx.cluster.image.topics_by_id.get(topic.topic_id) if topic.topic_id is not None else None
+            name = topic.name or ("" if topic_of_id is None else topic_of_id.name)
             for data in topic.partition_data:
                 answer = answers.get((topic.name, topic.topic_id, data.index))
                 records = data.records
                 if answer is None or not isinstance(records, memoryview) or not begins_with_batch(records):
                     continue
                 batch = RecordBatch(records)
-                found = Produced(topic.name, topic.topic_id, name, data.index, None, batch)
+                produced = Produced(topic.name, topic.topic_id, name, data.index, None, batch)
                 if answer.error_code is not ErrorCode.NONE:
-                    found.error = KafkaError(answer.error_code, answer.error_message)
+                    produced.error = KafkaError(answer.error_code, answer.error_message)
                 elif batch.producer_id >= 0:
-                    found.info = self._info(batch, name, data.index, answer)
-                yield found
+                    produced.info = self._info(batch, name, data.index, answer)
+                yield produced
 
     def _info(self, batch: RecordBatch, topic: str, index: int, answer: Any) -> AppendInfo:
         key = (batch.producer_id, topic, index)
@@ -229,37 +229,37 @@ class Views:
     # --- groups ------------------------------------------------------------------------------------------------------
 
     def _change(self, name: str, ctx: RequestContext, reason: Reason, after: str, epoch: int) -> None:
-        before, known, _ = self.seen_groups.get(name, ("", -1, -1))
+        before, before_epoch, _ = self.seen_groups.get(name, ("", -1, -1))
         _put(self.seen_groups, name, (after, epoch, ctx.node.id))
-        self.groups.note_changes((StateChange(name, reason, before, after, known, epoch),))
+        self.groups.note_changes((StateChange(name, reason, before, after, before_epoch, epoch),))
 
     def note_join(self, request: Any, response: Any, ctx: RequestContext) -> None:
         """Note a JoinGroup response: all members have joined the next generation."""
         name, epoch = request.group_id, response.generation_id
-        state, known, _ = self.seen_groups.get(name, ("", -1, -1))
-        if response.error_code is not ErrorCode.NONE or epoch <= known:
+        state, before_epoch, _ = self.seen_groups.get(name, ("", -1, -1))
+        if response.error_code is not ErrorCode.NONE or epoch <= before_epoch:
             return
         if state not in _REBALANCING:
-            self._change(name, ctx, REBALANCE_BEGUN, State.PREPARING_REBALANCE, known)
+            self._change(name, ctx, REBALANCE_BEGUN, State.PREPARING_REBALANCE, before_epoch)
         self._change(name, ctx, ALL_JOINED, State.COMPLETING_REBALANCE, epoch)
 
     def note_sync(self, request: Any, response: Any, ctx: RequestContext) -> None:
         """Note a SyncGroup response: the members have their assignment."""
-        state, known, _ = self.seen_groups.get(request.group_id, ("", -1, -1))
+        state, before_epoch, _ = self.seen_groups.get(request.group_id, ("", -1, -1))
         if response.error_code is ErrorCode.NONE and state == State.COMPLETING_REBALANCE:
-            self._change(request.group_id, ctx, ASSIGNED, State.STABLE, known)
+            self._change(request.group_id, ctx, ASSIGNED, State.STABLE, before_epoch)
 
     def note_member(self, request: Any, response: Any, ctx: RequestContext) -> None:
         """Note a response with REBALANCE_IN_PROGRESS: a rebalance has begun."""
-        state, known, _ = self.seen_groups.get(request.group_id, ("", -1, -1))
-        begun = next(errors(response), None) is ErrorCode.REBALANCE_IN_PROGRESS
-        if begun and state not in _REBALANCING:
-            self._change(request.group_id, ctx, REBALANCE_BEGUN, State.PREPARING_REBALANCE, known)
+        state, before_epoch, _ = self.seen_groups.get(request.group_id, ("", -1, -1))
+        is_rebalancing = next(errors(response), None) is ErrorCode.REBALANCE_IN_PROGRESS
+        if is_rebalancing and state not in _REBALANCING:
+            self._change(request.group_id, ctx, REBALANCE_BEGUN, State.PREPARING_REBALANCE, before_epoch)
 
     def note_heartbeat(self, request: Any, response: Any, ctx: RequestContext) -> None:
         """Note a heartbeat response with a new epoch, of a consumer, share or streams group."""
-        _, known, _ = self.seen_groups.get(request.group_id, ("", -1, -1))
-        if response.error_code is ErrorCode.NONE and response.member_epoch > known:
+        _, before_epoch, _ = self.seen_groups.get(request.group_id, ("", -1, -1))
+        if response.error_code is ErrorCode.NONE and response.member_epoch > before_epoch:
             self._change(request.group_id, ctx, _NEW_EPOCH, "", response.member_epoch)
 
 

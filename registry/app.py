@@ -54,12 +54,12 @@ def _endpoint(registry: Registry, faults: Faults, answer: Answer) -> Callable[[R
         try:
             _check_origin(request)
             await faults.meet(request.method, unquote(request.url.path))
-            found = await answer(registry, Ask(request, _context(request)))
+            result = await answer(registry, Ask(request, _context(request)))
         except RegistryError as error:
             return _error(error.code, error.message, media, error.status)
         except KafkaError as error:
             return _error(50001, f"{error.code.name}: {error.message or 'the cluster refuses'}", media)
-        content = found.text if isinstance(found, Raw) else compact_json(found)
+        content = result.text if isinstance(result, Raw) else compact_json(result)
         return Response(content.encode("utf-8", "surrogatepass"), media_type=media)
 
     return endpoint
@@ -80,10 +80,10 @@ def _check_origin(request: Request) -> None:
 def media_type(accept: str) -> str | None:
     """Return the content type of the response; None if the client accepts none of them."""
     offered = [part.partition(";")[0].strip().lower() for part in accept.split(",") if part.strip()]
-    if not offered or any(each in {"*/*", "application/*", "text/plain"} for each in offered):
-        named = [each for each in CONTENT_TYPES if each in offered]
+    if not offered or any(name in {"*/*", "application/*", "text/plain"} for name in offered):
+        named = [name for name in CONTENT_TYPES if name in offered]
         return named[0] if named else CONTENT_TYPES[0]
-    return next((each for each in CONTENT_TYPES if each in offered), None)
+    return next((name for name in CONTENT_TYPES if name in offered), None)
 
 
 def _error(code: int, message: str, media: str, status: int | None = None) -> Response:

@@ -7,13 +7,13 @@ from broker.options import OptionError
 from registry.options import parse
 
 
-def main(given: Mapping[str, Sequence[str]]) -> int:
+def main(arguments: Mapping[str, Sequence[str]]) -> int:
     """Run brokers and registry, and return the exit code; 2 and one sentence on stderr if an option is invalid."""
     try:
-        options, own = parse(given)
+        options, registry_options = parse(arguments)
     except OptionError as error:
         print(f"understudy serve: {error}", file=sys.stderr)
         return 2
     from registry.server import serve
 
-    return serve(options, own)
+    return serve(options, registry_options)

@@ -37,15 +37,15 @@ def compared(level: str, older: Sequence[T]) -> Sequence[T]:
 def problems(level: str, type: str, new: ParsedSchema, older: Sequence[Older]) -> list[str]:
     """List the incompatibilities of a new schema at a level, the newest version first; empty if there are none."""
     rule = LEVELS[level]
-    for each in reversed(compared(level, older)):
-        before = each.schema
-        if before is None or each.type != type:
-            return [f"Incompatible because of different schema type, oldSchemaVersion: {each.version}"]
-        found = [
+    for version in reversed(compared(level, older)):
+        before = version.schema
+        if before is None or version.type != type:
+            return [f"Incompatible because of different schema type, oldSchemaVersion: {version.version}"]
+        incompatibilities = [
             *(new.incompatibilities(before) if rule.reads_older else ()),
             *(before.incompatibilities(new) if rule.is_read_by_older else ()),
         ]
-        if found:
-            about = [f"{{oldSchemaVersion: {each.version}}}", f"{{oldSchema: '{before.text}'}}"]
-            return [*dict.fromkeys(found), *about, f"{{compatibility: '{level}'}}"]
+        if incompatibilities:
+            about = [f"{{oldSchemaVersion: {version.version}}}", f"{{oldSchema: '{before.text}'}}"]
+            return [*dict.fromkeys(incompatibilities), *about, f"{{compatibility: '{level}'}}"]
     return []

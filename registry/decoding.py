@@ -32,7 +32,7 @@ Files = Mapping[tuple[str, str | None], tuple[str, Schema]]
 """Side and topic (``None``: all topics) -> the name of a file and its schema."""
 
 
-class Found(NamedTuple):
+class RegisteredSchema(NamedTuple):
     """A schema, and the subjects and versions that have it."""
 
     schema: Schema
@@ -48,64 +48,66 @@ class Source(Protocol):
         """Return a copy with the current schemas of these ids, which a thread may read."""
         ...
 
-    def find(self, frame: Framed) -> Found | None:
+    def find(self, frame: Framed) -> RegisteredSchema | None:
         """Return the schema of the data. Called in a thread. Raises RegistryError."""
         ...
 
 
-class Beside:
+class LocalSource:
     """The registry beside the brokers."""
 
-    def __init__(self, url: str, state: Callable[[], State], found: Mapping[int, Found | str] | None = None) -> None:
-        self.url, self._state, self._found = url, state, found or {}
+    def __init__(
+        self, url: str, state: Callable[[], State], schemas: Mapping[int, RegisteredSchema | str] | None = None
+    ) -> None:
+        self.url, self._state, self._schemas = url, state, schemas or {}
 
-    def seen(self, ids: Collection[int]) -> "Beside":
+    def seen(self, ids: Collection[int]) -> "LocalSource":
         """Return a copy with the current schemas: the state itself changes in the brokers' loop."""
         state = self._state()
         # Data have an id without a context: the default context comes first.
         contexts = [DEFAULT_CONTEXT, *sorted(state.contexts)]
-        found: dict[int, Found | str] = {}
+        schemas: dict[int, RegisteredSchema | str] = {}
         for schema_id in ids:
-            versions = [each for context in contexts for each in state.by_id(context, schema_id)]
+            versions = [version for context in contexts for version in state.by_id(context, schema_id)]
             if versions:
-                subjects = sorted((each.subject, each.version) for each in versions)
-                found[schema_id] = _found_of(versions[0], state, subjects)
-        return Beside(self.url, self._state, found)
+                subjects = sorted((version.subject, version.version) for version in versions)
+                schemas[schema_id] = _registered(versions[0], state, subjects)
+        return LocalSource(self.url, self._state, schemas)
 
-    def find(self, frame: Framed) -> Found | None:
+    def find(self, frame: Framed) -> RegisteredSchema | None:
         """Find a schema by its id: this registry has no GUIDs. Raises RegistryError: a referenced schema is gone."""
-        found = None if frame.schema_id is None else self._found.get(frame.schema_id)
-        if isinstance(found, str):
-            raise RegistryError(found)
-        return found
+        schema = None if frame.schema_id is None else self._schemas.get(frame.schema_id)
+        if isinstance(schema, str):
+            raise RegistryError(schema)
+        return schema
 
 
-def _found_of(version: Version, state: State, subjects: Sequence[tuple[str, int]]) -> Found | str:
+def _registered(version: Version, state: State, subjects: Sequence[tuple[str, int]]) -> RegisteredSchema | str:
     """Return a schema with its references, each once and after its own references; or the reason why that fails."""
-    own = version.schema
+    schema = version.schema
     try:
-        needed = resolved(own, state, context_of(version.subject))
+        needed = resolved(schema, state, context_of(version.subject))
     except InvalidSchema as error:
         return str(error)
-    references = {each.name: Schema(own.type, each.text) for each in needed}
-    return Found(Schema(own.type, own.text, references), subjects)
+    references = {reference.name: Schema(schema.type, reference.text) for reference in needed}
+    return RegisteredSchema(Schema(schema.type, schema.text, references), subjects)
 
 
-class Elsewhere:
+class RemoteSource:
     """A registry that runs elsewhere. A schema never changes, so each is fetched once."""
 
     def __init__(self, url: str) -> None:
         """Raises RegistryError: this is no URL."""
         self._registry = RemoteRegistry(url, _PATIENCE_S)
         self.url = self._registry.url
-        self._known: dict[tuple[int | None, str | None], Found] = {}
+        self._known: dict[tuple[int | None, str | None], RegisteredSchema] = {}
 
-    def seen(self, ids: Collection[int]) -> "Elsewhere":
+    def seen(self, ids: Collection[int]) -> "RemoteSource":
         """Return itself."""
         del ids
         return self
 
-    def find(self, frame: Framed) -> Found | None:
+    def find(self, frame: Framed) -> RegisteredSchema | None:
         """Find a schema by id or GUID."""
         key = (frame.schema_id, frame.guid)
         if key in self._known:
@@ -115,7 +117,7 @@ class Elsewhere:
         if schema is None:
             return None
         subjects = [] if by_guid else self._registry.subjects_of(frame.schema_id or 0)
-        self._known[key] = Found(schema, subjects)
+        self._known[key] = RegisteredSchema(schema, subjects)
         return self._known[key]
 
 
@@ -131,23 +133,23 @@ class Decoding:
         frames = [_framed(row) for row in rows]
         ids = {frame.schema_id for frame in frames if frame is not None and frame.schema_id is not None}
         source = None if self._source is None else self._source.seen(ids)
-        found: list[Decoded | None] = await anyio.to_thread.run_sync(lambda: self._decode(rows, frames, source))
-        return found
+        decoded: list[Decoded | None] = await anyio.to_thread.run_sync(lambda: self._decode(rows, frames, source))
+        return decoded
 
     def _decode(
         self, rows: Sequence[Data], frames: Sequence[Framed | None], source: Source | None
     ) -> list[Decoded | None]:
-        asked: dict[
-            tuple[int | None, str | None], Found | str
+        schemas: dict[
+            tuple[int | None, str | None], RegisteredSchema | str
         ] = {}  # so that a registry that does not respond is asked once per page
-        return [self._row(row, frame, source, asked) for row, frame in zip(rows, frames, strict=True)]
+        return [self._row(row, frame, source, schemas) for row, frame in zip(rows, frames, strict=True)]
 
     def _row(
         self,
         row: Data,
         frame: Framed | None,
         source: Source | None,
-        asked: dict[tuple[int | None, str | None], Found | str],
+        schemas: dict[tuple[int | None, str | None], RegisteredSchema | str],
     ) -> Decoded | None:
         file, schema = self._files.get((row.side, row.topic)) or self._files.get((row.side, None)) or ("", None)
         if frame is None:
@@ -157,15 +159,15 @@ class Decoding:
             source=None if source is None else source.url,
         )  # fmt: skip
         key = (frame.schema_id, frame.guid)
-        if key not in asked:
-            asked[key] = _found(source, frame)
-        found = asked[key]
-        if isinstance(found, Found):
-            subjects = sorted(found.subjects, key=lambda each: each[0] != f"{row.topic}-{row.side}")
+        if key not in schemas:
+            schemas[key] = _schema_of(source, frame)
+        registered = schemas[key]
+        if isinstance(registered, RegisteredSchema):
+            subjects = sorted(registered.subjects, key=lambda pair: pair[0] != f"{row.topic}-{row.side}")
             named = tuple(f"{subject} version {version}" for subject, version in subjects[:_MOST_SUBJECTS])
-            return self._by(found.schema, frame.rest, _with(about, subjects=named), framed=True)
+            return self._by(registered.schema, frame.rest, _with(about, subjects=named), framed=True)
         if schema is None:
-            return _with(about, problem=found)
+            return _with(about, problem=registered)
         behind = self._by(schema, frame.rest, _with(about, source=file), framed=True)
         return behind if behind.problem is None else self._by(schema, row.data, Decoded(source=file), framed=False)
 
@@ -198,7 +200,7 @@ def _framed(row: Data) -> Framed | None:
     return framed(row.data, [{"key": key, "value": value} for key, value in row.headers], row.side)
 
 
-def _found(source: Source | None, frame: Framed) -> Found | str:
+def _schema_of(source: Source | None, frame: Framed) -> RegisteredSchema | str:
     """Return the schema of the data, or the reason why there is none."""
     name = f"schema {frame.schema_id}" if frame.guid is None else f"schema {frame.guid}"
     if source is None:

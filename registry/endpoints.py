@@ -55,13 +55,13 @@ def serves(method: str, *paths: str) -> Callable[[Answer], Answer]:
 async def subjects(registry: Registry, ask: Ask) -> list[str]:
     """List the subjects of all contexts, unless a context or a prefix is given."""
     prefix = _prefix(ask, ALL_CONTEXTS)
-    found = []
+    subjects = []
     for name in sorted(registry.state.subjects):
         every = registry.state.versions(name, deleted=True)
-        live = any(not each.deleted for each in every)
+        live = any(not version.deleted for version in every)
         if (not live if ask.flag("deletedOnly") else live or ask.flag("deleted")) and _within(name, prefix):
-            found.append(name)
-    return _page(found, ask)
+            subjects.append(name)
+    return _page(subjects, ask)
 
 
 @serves("POST", "/subjects/{subject}")
@@ -70,9 +70,9 @@ async def lookup(registry: Registry, ask: Ask) -> Json:
     subject, deleted = ask.subject(), ask.flag("deleted")
     schema, _, _ = schema_of(await ask.body())
     for place in registry.state.places(subject):
-        found = await registry.lookup(place, schema, normalize=ask.flag("normalize"), deleted=deleted)
-        if found is not None:
-            return await _document(registry, found, ask)
+        version = await registry.lookup(place, schema, normalize=ask.flag("normalize"), deleted=deleted)
+        if version is not None:
+            return await _document(registry, version, ask)
     raise no_schema() if registry.state.versions(subject, deleted=deleted) else no_subject(subject)
 
 
@@ -86,10 +86,10 @@ async def delete_subject(registry: Registry, ask: Ask) -> list[int]:
 async def versions(registry: Registry, ask: Ask) -> list[int]:
     """List the version numbers of a subject."""
     subject, only = ask.subject(), ask.flag("deletedOnly")
-    found = registry.state.versions(subject, deleted=only or ask.flag("deleted"))
-    if not found:
+    versions = registry.state.versions(subject, deleted=only or ask.flag("deleted"))
+    if not versions:
         raise no_subject(subject)
-    return _page([each.version for each in found if each.deleted or not only], ask)
+    return _page([version.version for version in versions if version.deleted or not only], ask)
 
 
 @serves("POST", "/subjects/{subject}/versions")
@@ -97,10 +97,10 @@ async def register(registry: Registry, ask: Ask) -> Json:
     """Register a schema; return its id."""
     subject = ask.subject()
     schema, schema_id, version = schema_of(await ask.body())
-    made = await registry.register(
+    registered_id = await registry.register(
         subject, schema, schema_id=schema_id, version=version, normalize=ask.flag("normalize")
     )
-    return {"id": made}
+    return {"id": registered_id}
 
 
 @serves("GET", "/subjects/{subject}/versions/{version}")
@@ -112,15 +112,15 @@ async def version(registry: Registry, ask: Ask) -> Json:
 @serves("GET", "/subjects/{subject}/versions/{version}/schema")
 async def version_text(registry: Registry, ask: Ask) -> Raw:
     """Return the schema text of a version."""
-    found = _version(registry, ask, deleted=ask.flag("deleted"))
-    return Raw(await registry.text(found, ask.text("format")))
+    version = _version(registry, ask, deleted=ask.flag("deleted"))
+    return Raw(await registry.text(version, ask.text("format")))
 
 
 @serves("GET", "/subjects/{subject}/versions/{version}/referencedby")
 async def referenced_by(registry: Registry, ask: Ask) -> list[int]:
     """List the ids of the schemas that refer to a version."""
-    found = _version(registry, ask, deleted=True)
-    return sorted({each.id for each in registry.state.referring(found.subject, found.version)})
+    version = _version(registry, ask, deleted=True)
+    return sorted({referring.id for referring in registry.state.referring(version.subject, version.version)})
 
 
 @serves("DELETE", "/subjects/{subject}/versions/{version}")
@@ -134,12 +134,12 @@ async def newest_with_metadata(registry: Registry, ask: Ask) -> Json:
     """Return the newest version whose metadata has all key-value pairs of the query."""
     subject, query = ask.subject(), ask.request.query_params
     wanted = dict(zip(query.getlist("key"), query.getlist("value"), strict=False))
-    found = registry.state.versions(subject, deleted=ask.flag("deleted"))
-    if not found:
+    versions = registry.state.versions(subject, deleted=ask.flag("deleted"))
+    if not versions:
         raise no_subject(subject)
-    for each in reversed(found):
-        if wanted.items() <= each.schema.properties.items():
-            return await _document(registry, each, ask)
+    for version in reversed(versions):
+        if wanted.items() <= version.schema.properties.items():
+            return await _document(registry, version, ask)
     raise no_schema()
 
 
@@ -151,9 +151,9 @@ async def schemas(registry: Registry, ask: Ask) -> list[Json]:
     """List the versions of the default context, unless a context or a prefix is given."""
     prefix, state = _prefix(ask, ""), registry.state
     names = [name for name in sorted(state.subjects) if _within(name, prefix)]
-    found = [state.versions(name, deleted=ask.flag("deleted")) for name in names]
-    chosen = (each[-1:] if ask.flag("latestOnly") else each for each in found)
-    return _page([each.document() for every in chosen for each in every], ask)
+    versions = [state.versions(name, deleted=ask.flag("deleted")) for name in names]
+    chosen = (of_subject[-1:] if ask.flag("latestOnly") else of_subject for of_subject in versions)
+    return _page([version.document() for every in chosen for version in every], ask)
 
 
 @serves("GET", "/schemas/types")
@@ -166,10 +166,10 @@ async def types(registry: Registry, ask: Ask) -> list[str]:
 @serves("GET", "/schemas/ids/{id}")
 async def by_id(registry: Registry, ask: Ask) -> Json:
     """Return the schema with an id."""
-    found = _by_id(registry, ask)[0]
-    answer = {**found.schema.fields(), "schema": await registry.text(found, ask.text("format"))}
+    version = _by_id(registry, ask)[0]
+    answer = {**version.schema.fields(), "schema": await registry.text(version, ask.text("format"))}
     if ask.flag("fetchMaxId"):
-        answer["maxId"] = registry.state.newest_ids.get(context_of(found.subject), 0)
+        answer["maxId"] = registry.state.newest_ids.get(context_of(version.subject), 0)
     return answer
 
 
@@ -182,15 +182,15 @@ async def text_by_id(registry: Registry, ask: Ask) -> Raw:
 @serves("GET", "/schemas/ids/{id}/subjects")
 async def subjects_by_id(registry: Registry, ask: Ask) -> list[str]:
     """List the subjects that have the schema with an id."""
-    found = [each for each in _by_id(registry, ask) if ask.flag("deleted") or not each.deleted]
-    return list(dict.fromkeys(each.subject for each in found))
+    versions = [version for version in _by_id(registry, ask) if ask.flag("deleted") or not version.deleted]
+    return list(dict.fromkeys(version.subject for version in versions))
 
 
 @serves("GET", "/schemas/ids/{id}/versions")
 async def versions_by_id(registry: Registry, ask: Ask) -> list[Json]:
     """List the versions that have the schema with an id."""
-    found = [each for each in _by_id(registry, ask) if ask.flag("deleted") or not each.deleted]
-    return [{"subject": each.subject, "version": each.version} for each in found]
+    versions = [version for version in _by_id(registry, ask) if ask.flag("deleted") or not version.deleted]
+    return [{"subject": version.subject, "version": version.version} for version in versions]
 
 
 # --- compatibility ---------------------------------------------------------------------------------------------------
@@ -218,10 +218,10 @@ async def compatibility(registry: Registry, ask: Ask) -> Json:
 async def config(registry: Registry, ask: Ask) -> Json:
     """Return the settings of a subject, or the global ones."""
     subject = _subject_or_all(ask)
-    found = registry.config(subject, scope=ask.flag("defaultToGlobal"))
-    if found is None:
+    config = registry.config(subject, scope=ask.flag("defaultToGlobal"))
+    if config is None:
         raise no_compatibility(str(subject))
-    return found
+    return config
 
 
 @serves("PUT", "/config/{subject}", "/config")
@@ -247,10 +247,10 @@ async def delete_config(registry: Registry, ask: Ask) -> Json:
 async def mode(registry: Registry, ask: Ask) -> Json:
     """Return the mode of a subject, or the global one."""
     subject = _subject_or_all(ask)
-    found = registry.mode(subject, scope=ask.flag("defaultToGlobal"))
-    if found is None:
+    mode = registry.mode(subject, scope=ask.flag("defaultToGlobal"))
+    if mode is None:
         raise no_mode(str(subject))
-    return {"mode": found}
+    return {"mode": mode}
 
 
 @serves("PUT", "/mode/{subject}", "/mode")
@@ -316,19 +316,19 @@ def _by_id(registry: Registry, ask: Ask) -> list[Version]:
     schema_id, state = ask.schema_id(), registry.state
     subject = full_name(ask.text("subject"), ask.context)
     for place in state.places(subject) if unqualified(subject) else ():
-        found = state.by_id(context_of(place), schema_id)
-        own = [each for each in found if each.subject == place]
-        if own:
-            return [*own, *(each for each in found if each.subject != place)]
-    found = state.by_id(context_of(subject), schema_id)
-    if not found or (unqualified(subject) and context_of(subject) != DEFAULT_CONTEXT):
+        versions = state.by_id(context_of(place), schema_id)
+        in_place = [version for version in versions if version.subject == place]
+        if in_place:
+            return [*in_place, *(version for version in versions if version.subject != place)]
+    versions = state.by_id(context_of(subject), schema_id)
+    if not versions or (unqualified(subject) and context_of(subject) != DEFAULT_CONTEXT):
         raise no_schema(schema_id)
-    return found
+    return versions
 
 
-async def _document(registry: Registry, found: Version, ask: Ask) -> Json:
-    shown = found.document()
-    return {**shown, "schema": await registry.text(found, ask.text("format"))} if ask.text("format") else shown
+async def _document(registry: Registry, version: Version, ask: Ask) -> Json:
+    shown = version.document()
+    return {**shown, "schema": await registry.text(version, ask.text("format"))} if ask.text("format") else shown
 
 
 def _prefix(ask: Ask, default: str) -> str:
@@ -347,7 +347,7 @@ def _within(subject: str, prefix: str) -> bool:
     return within and subject.startswith(prefix)
 
 
-def _page(found: Sequence[T], ask: Ask) -> list[T]:
+def _page(rows: Sequence[T], ask: Ask) -> list[T]:
     """Return the part of a list that `offset` and `limit` select; a limit of zero or less means no limit."""
     offset, limit = max(ask.number("offset", 0), 0), ask.number("limit", -1)
-    return list(found[offset:] if limit <= 0 else found[offset : offset + limit])
+    return list(rows[offset:] if limit <= 0 else rows[offset : offset + limit])

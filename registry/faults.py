@@ -41,9 +41,9 @@ class Faults:
 
     def add(self, options: Mapping[str, Any]) -> Fault:
         """Add a fault; the options are fields of `Fault`, checked already."""
-        made = Fault(str(next(self._numbers)), **options)
-        self.all[made.id] = made
-        return made
+        fault = Fault(str(next(self._numbers)), **options)
+        self.all[fault.id] = fault
+        return fault
 
     def clear(self) -> int:
         """Remove all faults; return how many there were."""

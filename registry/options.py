@@ -31,21 +31,21 @@ class Options(NamedTuple):
     """Side, and ``[TOPIC=]FILE``."""
 
 
-def parse(given: Mapping[str, Sequence[str]]) -> tuple[ServeOptions, Options]:
+def parse(arguments: Mapping[str, Sequence[str]]) -> tuple[ServeOptions, Options]:
     """Parse the options of the brokers, with the topic `_schemas` if there is a registry, and those of the registry.
 
     Raises:
         OptionError: an option is invalid, or a library is not installed; the message is one sentence.
     """
-    options = of_brokers.parse(given)
-    files = tuple((side, text) for side in ("key", "value") for text in given.get(f"{side}-schema", ()))
-    url = of_brokers.last(given, "schema-registry-url")
-    if "schema-registry" not in given:
+    options = of_brokers.parse(arguments)
+    files = tuple((side, text) for side in ("key", "value") for text in arguments.get(f"{side}-schema", ()))
+    url = of_brokers.last(arguments, "schema-registry-url")
+    if "schema-registry" not in arguments:
         return options, Options(None, url, files)
     missing = [name for name in _LIBRARIES if find_spec(name) is None]
     if missing:
         raise OptionError(f"{OPTION} needs the extra schema-registry: pip install 'understudy-kafka[schema-registry]'")
-    text = given["schema-registry"][-1]
+    text = arguments["schema-registry"][-1]
     host, colon, port = text.rpartition(":")
     try:
         number = port_number(port, OPTION)
@@ -53,7 +53,7 @@ def parse(given: Mapping[str, Sequence[str]]) -> tuple[ServeOptions, Options]:
         raise OptionError(str(error)) from error
     if colon and not host:
         raise OptionError(f"{OPTION} needs [HOST:]PORT, not {text!r}")
-    at = At(host.strip("[]") or of_brokers.last(given, "host") or "127.0.0.1", number)
+    at = At(host.strip("[]") or of_brokers.last(arguments, "host") or "127.0.0.1", number)
     return with_topic(options), Options(at, url, files)
 
 

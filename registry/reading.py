@@ -33,14 +33,14 @@ class Reader:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-            made = await parse(schema.type, schema.text, references, normalize=normalize, is_new=is_new)
+            parsed = await parse(schema.type, schema.text, references, normalize=normalize, is_new=is_new)
         except InvalidSchema as error:
             shown = compact_json(schema.fields())
             raise invalid_schema(f"Invalid schema {shown}, details: {error}") from error
-        self._kept[key] = made
+        self._kept[key] = parsed
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
-        return made
+        return parsed
 
     @staticmethod
     async def compare(schema: Schema, work: Callable[[], T]) -> T:
@@ -53,7 +53,7 @@ class Reader:
 
 def pinned(schema: Schema, state: State, context: str) -> Schema:
     """Replace `latest` in a schema's references by the version's number, as Confluent's registry stores it."""
-    return replace(schema, references=tuple(_pinned(each, state, context) for each in schema.references))
+    return replace(schema, references=tuple(_pinned(reference, state, context) for reference in schema.references))
 
 
 def _pinned(reference: Reference, state: State, context: str) -> Reference:
@@ -67,14 +67,16 @@ def resolved(schema: Schema, state: State, context: str) -> list[Resolved]:
     Raises:
         InvalidSchema: a referenced version does not exist, or there are too many references.
     """
-    found: dict[str, Resolved] = {}
+    resolutions: dict[str, Resolved] = {}
     entered: set[str] = set()
-    waiting: list[tuple[Reference, str, bool]] = [(each, context, False) for each in reversed(schema.references)]
+    waiting: list[tuple[Reference, str, bool]] = [
+        (reference, context, False) for reference in reversed(schema.references)
+    ]
     while waiting:
         reference, within, done = waiting.pop()
         subject = full_name(reference.subject, within)
         versions = state.versions(subject, deleted=reference.version != _NEWEST)
-        same = [each for each in versions if reference.version in {_NEWEST, each.version}]
+        same = [version for version in versions if reference.version in {_NEWEST, version.version}]
         if not same:
             names = f'{{"name":"{reference.name}","subject":"{subject}","version":{reference.version}}}'
             raise InvalidSchema(
@@ -82,11 +84,11 @@ def resolved(schema: Schema, state: State, context: str) -> list[Resolved]:
             )
         target = same[-1].schema
         if done:
-            found[reference.name] = Resolved(reference.name, target.text)
+            resolutions[reference.name] = Resolved(reference.name, target.text)
         elif reference.name not in entered:
             entered.add(reference.name)
             if len(entered) > _MOST_REFERENCES:
                 raise InvalidSchema(f"more than {_MOST_REFERENCES} references")
             waiting.append((reference, within, True))
-            waiting += [(each, context_of(subject), False) for each in reversed(target.references)]
-    return list(found.values())
+            waiting += [(reference, context_of(subject), False) for reference in reversed(target.references)]
+    return list(resolutions.values())

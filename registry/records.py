@@ -58,7 +58,7 @@ def parsed(data: bytes | None) -> Json | None:
     if data is None:
         return None
     try:
-        found = json.loads(data)
+        document = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None

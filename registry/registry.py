@@ -59,10 +59,10 @@ class Registry:
         configs = self.state.configs
         if not scope:
             return configs.get(subject) or ({"compatibilityLevel": DEFAULT} if subject is None else None)
-        found = {"compatibilityLevel": DEFAULT}
-        for each in _scopes(subject):
-            found |= configs.get(each, {})
-        return found
+        config = {"compatibilityLevel": DEFAULT}
+        for scope_name in _scopes(subject):
+            config |= configs.get(scope_name, {})
+        return config
 
     def mode(self, subject: str | None, *, scope: bool) -> str | None:
         """Return the mode of a subject; a global READONLY_OVERRIDE takes precedence."""
@@ -71,10 +71,10 @@ class Registry:
             return READONLY_OVERRIDE
         if not scope:
             return modes.get(subject) or (READWRITE if subject is None else None)
-        found = READWRITE
-        for each in _scopes(subject):
-            found = modes.get(each, found)
-        return found
+        mode = READWRITE
+        for scope_name in _scopes(subject):
+            mode = modes.get(scope_name, mode)
+        return mode
 
     def _check_writable(self, subject: str | None) -> None:
         if self.mode(subject, scope=True) in {READONLY, READONLY_OVERRIDE}:
@@ -92,9 +92,11 @@ class Registry:
                 and 50002 if it cannot be written.
         """
         if schema.text.strip():
-            known = await self.lookup(subject, schema, normalize=normalize, deleted=False) if version is None else None
-            if known is not None and schema_id in {None, known.id}:
-                return known.id
+            registered = (
+                await self.lookup(subject, schema, normalize=normalize, deleted=False) if version is None else None
+            )
+            if registered is not None and schema_id in {None, registered.id}:
+                return registered.id
             self._check_registration(subject, schema_id)
             # Parsed before the lock is taken, and cached, so that a long schema does not block other writers.
             await self._read(subject, schema, normalize=normalize, is_new=schema_id is None)
@@ -115,15 +117,15 @@ class Registry:
         if live and mode != IMPORT:
             schema = _inheriting(schema, live[-1].schema)
         schema, parsed = await self._read(subject, schema, normalize=normalize, is_new=schema_id is None)
-        known = self.state.id_of(context, schema)
-        if known is not None and (schema_id is None or schema_id == known):
-            if version is None and any(each.id == known for each in live):
-                return known
-            schema_id = known
+        known_id = self.state.id_of(context, schema)
+        if known_id is not None and (schema_id is None or schema_id == known_id):
+            if version is None and any(existing.id == known_id for existing in live):
+                return known_id
+            schema_id = known_id
         if mode != IMPORT:
-            found = await self._problems(subject, schema, parsed, live)
-            if found:
-                raise incompatible(subject, f"[{', '.join(found)}]")
+            incompatibilities = await self._problems(subject, schema, parsed, live)
+            if incompatibilities:
+                raise incompatible(subject, f"[{', '.join(incompatibilities)}]")
         return await self._write(subject, schema, schema_id, version)
 
     def _check_registration(self, subject: str, schema_id: int | None) -> None:
@@ -149,57 +151,61 @@ class Registry:
         settings = self.config(subject, scope=True) or {}
         level, group = str(settings["compatibilityLevel"]), settings.get("compatibilityGroup")
         if isinstance(group, str):
-            live = [each for each in live if each.schema.properties.get(group) == schema.properties.get(group)]
+            live = [version for version in live if version.schema.properties.get(group) == schema.properties.get(group)]
         older = []
-        for each in compared(level, live):
+        for version in compared(level, live):
             before = None
-            if each.schema.type == schema.type:
-                before = await self._reader.read(each.schema, self.state, context_of(subject), normalize=False)
-            older.append(Older(each.version, each.schema.type, before))
+            if version.schema.type == schema.type:
+                before = await self._reader.read(version.schema, self.state, context_of(subject), normalize=False)
+            older.append(Older(version.version, version.schema.type, before))
         return await self._reader.compare(schema, lambda: problems(level, schema.type, parsed, older))
 
     async def _write(self, subject: str, schema: Schema, schema_id: int | None, version: int | None) -> int:
         """Write a schema with its version and, unless it has one, a new id; return the id."""
         state, context = self.state, context_of(subject)
         every = state.versions(subject, deleted=True)
-        following = max((each.version for each in every), default=0) + 1
+        following = max((existing.version for existing in every), default=0) + 1
         if version is not None and version != following and self.mode(subject, scope=True) != IMPORT:
             raise invalid_schema("Version is not one more than previous version")
         number = version or following
         if schema_id is None:
             schema_id = state.newest_ids.get(context, 0) + 1
-        elif any(each.schema.identity != schema.identity for each in state.by_id(context, schema_id)):
+        elif any(existing.schema.identity != schema.identity for existing in state.by_id(context, schema_id)):
             raise not_permitted(f"Overwrite new schema with id {schema_id} in context {context} is not permitted.")
         rows: records.Rows = []
         if context != DEFAULT_CONTEXT and context not in state.contexts:
             content = {"tenant": "default", "context": context}
             rows.append((records.context_key(context), records.value_of(content)))
-        gone = [each for each in every if each.deleted and each.id == schema_id and each.version < number]
-        rows += [(records.schema_key(subject, each.version), None) for each in gone]
-        made = Version(subject, number, schema_id, schema)
-        rows.append((records.schema_key(subject, number), records.value_of(made.value())))
+        gone = [
+            existing
+            for existing in every
+            if existing.deleted and existing.id == schema_id and existing.version < number
+        ]
+        rows += [(records.schema_key(subject, existing.version), None) for existing in gone]
+        written = Version(subject, number, schema_id, schema)
+        rows.append((records.schema_key(subject, number), records.value_of(written.value())))
         await self._store.append(rows)
         return schema_id
 
     async def lookup(self, subject: str, schema: Schema, *, normalize: bool, deleted: bool) -> Version | None:
         """Return the subject's version with this schema, or None. Raises RegistryError 42201."""
         schema, parsed = await self._read(subject, schema, normalize=normalize)
-        found = self.state.versions(subject, deleted=deleted)
-        same = [each for each in found if each.schema.identity == schema.identity]
-        if not same and found:
-            schema = _inheriting(schema, found[-1].schema)
-            same = [each for each in found if each.schema.identity == schema.identity]
-        return same[-1] if same else await self._inlined(schema, parsed, found)
+        versions = self.state.versions(subject, deleted=deleted)
+        same = [version for version in versions if version.schema.identity == schema.identity]
+        if not same and versions:
+            schema = _inheriting(schema, versions[-1].schema)
+            same = [version for version in versions if version.schema.identity == schema.identity]
+        return same[-1] if same else await self._inlined(schema, parsed, versions)
 
     async def _inlined(self, schema: Schema, parsed: ParsedSchema, versions: list[Version]) -> Version | None:
         """Return the newest version that equals a schema without references once its own references are inlined."""
-        for each in () if schema.references or schema.type != "AVRO" else reversed(versions):
-            other = each.schema
+        for version in () if schema.references or schema.type != "AVRO" else reversed(versions):
+            other = version.schema
             alike = (other.type, other.metadata, other.rule_set) == (schema.type, schema.metadata, schema.rule_set)
             if other.references and alike:
-                before = await self._reader.read(other, self.state, context_of(each.subject), normalize=False)
+                before = await self._reader.read(other, self.state, context_of(version.subject), normalize=False)
                 if await self._reader.compare(schema, partial(parsed.same_as, before)):
-                    return each
+                    return version
         return None
 
     def version(self, subject: str, number: int, *, deleted: bool = False) -> Version:
@@ -209,8 +215,8 @@ class Registry:
             RegistryError: 40401 or 40402.
         """
         for place in self.state.places(subject):
-            found = self.state.versions(place, deleted=deleted and number != LATEST)
-            same = [each for each in found if number in {LATEST, each.version}]
+            versions = self.state.versions(place, deleted=deleted and number != LATEST)
+            same = [version for version in versions if number in {LATEST, version.version}]
             if same:
                 return same[-1]
         raise no_version(number) if self.state.versions(subject, deleted=deleted) else no_subject(subject)
@@ -229,20 +235,20 @@ class Registry:
         if number == LATEST:
             live = live[-1:]
         elif number is not None:
-            live = [each for each in live if each.version == number]
+            live = [version for version in live if version.version == number]
             if not live:
                 raise no_version(number)
         if not schema.text.strip():
             raise invalid_schema("Empty schema")
         schema, parsed = await self._read(subject, schema, normalize=normalize, is_new=True)
-        found = await self._problems(subject, schema, parsed, live)
-        return not found, found
+        incompatibilities = await self._problems(subject, schema, parsed, live)
+        return not incompatibilities, incompatibilities
 
-    async def text(self, found: Version, format: str) -> str:
+    async def text(self, version: Version, format: str) -> str:
         """Return the text of a version, in a format given by the query parameter `format`."""
         if not format:
-            return found.schema.text
-        parsed = await self._reader.read(found.schema, self.state, context_of(found.subject), normalize=False)
+            return version.schema.text
+        parsed = await self._reader.read(version.schema, self.state, context_of(version.subject), normalize=False)
         return parsed.formatted(format)
 
     # --- deletions ---------------------------------------------------------------------------------------------------
@@ -258,10 +264,10 @@ class Registry:
                 raise subject_deleted(subject)
             self._check_writable(subject)
             doomed = every if permanent else live
-            for each in doomed:
-                if state.referring(subject, each.version):
-                    raise is_referenced(subject, each.version)
-                if permanent and not each.deleted:
+            for version in doomed:
+                if state.referring(subject, version.version):
+                    raise is_referenced(subject, version.version)
+                if permanent and not version.deleted:
                     raise subject_not_deleted(subject)
             if permanent:
                 rows = _tombstones(doomed)
@@ -269,31 +275,33 @@ class Registry:
                 content = {"subject": subject, "version": doomed[-1].version}
                 rows = [(records.delete_subject_key(subject), records.value_of(content)), *self._settings_of(subject)]
             await self._store.append(rows)
-            return [each.version for each in doomed]
+            return [version.version for version in doomed]
 
     async def delete_version(self, subject: str, number: int, *, permanent: bool) -> int:
         """Delete a version, first softly, then permanently; return its number. Raises RegistryError."""
         async with self._writing:
             state = self.state
             every, live = state.versions(subject, deleted=True), state.versions(subject)
-            found = [each for each in (live if number == LATEST else every) if number in {LATEST, each.version}]
-            if not found:
+            matching = [
+                version for version in (live if number == LATEST else every) if number in {LATEST, version.version}
+            ]
+            if not matching:
                 raise no_version(number) if every else no_subject(subject)
-            each = found[-1]
-            if not permanent and each.deleted:
-                raise version_deleted(subject, each.version)
+            version = matching[-1]
+            if not permanent and version.deleted:
+                raise version_deleted(subject, version.version)
             self._check_writable(subject)
-            if state.referring(subject, each.version):
-                raise is_referenced(subject, each.version)
-            if permanent and not each.deleted:
-                raise version_not_deleted(subject, each.version)
+            if state.referring(subject, version.version):
+                raise is_referenced(subject, version.version)
+            if permanent and not version.deleted:
+                raise version_not_deleted(subject, version.version)
             if permanent:
-                await self._store.append(_tombstones([each]))
+                await self._store.append(_tombstones([version]))
             else:
-                value = records.value_of(replace(each, deleted=True).value())
-                rows: records.Rows = [(records.schema_key(subject, each.version), value)]
+                value = records.value_of(replace(version, deleted=True).value())
+                rows: records.Rows = [(records.schema_key(subject, version.version), value)]
                 await self._store.append([*rows, *(self._settings_of(subject) if len(live) == 1 else ())])
-            return each.version
+            return version.version
 
     def _settings_of(self, subject: str) -> records.Rows:
         """Return tombstones for a subject's mode and settings, which are deleted with its last version."""
@@ -343,13 +351,13 @@ class Registry:
     def _emptied(self, subject: str | None) -> records.Rows:
         """Return tombstones of soft-deleted versions, since an import begins without any. Raises RegistryError."""
         state = self.state
-        every = [each for each in state.all_versions() if matches(subject, each.subject)]
-        if not all(each.deleted for each in every):
+        every = [version for version in state.all_versions() if matches(subject, version.subject)]
+        if not all(version.deleted for version in every):
             raise not_permitted("Cannot import since found existing subjects")
         referenced = state.referenced()
-        for each in every:
-            if (each.subject, each.version) in referenced:
-                raise is_referenced(each.subject, each.version)
+        for version in every:
+            if (version.subject, version.version) in referenced:
+                raise is_referenced(version.subject, version.version)
         return _tombstones(every)
 
     async def delete_mode(self, subject: str | None) -> str:
@@ -363,7 +371,7 @@ class Registry:
 
 
 def _tombstones(versions: list[Version]) -> records.Rows:
-    return [(records.schema_key(each.subject, each.version), None) for each in versions]
+    return [(records.schema_key(version.subject, version.version), None) for version in versions]
 
 
 def _inheriting(schema: Schema, newest: Schema) -> Schema:
@@ -377,5 +385,5 @@ def _scopes(subject: str | None) -> list[str | None]:
     Settings without a subject belong to the default context only.
     """
     context = context_of(subject)
-    whole = None if context == DEFAULT_CONTEXT else prefix_of(context)
-    return [whole, *([] if subject is None else [subject])]
+    context_scope = None if context == DEFAULT_CONTEXT else prefix_of(context)
+    return [context_scope, *([] if subject is None else [subject])]

@@ -35,7 +35,7 @@ class Ask:
     def subject(self) -> str:
         """Return the subject in the path, with its context. Raises RegistryError 42208."""
         name = self.name("subject")
-        if any(ord(each) < 32 for each in name) or name == GLOBAL:
+        if any(ord(character) < 32 for character in name) or name == GLOBAL:
             raise RegistryError(42208, f"The specified subject '{name}' is not a valid.")
         return normal(qualified("" if name == EMPTY else name, self.context))
 
@@ -52,27 +52,27 @@ class Ask:
         text = self.request.query_params.get(name)
         if text is None:
             return default
-        found = _number(text.removeprefix("-"))
-        if found is None:
+        number = _number(text.removeprefix("-"))
+        if number is None:
             raise RegistryError(404, "HTTP 404 Not Found")
-        return -found if text.startswith("-") else found
+        return -number if text.startswith("-") else number
 
     def schema_id(self) -> int:
         """Return the id in the path. Raises RegistryError 404 if it is not a number."""
-        found = _number(self.name("id"))
-        if found is None:
+        schema_id = _number(self.name("id"))
+        if schema_id is None:
             raise RegistryError(404, "HTTP 404 Not Found")
-        return found
+        return schema_id
 
     def version(self) -> int:
         """Return the version in the path; LATEST for `latest` and -1. Raises RegistryError 42202."""
         text = self.name("version")
         if text.lower() == "latest" or text == "-1":
             return LATEST
-        found = _number(text)
-        if not found:
+        number = _number(text)
+        if not number:
             raise invalid_version(text)
-        return found
+        return number
 
     async def body(self) -> Json:
         """Return the JSON object of the body. Raises RegistryError 400, 413 or 422."""
@@ -82,12 +82,12 @@ class Ask:
             if len(raw) > MOST_BYTES:
                 raise RegistryError(413, f"the body is larger than {MOST_BYTES} bytes")
         try:
-            found = json.loads(bytes(raw)) if raw.strip() else {}
+            body = json.loads(bytes(raw)) if raw.strip() else {}
         except (ValueError, RecursionError) as error:
             raise RegistryError(400, f"Unable to process JSON: {error}") from error
-        if not isinstance(found, dict):
+        if not isinstance(body, dict):
             raise RegistryError(400, "Unable to process JSON: the body must be an object")
-        return found
+        return body
 
 
 def _number(text: str) -> int | None:
@@ -128,20 +128,20 @@ def schema_of(body: Json) -> tuple[Schema, int | None, int | None]:
 
 def object_of(body: Json, name: str) -> Json | None:
     """Return an object in a body; None if it is empty or missing. Raises RegistryError 400."""
-    found = body.get(name)
-    if found is not None and not isinstance(found, dict):
+    member = body.get(name)
+    if member is not None and not isinstance(member, dict):
         raise RegistryError(400, f"Unable to process JSON: {name} must be an object")
-    return found or None
+    return member or None
 
 
 def metadata_of(body: Json, name: str) -> Json | None:
     """Return metadata in a body; numbers and booleans become texts, as by Jackson. Raises RegistryError."""
-    found = object_of(body, name)
-    properties = None if found is None else object_of(found, "properties")
-    if found is None or properties is None:
-        return found
+    metadata = object_of(body, name)
+    properties = None if metadata is None else object_of(metadata, "properties")
+    if metadata is None or properties is None:
+        return metadata
     texts = {key: _text(key, value) for key, value in properties.items()}
-    return {**found, "properties": texts}
+    return {**metadata, "properties": texts}
 
 
 def _text(name: str, value: Any) -> str | None:
@@ -154,7 +154,7 @@ def _text(name: str, value: Any) -> str | None:
 
 def _positive(body: Json, name: str) -> int | None:
     """Return a number in a body if it is above zero: for Confluent, -1 and 0 mean none."""
-    found = body.get(name)
-    if found is not None and (not isinstance(found, int) or isinstance(found, bool) or found > _MOST_NUMBER):
+    number = body.get(name)
+    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number > _MOST_NUMBER):
         raise RegistryError(400, f"Unable to process JSON: {name} must be an int32")
-    return found if found is not None and found > 0 else None
+    return number if number is not None and number > 0 else None

@@ -16,7 +16,7 @@ from broker.start.server import announcement
 from broker.time.clock import PushedClock
 from pipeline.values.formats import Schema, SchemaError, decoder, read_file
 from pipeline.values.registry import RegistryError as RemoteError
-from registry.decoding import Beside, Decoding, Elsewhere, Source
+from registry.decoding import Decoding, LocalSource, RemoteSource, Source
 from registry.faults import Faults
 from registry.options import OPTION, At, Options
 from registry.store import Store
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - an address for this machine, where all are listened on
 
 
-def serve(options: ServeOptions, own: Options) -> int:
+def serve(options: ServeOptions, registry_options: Options) -> int:
     """Run brokers and registry until the process is stopped; return the exit code (`broker.start.runner.run`)."""
 
     def build(options: ServeOptions, clock: PushedClock, tasks: TaskGroup) -> ClusterWithSchemas:
-        return ClusterWithSchemas(options, clock, tasks, own)
+        return ClusterWithSchemas(options, clock, tasks, registry_options)
 
     return run("serve", options, build, announcement)
 
@@ -40,9 +40,9 @@ def serve(options: ServeOptions, own: Options) -> int:
 class ClusterWithSchemas(Cluster):
     """A cluster with a registry beside its brokers, or with schemas from elsewhere to decode messages."""
 
-    def __init__(self, options: ServeOptions, clock: PushedClock, tasks: TaskGroup, own: Options) -> None:
+    def __init__(self, options: ServeOptions, clock: PushedClock, tasks: TaskGroup, registry_options: Options) -> None:
         super().__init__(options, clock, tasks)
-        self._own, self._store, self._faults = own, Store(self), Faults(clock)
+        self._own, self._store, self._faults = registry_options, Store(self), Faults(clock)
 
     async def start(self) -> None:
         """Read the schemas of files, start the brokers, then the registry.
@@ -52,13 +52,13 @@ class ClusterWithSchemas(Cluster):
         """
         try:
             files = {place: (name, schema) for name, place, schema in map(_read, self._own.files)}
-            source: Source | None = None if self._own.url is None else Elsewhere(self._own.url)
+            source: Source | None = None if self._own.url is None else RemoteSource(self._own.url)
         except (SchemaError, RemoteError) as error:
             raise CannotStart(str(error)) from error
         await super().start()
         if self._own.at is not None:
             url = self._listen(self._own.at)
-            source = source or Beside(url, self._store.state)
+            source = source or LocalSource(url, self._store.state)
         self.beside.decode = Decoding(source, files).decode
 
     def _listen(self, at: At) -> str:
@@ -81,9 +81,9 @@ class ClusterWithSchemas(Cluster):
         return build_app(Registry(self._store, self.cluster_id), self._faults)
 
 
-def _read(given: tuple[str, str]) -> tuple[str, tuple[str, str | None], Schema]:
+def _read(argument: tuple[str, str]) -> tuple[str, tuple[str, str | None], Schema]:
     """Return a file's name, side and topic, and compiled schema. Raises SchemaError."""
-    side, text = given
+    side, text = argument
     place, schema = read_file(text, side)
     decoder(schema, framed=False)
     return text.rpartition("=")[2], place, schema

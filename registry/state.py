@@ -39,25 +39,31 @@ class Schema:
     @property
     def identity(self) -> str:
         """Text that is equal for schemas that share an id."""
-        parts = [self.type, self.text, [each.document() for each in self.references], self.metadata, self.rule_set]
+        parts = [
+            self.type,
+            self.text,
+            [reference.document() for reference in self.references],
+            self.metadata,
+            self.rule_set,
+        ]
         return json.dumps(parts, sort_keys=True)
 
     @property
     def properties(self) -> Json:
         """Properties of its metadata."""
-        found = (self.metadata or {}).get("properties")
-        return found if isinstance(found, dict) else {}
+        properties = (self.metadata or {}).get("properties")
+        return properties if isinstance(properties, dict) else {}
 
     def fields(self) -> Json:
         """Return the fields of responses and records, without empty ones; the type Avro is omitted."""
-        found: Json = {} if self.type == AVRO else {"schemaType": self.type}
+        fields: Json = {} if self.type == AVRO else {"schemaType": self.type}
         if self.references:
-            found["references"] = [each.document() for each in self.references]
+            fields["references"] = [reference.document() for reference in self.references]
         if self.metadata is not None:
-            found["metadata"] = self.metadata
+            fields["metadata"] = self.metadata
         if self.rule_set is not None:
-            found["ruleSet"] = self.rule_set
-        return {**found, "schema": self.text}
+            fields["ruleSet"] = self.rule_set
+        return {**fields, "schema": self.text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +103,14 @@ class State:
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[Version]:
         """Return the versions of a subject in order; with ``deleted``, including soft-deleted ones."""
-        found = self.subjects.get(subject, {})
-        return [found[number] for number in sorted(found) if deleted or not found[number].deleted]
+        by_number = self.subjects.get(subject, {})
+        return [by_number[number] for number in sorted(by_number) if deleted or not by_number[number].deleted]
 
     def places(self, subject: str) -> list[str]:
         """List the names under which a subject is looked up: its own; without a context, then those in all contexts."""
         if context_of(subject) != DEFAULT_CONTEXT:
             return [subject]
-        return [subject, *(f"{prefix_of(each)}{subject}" for each in sorted(self.contexts))]
+        return [subject, *(f"{prefix_of(context)}{subject}" for context in sorted(self.contexts))]
 
     def by_id(self, context: str, schema_id: int) -> list[Version]:
         """Return the versions with an id, including deleted ones, the oldest first."""
@@ -116,24 +122,24 @@ class State:
         return next(iter(self._identities.get((context, schema.identity), ())), None)
 
     def referring(self, subject: str, version: int) -> list[Version]:
-        """Return the versions that refer to this one and are not deleted."""
+        """Return the versions that refer to this reference and are not deleted."""
         return [
-            each
-            for each in self.all_versions()
-            if not each.deleted
+            referrer
+            for referrer in self.all_versions()
+            if not referrer.deleted
             and any(
-                one.version == version and full_name(one.subject, context_of(each.subject)) == subject
-                for one in each.schema.references
+                reference.version == version and full_name(reference.subject, context_of(referrer.subject)) == subject
+                for reference in referrer.schema.references
             )
         ]
 
     def referenced(self) -> set[tuple[str, int]]:
         """Return subject and version of all references of versions that are not deleted."""
         return {
-            (full_name(one.subject, context_of(each.subject)), one.version)
-            for each in self.all_versions()
-            if not each.deleted
-            for one in each.schema.references
+            (full_name(reference.subject, context_of(version.subject)), reference.version)
+            for version in self.all_versions()
+            if not version.deleted
+            for reference in version.schema.references
         }
 
     def all_versions(self) -> Iterator[Version]:
@@ -182,19 +188,19 @@ class State:
         return True
 
     def _schema(self, subject: str, number: int, content: Json | None) -> bool:
-        found = None if content is None else version_of(subject, number, content)
-        if content is not None and found is None:
+        version = None if content is None else version_of(subject, number, content)
+        if content is not None and version is None:
             return False
         self._forget(subject, number)
-        if found is not None:
+        if version is not None:
             context = context_of(subject)
             if context != DEFAULT_CONTEXT:
                 self.contexts.add(context)
-            self.subjects.setdefault(subject, {})[number] = found
-            self._ids.setdefault((context, found.id), {})[subject, number] = None
-            ids = self._identities.setdefault((context, found.schema.identity), {})
-            ids[found.id] = ids.get(found.id, 0) + 1
-            self.newest_ids[context] = max(self.newest_ids.get(context, 0), found.id)
+            self.subjects.setdefault(subject, {})[number] = version
+            self._ids.setdefault((context, version.id), {})[subject, number] = None
+            ids = self._identities.setdefault((context, version.schema.identity), {})
+            ids[version.id] = ids.get(version.id, 0) + 1
+            self.newest_ids[context] = max(self.newest_ids.get(context, 0), version.id)
         return True
 
     def _forget(self, subject: str, number: int) -> None:
@@ -222,16 +228,16 @@ class State:
         if content is None:
             return True
         if kind == "CLEAR_SUBJECT":
-            for each in self.versions(subject, deleted=True):
-                if each.deleted:
-                    self._forget(subject, each.version)
+            for version in self.versions(subject, deleted=True):
+                if version.deleted:
+                    self._forget(subject, version.version)
             return True
         last = content.get("version")
         if not isinstance(last, int):
             return False
-        for each in self.versions(subject):
-            if each.version <= last:
-                self.subjects[subject][each.version] = replace(each, deleted=True)
+        for version in self.versions(subject):
+            if version.version <= last:
+                self.subjects[subject][version.version] = replace(version, deleted=True)
         return True
 
 
@@ -250,11 +256,11 @@ def version_of(subject: str, number: int, content: Mapping[str, Any]) -> Version
 
 def references_of(rows: Iterable[Any]) -> tuple[Reference, ...] | None:
     """Parse references from JSON; None if one is invalid."""
-    found = []
+    references = []
     for row in rows:
         names = row if isinstance(row, dict) else {}
         name, subject, version = names.get("name"), names.get("subject"), names.get("version")
         if not isinstance(name, str) or not isinstance(subject, str) or not isinstance(version, int):
             return None
-        found.append(Reference(name, subject, version))
-    return tuple(found)
+        references.append(Reference(name, subject, version))
+    return tuple(references)

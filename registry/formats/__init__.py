@@ -57,14 +57,15 @@ async def parse(type: str, text: str, references: Sequence[Resolved], *, normali
         raise InvalidSchema(f"Invalid schema type {type}")
     module = import_module(f"registry.formats.{_MODULES[type]}")
     try:
-        if type == "PROTOBUF":  # which waits for a process
-            made: ParsedSchema = await module.parse(text, references, normalize=normalize)
-            return made
-        more = {"is_new": is_new} if type == "AVRO" else {}
-        found: ParsedSchema = await in_thread(text, lambda: module.parse(text, references, normalize=normalize, **more))
-        return found
+        parsed: ParsedSchema
+        if type == "PROTOBUF":  # awaited here, not in a thread: protoc is another process
+            parsed = await module.parse(text, references, normalize=normalize)
+        else:
+            more = {"is_new": is_new} if type == "AVRO" else {}
+            parsed = await in_thread(text, lambda: module.parse(text, references, normalize=normalize, **more))
     except RecursionError as error:
         raise InvalidSchema("it is nested too deeply") from error
+    return parsed
 
 
 async def in_thread(text: str, work: Callable[[], T]) -> T:

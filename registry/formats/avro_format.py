@@ -41,7 +41,7 @@ class Avro(ParsedSchema):
             return [f"Unexpected exception during compatibility check: {error}"]
         if result.compatibility is SchemaCompatibilityType.compatible:
             return []
-        kinds = ", ".join(dict.fromkeys(each.name.upper() for each in result.incompatibilities))
+        kinds = ", ".join(dict.fromkeys(incompatibility.name.upper() for incompatibility in result.incompatibilities))
         where = ", ".join(sorted(map(str, result.locations)))
         what = "; ".join(sorted(result.messages))
         return [f"{{errorType:'{kinds}', description:'{what}', additionalInfo:'at {where}'}}"]
@@ -54,12 +54,12 @@ class Avro(ParsedSchema):
 def parse(text: str, references: Sequence[Resolved], *, normalize: bool, is_new: bool) -> Avro:
     """Parse a schema whose references define types; in a new one, defaults must be valid. Raises InvalidSchema."""
     names, writer = Names(validate_names=False), Writer(normalize=normalize)
-    for each in references:
-        _made(_document(each.text), names)
+    for reference in references:
+        _made(_document(reference.text), names)
     document = _document(text)
-    made = _made(document, names)
-    check(made, defaults=is_new)
-    return Avro(made, compact_json(writer.written(document, "")))
+    schema = _made(document, names)
+    check(schema, defaults=is_new)
+    return Avro(schema, compact_json(writer.written(document, "")))
 
 
 def _document(text: str) -> Any:
@@ -84,7 +84,7 @@ def _made(document: Any, names: Names) -> AvroSchema:
 def _bare(document: Any) -> Any:
     """Return a document of the library without `doc` and aliases."""
     if isinstance(document, list):
-        return [_bare(each) for each in document]
+        return [_bare(branch) for branch in document]
     if not isinstance(document, dict):
         return document
     kept = {name: value for name, value in document.items() if name not in {"doc", "aliases"}}
@@ -101,7 +101,7 @@ class Writer:
     def written(self, document: Any, space: str) -> Any:
         """Return the document of a schema within a namespace."""
         if isinstance(document, list):
-            return [self.written(each, space) for each in document]
+            return [self.written(branch, space) for branch in document]
         if isinstance(document, str):
             return document if document in PRIMITIVE_TYPES else self._short(full_name(document, space), space)
         kind = document["type"]
@@ -117,23 +117,23 @@ class Writer:
 
     def _named(self, document: dict[str, Any], kind: str, space: str) -> Any:
         name = document["name"]
-        own = space_of(document, space)
+        namespace = space_of(document, space)
         simple = name.rpartition(".")[2]
-        made = {**document, "name": simple}
-        made.pop("namespace", None)
-        if own != space:
-            made["namespace"] = own
+        written = {**document, "name": simple}
+        written.pop("namespace", None)
+        if namespace != space:
+            written["namespace"] = namespace
         if kind in RECORDS:
-            made["fields"] = [
-                self._ordered({**field, "type": self.written(field["type"], own)}, field=True)
+            written["fields"] = [
+                self._ordered({**field, "type": self.written(field["type"], namespace)}, field=True)
                 for field in document["fields"]
             ]
-        return self._ordered(made)
+        return self._ordered(written)
 
     def _short(self, full: str, space: str) -> str:
         """Return the name of a type, without its namespace if that is the enclosing one."""
-        own, _, simple = full.rpartition(".")
-        return simple if own == space else full
+        namespace, _, simple = full.rpartition(".")
+        return simple if namespace == space else full
 
     def _ordered(self, document: dict[str, Any], *, field: bool = False) -> dict[str, Any]:
         """Sort attributes in Java's order; in a field, `name` comes first, and the order ascending is omitted."""

@@ -32,35 +32,39 @@ def full_name(name: str, space: str) -> str:
 
 def space_of(document: dict[str, Any], space: str) -> str:
     """Return the namespace of a named type that is defined within another one."""
-    name, own = document.get("name"), document.get("namespace", space)
+    name, namespace = document.get("name"), document.get("namespace", space)
     if isinstance(name, str) and "." in name:
         return name.rpartition(".")[0]
-    return own if isinstance(own, str) else ""
+    return namespace if isinstance(namespace, str) else ""
 
 
 def for_library(document: Any, space: str) -> Any:
     """Convert a document for Python's library. Errors in it stay, so that the library rejects it."""
     if isinstance(document, list):
-        return [for_library(each, space) for each in document]
+        return [for_library(branch, space) for branch in document]
     kind = document.get("type") if isinstance(document, dict) else None
     if not isinstance(kind, str):
         return document
-    made = {**document}
+    copy = {**document}
     for name in ("items", "values"):
-        if name in made:
-            made[name] = for_library(made[name], space)
+        if name in copy:
+            copy[name] = for_library(copy[name], space)
     if kind in NAMED:
-        own = space_of(document, space)
+        namespace = space_of(document, space)
         if isinstance(document.get("aliases"), list):
-            made["aliases"] = [full_name(each, own) if isinstance(each, str) else each for each in document["aliases"]]
-        if kind in RECORDS:
-            made["type"] = "record"
-        if isinstance(document.get("fields"), list):
-            made["fields"] = [
-                {**each, "type": for_library(each["type"], own)} if isinstance(each, dict) and "type" in each else each
-                for each in document["fields"]
+            copy["aliases"] = [
+                full_name(alias, namespace) if isinstance(alias, str) else alias for alias in document["aliases"]
             ]
-    return made
+        if kind in RECORDS:
+            copy["type"] = "record"
+        if isinstance(document.get("fields"), list):
+            copy["fields"] = [
+                {**field, "type": for_library(field["type"], namespace)}
+                if isinstance(field, dict) and "type" in field
+                else field
+                for field in document["fields"]
+            ]
+    return copy
 
 
 def check(schema: AvroSchema, *, defaults: bool) -> None:
@@ -79,7 +83,7 @@ def check(schema: AvroSchema, *, defaults: bool) -> None:
                     shown = json.dumps(field.default, ensure_ascii=False)
                     raise InvalidSchema(f"Invalid default for field {field.name}: {shown} not a {field.type}")
         inner = _inner(here)
-        waiting += [each for each in inner if id(each) not in entered]
+        waiting += [inner_type for inner_type in inner if id(inner_type) not in entered]
         entered.update(map(id, inner))
 
 
@@ -117,16 +121,16 @@ def _check_name(name: str) -> None:
         raise InvalidSchema("Empty name")
     if not (name[0].isalpha() or name[0] == "_"):
         raise InvalidSchema(f"Illegal initial character: {name}")
-    if not all(each.isalpha() or each.isdecimal() or each == "_" for each in name):
+    if not all(character.isalpha() or character.isdecimal() or character == "_" for character in name):
         raise InvalidSchema(f"Illegal character in: {name}")
 
 
 def _aliases(here: NamedSchema | Field) -> list[str]:
     """Return the aliases. Raises InvalidSchema if they are not a list of names."""
-    found = here.props.get("aliases", [])
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+    aliases = here.props.get("aliases", [])
+    if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
         raise InvalidSchema(f"aliases of {here.name} are no list of names")
-    return found
+    return aliases
 
 
 class _Defaults:
@@ -146,14 +150,14 @@ class _Defaults:
         if isinstance(kind, UnionSchema):
             return bool(kind.schemas) and self._fits(kind.schemas[0], value)
         if isinstance(kind, ArraySchema):
-            return isinstance(value, list) and all(self._fits(kind.items, each) for each in value)
+            return isinstance(value, list) and all(self._fits(kind.items, item) for item in value)
         if isinstance(kind, MapSchema):
-            return isinstance(value, dict) and all(self._fits(kind.values, each) for each in value.values())
+            return isinstance(value, dict) and all(self._fits(kind.values, item) for item in value.values())
         if not isinstance(kind, RecordSchema):
             return _is_simple(kind.type, value)
         pair = id(kind), id(value)
         if pair not in self._known:
-            self._known[pair] = isinstance(value, dict) and all(self._has(value, each) for each in kind.fields)
+            self._known[pair] = isinstance(value, dict) and all(self._has(value, field) for field in kind.fields)
         return self._known[pair]
 
     def _has(self, value: dict[str, Any], field: Field) -> bool:
@@ -161,7 +165,7 @@ class _Defaults:
         if field.name not in value:
             return bool(field.has_default)
         branches = field.type.schemas if isinstance(field.type, UnionSchema) else [field.type]
-        return any(self._fits(each, value[field.name]) for each in branches)
+        return any(self._fits(branch, value[field.name]) for branch in branches)
 
 
 def _is_simple(kind: str, value: Any) -> bool:

@@ -58,11 +58,11 @@ class Located:
             if not isinstance(here.schema, dict) or not isinstance(here.schema.get("$ref"), str):
                 return here
             try:
-                found = here.resolver.lookup(here.schema["$ref"])
+                resolved = here.resolver.lookup(here.schema["$ref"])
             # A pointer into a number, or to an index that a list does not have; an invalid URI.
             except (Unresolvable, ValueError, TypeError) as error:
                 raise InvalidSchema(f"unresolvable reference {here.schema['$ref']}") from error
-            here = Located(found.contents, found.resolver)
+            here = Located(resolved.contents, resolved.resolver)
         raise InvalidSchema("its references are circular")
 
     def check_references(self) -> None:
@@ -91,15 +91,15 @@ def node_of(located: Located) -> Node:
     schema = located.schema
     if not isinstance(schema, dict):
         return Node("empty" if schema is not False else "false", {})
-    found = list(_meanings(schema))
-    if not found:
+    meanings = list(_meanings(schema))
+    if not meanings:
         return Node("empty", schema)
-    if len(found) > 1:
-        return Node("allOf", schema, [located.inside(each) for each in found])
-    (only,) = found
+    if len(meanings) > 1:
+        return Node("allOf", schema, [located.inside(meaning) for meaning in meanings])
+    (only,) = meanings
     for kind in _COMBINED:
         if kind in only:
-            return Node(kind, only, [located.inside(each) for each in only[kind]])
+            return Node(kind, only, [located.inside(part) for part in only[kind]])
     if "not" in only:
         return Node("not", only, [located.inside(only["not"])])
     if "enum" in only or "const" in only:
@@ -114,7 +114,9 @@ def _meanings(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if isinstance(types, str):
         yield {**rest, "type": types}
     elif isinstance(types, list):
-        yield {"anyOf": [{**rest, "type": each} if isinstance(each, str) else each for each in types]}  # draft 3
+        yield {
+            "anyOf": [{**rest, "type": type_name} if isinstance(type_name, str) else type_name for type_name in types]
+        }  # draft 3
     else:
         implied = [kind for kind, names in _IMPLIED.items() if names & rest.keys()]
         if implied:
@@ -151,8 +153,8 @@ class Comparison:
             return []
         if before.kind not in _COMBINED and after.kind in _COMBINED:
             if len(after.parts) == 1 or after.kind != "allOf":
-                tried = (self._aside(original, each, path) for each in after.parts)
-                if any(not each for each in tried):
+                tried = (self._aside(original, part, path) for part in after.parts)
+                if any(not changes for changes in tried):
                     return []
         elif before.kind in _COMBINED and after.kind not in _COMBINED and len(before.parts) == 1:
             return self.breaks(before.parts[0], update, path)
@@ -161,11 +163,11 @@ class Comparison:
     def _aside(self, original: Located, update: Located, path: str) -> list[Difference]:
         """Compare as one of several alternatives, whose pairs do not count as compared if it fails."""
         before = len(self._trail)
-        found = self.breaks(original, update, path)
-        if found:
+        changes = self.breaks(original, update, path)
+        if changes:
             self._entered.difference_update(self._trail[before:])
             del self._trail[before:]
-        return found
+        return changes
 
     def _same_kind(self, original: Located, before: Node, update: Located, after: Node, path: str) -> list[Difference]:
         if before.kind in _COMBINED and after.kind in _COMBINED:
@@ -231,9 +233,11 @@ class Comparison:
         covered = covering(update.schema, name)
         if covered is None or covered is False:
             return [] if old.schema is False else [Difference("PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)]
-        found = self._aside(old, update.inside(covered), path)
+        changes = self._aside(old, update.inside(covered), path)
         return (
-            [*found, Difference("PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)] if found else []
+            [*changes, Difference("PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)]
+            if changes
+            else []
         )
 
     def _added(self, original: Located, name: str, new: Located, path: str) -> list[Difference]:
@@ -244,14 +248,18 @@ class Comparison:
         covered = covering(original.schema, name)
         if covered is None or covered is False:
             return []
-        found = self._aside(original.inside(covered), new, path)
-        return [*found, Difference("PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)] if found else []
+        changes = self._aside(original.inside(covered), new, path)
+        return (
+            [*changes, Difference("PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)]
+            if changes
+            else []
+        )
 
     def _dependencies(
         self, original: Located, before: Node, update: Located, after: Node, path: str
     ) -> Iterator[Difference]:
         """Check dependencies of a property: other required properties, or a schema (drafts 4 to 7)."""
-        old, new = (each.keywords.get("dependencies") or {} for each in (before, after))
+        old, new = (node.keywords.get("dependencies") or {} for node in (before, after))
         for name, now in new.items():
             was, here = old.get(name), f"{path}/{name}"
             if isinstance(now, list) and isinstance(was, list):
@@ -309,22 +317,22 @@ def limits(
     before: Mapping[str, Any], after: Mapping[str, Any], path: str, table: Sequence[tuple[str, int]]
 ) -> list[Difference]:
     """List new or narrower limits. By direction, wider is 1: a larger value, -1: a smaller, 2: a divisor, 0: none."""
-    found = []
+    changes = []
     for name, direction in table:
         old, new, text = before.get(name), after.get(name), _NAMES.get(name, name.upper())
         if new is None or new == old:
             continue
         if old is None:
-            found.append(Difference(f"{text}_ADDED", f"{path}/{name}"))
+            changes.append(Difference(f"{text}_ADDED", f"{path}/{name}"))
         elif direction == 0 or isinstance(old, bool) or isinstance(new, bool):
-            found.append(Difference(f"{text}_CHANGED", f"{path}/{name}"))
+            changes.append(Difference(f"{text}_CHANGED", f"{path}/{name}"))
         elif direction == 2:
             if old % new:
-                found.append(Difference("MULTIPLE_OF_CHANGED", f"{path}/{name}"))
+                changes.append(Difference("MULTIPLE_OF_CHANGED", f"{path}/{name}"))
         elif (new - old) * direction < 0:
             change = "DECREASED" if direction == 1 else "INCREASED"
-            found.append(Difference(f"{text}_{change}", f"{path}/{name}"))
-    return found
+            changes.append(Difference(f"{text}_{change}", f"{path}/{name}"))
+    return changes
 
 
 def is_open(keywords: Mapping[str, Any]) -> bool:
@@ -340,8 +348,8 @@ def covering(keywords: Mapping[str, Any], name: str) -> Any:
                 return schema
         except re2.error:
             continue
-    found = keywords.get("additionalProperties")
-    return None if found is True else found
+    additional = keywords.get("additionalProperties")
+    return None if additional is True else additional
 
 
 def _items(keywords: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
@@ -353,7 +361,7 @@ def _items(keywords: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
 
 
 def _enums(before: Mapping[str, Any], after: Mapping[str, Any], path: str) -> list[Difference]:
-    old, new = ({text_of(one) for one in each.get("enum", [each.get("const")])} for each in (before, after))
+    old, new = ({text_of(one) for one in keywords.get("enum", [keywords.get("const")])} for keywords in (before, after))
     if old <= new:
         return []
     kind = "ENUM_ARRAY_NARROWED" if new <= old else "ENUM_ARRAY_CHANGED"
@@ -362,8 +370,8 @@ def _enums(before: Mapping[str, Any], after: Mapping[str, Any], path: str) -> li
 
 def _required(keywords: Mapping[str, Any]) -> frozenset[str]:
     """Return the names of required properties; in draft 3 the property itself has the keyword."""
-    found = keywords.get("required")
-    return frozenset(each for each in found if isinstance(each, str)) if isinstance(found, list) else frozenset()
+    required = keywords.get("required")
+    return frozenset(name for name in required if isinstance(name, str)) if isinstance(required, list) else frozenset()
 
 
 def _has_default(schema: Any) -> bool:

@@ -70,8 +70,11 @@ class Json(ParsedSchema):
     def incompatibilities(self, earlier: ParsedSchema) -> list[str]:
         """List the changes with which documents are rejected that the earlier schema allows."""
         assert isinstance(earlier, Json)
-        found = differences(earlier.root, self.root)
-        return [f"{{errorType:'{each.kind}', description:'{each.text}', additionalInfo:''}}" for each in found]
+        differing = differences(earlier.root, self.root)
+        return [
+            f"{{errorType:'{difference.kind}', description:'{difference.text}', additionalInfo:''}}"
+            for difference in differing
+        ]
 
 
 def parse(text: str, references: Sequence[Resolved], *, normalize: bool) -> Json:
@@ -86,13 +89,13 @@ def parse(text: str, references: Sequence[Resolved], *, normalize: bool) -> Json
     except SchemaError as error:
         where = "/".join(map(str, error.absolute_path))
         raise InvalidSchema(f"{error.message} at #/{where}") from error
-    resources = [(each.name, _resource(_document(each.text))) for each in references]
+    resources = [(reference.name, _resource(_document(reference.text))) for reference in references]
     base = document.get("$id") or document.get("id") if isinstance(document, dict) else None
     base = base if isinstance(base, str) else _BASE
-    known: Registry[Any] = Registry().with_resources(
+    resources_by_uri: Registry[Any] = Registry().with_resources(
         [*resources, (base, _resource(document)), (_BASE, _resource(document))]
     )
-    root = Located(document, known.resolver(base))
+    root = Located(document, resources_by_uri.resolver(base))
     root.check_references()
     shown = json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return Json(shown if normalize else compact_json(document), root)
@@ -100,14 +103,14 @@ def parse(text: str, references: Sequence[Resolved], *, normalize: bool) -> Json
 
 def _document(text: str) -> Any:
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except ValueError as error:
         raise InvalidSchema(f"it is not JSON: {error}") from error
-    if not isinstance(found, dict | bool):
+    if not isinstance(document, dict | bool):
         raise InvalidSchema("a schema is an object, true or false")
-    if isinstance(found, dict) and not isinstance(found.get("$schema", ""), str):
+    if isinstance(document, dict) and not isinstance(document.get("$schema", ""), str):
         raise InvalidSchema("$schema names a draft, as a string")
-    return found
+    return document
 
 
 def _resource(document: Any) -> Resource[Any]:

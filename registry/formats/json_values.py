@@ -20,12 +20,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     return {name: _plain(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 def unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     """Check the keyword `uniqueItems`, as a function of jsonschema's validators."""
     del validator, schema
-    if wanted and isinstance(instance, list) and len({text_of(each) for each in instance}) < len(instance):
+    if wanted and isinstance(instance, list) and len({text_of(item) for item in instance}) < len(instance):
         yield ValidationError("its elements are not unique")

@@ -34,12 +34,12 @@ _MESSAGES = {_F.TYPE_MESSAGE, _F.TYPE_GROUP}
 
 def differences(original: FileDescriptorProto, update: FileDescriptorProto) -> list[Difference]:
     """List the incompatible changes from an earlier file to a later one."""
-    found = [] if original.package == update.package else [("PACKAGE_CHANGED", "#/")]
-    return [*found, *_messages(original.message_type, update.message_type, "#/")]
+    package_changes = [] if original.package == update.package else [("PACKAGE_CHANGED", "#/")]
+    return [*package_changes, *_messages(original.message_type, update.message_type, "#/")]
 
 
 def _messages(old: Sequence[DescriptorProto], new: Sequence[DescriptorProto], path: str) -> Iterator[Difference]:
-    later = {each.name: each for each in new}
+    later = {message.name: message for message in new}
     for message in old:
         if message.options.map_entry:
             continue
@@ -50,7 +50,7 @@ def _messages(old: Sequence[DescriptorProto], new: Sequence[DescriptorProto], pa
 
 
 def _message(old: DescriptorProto, new: DescriptorProto, path: str) -> Iterator[Difference]:
-    before, after = ({field.number: field for field in each.field} for each in (old, new))
+    before, after = ({field.number: field for field in message.field} for message in (old, new))
     for number in sorted(before.keys() | after.keys()):
         here = f"{path}{number}"
         if number not in after:
@@ -94,7 +94,7 @@ def _type(old: FieldDescriptorProto, new: FieldDescriptorProto, path: str) -> It
 def _map_of(field: FieldDescriptorProto, message: DescriptorProto) -> DescriptorProto | None:
     """Return the entry type of a map field; None for any other field."""
     name = field.type_name.rpartition(".")[2]
-    return next((each for each in message.nested_type if each.name == name and each.options.map_entry), None)
+    return next((nested for nested in message.nested_type if nested.name == name and nested.options.map_entry), None)
 
 
 def _oneofs(old: DescriptorProto, new: DescriptorProto, path: str) -> Iterator[Difference]:
@@ -102,20 +102,22 @@ def _oneofs(old: DescriptorProto, new: DescriptorProto, path: str) -> Iterator[D
     in_some = {number for numbers in before.values() for number in numbers}
     there = {field.number for field in old.field}
     for name, numbers in after.items():
-        moved = [each for each in numbers if each in there and each not in in_some]
+        moved = [number for number in numbers if number in there and number not in in_some]
         if name in before and moved:
             yield "FIELD_MOVED_TO_EXISTING_ONEOF", f"{path}{name}"
         elif len(moved) > 1:
             yield "MULTIPLE_FIELDS_MOVED_TO_ONEOF", f"{path}{name}"
     for name, numbers in before.items():
         if name in after:
-            yield from (("ONEOF_FIELD_REMOVED", f"{path}{name}/{each}") for each in numbers if each not in after[name])
+            yield from (
+                ("ONEOF_FIELD_REMOVED", f"{path}{name}/{number}") for number in numbers if number not in after[name]
+            )
 
 
 def _members(message: DescriptorProto) -> dict[str, list[int]]:
     """Return the fields of each oneof, except the synthetic oneofs of proto3's optional fields."""
-    found: dict[str, list[int]] = {}
+    oneofs: dict[str, list[int]] = {}
     for field in message.field:
         if field.HasField("oneof_index") and not field.proto3_optional:
-            found.setdefault(message.oneof_decl[field.oneof_index].name, []).append(field.number)
-    return found
+            oneofs.setdefault(message.oneof_decl[field.oneof_index].name, []).append(field.number)
+    return oneofs

@@ -36,8 +36,8 @@ class Protobuf(ParsedSchema):
     def incompatibilities(self, earlier: ParsedSchema) -> list[str]:
         """List the changes that break readers of the earlier file's messages."""
         assert isinstance(earlier, Protobuf)
-        found = differences(earlier.file, self.file)
-        return [f"{{errorType:'{kind}', description:'at {path}', additionalInfo:''}}" for kind, path in found]
+        changes = differences(earlier.file, self.file)
+        return [f"{{errorType:'{kind}', description:'at {path}', additionalInfo:''}}" for kind, path in changes]
 
     def formatted(self, name: str) -> str:
         """Return the FileDescriptorProto in base64 for `serialized`, else the text."""
@@ -73,8 +73,8 @@ async def compiled(source: str, references: Sequence[Resolved]) -> FileDescripto
     async with _limiter[0]:
         with tempfile.TemporaryDirectory(prefix="understudy-protoc-") as folder:
             place = Path(folder)
-            for each in references:
-                _place(each, place / safe(each.name))
+            for reference in references:
+                _place(reference, place / safe(reference.name))
             (place / _FILE).write_text(source, encoding="utf-8", errors="replace")
             result = place / "understudy_result"
             command = [

@@ -19,7 +19,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 _Field = FieldDescriptorProto
 _TYPES = {value: name.removeprefix("TYPE_").lower() for name, value in _Field.Type.items()}
-_MOST_FIELD_NUMBER = 2**29
+_MOST_FIELD_NUMBER = 2**29  # one more than the highest number: ends of ranges are exclusive in messages, not in enums
 _MOST_ENUM_NUMBER = 2**31 - 1
 _NO_INDENT = ""
 _STEP = "  "
@@ -37,11 +37,11 @@ def written(file: FileDescriptorProto, *, normalize: bool) -> str:
     groups = _groups(file.extension)
     parts = [
         sorted(imports) if normalize else imports,
-        [f"option {each};" for each in (sorted(options) if normalize else options)],
-        *(list(_enum(each, _NO_INDENT, file)) for each in file.enum_type),
-        *(list(_message(each, _NO_INDENT, file)) for each in file.message_type if each.name not in groups),
+        [f"option {option};" for option in (sorted(options) if normalize else options)],
+        *(list(_enum(enum, _NO_INDENT, file)) for enum in file.enum_type),
+        *(list(_message(message, _NO_INDENT, file)) for message in file.message_type if message.name not in groups),
         list(_extensions(file.extension, _NO_INDENT, DescriptorProto(nested_type=file.message_type), file)),
-        *(list(_service(each)) for each in file.service),
+        *(list(_service(service)) for service in file.service),
     ]
     for part in parts:
         if part:
@@ -72,17 +72,17 @@ def _options(options: Any) -> Iterator[str]:
     for field, value in options.ListFields():
         if field.name == "map_entry":
             continue
-        for each in value if field.is_repeated else [value]:
+        for item in value if field.is_repeated else [value]:
             if field.type == field.TYPE_STRING:
-                yield f"{field.name} = {_quoted(each)}"
+                yield f"{field.name} = {_quoted(item)}"
             elif field.type == field.TYPE_ENUM:
-                yield f"{field.name} = {field.enum_type.values_by_number[each].name}"
+                yield f"{field.name} = {field.enum_type.values_by_number[item].name}"
             elif field.type == field.TYPE_BOOL:
-                yield f"{field.name} = {str(each).lower()}"
+                yield f"{field.name} = {str(item).lower()}"
             elif field.type != field.TYPE_MESSAGE:
-                yield f"{field.name} = {each}"
+                yield f"{field.name} = {item}"
             elif field.name == "features":
-                yield from (f"features.{inner}" for inner in _options(each))
+                yield from (f"features.{inner}" for inner in _options(item))
 
 
 def _message(
@@ -90,11 +90,11 @@ def _message(
 ) -> Iterator[str]:
     inner = indent + _STEP
     yield f"{indent}{head or f'message {message.name}'} {{"
-    yield from (f"{inner}option {each};" for each in _options(message.options))
+    yield from (f"{inner}option {option};" for option in _options(message.options))
     yield from _reserved(message.reserved_range, inner, _MOST_FIELD_NUMBER, inclusive=False)
     yield from _reserved_names(message.reserved_name, inner, file)
     groups = _groups([*message.field, *message.extension])
-    maps = {each.name: each for each in message.nested_type if each.options.map_entry}
+    maps = {nested.name: nested for nested in message.nested_type if nested.options.map_entry}
     written_unions: set[int] = set()
     for field in message.field:
         union = _union_of(field)
@@ -103,8 +103,8 @@ def _message(
         elif union not in written_unions:
             written_unions.add(union)
             yield from _oneof(message, union, inner, maps, file)
-    for each in message.extension_range:
-        yield f"{inner}extensions {_range(each.start, each.end, _MOST_FIELD_NUMBER, inclusive=False)};"
+    for span in message.extension_range:
+        yield f"{inner}extensions {_range(span.start, span.end, _MOST_FIELD_NUMBER, inclusive=False)};"
     yield from _extensions(message.extension, inner, message, file)
     for enum in message.enum_type:
         yield from _enum(enum, inner, file)
@@ -116,7 +116,7 @@ def _message(
 
 def _groups(fields: Sequence[FieldDescriptorProto]) -> set[str]:
     """Return the names of the messages that are written with their fields, as groups."""
-    return {each.type_name.rpartition(".")[2] for each in fields if each.type == _Field.TYPE_GROUP}
+    return {field.type_name.rpartition(".")[2] for field in fields if field.type == _Field.TYPE_GROUP}
 
 
 def _union_of(field: FieldDescriptorProto) -> int | None:
@@ -129,7 +129,7 @@ def _oneof(
 ) -> Iterator[str]:
     declared = message.oneof_decl[union]
     yield f"{indent}oneof {declared.name} {{"
-    yield from (f"{indent}{_STEP}option {each};" for each in _options(declared.options))
+    yield from (f"{indent}{_STEP}option {option};" for option in _options(declared.options))
     for field in message.field:
         if _union_of(field) == union:
             yield from _field(field, indent + _STEP, message, maps, file)
@@ -192,7 +192,7 @@ def _extensions(
     fields: Sequence[FieldDescriptorProto], indent: str, within: DescriptorProto, file: FileDescriptorProto
 ) -> Iterator[str]:
     """Write extensions of other messages; messages of groups among them are those of ``within``."""
-    for target in dict.fromkeys(each.extendee for each in fields):
+    for target in dict.fromkeys(field.extendee for field in fields):
         yield f"{indent}extend {target} {{"
         for field in fields:
             if field.extendee == target:
@@ -203,7 +203,7 @@ def _extensions(
 def _enum(enum: EnumDescriptorProto, indent: str, file: FileDescriptorProto) -> Iterator[str]:
     inner = indent + _STEP
     yield f"{indent}enum {enum.name} {{"
-    yield from (f"{inner}option {each};" for each in _options(enum.options))
+    yield from (f"{inner}option {option};" for option in _options(enum.options))
     yield from _reserved(enum.reserved_range, inner, _MOST_ENUM_NUMBER, inclusive=True)
     yield from _reserved_names(enum.reserved_name, inner, file)
     for value in enum.value:
@@ -214,19 +214,19 @@ def _enum(enum: EnumDescriptorProto, indent: str, file: FileDescriptorProto) -> 
 
 def _service(service: ServiceDescriptorProto) -> Iterator[str]:
     yield f"service {service.name} {{"
-    yield from (f"{_STEP}option {each};" for each in _options(service.options))
+    yield from (f"{_STEP}option {option};" for option in _options(service.options))
     for method in service.method:
-        asked = f"{'stream ' if method.client_streaming else ''}{method.input_type}"
+        request = f"{'stream ' if method.client_streaming else ''}{method.input_type}"
         answered = f"{'stream ' if method.server_streaming else ''}{method.output_type}"
         options = list(_options(method.options))
-        body = f" {{ {' '.join(f'option {each};' for each in options)} }}" if options else ";"
-        yield f"{_STEP}rpc {method.name} ({asked}) returns ({answered}){body}"
+        body = f" {{ {' '.join(f'option {option};' for option in options)} }}" if options else ";"
+        yield f"{_STEP}rpc {method.name} ({request}) returns ({answered}){body}"
     yield "}"
 
 
 def _reserved(ranges: Any, indent: str, most: int, *, inclusive: bool) -> Iterator[str]:
     if ranges:
-        numbers = (_range(each.start, each.end, most, inclusive=inclusive) for each in ranges)
+        numbers = (_range(span.start, span.end, most, inclusive=inclusive) for span in ranges)
         yield f"{indent}reserved {', '.join(numbers)};"
 
 
@@ -247,7 +247,7 @@ def _range(start: int, end: int, most: int, *, inclusive: bool) -> str:
 def _json_name(name: str) -> str:
     """Return the default JSON name of a field."""
     head, *rest = name.split("_")
-    return head + "".join(each[:1].upper() + each[1:] for each in rest)
+    return head + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
 def _quoted(text: str) -> str:
